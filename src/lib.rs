@@ -1,0 +1,17 @@
+//! The PRIME protocol as an actor runtime: Executor, Verifier, Coordinator and Supervisor agents solve
+//! algorithmic tasks step by step, and every step is checked.
+//!
+//! Dependencies point one way: `tasks` ← `protocol` ← `agents` ← `runtime` ← `daemon`, `cli`;
+//! `engine` knows tokens, not tasks.
+
+pub mod agents;
+pub mod bench;
+pub mod cli;
+pub mod daemon;
+pub mod engine;
+pub mod protocol;
+pub mod runtime;
+pub mod settings;
+pub mod tasks;
+#[cfg(feature = "train")]
+pub mod train;
