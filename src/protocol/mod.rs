@@ -1,1 +1,24 @@
-//! (in progress)
+//! PRIME itself, as pure code: what happens to trajectories and runs when verdicts and decisions arrive.
+//! No clock, no I/O, no actors, no agents: actors carry out what these functions return.
+
+pub mod budget;
+pub mod coordination;
+mod outcome;
+pub mod reward;
+pub mod run;
+mod score;
+pub mod stack;
+pub mod trajectory;
+pub mod vote;
+
+#[cfg(test)]
+mod properties;
+
+pub use budget::{Budget, Limit};
+pub use coordination::{Decision, Thresholds};
+pub use outcome::{Ballot, Ending, Outcome};
+pub use reward::{Reward, RewardWeights};
+pub use run::{Effect, Run, RunPlan, TurnId};
+pub use score::Score;
+pub use stack::StateStack;
+pub use trajectory::{End, Limits, Next, Trajectory, Usage, Verdict};

@@ -1,0 +1,54 @@
+//! The compact step prompt of small models, and how their completions are read. Training and serving share it, so
+//! that a model is asked in exactly the words that it was trained on.
+
+use crate::tasks::Machine;
+use crate::tasks::pattern;
+use crate::tasks::spec::Spec;
+
+/// What the executor sees: the task and a local view of the state, one line.
+pub fn compact(machine: &dyn Machine) -> String {
+    format!("{} {}\n", machine.spec().slug, machine.view())
+}
+
+/// What a trained executor writes for the reference step: a derivation (where the task has one), then the action.
+pub fn completion(machine: &dyn Machine) -> Option<String> {
+    let action = machine.reference()?;
+    Some(match machine.derivation() {
+        Some(derivation) => format!("{derivation}\n{action}"),
+        None => action,
+    })
+}
+
+/// The action line of a completion: its last line that is not empty.
+pub fn action_line(completion: &str) -> &str {
+    completion.trim_end_matches(['\n', '\r']).rsplit('\n').next().unwrap_or("").trim_end_matches('\r')
+}
+
+/// The grammar of a completion: any lines, then one action line of the task.
+pub fn grammar(spec: &Spec) -> String {
+    format!("root ::= ([^\\n]* \"\\n\")? action\n{}", pattern::gbnf(spec.actions))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tasks::{self, Difficulty};
+
+    #[test]
+    fn the_action_is_the_last_line() {
+        assert_eq!(action_line("12 so 3\nmove 1 0 2"), "move 1 0 2");
+        assert_eq!(action_line("done\r\n"), "done");
+        assert_eq!(action_line(""), "");
+    }
+
+    #[test]
+    fn a_view_shows_what_the_derivation_needs_and_fits_a_small_context() {
+        for task in tasks::all() {
+            let machine = task.generate(Difficulty::Hard, 9).start();
+            let prompt = compact(machine.as_ref());
+            let wanted = completion(machine.as_ref()).expect("a start has a next step");
+            assert!(prompt.ends_with('\n') && prompt.len() + wanted.len() < 500, "{prompt}{wanted}");
+            assert_eq!(action_line(&wanted), machine.reference().expect("a next step"));
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! What a run may spend. Each limit is checked inside the loop; the first one reached ends the run and is named.
+
+use serde::{Deserialize, Serialize};
+
+/// Limits of a whole run. An overrun is bounded by the turns in flight when the limit is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Proposals of all trajectories and rounds together.
+    pub steps: u64,
+    /// Prompt and completion tokens together; 0 means unlimited.
+    pub tokens: u64,
+    /// Milliseconds from the start of the run.
+    pub wall_ms: u64,
+}
+
+/// The limit that ended a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    Steps,
+    Tokens,
+    WallMs,
+}
+
+impl Budget {
+    /// The limit that these expenses reach, if any.
+    pub fn reached(&self, steps: u64, tokens: u64, elapsed_ms: u64) -> Option<Limit> {
+        if steps >= self.steps {
+            Some(Limit::Steps)
+        } else if self.tokens > 0 && tokens >= self.tokens {
+            Some(Limit::Tokens)
+        } else if elapsed_ms >= self.wall_ms {
+            Some(Limit::WallMs)
+        } else {
+            None
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! A run: rounds of trajectories, a vote after each, and the limits that end it. A pure function of its events; the
+//! clock is an argument.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::budget::Budget;
+use super::coordination::Decision;
+use super::outcome::{Ballot, Ending, Outcome};
+use super::reward::{Merits, Reward, RewardWeights};
+use super::score::Score;
+use super::trajectory::{End, Limits, Next, Trajectory, Usage, Verdict};
+use super::vote::Votes;
+use crate::tasks::Problem;
+
+/// Everything about a run that is fixed when it starts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunPlan {
+    /// Trajectories a round (the paper's G).
+    pub fanout: u32,
+    /// Rounds at most (the paper's K).
+    pub max_rounds: u32,
+    /// Share of a round's trajectories that must agree on the winner, 0 to 1.
+    pub confidence: f64,
+    pub limits: Limits,
+    pub budget: Budget,
+    pub weights: RewardWeights,
+    /// Whether the verifier checks anything; without it no answer is called verified.
+    pub is_checked: bool,
+}
+
+impl RunPlan {
+    /// Votes that the winner of a round needs: its share of the fan-out, at least one.
+    fn quorum(&self) -> u32 {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and fanout")]
+        let share = (self.confidence * f64::from(self.fanout)).ceil() as u32;
+        share.clamp(1, self.fanout)
+    }
+}
+
+/// Names a trajectory of a run: a turn that comes back late is known by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TurnId {
+    pub round: u32,
+    pub trajectory: u32,
+}
+
+/// What the supervisor must do next.
+pub enum Effect {
+    /// Ask the executor for the trajectory's next step.
+    Propose(TurnId, Box<Trajectory>),
+    /// A trajectory has ended, as the reward says; its votes are counted.
+    Ended(TurnId, End, Reward),
+    /// A round has been counted.
+    Voted { round: u32, winner: Option<Ballot>, agreement: f64 },
+    /// The run is over. Turns still in flight are of no use any more.
+    Finish(Box<Outcome>),
+}
+
+/// The best answer so far over all rounds: the least violating, then the one with most votes.
+struct Best {
+    answer: Value,
+    score: Score,
+    votes: u32,
+    steps: u64,
+}
+
+/// The state of a run.
+pub struct Run {
+    plan: RunPlan,
+    problem: Arc<dyn Problem>,
+    round: u32,
+    /// Trajectories of this round that have not ended.
+    live: u32,
+    exhausted: u32,
+    votes: Votes,
+    /// (answer, steps) of this round's trajectories with their scores.
+    answers: Vec<(Value, Score, u64)>,
+    best: Option<Best>,
+    last_count: Vec<Ballot>,
+    agreement: f64,
+    totals: Totals,
+    rewards: Vec<Reward>,
+    is_over: bool,
+}
+
+#[derive(Default)]
+struct Totals {
+    proposals: u64,
+    retries: u64,
+    backtracks: u64,
+    pops: u64,
+    trajectories: u32,
+    usage: Usage,
+}
+
+impl Run {
+    pub fn new(problem: Arc<dyn Problem>, plan: RunPlan) -> Self {
+        Self {
+            plan,
+            problem,
+            round: 0,
+            live: 0,
+            exhausted: 0,
+            votes: Votes::default(),
+            answers: Vec::new(),
+            best: None,
+            last_count: Vec::new(),
+            agreement: 0.0,
+            totals: Totals::default(),
+            rewards: Vec::new(),
+            is_over: false,
+        }
+    }
+
+    pub fn plan(&self) -> &RunPlan {
+        &self.plan
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Proposals so far, for progress displays.
+    pub fn proposals(&self) -> u64 {
+        self.totals.proposals
+    }
+
+    /// Opens the first round.
+    pub fn start(&mut self, effects: &mut Vec<Effect>) {
+        self.open_round(effects);
+    }
+
+    fn open_round(&mut self, effects: &mut Vec<Effect>) {
+        self.round += 1;
+        self.live = self.plan.fanout;
+        self.exhausted = 0;
+        self.votes = Votes::default();
+        self.answers.clear();
+        self.totals.trajectories += self.plan.fanout;
+        for trajectory in 0..self.plan.fanout {
+            let machine = self.problem.start();
+            let id = TurnId { round: self.round, trajectory };
+            effects.push(Effect::Propose(id, Box::new(Trajectory::new(machine, &self.plan.limits))));
+        }
+    }
+
+    /// Whether a turn still matters: late turns of closed rounds and finished runs do not.
+    pub fn wants(&self, id: TurnId) -> bool {
+        !self.is_over && id.round == self.round
+    }
+
+    /// A decision has come back.
+    #[expect(clippy::too_many_arguments, reason = "one message's fields, unpacked")]
+    pub fn settle(
+        &mut self,
+        id: TurnId,
+        mut trajectory: Box<Trajectory>,
+        line: &str,
+        applicable: bool,
+        verdict: &Verdict,
+        decision: Decision,
+        usage: Usage,
+        elapsed_ms: u64,
+        effects: &mut Vec<Effect>,
+    ) {
+        if !self.wants(id) {
+            return;
+        }
+        let before = trajectory.counts;
+        let next = trajectory.settle(line, applicable, verdict, decision, &self.plan.limits);
+        trajectory.usage.add(usage);
+        self.totals.proposals += 1;
+        self.totals.retries += trajectory.counts.retries - before.retries;
+        self.totals.backtracks += trajectory.counts.backtracks - before.backtracks;
+        self.totals.pops += trajectory.counts.pops - before.pops;
+        self.totals.usage.add(usage);
+        match next {
+            Next::Propose => match self.reached(elapsed_ms) {
+                Some(ending) => self.finish(ending, effects),
+                None => effects.push(Effect::Propose(id, trajectory)),
+            },
+            Next::Ended(end) => self.end(id, &trajectory, end, elapsed_ms, effects),
+        }
+    }
+
+    /// A turn failed for good (its executor, verifier or coordinator could not do it).
+    pub fn fail(&mut self, id: TurnId, trajectory: &Trajectory, reason: String, elapsed_ms: u64, effects: &mut Vec<Effect>) {
+        if self.wants(id) {
+            self.end(id, trajectory, End::Failed(reason), elapsed_ms, effects);
+        }
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, elapsed_ms: u64, effects: &mut Vec<Effect>) {
+        if !self.is_over
+            && let Some(ending) = self.reached(elapsed_ms)
+        {
+            self.finish(ending, effects);
+        }
+    }
+
+    /// Ends the run with what is known.
+    pub fn stop(&mut self, ending: Ending, effects: &mut Vec<Effect>) {
+        if !self.is_over {
+            self.finish(ending, effects);
+        }
+    }
+
+    fn reached(&self, elapsed_ms: u64) -> Option<Ending> {
+        let limit = self.plan.budget.reached(self.totals.proposals, self.totals.usage.total(), elapsed_ms)?;
+        Some(Ending::from(limit))
+    }
+
+    fn end(&mut self, id: TurnId, trajectory: &Trajectory, end: End, elapsed_ms: u64, effects: &mut Vec<Effect>) {
+        self.live -= 1;
+        let reward = self.plan.weights.reward(&Merits {
+            solved: matches!(end, End::Answered(_)) && trajectory.last_score == Score::ZERO,
+            last_score: trajectory.last_score,
+            steps: trajectory.stack.depth() as u64,
+            steps_max: self.plan.budget.steps,
+            proposals: trajectory.counts.proposals,
+            applicable: trajectory.counts.applicable,
+        });
+        self.rewards.push(reward);
+        let mut failure = None;
+        match &end {
+            End::Answered(answer) => {
+                let score = trajectory.score();
+                self.votes.cast(self.problem.spec(), answer.clone(), score);
+                self.answers.push((answer.clone(), score, trajectory.stack.depth() as u64));
+            }
+            End::Exhausted => self.exhausted += 1,
+            End::Failed(reason) => failure = Some(reason.clone()),
+            End::Stuck | End::PopsSpent | End::Cancelled => {}
+        }
+        effects.push(Effect::Ended(id, end, reward));
+        if self.live == 0 || self.votes.is_decided(self.live, self.plan.quorum()) {
+            self.count(failure, elapsed_ms, effects);
+        } else if let Some(ending) = self.reached(elapsed_ms) {
+            self.finish(ending, effects);
+        }
+    }
+
+    /// The round's vote in favour of the best answer so far, and the agreement on it.
+    fn tally(&mut self) {
+        let counts = self.votes.counts();
+        self.last_count = counts
+            .iter()
+            .map(|count| Ballot { answer: count.answer.clone(), votes: count.votes, violation_score: count.best_score })
+            .collect();
+        let Some(winner) = counts.into_iter().next() else {
+            self.agreement = 0.0;
+            return;
+        };
+        self.agreement = f64::from(winner.votes) / f64::from(self.plan.fanout);
+        let is_better = self.best.as_ref().is_none_or(|best| {
+            (winner.best_score, std::cmp::Reverse(winner.votes)) < (best.score, std::cmp::Reverse(best.votes))
+        });
+        if is_better {
+            let steps = self
+                .answers
+                .iter()
+                .find(|(answer, score, _)| *answer == winner.answer && *score == winner.best_score)
+                .map_or(0, |(_, _, steps)| *steps);
+            self.best =
+                Some(Best { answer: winner.answer, score: winner.best_score, votes: winner.votes, steps });
+        }
+    }
+
+    fn count(&mut self, failure: Option<String>, elapsed_ms: u64, effects: &mut Vec<Effect>) {
+        self.tally();
+        let winner = self.last_count.first().cloned();
+        effects.push(Effect::Voted { round: self.round, winner: winner.clone(), agreement: self.agreement });
+        let agreed = winner.is_some_and(|winner| {
+            winner.votes >= self.plan.quorum() && (!self.plan.is_checked || winner.violation_score == Score::ZERO)
+        });
+        if agreed {
+            self.finish(Ending::Agreed, effects);
+        } else if self.exhausted == self.plan.fanout {
+            self.finish(Ending::Exhausted, effects);
+        } else if let (Some(reason), true) = (failure, self.answers.is_empty()) {
+            self.finish(Ending::AgentFailed(reason), effects);
+        } else if let Some(ending) = self.reached(elapsed_ms) {
+            self.finish(ending, effects);
+        } else if self.round >= self.plan.max_rounds {
+            self.finish(Ending::RoundsSpent, effects);
+        } else {
+            self.open_round(effects);
+        }
+    }
+
+    fn finish(&mut self, ending: Ending, effects: &mut Vec<Effect>) {
+        // A round that a limit cut short counts with the answers that it has.
+        if ending != Ending::Agreed && !self.answers.is_empty() {
+            self.tally();
+        }
+        self.is_over = true;
+        let best = self.best.take();
+        let verified = self.plan.is_checked && best.as_ref().is_some_and(|best| best.score == Score::ZERO);
+        effects.push(Effect::Finish(Box::new(Outcome {
+            ending,
+            verified,
+            steps: best.as_ref().map_or(0, |best| best.steps),
+            answer: best.map(|best| best.answer),
+            proposals: self.totals.proposals,
+            retries: self.totals.retries,
+            backtracks: self.totals.backtracks,
+            pops: self.totals.pops,
+            rounds: self.round,
+            trajectories: self.totals.trajectories,
+            votes: std::mem::take(&mut self.last_count),
+            agreement: self.agreement,
+            usage: self.totals.usage,
+            rewards: std::mem::take(&mut self.rewards),
+        })));
+    }
+}
