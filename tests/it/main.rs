@@ -1,0 +1,3 @@
+//! The one integration test binary; a file for each part.
+
+mod settings;
