@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 
 use config::{Value, ValueKind};
-use serde_json::Value as Json;
+use serde_json::{Number, Value as Json};
 
 use super::device::Device;
 use super::error::SettingsError;
@@ -48,7 +48,7 @@ impl Checker<'_> {
             },
             (Some("integer"), kind) => {
                 let Some(number) = integer(kind) else { return Err(wrong_type(value, key, schema)) };
-                let bound = |name: &str| schema[name].as_number().and_then(|number| number.as_i128());
+                let bound = |name: &str| schema[name].as_number().and_then(Number::as_i128);
                 bound("minimum").is_none_or(|least| number >= least)
                     && bound("maximum").is_none_or(|most| number <= most)
             }

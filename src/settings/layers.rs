@@ -107,6 +107,7 @@ impl Layer {
 
     fn start_models_at(&mut self, folder: &Path) {
         let Some(ValueKind::Table(engines)) = self.0.get_mut("engines").map(|value| &mut value.kind) else { return };
+        #[expect(clippy::iter_over_hash_type, reason = "each entry is changed by itself")]
         for engine in engines.values_mut() {
             let ValueKind::Table(engine) = &mut engine.kind else { continue };
             if let Some(ValueKind::String(model)) = engine.get_mut("model").map(|value| &mut value.kind)

@@ -111,7 +111,8 @@ impl Settings {
     #[must_use]
     pub fn hash(&self) -> String {
         let digest = Sha256::digest(self.to_toml());
-        digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+        let short = digest.iter().take(8).fold(0_u64, |all, byte| all << 8 | u64::from(*byte));
+        format!("{short:016x}")
     }
 
     /// The settings as a configuration file, every key written out.

@@ -62,7 +62,7 @@ fn values_from_the_environment_and_from_set_are_toml_or_else_text() {
     assert_eq!(settings.runtime.placement, Placement::Own);
     assert_eq!(settings.engines["big"].model, Path::new("a=b.gguf"));
     assert_eq!(settings.engines["big"].context_tokens, settings.engines["tiny"].context_tokens);
-    assert!((settings.run.top_p - 1.0).abs() < f64::EPSILON);
+    assert_eq!(settings.run.top_p, 1.0);
 }
 
 #[test]
