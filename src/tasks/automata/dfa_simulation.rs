@@ -1,0 +1,205 @@
+//! DFA Simulation: read a word letter by letter and follow the transition table.
+//!
+//! A step is one letter read; its line names the new state.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Category, Constraint, Difficulty, PaperFigures, Severity, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations};
+
+pub struct DfaSimulation;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    states: usize,
+    alphabet: String,
+    delta: Vec<Vec<usize>>,
+    start: usize,
+    accept: Vec<usize>,
+    word: String,
+}
+
+impl Instance {
+    /// Column of delta for the letter at this place of the word.
+    fn column(&self, pos: usize) -> Option<usize> {
+        let letter = *self.word.as_bytes().get(pos)?;
+        self.alphabet.bytes().position(|c| c == letter)
+    }
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    pos: usize,
+    q: usize,
+    visits: Vec<u64>,
+    last: Last<Action>,
+}
+
+/// Enter this state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Action(usize);
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "q{}", self.0)
+    }
+}
+
+const VISIT_SUM: usize = 1;
+const POSSIBLE_TARGET: usize = 2;
+const PROGRESS: usize = 3;
+const WHOLE_WORD: usize = 5;
+
+impl Task for DfaSimulation {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec {
+        id: 45,
+        slug: "dfa-simulation",
+        title: "DFA Simulation",
+        category: Category::Automata,
+        sizes: [
+            "5 to 8 states, 2 letters, words of 100 to 500",
+            "9 to 14 states, 2 or 3 letters, words of 501 to 2,500",
+            "15 to 20 states, 3 or 4 letters, words of 2,501 to 10,000",
+        ],
+        actions: &["q<nat>"],
+        constraints: &[
+            Constraint::format("format", Severity::Critical, "the line names a state, and there is a letter to read"),
+            Constraint::invariant("visit-sum", Severity::Critical, "the visits add up to pos + 1"),
+            Constraint::invariant(
+                "possible-target",
+                Severity::Major,
+                "after reading letter c, q is delta[p][c] for at least one state p",
+            ),
+            Constraint::invariant("progress", Severity::Minor, "pos rises by 1 and is at most the word's length"),
+            Constraint::transition("next-step", Severity::Critical, "q = delta[previous q][letter]"),
+            Constraint::terminal("whole-word", Severity::Critical, "pos is the word's length"),
+        ],
+        decisive: &[],
+        paper: PaperFigures { steps: 100_000, baseline: 31.2, prime: 95.6 },
+    };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let (states, letters, length) = match difficulty {
+                Difficulty::Easy => (draw.size(5, 8), 2, draw.size(100, 500)),
+                Difficulty::Medium => (draw.size(9, 14), draw.size(2, 3), draw.size(501, 2500)),
+                Difficulty::Hard => (draw.size(15, 20), draw.size(3, 4), draw.size(2501, 10_000)),
+            };
+            let alphabet = "abcd"[..letters].to_owned();
+            let delta: Vec<Vec<usize>> =
+                (0..states).map(|_| (0..letters).map(|_| draw.index(states)).collect()).collect();
+            let accept: Vec<usize> = (0..states).filter(|_| draw.chance(1, 2)).collect();
+            let word: Vec<usize> = (0..length).map(|_| draw.index(letters)).collect();
+            let mut seen = vec![false; states];
+            seen[0] = true;
+            word.iter().fold(0, |q, letter| {
+                let next: usize = delta[q][*letter];
+                seen[next] = true;
+                next
+            });
+            let visited = seen.iter().filter(|seen| **seen).count();
+            if accept.is_empty() || accept.len() == states || 2 * visited < states {
+                continue;
+            }
+            let word = word.into_iter().map(|letter| char::from(alphabet.as_bytes()[letter])).collect();
+            return Instance { states, alphabet, delta, start: 0, accept, word };
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let states = instance.states;
+        let range = format!("is {states}; give 1 to 10000");
+        InvalidInput::unless((1..=10_000).contains(&states), "states", range)?;
+        let letters = instance.alphabet.as_bytes();
+        let distinct = letters.iter().enumerate().all(|(place, c)| !letters[..place].contains(c));
+        let plain = !letters.is_empty() && letters.is_ascii() && letters.len() <= 94;
+        InvalidInput::unless(plain && distinct, "alphabet", "must be distinct ASCII letters")?;
+        InvalidInput::unless(instance.delta.len() == states, "delta", format!("must have one row a state ({states})"))?;
+        let rows = instance.delta.iter().all(|row| row.len() == letters.len() && row.iter().all(|q| *q < states));
+        InvalidInput::unless(rows, "delta", format!("every row needs one state below {states} for each letter"))?;
+        InvalidInput::unless(instance.start < states, "start", format!("must be below {states}"))?;
+        let accept = instance.accept.is_sorted_by(|a, b| a < b) && instance.accept.iter().all(|q| *q < states);
+        InvalidInput::unless(accept, "accept", "must be states in ascending order, each once")?;
+        let word = instance.word.bytes().all(|c| letters.contains(&c));
+        InvalidInput::unless(word, "word", "every letter must be in the alphabet")?;
+        InvalidInput::unless(!instance.word.is_empty(), "word", "must not be empty")
+    }
+
+    fn start(instance: &Instance) -> State {
+        let mut visits = vec![0; instance.states];
+        visits[instance.start] = 1;
+        State { pos: 0, q: instance.start, visits, last: Last(None) }
+    }
+
+    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
+        Some(Action(fields.nat(0)?))
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        if action.0 >= instance.states {
+            return Err(Illegal("there is no such state"));
+        }
+        if state.pos >= instance.word.len() {
+            return Err(Illegal("the word has been read"));
+        }
+        state.q = action.0;
+        state.visits[action.0] += 1;
+        state.pos += 1;
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let column = instance.column(state.pos)?;
+        Some(Action(instance.delta[state.q][column]))
+    }
+
+    fn violations(instance: &Instance, before: &State, _: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        found.require(VISIT_SUM, after.visits.iter().sum::<u64>() == after.pos as u64 + 1);
+        let reachable = instance
+            .column(before.pos)
+            .is_some_and(|column| instance.delta.iter().any(|row| row[column] == after.q));
+        found.require(POSSIBLE_TARGET, reachable);
+        found.require(PROGRESS, after.pos == before.pos + 1 && after.pos <= instance.word.len());
+        if Self::ended(instance, after) {
+            found.require(WHOLE_WORD, after.pos == instance.word.len());
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        state.pos >= instance.word.len()
+    }
+
+    fn answer(instance: &Instance, state: &State) -> Value {
+        json!({ "final": state.q, "accepted": instance.accept.contains(&state.q), "visits": state.visits })
+    }
+
+    fn view(instance: &Instance, state: &State) -> String {
+        let letter = instance.word.as_bytes().get(state.pos).map_or('-', |c| char::from(*c));
+        let row: Vec<_> = instance
+            .alphabet
+            .chars()
+            .zip(&instance.delta[state.q])
+            .map(|(letter, target)| format!("{letter}:{target:02}"))
+            .collect();
+        format!("q={:02} reads {letter} row {}", state.q, row.join(" "))
+    }
+
+    fn derivation(instance: &Instance, state: &State) -> Option<String> {
+        let column = instance.column(state.pos)?;
+        let letter = char::from(instance.word.as_bytes()[state.pos]);
+        Some(format!("{letter}:{:02}", instance.delta[state.q][column]))
+    }
+}

@@ -1,0 +1,214 @@
+//! N-Queens: place n queens on an n × n board so that none attacks another, by depth-first search, row by row.
+//!
+//! A step is one placement or one step back. Many boards are right: an answer counts if its queens pass the goal test.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Category, Constraint, Difficulty, PaperFigures, Severity, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations};
+
+pub struct NQueens;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    n: usize,
+    order: Vec<usize>,
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    queens: Vec<usize>,
+    next: usize,
+    backtracks: u64,
+    last: Last<Action>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Place(usize, usize),
+    Back(usize),
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Place(r, c) => write!(f, "place {r} {c}"),
+            Self::Back(r) => write!(f, "back {r}"),
+        }
+    }
+}
+
+const NO_ATTACK: usize = 1;
+const ROWS: usize = 2;
+const NEXT: usize = 3;
+const GOAL: usize = 5;
+
+fn attacks(queens: &[usize], row: usize, column: usize) -> bool {
+    queens.iter().enumerate().any(|(r, c)| *c == column || c.abs_diff(column) == r.abs_diff(row))
+}
+
+fn is_peaceful(queens: &[usize]) -> bool {
+    (0..queens.len()).all(|row| !attacks(&queens[..row], row, queens[row]))
+}
+
+/// Letters for columns in derivations, so that they differ from the digits of the view.
+fn letter(column: usize) -> char {
+    char::from(b'A' + u8::try_from(column % 26).expect("invariant: below 26"))
+}
+
+impl Task for NQueens {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec {
+        id: 40,
+        slug: "n-queens",
+        title: "N-Queens",
+        category: Category::ClassicPuzzles,
+        sizes: ["n = 4 to 6", "n = 7 to 9", "n = 10 to 12"],
+        actions: &["place <nat> <nat>", "back <nat>"],
+        constraints: &[
+            Constraint::format("format", Severity::Critical, "the line is an action with row and column on the board"),
+            Constraint::invariant("no-attack", Severity::Critical, "no two queens share a column or a diagonal"),
+            Constraint::invariant("rows", Severity::Major, "at most n queens, all in columns 0..n-1"),
+            Constraint::invariant("next", Severity::Major, "0 <= next <= n, and next is 0 after `place`"),
+            Constraint::transition("next-step", Severity::Critical, "the action is the one that the search prescribes"),
+            Constraint::terminal("goal", Severity::Critical, "n queens, no two in one column or diagonal"),
+        ],
+        decisive: &["queens"],
+        paper: PaperFigures { steps: 500_000, baseline: 37.4, prime: 96.4 },
+    };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        let n = match difficulty {
+            Difficulty::Easy => draw.size(4, 6),
+            Difficulty::Medium => draw.size(7, 9),
+            Difficulty::Hard => draw.size(10, 12),
+        };
+        let mut order: Vec<_> = (0..n).collect();
+        draw.shuffle(&mut order);
+        Instance { n, order }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let n = instance.n;
+        InvalidInput::unless((1..=26).contains(&n), "n", format!("is {n}; give 1 to 26"))?;
+        let mut columns = instance.order.clone();
+        columns.sort_unstable();
+        let permutation = columns.iter().copied().eq(0..n);
+        InvalidInput::unless(permutation, "order", format!("must hold each column 0 to {} once", n - 1))
+    }
+
+    fn start(_: &Instance) -> State {
+        State { queens: Vec::new(), next: 0, backtracks: 0, last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Some(if form == 0 { Action::Place(fields.nat(0)?, fields.nat(1)?) } else { Action::Back(fields.nat(0)?) })
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        match *action {
+            Action::Place(r, c) => {
+                if r >= instance.n || c >= instance.n {
+                    return Err(Illegal("there is no such row or column on the board"));
+                }
+                if state.queens.len() >= instance.n {
+                    return Err(Illegal("every row has its queen"));
+                }
+                state.queens.push(c);
+                state.next = 0;
+            }
+            Action::Back(r) => {
+                if r >= instance.n {
+                    return Err(Illegal("there is no such row on the board"));
+                }
+                let column = state.queens.pop().ok_or(Illegal("there is no queen to take back"))?;
+                let place = instance.order.iter().position(|c| *c == column).expect("invariant: order holds each column");
+                state.next = place + 1;
+                state.backtracks += 1;
+            }
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let row = state.queens.len();
+        if row == instance.n {
+            return None;
+        }
+        let free = instance.order[state.next..].iter().find(|column| !attacks(&state.queens, row, **column));
+        match free {
+            Some(column) => Some(Action::Place(row, *column)),
+            None => row.checked_sub(1).map(Action::Back),
+        }
+    }
+
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        found.require(NO_ATTACK, is_peaceful(&after.queens));
+        found.require(ROWS, after.queens.len() <= instance.n && after.queens.iter().all(|c| *c < instance.n));
+        let placed = matches!(action, Action::Place(..));
+        found.require(NEXT, after.next <= instance.n && (!placed || after.next == 0));
+        if Self::ended(instance, after) {
+            found.require(GOAL, is_peaceful(&after.queens));
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        state.queens.len() == instance.n
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({ "queens": state.queens, "backtracks": state.backtracks })
+    }
+
+    fn goal(instance: &Instance, answer: &Value) -> Option<bool> {
+        let queens: Option<Vec<usize>> = serde_json::from_value(answer["queens"].clone()).ok();
+        Some(queens.is_some_and(|queens| {
+            queens.len() == instance.n && queens.iter().all(|c| *c < instance.n) && is_peaceful(&queens)
+        }))
+    }
+
+    fn choices(instance: &Instance, state: &State) -> Option<Vec<Action>> {
+        let row = state.queens.len();
+        Some(if row < instance.n { (0..instance.n).map(|c| Action::Place(row, c)).collect() } else { Vec::new() })
+    }
+
+    fn view(instance: &Instance, state: &State) -> String {
+        let columns = |columns: &[usize]| columns.iter().map(|c| letter(*c).to_ascii_lowercase()).collect::<String>();
+        let left = columns(&instance.order[state.next..]);
+        format!("n={:02} row={:02} queens={} left={left}", instance.n, state.queens.len(), columns(&state.queens))
+    }
+
+    fn derivation(instance: &Instance, state: &State) -> Option<String> {
+        let action = Self::reference(instance, state)?;
+        let row = state.queens.len();
+        let on_board = |column: Option<usize>| column.filter(|c| *c < instance.n).map_or('.', letter);
+        let mut line = String::new();
+        // What each queen attacks in this row: both diagonals and her column.
+        for (r, c) in state.queens.iter().enumerate() {
+            let away = row - r;
+            let diagonals = (on_board(c.checked_sub(away)), on_board(Some(c + away)));
+            line += &format!("{}{away}{}{}{} ", letter(*c).to_ascii_lowercase(), diagonals.0, letter(*c), diagonals.1);
+        }
+        line += "try";
+        for column in &instance.order[state.next..] {
+            let attacked = attacks(&state.queens, row, *column);
+            line += &format!(" {}{}", letter(*column), if attacked { '-' } else { '+' });
+            if !attacked {
+                break;
+            }
+        }
+        Some(line + if matches!(action, Action::Place(..)) { "" } else { " none" })
+    }
+}

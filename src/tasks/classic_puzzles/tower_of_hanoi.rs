@@ -1,0 +1,271 @@
+//! Tower of Hanoi: move n disks from one peg to another, one at a time, never a larger onto a smaller.
+//!
+//! A step is one move; the optimal solution of 2^n - 1 moves is unique.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Value, json};
+
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Category, Constraint, Difficulty, PaperFigures, Severity, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations};
+
+pub struct TowerOfHanoi;
+
+/// Counters of moves stay below 2^53 up to here, and a peg fits its array.
+const DISKS_MAX: usize = 32;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    n: usize,
+    from: usize,
+    to: usize,
+}
+
+/// The disks of one peg, lowest first.
+#[derive(Clone, Copy)]
+struct Peg {
+    disks: [u8; DISKS_MAX],
+    len: u8,
+}
+
+impl Peg {
+    const EMPTY: Self = Self { disks: [0; DISKS_MAX], len: 0 };
+
+    fn as_slice(&self) -> &[u8] {
+        &self.disks[..usize::from(self.len)]
+    }
+
+    fn top(&self) -> Option<u8> {
+        self.as_slice().last().copied()
+    }
+
+    fn push(&mut self, disk: u8) {
+        self.disks[usize::from(self.len)] = disk;
+        self.len += 1;
+    }
+
+    fn pop(&mut self) {
+        self.len -= 1;
+    }
+}
+
+impl Serialize for Peg {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.as_slice())
+    }
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    pegs: [Peg; 3],
+    disk_moves: Vec<u64>,
+    pair_moves: [u64; 6],
+    last: Last<Action>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Action {
+    disk: u8,
+    from: usize,
+    to: usize,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "move {} {} {}", self.disk, self.from, self.to)
+    }
+}
+
+const STACKING: usize = 1;
+const DISKS: usize = 2;
+const COUNTS: usize = 3;
+const HALVING: usize = 4;
+const GOAL: usize = 6;
+
+/// Place of a pair of pegs among 0->1, 0->2, 1->0, 1->2, 2->0, 2->1.
+fn pair_index(from: usize, to: usize) -> usize {
+    2 * from + usize::from(if to > from { to - 1 } else { to } == 1)
+}
+
+impl State {
+    /// The peg of each disk: entry k-1 for disk k.
+    fn places(&self, n: usize) -> [usize; DISKS_MAX] {
+        let mut places = [0; DISKS_MAX];
+        for (peg, disks) in self.pegs.iter().enumerate() {
+            for disk in disks.as_slice() {
+                places[usize::from(*disk) - 1] = peg;
+            }
+        }
+        debug_assert!(n <= DISKS_MAX);
+        places
+    }
+
+    /// From the largest disk down: (disk, its peg, the peg where it must be for the larger ones to go on).
+    fn wants(&self, instance: &Instance) -> impl Iterator<Item = (u8, usize, usize)> {
+        let places = self.places(instance.n);
+        let mut goal = instance.to;
+        (0..instance.n).rev().map(move |k| {
+            let (peg, wanted) = (places[k], goal);
+            if peg != wanted {
+                goal = 3 - peg - wanted;
+            }
+            (u8::try_from(k + 1).expect("invariant: at most 32 disks"), peg, wanted)
+        })
+    }
+}
+
+impl Task for TowerOfHanoi {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec {
+        id: 39,
+        slug: "tower-of-hanoi",
+        title: "Tower of Hanoi",
+        category: Category::ClassicPuzzles,
+        sizes: ["n = 3 to 8", "n = 9 to 14", "n = 15 to 20"],
+        actions: &["move <nat> <nat> <nat>"],
+        constraints: &[
+            Constraint::format("format", Severity::Critical, "the line is a move of the top disk of a peg to another"),
+            Constraint::invariant("stacking", Severity::Critical, "on every peg the disks get smaller from bottom to top"),
+            Constraint::invariant("disks", Severity::Critical, "the pegs together hold the disks 1..n, each once"),
+            Constraint::invariant("counts", Severity::Minor, "disk_moves and pair_moves have the same sum"),
+            Constraint::invariant("halving", Severity::Minor, "disk k has made at most 2^(n-k) moves"),
+            Constraint::transition("next-step", Severity::Critical, "the move is the next of the optimal solution"),
+            Constraint::terminal("goal", Severity::Critical, "all disks are on peg `to`"),
+        ],
+        decisive: &[],
+        paper: PaperFigures { steps: 1_000_000, baseline: 33.0, prime: 98.5 },
+    };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        let n = match difficulty {
+            Difficulty::Easy => draw.size(3, 8),
+            Difficulty::Medium => draw.size(9, 14),
+            Difficulty::Hard => draw.size(15, 20),
+        };
+        let (from, to) = draw.one_of(&[(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]);
+        Instance { n, from, to }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let range = format!("is {}; give 1 to {DISKS_MAX}", instance.n);
+        InvalidInput::unless((1..=DISKS_MAX).contains(&instance.n), "n", range)?;
+        InvalidInput::unless(instance.from < 3, "from", "give peg 0, 1 or 2")?;
+        InvalidInput::unless(instance.to < 3, "to", "give peg 0, 1 or 2")?;
+        InvalidInput::unless(instance.from != instance.to, "to", "must be another peg than `from`")
+    }
+
+    fn start(instance: &Instance) -> State {
+        let mut pegs = [Peg::EMPTY; 3];
+        for disk in (1..=instance.n).rev() {
+            pegs[instance.from].push(u8::try_from(disk).expect("invariant: at most 32 disks"));
+        }
+        State { pegs, disk_moves: vec![0; instance.n], pair_moves: [0; 6], last: Last(None) }
+    }
+
+    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
+        Some(Action { disk: fields.nat(0)?, from: fields.nat(1)?, to: fields.nat(2)? })
+    }
+
+    fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let Action { disk, from, to } = *action;
+        if from > 2 || to > 2 {
+            return Err(Illegal("there is no such peg: they are 0, 1 and 2"));
+        }
+        // A move from a peg to itself has no entry in pair_moves to be counted in.
+        if from == to {
+            return Err(Illegal("the disk must go to another peg"));
+        }
+        if state.pegs[from].top() != Some(disk) {
+            return Err(Illegal("that disk is not on top of that peg"));
+        }
+        state.pegs[from].pop();
+        state.pegs[to].push(disk);
+        state.disk_moves[usize::from(disk) - 1] += 1;
+        state.pair_moves[pair_index(from, to)] += 1;
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        // The smallest disk that is not where the larger ones need it: everything below it waits on the third peg.
+        let (disk, from, to) = state.wants(instance).filter(|(_, peg, wanted)| peg != wanted).last()?;
+        Some(Action { disk, from, to })
+    }
+
+    fn violations(instance: &Instance, _: &State, _: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        found.require(STACKING, after.pegs.iter().all(|peg| peg.as_slice().is_sorted_by(|a, b| a > b)));
+        let held = after.pegs.iter().flat_map(Peg::as_slice).fold(0u64, |set, disk| set | 1 << (disk - 1));
+        let count: u8 = after.pegs.iter().map(|peg| peg.len).sum();
+        found.require(DISKS, usize::from(count) == instance.n && held == (1 << instance.n) - 1);
+        found.require(COUNTS, after.disk_moves.iter().sum::<u64>() == after.pair_moves.iter().sum::<u64>());
+        let halved = after.disk_moves.iter().enumerate().all(|(k, moves)| *moves <= 1 << (instance.n - k - 1));
+        found.require(HALVING, halved);
+        if Self::ended(instance, after) {
+            found.require(GOAL, usize::from(after.pegs[instance.to].len) == instance.n);
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        usize::from(state.pegs[instance.to].len) == instance.n
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({
+            "moves": state.disk_moves.iter().sum::<u64>(),
+            "disk_moves": state.disk_moves,
+            "pair_moves": state.pair_moves,
+            "pegs": state.pegs,
+        })
+    }
+
+    fn view(instance: &Instance, state: &State) -> String {
+        let places = state.places(instance.n);
+        let disks: Vec<_> = (1..=instance.n).rev().map(|disk| format!("{disk:02}:{}", places[disk - 1])).collect();
+        format!("to={} {}", instance.to, disks.join(" "))
+    }
+
+    fn derivation(instance: &Instance, state: &State) -> Option<String> {
+        let action = Self::reference(instance, state)?;
+        let mut line = String::new();
+        for (disk, peg, wanted) in state.wants(instance) {
+            let relation = if peg == wanted { '=' } else { '>' };
+            line += &format!("{disk:02}:{peg}{relation}{wanted} ");
+        }
+        Some(format!("{line}so {:02}:{}>{}", action.disk, action.from, action.to))
+    }
+
+    fn state_on_path(instance: &Instance, draw: &mut Draw) -> Option<State> {
+        // The state after m moves of hanoi(n, from, to): disk k has moved iff the recursion has passed its move.
+        let total = (1u64 << instance.n) - 1;
+        let mut left = draw.below(total);
+        let (mut from, mut to) = (instance.from, instance.to);
+        let mut places = vec![0; instance.n];
+        for k in (0..instance.n).rev() {
+            let third = 3 - from - to;
+            let before = (1u64 << k) - 1;
+            if left > before {
+                places[k] = to;
+                left -= before + 1;
+                from = third;
+            } else {
+                places[k] = from;
+                to = third;
+            }
+        }
+        let mut state = Self::start(instance);
+        state.pegs = [Peg::EMPTY; 3];
+        for k in (0..instance.n).rev() {
+            state.pegs[places[k]].push(u8::try_from(k + 1).expect("invariant: at most 32 disks"));
+        }
+        Some(state)
+    }
+}

@@ -1,0 +1,258 @@
+//! Bubble Sort: compare neighbours, swap those out of order, pass by pass, until a pass swaps nothing.
+//!
+//! A step is one action line: `cmp i i+1`, `swap i i+1`, `pass` at the end of a pass, `done` at the end of the last.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Category, Constraint, Difficulty, PaperFigures, Severity, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations};
+
+pub struct BubbleSort;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    a: Vec<i64>,
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    a: Vec<i64>,
+    swapped: bool,
+    comparisons: u64,
+    swaps: u64,
+    passes: u64,
+    last: Last<Action>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Cmp(usize, usize),
+    Swap(usize, usize),
+    Pass,
+    Done,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cmp(i, j) => write!(f, "cmp {i} {j}"),
+            Self::Swap(i, j) => write!(f, "swap {i} {j}"),
+            Self::Pass => f.write_str("pass"),
+            Self::Done => f.write_str("done"),
+        }
+    }
+}
+
+const PERMUTATION: usize = 1;
+const INVERSIONS: usize = 2;
+const TAIL: usize = 3;
+const ADJACENT: usize = 4;
+const COUNTS: usize = 5;
+const SORTED: usize = 7;
+
+fn inversions(a: &[i64]) -> u64 {
+    a.iter().enumerate().map(|(i, x)| a[i + 1..].iter().filter(|y| *y < x).count() as u64).sum()
+}
+
+fn is_sorted_tail(a: &[i64], passes: u64) -> bool {
+    let split = a.len().saturating_sub(usize::try_from(passes).unwrap_or(usize::MAX));
+    let (head, tail) = a.split_at(split);
+    let smallest = tail.first();
+    tail.is_sorted() && smallest.is_none_or(|least| head.iter().all(|x| x <= least))
+}
+
+/// Comparisons of pass p end with the pair (n-2-p, n-1-p).
+fn last_left(n: usize, passes: u64) -> Option<usize> {
+    n.checked_sub(2)?.checked_sub(usize::try_from(passes).ok()?)
+}
+
+impl Task for BubbleSort {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec {
+        id: 0,
+        slug: "bubble-sort",
+        title: "Bubble Sort",
+        category: Category::ComparisonSorting,
+        sizes: ["n = 8 or 12", "n = 16", "n = 20 or 25"],
+        actions: &["cmp <nat> <nat>", "swap <nat> <nat>", "pass", "done"],
+        constraints: &[
+            Constraint::format("format", Severity::Critical, "the line is an action, its places exist"),
+            Constraint::invariant("permutation", Severity::Critical, "a is a permutation of the input"),
+            Constraint::invariant(
+                "inversions",
+                Severity::Major,
+                "swaps plus the inversions left in a are the inversions of the input",
+            ),
+            Constraint::invariant("tail", Severity::Major, "the last `passes` cells are in their final place"),
+            Constraint::invariant("adjacent", Severity::Major, "after `cmp i j` or `swap i j`: j = i + 1"),
+            Constraint::invariant("counts", Severity::Minor, "swaps <= comparisons"),
+            Constraint::transition("next-step", Severity::Critical, "the action is the one that the algorithm prescribes"),
+            Constraint::terminal("sorted", Severity::Critical, "after `done`: a is non-decreasing"),
+        ],
+        decisive: &[],
+        paper: PaperFigures { steps: 1_000_000, baseline: 28.4, prime: 96.7 },
+    };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let n = match difficulty {
+                Difficulty::Easy => draw.one_of(&[8, 12]),
+                Difficulty::Medium => 16,
+                Difficulty::Hard => draw.one_of(&[20, 25]),
+            };
+            let instance = Instance { a: (0..n).map(|_| draw.between(-1000, 1000)).collect() };
+            if instance.a.is_sorted() {
+                continue;
+            }
+            let mut state = Self::start(&instance);
+            let mut steps = 0;
+            while let Some(action) = Self::reference(&instance, &state) {
+                Self::apply(&instance, &mut state, &action).expect("invariant: reference actions are legal");
+                steps += 1;
+            }
+            if steps >= n * n / 4 {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let n = instance.a.len();
+        InvalidInput::unless((2..=1000).contains(&n), "a", format!("has {n} values; give 2 to 1000"))?;
+        let bounded = instance.a.iter().all(|x| x.unsigned_abs() < 1 << 53);
+        InvalidInput::unless(bounded, "a", "every value must lie between -2^53 and 2^53")
+    }
+
+    fn start(instance: &Instance) -> State {
+        State { a: instance.a.clone(), swapped: false, comparisons: 0, swaps: 0, passes: 0, last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Some(match form {
+            0 => Action::Cmp(fields.nat(0)?, fields.nat(1)?),
+            1 => Action::Swap(fields.nat(0)?, fields.nat(1)?),
+            2 => Action::Pass,
+            _ => Action::Done,
+        })
+    }
+
+    fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        if let Action::Cmp(i, j) | Action::Swap(i, j) = *action
+            && (i >= state.a.len() || j >= state.a.len())
+        {
+            return Err(Illegal("there is no such place in the array"));
+        }
+        match *action {
+            Action::Cmp(..) => state.comparisons += 1,
+            Action::Swap(i, j) => {
+                state.a.swap(i, j);
+                state.swaps += 1;
+                state.swapped = true;
+            }
+            Action::Pass => {
+                state.passes += 1;
+                state.swapped = false;
+            }
+            Action::Done => state.passes += 1,
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(_: &Instance, state: &State) -> Option<Action> {
+        let n = state.a.len();
+        let after_pair = |right: usize| {
+            let last = last_left(n, state.passes)?;
+            if right <= last {
+                Some(Action::Cmp(right, right + 1))
+            } else if right == last + 1 {
+                Some(if !state.swapped || last == 0 { Action::Done } else { Action::Pass })
+            } else {
+                None
+            }
+        };
+        match state.last.0 {
+            None => Some(Action::Cmp(0, 1)),
+            Some(Action::Pass) => last_left(n, state.passes).map(|_| Action::Cmp(0, 1)),
+            Some(Action::Cmp(i, j)) if j == i + 1 && last_left(n, state.passes)? >= i => {
+                if state.a[i] > state.a[j] { Some(Action::Swap(i, j)) } else { after_pair(j) }
+            }
+            Some(Action::Swap(i, j)) if j == i + 1 => after_pair(j),
+            Some(_) => None,
+        }
+    }
+
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        // Only swaps move values, so that the array stays a permutation by construction; it is checked all the same.
+        if matches!(action, Action::Swap(..)) {
+            let sorted = |a: &[i64]| {
+                let mut a = a.to_vec();
+                a.sort_unstable();
+                a
+            };
+            found.require(PERMUTATION, sorted(&after.a) == sorted(&instance.a));
+        }
+        found.require(INVERSIONS, after.swaps + inversions(&after.a) == inversions(&instance.a));
+        found.require(TAIL, is_sorted_tail(&after.a, after.passes));
+        if let Action::Cmp(i, j) | Action::Swap(i, j) = *action {
+            found.require(ADJACENT, j == i + 1);
+        }
+        found.require(COUNTS, after.swaps <= after.comparisons);
+        if *action == Action::Done {
+            found.require(SORTED, after.a.is_sorted());
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({ "sorted": state.a, "comparisons": state.comparisons, "swaps": state.swaps, "passes": state.passes })
+    }
+
+    fn view(_: &Instance, state: &State) -> String {
+        let n = state.a.len();
+        let swapped = u8::from(state.swapped);
+        let head = format!("n={n:02} pass={:02} swapped={swapped} last=", state.passes);
+        match state.last.0 {
+            None => head + "start",
+            Some(Action::Cmp(i, j)) => format!("{head}cmp {i:02} {j:02} {:+05} {:+05}", state.a[i], state.a[j]),
+            Some(Action::Swap(i, j)) => format!("{head}swap {i:02} {j:02}"),
+            Some(action) => format!("{head}{action}"),
+        }
+    }
+
+    fn derivation(instance: &Instance, state: &State) -> Option<String> {
+        let action = Self::reference(instance, state)?;
+        let pair = match state.last.0 {
+            None | Some(Action::Pass) => return Some("from the left".to_owned()),
+            Some(Action::Cmp(i, j)) if matches!(action, Action::Swap(..)) => {
+                return Some(format!("{:+05}>{:+05} swap", state.a[i], state.a[j]));
+            }
+            Some(Action::Cmp(i, j)) => format!("{:+05}<={:+05} ", state.a[i], state.a[j]),
+            _ => String::new(),
+        };
+        let (Some(Action::Cmp(_, j) | Action::Swap(_, j)), Some(last)) = (state.last.0, last_left(state.a.len(), state.passes))
+        else {
+            return None;
+        };
+        // The pass ends with the pair whose left place is n-2-passes.
+        Some(match action {
+            Action::Cmp(..) => format!("{pair}end {last:02} at {j:02} more"),
+            Action::Pass => format!("{pair}end {last:02} at {j:02} over, swapped 1 end {last:02}"),
+            _ => format!("{pair}end {last:02} at {j:02} over, swapped {} end {last:02} stop", u8::from(state.swapped)),
+        })
+    }
+}

@@ -1,0 +1,111 @@
+//! Instances of the benchmark by name: `<task>/<difficulty>/<index>`, and the contract's JSON line of one.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::spec::{Category, Difficulty};
+use super::{AnyTask, BadInput, INSTANCES, Problem};
+
+/// Names one instance of one task under a base seed.
+#[derive(Clone, Copy)]
+pub struct InstanceId {
+    pub task: &'static dyn AnyTask,
+    pub difficulty: Difficulty,
+    pub index: u32,
+    pub base_seed: u64,
+}
+
+impl fmt::Debug for InstanceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self} (base seed {})", self.base_seed)
+    }
+}
+
+impl fmt::Display for InstanceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{:03}", self.task.spec().slug, self.difficulty, self.index)
+    }
+}
+
+/// An index that no instance has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("instance index {index} is out of range: a difficulty has the instances 0 to {}", INSTANCES - 1)]
+pub struct NoSuchIndex {
+    pub index: u32,
+}
+
+impl InstanceId {
+    /// # Errors
+    /// When the index is not below [`INSTANCES`].
+    pub fn new(
+        task: &'static dyn AnyTask,
+        difficulty: Difficulty,
+        index: u32,
+        base_seed: u64,
+    ) -> Result<Self, NoSuchIndex> {
+        if index < INSTANCES { Ok(Self { task, difficulty, index, base_seed }) } else { Err(NoSuchIndex { index }) }
+    }
+
+    pub fn seed(&self) -> u64 {
+        self.task.spec().seed(self.base_seed, self.difficulty, self.index)
+    }
+
+    pub fn problem(&self) -> Arc<dyn Problem> {
+        self.task.generate(self.difficulty, self.seed())
+    }
+
+    /// The contract's line; runs the reference for `answer` and `steps`.
+    pub fn line(&self) -> Line {
+        let spec = self.task.spec();
+        let problem = self.problem();
+        let reference = problem.reference();
+        Line {
+            id: self.to_string(),
+            task: spec.slug,
+            task_id: spec.id,
+            category: spec.category,
+            difficulty: self.difficulty,
+            index: self.index,
+            seed: self.seed(),
+            input: problem.input(),
+            answer: reference.answer,
+            steps: reference.steps,
+        }
+    }
+}
+
+/// One line of a generated benchmark file, fields in the contract's order.
+#[derive(Clone, Debug, Serialize)]
+pub struct Line {
+    pub id: String,
+    pub task: &'static str,
+    pub task_id: u16,
+    pub category: Category,
+    pub difficulty: Difficulty,
+    pub index: u32,
+    pub seed: u64,
+    pub input: Value,
+    pub answer: Value,
+    pub steps: u64,
+}
+
+/// Reads a user's problem: either the task's `input` object, or a whole line of the contract, whose `task` must
+/// then be this one.
+///
+/// # Errors
+/// Says which field is wrong.
+pub fn read_problem(task: &'static dyn AnyTask, value: &Value) -> Result<Arc<dyn Problem>, BadInput> {
+    let slug = task.spec().slug;
+    let is_line = value.get("input").is_some_and(Value::is_object) && value.get("task").is_some();
+    if !is_line {
+        return task.read_input(value);
+    }
+    if value["task"] != slug {
+        let detail = format!("field `task`: the instance is one of {}, not of {slug}", value["task"]);
+        return Err(BadInput { task: slug, detail });
+    }
+    task.read_input(&value["input"])
+}

@@ -1,0 +1,325 @@
+//! The object-safe face of tasks. A [`Problem`] is an instance of some task, a [`Machine`] a state of one.
+//! JSON appears here, at the edge, and nowhere in the typed tasks.
+
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::draw::Draw;
+use super::pattern;
+use super::spec::{Difficulty, Kind, Kinds, Spec};
+use super::task::Task;
+use super::violations::Violations;
+
+/// Why a line could not be carried out. The two are different findings about a model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The line matches none of the task's action forms.
+    #[error("not an action line")]
+    Unparsable,
+    /// The line is an action that cannot be applied to this state.
+    #[error("cannot be applied here: {0}")]
+    Illegal(&'static str),
+}
+
+/// An input object that is not one of the task.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{task}: {detail}")]
+pub struct BadInput {
+    pub task: &'static str,
+    pub detail: String,
+}
+
+/// What the reference algorithm makes of an instance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reference {
+    pub answer: Value,
+    /// Actions in the reference trace.
+    pub steps: u64,
+}
+
+/// A saved state; a cheap handle.
+#[derive(Clone)]
+pub struct Snapshot(Arc<dyn Any + Send + Sync>);
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Snapshot")
+    }
+}
+
+/// A task without its types.
+pub trait AnyTask: Send + Sync {
+    fn spec(&self) -> &'static Spec;
+
+    /// The instance that this seed draws.
+    fn generate(&self, difficulty: Difficulty, seed: u64) -> Arc<dyn Problem>;
+
+    /// Reads the contract's `input`.
+    ///
+    /// # Errors
+    /// Names the field that is missing, of the wrong type, unknown or out of range.
+    fn read_input(&self, input: &Value) -> Result<Arc<dyn Problem>, BadInput>;
+}
+
+/// One instance of a task, immutable and shared.
+pub trait Problem: Send + Sync {
+    fn spec(&self) -> &'static Spec;
+    fn input(&self) -> Value;
+    fn start(&self) -> Box<dyn Machine>;
+    /// A random state of the reference trace, where the task can jump there.
+    fn on_path(&self, draw: &mut Draw) -> Option<Box<dyn Machine>>;
+    /// Whether an answer is right. Runs the reference unless the task has a goal test; for the benchmark's eyes only.
+    fn accepts(&self, answer: &Value) -> bool;
+
+    /// Runs the reference algorithm to its end.
+    fn reference(&self) -> Reference {
+        let mut machine = self.start();
+        let mut steps = 0;
+        while machine.follow_reference() {
+            steps += 1;
+        }
+        Reference { answer: machine.answer().unwrap_or(Value::Null), steps }
+    }
+}
+
+/// A state of an instance, with at most one candidate successor that waits for its verdict.
+pub trait Machine: Send + Sync {
+    fn spec(&self) -> &'static Spec;
+    fn problem(&self) -> Arc<dyn Problem>;
+
+    /// Parses a line and applies it to a copy of the state, which becomes the candidate.
+    ///
+    /// # Errors
+    /// [`Refusal`]; there is then no candidate, and the state is as it was.
+    fn propose(&mut self, line: &str) -> Result<(), Refusal>;
+
+    /// What the candidate breaks, looking at constraints of these kinds only. Without a candidate the last line was
+    /// refused: that breaks `format` alone.
+    fn violations(&self, kinds: Kinds) -> Violations;
+
+    /// Whether there is a candidate, and the trace ends with it.
+    fn candidate_ends(&self) -> bool;
+
+    /// The candidate becomes the state. Without one nothing happens.
+    fn commit(&mut self);
+
+    /// Parses and applies a line in place, unjudged: for lines that were committed before.
+    ///
+    /// # Errors
+    /// As [`Machine::propose`].
+    fn replay(&mut self, line: &str) -> Result<(), Refusal>;
+
+    /// Applies the reference action, if there is one.
+    fn follow_reference(&mut self) -> bool;
+
+    /// The reference action's line.
+    fn reference(&self) -> Option<String>;
+
+    fn ended(&self) -> bool;
+    /// The answer, when the trace has ended.
+    fn answer(&self) -> Option<Value>;
+    fn choices(&self) -> Option<Vec<String>>;
+    fn view(&self) -> String;
+    fn derivation(&self) -> Option<String>;
+    fn state(&self) -> Value;
+    fn snapshot(&self) -> Snapshot;
+    /// Goes back to a saved state of the same instance; a candidate is dropped.
+    fn restore(&mut self, snapshot: &Snapshot);
+    fn fork(&self) -> Box<dyn Machine>;
+}
+
+/// The bridge from a typed task to [`AnyTask`].
+pub struct Of<T>(PhantomData<fn() -> T>);
+
+impl<T> Of<T> {
+    pub const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<T> Default for Of<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+struct Instance<T: Task>(T::Instance);
+
+struct Run<T: Task> {
+    instance: Arc<Instance<T>>,
+    state: T::State,
+    candidate: Option<(T::State, T::Action)>,
+}
+
+impl<T: Task> AnyTask for Of<T> {
+    fn spec(&self) -> &'static Spec {
+        &T::SPEC
+    }
+
+    fn generate(&self, difficulty: Difficulty, seed: u64) -> Arc<dyn Problem> {
+        Arc::new(Arc::new(Instance::<T>(T::generate(difficulty, &mut Draw::new(seed)))))
+    }
+
+    fn read_input(&self, input: &Value) -> Result<Arc<dyn Problem>, BadInput> {
+        let bad = |detail: String| BadInput { task: T::SPEC.slug, detail };
+        let instance: T::Instance = serde_path_to_error::deserialize(input).map_err(|error| {
+            let path = error.path().to_string();
+            let place = if path == "." { "input".to_owned() } else { format!("input field `{path}`") };
+            bad(format!("{place}: {}", error.into_inner()))
+        })?;
+        T::validate(&instance).map_err(|error| bad(error.to_string()))?;
+        Ok(Arc::new(Arc::new(Instance::<T>(instance))))
+    }
+}
+
+impl<T: Task> Problem for Arc<Instance<T>> {
+    fn spec(&self) -> &'static Spec {
+        &T::SPEC
+    }
+
+    fn input(&self) -> Value {
+        serde_json::to_value(&self.0).expect("invariant: instances serialise")
+    }
+
+    fn start(&self) -> Box<dyn Machine> {
+        Box::new(Run::<T> { instance: Arc::clone(self), state: T::start(&self.0), candidate: None })
+    }
+
+    fn on_path(&self, draw: &mut Draw) -> Option<Box<dyn Machine>> {
+        let state = T::state_on_path(&self.0, draw)?;
+        Some(Box::new(Run::<T> { instance: Arc::clone(self), state, candidate: None }))
+    }
+
+    fn accepts(&self, answer: &Value) -> bool {
+        T::goal(&self.0, answer).unwrap_or_else(|| *answer == self.reference().answer)
+    }
+}
+
+fn transition_index(spec: &Spec) -> Option<usize> {
+    spec.constraints.iter().position(|constraint| constraint.kind == Kind::Transition)
+}
+
+impl<T: Task> Run<T> {
+    fn action_of(line: &str) -> Result<T::Action, Refusal> {
+        let (form, fields) = pattern::parse(T::SPEC.actions, line).ok_or(Refusal::Unparsable)?;
+        T::read(form, &fields).ok_or(Refusal::Illegal("a number is out of range"))
+    }
+}
+
+impl<T: Task> Machine for Run<T> {
+    fn spec(&self) -> &'static Spec {
+        &T::SPEC
+    }
+
+    fn problem(&self) -> Arc<dyn Problem> {
+        Arc::new(Arc::clone(&self.instance))
+    }
+
+    fn propose(&mut self, line: &str) -> Result<(), Refusal> {
+        let spare = self.candidate.take();
+        let action = Self::action_of(line)?;
+        if T::ended(&self.instance.0, &self.state) {
+            return Err(Refusal::Illegal("the trace has ended"));
+        }
+        // The memory of an earlier candidate is used again: large states are copied, not allocated.
+        let mut next = match spare {
+            Some((mut old, _)) => {
+                old.clone_from(&self.state);
+                old
+            }
+            None => self.state.clone(),
+        };
+        T::apply(&self.instance.0, &mut next, &action).map_err(|illegal| Refusal::Illegal(illegal.0))?;
+        self.candidate = Some((next, action));
+        Ok(())
+    }
+
+    fn violations(&self, kinds: Kinds) -> Violations {
+        let Some((after, action)) = &self.candidate else {
+            return Violations::FORMAT.of_kinds(&T::SPEC, kinds);
+        };
+        let mut found = if kinds.contains(Kind::Invariant) || kinds.contains(Kind::Terminal) {
+            T::violations(&self.instance.0, &self.state, action, after).of_kinds(&T::SPEC, kinds)
+        } else {
+            Violations::NONE
+        };
+        if kinds.contains(Kind::Transition)
+            && let Some(index) = transition_index(&T::SPEC)
+        {
+            found.require(index, T::reference(&self.instance.0, &self.state).as_ref() == Some(action));
+        }
+        found
+    }
+
+    fn candidate_ends(&self) -> bool {
+        self.candidate.as_ref().is_some_and(|(state, _)| T::ended(&self.instance.0, state))
+    }
+
+    fn commit(&mut self) {
+        if let Some((state, _)) = &mut self.candidate {
+            std::mem::swap(&mut self.state, state);
+        }
+        self.candidate = None;
+    }
+
+    fn replay(&mut self, line: &str) -> Result<(), Refusal> {
+        let action = Self::action_of(line)?;
+        T::apply(&self.instance.0, &mut self.state, &action).map_err(|illegal| Refusal::Illegal(illegal.0))
+    }
+
+    fn follow_reference(&mut self) -> bool {
+        match T::reference(&self.instance.0, &self.state) {
+            Some(action) => {
+                T::apply(&self.instance.0, &mut self.state, &action).expect("invariant: reference actions are legal");
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn reference(&self) -> Option<String> {
+        T::reference(&self.instance.0, &self.state).map(|action| action.to_string())
+    }
+
+    fn ended(&self) -> bool {
+        T::ended(&self.instance.0, &self.state)
+    }
+
+    fn answer(&self) -> Option<Value> {
+        self.ended().then(|| T::answer(&self.instance.0, &self.state))
+    }
+
+    fn choices(&self) -> Option<Vec<String>> {
+        Some(T::choices(&self.instance.0, &self.state)?.iter().map(ToString::to_string).collect())
+    }
+
+    fn view(&self) -> String {
+        T::view(&self.instance.0, &self.state)
+    }
+
+    fn derivation(&self) -> Option<String> {
+        T::derivation(&self.instance.0, &self.state)
+    }
+
+    fn state(&self) -> Value {
+        serde_json::to_value(&self.state).expect("invariant: states serialise")
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot(Arc::new(self.state.clone()))
+    }
+
+    fn restore(&mut self, snapshot: &Snapshot) {
+        let state = snapshot.0.downcast_ref::<T::State>().expect("invariant: a snapshot goes back to its own task");
+        self.state.clone_from(state);
+        self.candidate = None;
+    }
+
+    fn fork(&self) -> Box<dyn Machine> {
+        Box::new(Self { instance: Arc::clone(&self.instance), state: self.state.clone(), candidate: None })
+    }
+}

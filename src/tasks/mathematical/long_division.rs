@@ -1,0 +1,225 @@
+//! Long Division: divide a long number by a shorter one, digit by digit.
+//!
+//! A step takes one digit of the dividend; its line is the digit of the quotient and the new remainder.
+
+use std::fmt;
+
+use num_bigint::BigUint;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Category, Constraint, Difficulty, PaperFigures, Severity, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations};
+
+pub struct LongDivision;
+
+/// Ten times a remainder must stay below 2^63.
+const DIVISOR_DIGITS_MAX: usize = 15;
+const DIVIDEND_DIGITS_MAX: usize = 10_000;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    dividend: String,
+    divisor: String,
+}
+
+impl Instance {
+    fn digit(&self, pos: usize) -> Option<u64> {
+        self.dividend.as_bytes().get(pos).map(|c| u64::from(c - b'0'))
+    }
+
+    fn divisor(&self) -> u64 {
+        self.divisor.parse().expect("invariant: divisors are checked to have at most 15 digits")
+    }
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    pos: usize,
+    q: String,
+    r: u64,
+    last: Last<Action>,
+}
+
+/// The next digit of the quotient, and the remainder after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Action {
+    digit: u8,
+    remainder: u64,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.digit, self.remainder)
+    }
+}
+
+const REMAINDER_RANGE: usize = 1;
+const CASTING_OUT_NINES: usize = 2;
+const LENGTH: usize = 3;
+const EXACT: usize = 5;
+
+fn digit_sum(digits: &str) -> u64 {
+    digits.bytes().map(|c| u64::from(c - b'0')).sum()
+}
+
+fn big(digits: &str) -> BigUint {
+    BigUint::parse_bytes(digits.as_bytes(), 10).unwrap_or_default()
+}
+
+/// A decimal number without leading zeros.
+fn is_number(digits: &str) -> bool {
+    !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit()) && (digits.len() == 1 || !digits.starts_with('0'))
+}
+
+/// A number of exactly `len` digits.
+fn number_of(len: usize, draw: &mut Draw) -> String {
+    (0..len)
+        .map(|place| {
+            let digit = draw.between(if place == 0 && len > 1 { 1 } else { 0 }, 9);
+            char::from_digit(u32::try_from(digit).expect("invariant: a digit"), 10).expect("invariant: a digit")
+        })
+        .collect()
+}
+
+/// Digits from the lowest up, in a field of at least `width`: subtraction then runs in reading order.
+fn reversed(number: u64, width: usize) -> String {
+    format!("{number:0width$}").chars().rev().collect()
+}
+
+/// Width of numbers in views and derivations: a digit more than the divisor has, at least that of the hard level.
+fn width_of(divisor: &str) -> usize {
+    (divisor.len() + 1).max(7)
+}
+
+impl Task for LongDivision {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec {
+        id: 58,
+        slug: "long-division",
+        title: "Long Division",
+        category: Category::Mathematical,
+        sizes: [
+            "20 to 30 digits by 1 or 2 digits",
+            "31 to 45 digits by 2 to 4 digits",
+            "46 to 60 digits by 4 to 6 digits",
+        ],
+        actions: &["<digit> <nat>"],
+        constraints: &[
+            Constraint::format("format", Severity::Critical, "the line is a digit and a number, and a digit is left to use"),
+            Constraint::invariant("remainder-range", Severity::Critical, "0 <= r < divisor"),
+            Constraint::invariant(
+                "casting-out-nines",
+                Severity::Critical,
+                "q · divisor + r is congruent modulo 9 to the digit sum of the digits used",
+            ),
+            Constraint::invariant("length", Severity::Major, "q has as many digits as digits of the dividend are used"),
+            Constraint::transition("next-step", Severity::Critical, "digit and remainder are those of the algorithm"),
+            Constraint::terminal("exact", Severity::Critical, "quotient · divisor + remainder = dividend, remainder < divisor"),
+        ],
+        decisive: &[],
+        paper: PaperFigures { steps: 1_000, baseline: 15.6, prime: 94.3 },
+    };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let (dividend, divisor) = match difficulty {
+                Difficulty::Easy => (draw.size(20, 30), draw.size(1, 2)),
+                Difficulty::Medium => (draw.size(31, 45), draw.size(2, 4)),
+                Difficulty::Hard => (draw.size(46, 60), draw.size(4, 6)),
+            };
+            let instance = Instance { dividend: number_of(dividend, draw), divisor: number_of(divisor, draw) };
+            if instance.divisor() >= 3 {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let dividend = is_number(&instance.dividend) && instance.dividend.len() <= DIVIDEND_DIGITS_MAX;
+        let allowed = |max: usize| format!("must be a decimal number without leading zeros, of at most {max} digits");
+        InvalidInput::unless(dividend, "dividend", allowed(DIVIDEND_DIGITS_MAX))?;
+        let divisor = is_number(&instance.divisor) && instance.divisor.len() <= DIVISOR_DIGITS_MAX;
+        InvalidInput::unless(divisor, "divisor", allowed(DIVISOR_DIGITS_MAX))?;
+        InvalidInput::unless(instance.divisor != "0", "divisor", "must not be 0")
+    }
+
+    fn start(_: &Instance) -> State {
+        State { pos: 0, q: String::new(), r: 0, last: Last(None) }
+    }
+
+    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
+        Some(Action { digit: fields.nat(0)?, remainder: fields.nat(1)? })
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        if state.pos >= instance.dividend.len() {
+            return Err(Illegal("every digit has been used"));
+        }
+        state.q.push(char::from(b'0' + action.digit));
+        state.r = action.remainder;
+        state.pos += 1;
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let part = state.r * 10 + instance.digit(state.pos)?;
+        let divisor = instance.divisor();
+        // After a wrong remainder the quotient may have no single digit: no action is prescribed then.
+        let digit = u8::try_from(part / divisor).ok().filter(|digit| *digit < 10)?;
+        Some(Action { digit, remainder: part % divisor })
+    }
+
+    fn violations(instance: &Instance, _: &State, _: &Action, after: &State) -> Violations {
+        let divisor = instance.divisor();
+        let mut found = Violations::NONE;
+        found.require(REMAINDER_RANGE, after.r < divisor);
+        let sum = digit_sum(&after.q) % 9 * (divisor % 9) + after.r % 9;
+        found.require(CASTING_OUT_NINES, sum % 9 == digit_sum(&instance.dividend[..after.pos]) % 9);
+        found.require(LENGTH, after.q.len() == after.pos);
+        if Self::ended(instance, after) {
+            let exact = big(&after.q) * divisor + after.r == big(&instance.dividend);
+            found.require(EXACT, exact && after.r < divisor);
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        state.pos == instance.dividend.len()
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        let quotient = state.q.trim_start_matches('0');
+        json!({ "quotient": if quotient.is_empty() { "0" } else { quotient }, "remainder": state.r.to_string() })
+    }
+
+    fn view(instance: &Instance, state: &State) -> String {
+        let width = width_of(&instance.divisor);
+        let digit = instance.digit(state.pos).map_or_else(|| "-".to_owned(), |digit| digit.to_string());
+        format!("by {} with {} next {digit}", reversed(instance.divisor(), width), reversed(state.r, width))
+    }
+
+    fn derivation(instance: &Instance, state: &State) -> Option<String> {
+        let action = Self::reference(instance, state)?;
+        let (width, divisor) = (width_of(&instance.divisor), instance.divisor());
+        let part = state.r * 10 + instance.digit(state.pos)?;
+        let mut line = reversed(part, width);
+        // Subtract until the result goes below zero. It is written modulo 10^width with its sign behind, so that the
+        // comparison falls out of the last borrow.
+        for times in 1..=9.min(u64::from(action.digit) + 1) {
+            let (rest, sign) = match part.checked_sub(times * divisor) {
+                Some(rest) => (rest, '+'),
+                None => (10u64.pow(u32::try_from(width).ok()?) + part - times * divisor, '-'),
+            };
+            line += &format!(" {times}:{}{sign}", reversed(rest, width));
+        }
+        Some(line + " stop")
+    }
+}

@@ -1,0 +1,125 @@
+//! The typed face of a task: pure functions of an instance, a state and an action. No I/O, no clock, no actors.
+
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use super::draw::Draw;
+use super::pattern::Fields;
+use super::spec::{Difficulty, Spec};
+use super::violations::Violations;
+
+/// An action that parses but cannot be applied to the state; says why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Illegal(pub &'static str);
+
+/// An input of the right shape with a value that the task does not allow.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("input field `{field}`: {reason}")]
+pub struct InvalidInput {
+    pub field: &'static str,
+    pub reason: String,
+}
+
+impl InvalidInput {
+    /// `Err` with this field and reason unless `holds`.
+    pub fn unless(holds: bool, field: &'static str, reason: impl Into<String>) -> Result<(), Self> {
+        if holds { Ok(()) } else { Err(Self { field, reason: reason.into() }) }
+    }
+}
+
+/// A step machine of PRIME-Bench.
+///
+/// The reference trace is the fold of [`Task::reference`] and [`Task::apply`] from [`Task::start`].
+pub trait Task: Send + Sync + 'static {
+    /// The contract's `input`, fields in its order.
+    type Instance: Clone + Send + Sync + Serialize + DeserializeOwned + 'static;
+    /// The contract's `state`, fields in its order.
+    type State: Clone + Send + Sync + Serialize + 'static;
+    /// One action; `Display` writes its line.
+    type Action: Clone + PartialEq + fmt::Display + fmt::Debug + Send + Sync;
+
+    const SPEC: Spec;
+
+    /// Draws an instance. The only randomness of a task.
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Self::Instance;
+
+    /// Checks an input that a user wrote: everything that the functions below rely on.
+    ///
+    /// # Errors
+    /// The first field that is out of range, with the range.
+    fn validate(instance: &Self::Instance) -> Result<(), InvalidInput>;
+
+    fn start(instance: &Self::Instance) -> Self::State;
+
+    /// The action of a line that matched `SPEC.actions[form]`; `None` where a number does not fit.
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Self::Action>;
+
+    /// Carries out an action in place.
+    ///
+    /// # Errors
+    /// When the action cannot be applied; the state is then as it was.
+    fn apply(instance: &Self::Instance, state: &mut Self::State, action: &Self::Action) -> Result<(), Illegal>;
+
+    /// The next step of the algorithm; `None` at the end, and where the algorithm prescribes nothing.
+    fn reference(instance: &Self::Instance, state: &Self::State) -> Option<Self::Action>;
+
+    /// The invariant constraints (and, when the trace has ended, the terminal ones) that `after` breaks.
+    /// Never calls [`Task::reference`]; `format` and `transition` are judged by the caller.
+    fn violations(
+        instance: &Self::Instance,
+        before: &Self::State,
+        action: &Self::Action,
+        after: &Self::State,
+    ) -> Violations;
+
+    /// Whether the trace has ended in this state.
+    fn ended(instance: &Self::Instance, state: &Self::State) -> bool;
+
+    /// The contract's `answer`, read off a final state.
+    fn answer(instance: &Self::Instance, state: &Self::State) -> Value;
+
+    /// Judges an answer where several are right, by the goal test; `None` means that only equality with the
+    /// reference answer counts.
+    fn goal(_instance: &Self::Instance, _answer: &Value) -> Option<bool> {
+        None
+    }
+
+    /// All actions that a search may try in this state, where they are few; `None` for tasks that are no search.
+    fn choices(_instance: &Self::Instance, _state: &Self::State) -> Option<Vec<Self::Action>> {
+        None
+    }
+
+    /// What a small model is shown of the state before a step: one short line, local, of regular form.
+    /// It must follow from instance and state alone and must not depend on [`Task::reference`].
+    fn view(_instance: &Self::Instance, state: &Self::State) -> String {
+        serde_json::to_string(state).expect("invariant: states serialise")
+    }
+
+    /// The short derivation that leads from the view to the reference action: what a small model learns to write
+    /// before its action line. `None` where a task has none yet, or the state has no next step.
+    fn derivation(_instance: &Self::Instance, _state: &Self::State) -> Option<String> {
+        None
+    }
+
+    /// A random state of the reference trace, where one can be reached without walking there (long traces).
+    fn state_on_path(_instance: &Self::Instance, _draw: &mut Draw) -> Option<Self::State> {
+        None
+    }
+}
+
+/// The state field `last`: the last action, written as its line, `""` at the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Last<A>(pub Option<A>);
+
+impl<A: fmt::Display> Serialize for Last<A> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            Some(action) => serializer.collect_str(action),
+            None => serializer.serialize_str(""),
+        }
+    }
+}
