@@ -24,6 +24,6 @@ pub use error::SettingsError;
 pub use load::DEFAULT_TOML;
 pub use reference::reference_markdown;
 pub use sections::{
-    Agents, Budget, COORDINATORS, CoordinatorAgent, EXECUTORS, ExecutorAgent, Kind, Log, LogFormat, LogLevel,
-    Placement, Reward, Run, Runtime, Server, Settings, VERIFIERS, VerifierAgent,
+    Agents, Budget, COORDINATORS, CoordinatorAgent, EXECUTORS, ExecutorAgent, Log, LogFormat, LogLevel, Placement,
+    Reward, Run, Runtime, Server, Settings, VERIFIERS, VerifierAgent,
 };

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::engine::Engine;
+use crate::tasks::Kind;
 
 /// Known values of `agents.executor.implementation`.
 pub const EXECUTORS: [&str; 3] = ["llama", "reference", "scripted"];
@@ -80,20 +81,6 @@ pub struct VerifierAgent {
     /// outright, so it is left out of the default.
     #[schemars(length(min = 1, max = 4))]
     pub kinds: Vec<Kind>,
-}
-
-/// A kind of constraint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// The action can be parsed.
-    Format,
-    /// The state after the step is legal.
-    Invariant,
-    /// The step is one that the algorithm may take there.
-    Transition,
-    /// The final state is an answer.
-    Terminal,
 }
 
 /// Section `agents.coordinator`.

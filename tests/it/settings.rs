@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use prime_agents::settings::{
-    COORDINATORS, DEFAULT_TOML, Device, EXECUTORS, Kind, LogLevel, Placement, Settings, VERIFIERS, reference_markdown,
+    COORDINATORS, DEFAULT_TOML, Device, EXECUTORS, LogLevel, Placement, Settings, VERIFIERS, reference_markdown,
 };
+use prime_agents::tasks::Kind;
 
 const NO_FILES: &[PathBuf] = &[];
 
