@@ -1,1 +1,29 @@
-//! (in progress)
+//! Typed configuration: layers of sources in, one checked [`Settings`] out.
+//!
+//! Precedence, lowest first: the shipped `config/default.toml` (embedded), each `--config FILE` in order,
+//! `PRIME__SECTION__KEY=value` in the environment, `--set section.key=value`. The doc comment of a field is its
+//! entry in the reference (`docs/configuration.md`), its `range` is what is checked: nothing is written twice.
+//!
+//! This module must not open a model, a socket or a device, and reads no environment by itself: whether a value can
+//! be *used* is found out by the part that uses it.
+
+mod check;
+mod device;
+mod engine;
+mod error;
+mod layers;
+mod load;
+mod nearest;
+mod reference;
+mod schema;
+mod sections;
+
+pub use device::{Device, DeviceError};
+pub use engine::{Engine, Isolation, ModelMissing};
+pub use error::SettingsError;
+pub use load::DEFAULT_TOML;
+pub use reference::reference_markdown;
+pub use sections::{
+    Agents, Budget, COORDINATORS, CoordinatorAgent, EXECUTORS, ExecutorAgent, Log, LogFormat, LogLevel, Placement,
+    Reward, Run, Runtime, Server, Settings, VERIFIERS, VerifierAgent,
+};

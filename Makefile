@@ -1,0 +1,49 @@
+# Two commands do everything: `make demo` builds and solves real instances, `make test` passes all tests.
+#
+# Every build is --release on purpose: llama.cpp takes minutes to compile and is far too slow without optimisation, so
+# it is built once, in one profile, and demo, tests, lints and benches share it.
+
+CARGO ?= cargo
+# The features that tests and lints cover; CUDA=1 builds llama.cpp for NVIDIA GPUs (needs nvcc).
+CHECKED := --features train
+DEMO_FEATURES := $(if $(filter 1 yes true,$(CUDA)),--features cuda,)
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+PRIME := $(TARGET)/release/prime-agents
+TOOLS := $(TARGET)/tools
+DENY := $(TOOLS)/bin/cargo-deny
+DENY_VERSION := 0.20.2
+
+.PHONY: help setup demo test lint deny bench clean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## install what is missing: cmake, a C++ compiler, libclang
+	@scripts/setup $(if $(DEMO_FEATURES),--cuda,)
+
+demo: setup ## build and solve three tasks with the shipped model (CUDA=1: on a GPU)
+	$(CARGO) build --release $(DEMO_FEATURES)
+	scripts/demo $(PRIME)
+
+test: setup ## all tests
+	$(CARGO) test --release $(CHECKED)
+
+lint: setup deny ## format, clippy, docs, licences: every warning is an error
+	$(CARGO) fmt --check
+	$(CARGO) clippy --release --all-targets $(CHECKED) -- -D warnings
+	$(CARGO) clippy --release --all-targets --no-default-features -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --no-deps $(CHECKED)
+
+deny: $(DENY) ## licences, banned crates and sources (see deny.toml)
+	$(DENY) $(CHECKED) check licenses bans sources
+
+# Built once, beside the build and not in it, so that its dependencies are not mixed with ours.
+$(DENY):
+	$(CARGO) install cargo-deny --version $(DENY_VERSION) --locked --root $(TOOLS) --target-dir $(TOOLS)/build
+	rm -rf $(TOOLS)/build
+
+bench: setup ## criterion benches: ring step, stack, task steps
+	$(CARGO) bench
+
+clean: ## remove everything that was built
+	$(CARGO) clean

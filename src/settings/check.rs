@@ -1,0 +1,186 @@
+//! Checks a tree of values against the schema: keys, types, ranges, choices. Values carry their origin, so a finding
+//! names where the value stands. The `config` crate alone would round 8.5 to a whole number and read `true` as 1.
+
+use std::net::SocketAddr;
+use std::str::FromStr;
+
+use config::{Value, ValueKind};
+use serde_json::{Number, Value as Json};
+
+use super::device::Device;
+use super::error::SettingsError;
+use super::nearest::nearest;
+use super::schema::{child, choices, is_map, keys};
+
+/// Finds the first thing in `value` that the schema does not allow.
+pub(super) fn check(value: &Value, root: &Json) -> Result<(), SettingsError> {
+    Checker { root }.value(value, root, "")
+}
+
+struct Checker<'a> {
+    root: &'a Json,
+}
+
+impl Checker<'_> {
+    fn value(&self, value: &Value, schema: &Json, key: &str) -> Result<(), SettingsError> {
+        if let Some(known) = choices(schema) {
+            return choice(value, key, schema, known);
+        }
+        let fits = match (schema["type"].as_str(), &value.kind) {
+            (Some("object"), ValueKind::Table(table)) => {
+                // Sorted, so that the first finding does not depend on a hash.
+                let mut entries: Vec<_> = table.iter().collect();
+                entries.sort_by_key(|(name, _)| *name);
+                return entries.into_iter().try_for_each(|(name, below)| self.entry(name, below, schema, key));
+            }
+            (Some("array"), ValueKind::Array(items)) => {
+                let (least, most) = (schema["minItems"].as_u64(), schema["maxItems"].as_u64());
+                let count = items.len() as u64;
+                if least.is_some_and(|least| count < least) || most.is_some_and(|most| count > most) {
+                    return Err(out_of_range(value, key, schema));
+                }
+                return items.iter().try_for_each(|item| self.value(item, &schema["items"], key));
+            }
+            (Some("string"), ValueKind::String(text)) => match schema["format"].as_str() {
+                Some("device") => Device::from_str(text).is_ok(),
+                Some("socket-address") => SocketAddr::from_str(text).is_ok(),
+                _ => !text.is_empty(),
+            },
+            (Some("integer"), kind) => {
+                let Some(number) = integer(kind) else { return Err(wrong_type(value, key, schema)) };
+                let bound = |name: &str| schema[name].as_number().and_then(Number::as_i128);
+                bound("minimum").is_none_or(|least| number >= least)
+                    && bound("maximum").is_none_or(|most| number <= most)
+            }
+            (Some("number"), kind) => {
+                let Some(number) = float(kind) else { return Err(wrong_type(value, key, schema)) };
+                number.is_finite()
+                    && schema["minimum"].as_f64().is_none_or(|least| number >= least)
+                    && schema["exclusiveMinimum"].as_f64().is_none_or(|least| number > least)
+                    && schema["maximum"].as_f64().is_none_or(|most| number <= most)
+            }
+            _ => return Err(wrong_type(value, key, schema)),
+        };
+        if fits { Ok(()) } else { Err(out_of_range(value, key, schema)) }
+    }
+
+    fn entry(&self, name: &str, value: &Value, schema: &Json, at: &str) -> Result<(), SettingsError> {
+        let key = if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
+        if is_map(schema) && !is_name(name) {
+            return Err(SettingsError::OutOfRange {
+                origin: origin(value),
+                key: at.to_owned(),
+                found: format!("given an entry called \"{name}\""),
+                expected: "a table whose names have only small letters, digits, `-` and `_`".to_owned(),
+            });
+        }
+        if let Some(below) = child(schema, name) {
+            return self.value(value, below, &key);
+        }
+        // In `engines.big.modle`, `big` is the name to put into the suggestions.
+        let engine = key.split('.').nth(1).filter(|_| key.starts_with("engines.")).unwrap_or("<name>");
+        let all = keys(self.root, engine);
+        let near = nearest(&key, all.iter().map(String::as_str).filter(|candidate| !candidate.contains('<')));
+        let known = match (near, schema["properties"].as_object()) {
+            (None, Some(table)) => table.keys().cloned().collect(),
+            _ => Vec::new(),
+        };
+        Err(SettingsError::UnknownKey { origin: origin(value), nearest: near.map(str::to_owned), key, known })
+    }
+}
+
+fn choice(value: &Value, key: &str, schema: &Json, known: Vec<String>) -> Result<(), SettingsError> {
+    match &value.kind {
+        ValueKind::String(text) if known.contains(text) => Ok(()),
+        ValueKind::String(text) => {
+            let near = nearest(text, known.iter().map(String::as_str)).map(str::to_owned);
+            let (key, found) = (key.to_owned(), text.clone());
+            Err(SettingsError::UnknownName { origin: origin(value), key, found, nearest: near, known })
+        }
+        _ => Err(wrong_type(value, key, schema)),
+    }
+}
+
+/// Where a value stands, for a message.
+pub(super) fn origin(value: &Value) -> String {
+    value.origin().unwrap_or("the settings").to_owned()
+}
+
+/// What a name of an engine may look like: something that an environment variable can also say.
+fn is_name(name: &str) -> bool {
+    let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
+    !name.is_empty() && !name.contains("__") && name.bytes().all(allowed)
+}
+
+fn integer(kind: &ValueKind) -> Option<i128> {
+    match kind {
+        ValueKind::I64(number) => Some((*number).into()),
+        ValueKind::U64(number) => Some((*number).into()),
+        ValueKind::I128(number) => Some(*number),
+        ValueKind::U128(number) => i128::try_from(*number).ok(),
+        _ => None,
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "whole numbers given for a fraction are small or out of range anyway")]
+fn float(kind: &ValueKind) -> Option<f64> {
+    match kind {
+        ValueKind::Float(number) => Some(*number),
+        kind => integer(kind).map(|number| number as f64),
+    }
+}
+
+fn wrong_type(value: &Value, key: &str, schema: &Json) -> SettingsError {
+    let (found, expected) = (found(value), expected(schema));
+    SettingsError::WrongType { origin: origin(value), key: shown(key), found, expected }
+}
+
+fn out_of_range(value: &Value, key: &str, schema: &Json) -> SettingsError {
+    let (found, expected) = (found(value), expected(schema));
+    SettingsError::OutOfRange { origin: origin(value), key: shown(key), found, expected }
+}
+
+fn shown(key: &str) -> String {
+    if key.is_empty() { "the configuration".to_owned() } else { key.to_owned() }
+}
+
+fn found(value: &Value) -> String {
+    match &value.kind {
+        ValueKind::Nil => "empty".to_owned(),
+        ValueKind::String(text) => format!("the text {text:?}"),
+        ValueKind::Boolean(flag) => format!("the truth value {flag}"),
+        ValueKind::Float(number) => format!("the fraction {number:?}"),
+        ValueKind::Table(_) => "a table".to_owned(),
+        ValueKind::Array(items) if items.is_empty() => "an empty list".to_owned(),
+        ValueKind::Array(items) => format!("a list of {}", items.len()),
+        number => number.to_string(),
+    }
+}
+
+/// What a schema asks for, in words: also the column "values" of the reference page.
+pub(super) fn expected(schema: &Json) -> String {
+    if let Some(known) = choices(schema) {
+        return format!("one of {}", quoted(&known));
+    }
+    match schema["type"].as_str() {
+        Some("integer") => format!("a whole number from {} to {}", schema["minimum"], schema["maximum"]),
+        Some("number") if schema["exclusiveMinimum"].is_number() => {
+            format!("a number above {} and up to {}", schema["exclusiveMinimum"], schema["maximum"])
+        }
+        Some("number") => format!("a number from {} to {}", schema["minimum"], schema["maximum"]),
+        Some("array") => {
+            let known = choices(&schema["items"]).unwrap_or_default();
+            format!("a list of one or more of {}", quoted(&known))
+        }
+        Some("object") => "a table (`[section]` with keys below)".to_owned(),
+        _ => match schema["format"].as_str() {
+            Some("device") => "`cpu`, `CUDA0`, `CUDA1`, … or a full GPU UUID as `nvidia-smi -L` prints it".to_owned(),
+            Some("socket-address") => "an IP address and port, such as \"127.0.0.1:7433\"".to_owned(),
+            _ => "a text that is not empty".to_owned(),
+        },
+    }
+}
+
+fn quoted(known: &[String]) -> String {
+    known.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,112 @@
+//! What can be wrong with a configuration. Every message names the key, the source and the mend.
+
+use std::path::PathBuf;
+
+/// Why a configuration was refused. `origin` is where the value came from: `FILE:LINE`, an environment variable or a
+/// `--set` argument.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SettingsError {
+    /// A file given by `--config` cannot be read.
+    #[error("cannot read the config file {}: {cause}; check the path given to --config", path.display())]
+    Unreadable {
+        /// As given.
+        path: PathBuf,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// A file is not TOML.
+    #[error("{origin}: not valid TOML: {message}")]
+    NotToml {
+        /// File and line.
+        origin: String,
+        /// What the parser said.
+        message: String,
+    },
+    /// An argument of `--set` is not `key=value`.
+    #[error("`--set {argument}` is not of the form section.key=value; an example is `--set run.fanout=4`")]
+    NotAssignment {
+        /// As given.
+        argument: String,
+    },
+    /// A key that does not exist.
+    #[error("{origin}: unknown key `{key}`{}", suggestion(nearest.as_deref(), known))]
+    UnknownKey {
+        /// Dotted.
+        key: String,
+        /// Where it stands.
+        origin: String,
+        /// The right key that looks most like it.
+        nearest: Option<String>,
+        /// The keys that exist there, for when none looks like it.
+        known: Vec<String>,
+    },
+    /// A value of the wrong type.
+    #[error("{origin}: `{key}` is {found}, but must be {expected}")]
+    WrongType {
+        /// Dotted.
+        key: String,
+        /// Where it stands.
+        origin: String,
+        /// Kind and value.
+        found: String,
+        /// Kind, and range or choices.
+        expected: String,
+    },
+    /// A value of the right type that is not allowed.
+    #[error("{origin}: `{key}` is {found}, but must be {expected}")]
+    OutOfRange {
+        /// Dotted.
+        key: String,
+        /// Where it stands.
+        origin: String,
+        /// The value.
+        found: String,
+        /// The range.
+        expected: String,
+    },
+    /// A name that is not on its list.
+    #[error("{origin}: `{key}` names `{found}`, which is not known{}", suggestion(nearest.as_deref(), known))]
+    UnknownName {
+        /// Dotted.
+        key: String,
+        /// Where it stands.
+        origin: String,
+        /// The name.
+        found: String,
+        /// The right name that looks most like it.
+        nearest: Option<String>,
+        /// All names.
+        known: Vec<String>,
+    },
+    /// A key without a default is not set.
+    #[error("{origin}: `{key}` is missing; add `{example}`")]
+    Missing {
+        /// Dotted.
+        key: String,
+        /// Where its table stands.
+        origin: String,
+        /// An assignment that would do.
+        example: String,
+    },
+    /// Two values that do not go together.
+    #[error("{origin}: {message}")]
+    Conflict {
+        /// Where the first key stands.
+        origin: String,
+        /// Both keys and values, and the mend.
+        message: String,
+    },
+    /// The layers could not be put together; the checks above should have found the reason.
+    #[error("cannot put the configuration together: {0}")]
+    Merge(#[from] config::ConfigError),
+}
+
+/// The end of a message about a name: the nearest one if there is one, else all of them.
+fn suggestion(nearest: Option<&str>, known: &[String]) -> String {
+    match nearest {
+        Some(nearest) if known.is_empty() => format!("; did you mean `{nearest}`?"),
+        Some(nearest) => format!("; did you mean `{nearest}`? Known: {}", known.join(", ")),
+        None => format!("; known: {}", known.join(", ")),
+    }
+}

@@ -1,0 +1,146 @@
+//! One layer of configuration: reads a file, the environment or the `--set` arguments into values that remember where
+//! they came from. No merging and no checking here.
+
+use std::path::Path;
+
+use config::{Map, Source, Value, ValueKind};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::error::SettingsError;
+
+/// What environment variables for the configuration begin with, in any case.
+const ENVIRONMENT_PREFIX: &str = "PRIME__";
+
+/// A table of values, one level of the precedence.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Layer(pub Map<String, Value>);
+
+impl Source for Layer {
+    fn clone_into_box(&self) -> Box<dyn Source + Send + Sync> {
+        Box::new(self.clone())
+    }
+
+    fn collect(&self) -> Result<Map<String, Value>, config::ConfigError> {
+        Ok(self.0.clone())
+    }
+}
+
+impl Layer {
+    /// A file given by `--config`. Relative model paths start at its folder.
+    pub(super) fn file(path: &Path) -> Result<Self, SettingsError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|cause| SettingsError::Unreadable { path: path.to_owned(), cause })?;
+        let mut layer = Self::text(&text, &path.display().to_string())?;
+        if let Some(folder) = path.parent() {
+            layer.start_models_at(folder);
+        }
+        Ok(layer)
+    }
+
+    /// TOML text; `name` is what messages call it.
+    pub(super) fn text(text: &str, name: &str) -> Result<Self, SettingsError> {
+        let line = |offset: usize| 1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count();
+        let place = |offset: usize| format!("{name}:{}", line(offset));
+        let table = DeTable::parse(text).map_err(|error| SettingsError::NotToml {
+            origin: place(error.span().map_or(0, |span| span.start)),
+            message: error.message().to_owned(),
+        })?;
+        Ok(Self(convert_table(table.get_ref(), &place)))
+    }
+
+    /// The variables that begin with `PRIME__`: `PRIME__RUN__FANOUT=4` sets `run.fanout`. Case does not matter.
+    pub(super) fn environment(variables: impl Iterator<Item = (String, String)>) -> Self {
+        let mut mine: Vec<_> = variables
+            .filter_map(|(name, value)| {
+                let prefix = name.get(..ENVIRONMENT_PREFIX.len())?;
+                let key = prefix.eq_ignore_ascii_case(ENVIRONMENT_PREFIX).then(|| &name[ENVIRONMENT_PREFIX.len()..])?;
+                let key = key.to_ascii_lowercase().replace("__", ".");
+                Some((key, value, format!("environment variable {name}")))
+            })
+            .collect();
+        mine.sort();
+        let mut layer = Self::default();
+        for (key, value, origin) in mine {
+            layer.assign(&key, &value, &origin);
+        }
+        layer
+    }
+
+    /// One `--set` argument, `section.key=value`.
+    pub(super) fn set(argument: &str) -> Result<Self, SettingsError> {
+        let refuse = || SettingsError::NotAssignment { argument: argument.to_owned() };
+        let (key, value) = argument.split_once('=').ok_or_else(refuse)?;
+        let key = key.trim();
+        if key.is_empty() || key.split('.').any(str::is_empty) {
+            return Err(refuse());
+        }
+        let mut layer = Self::default();
+        layer.assign(key, value.trim(), &format!("--set {argument}"));
+        Ok(layer)
+    }
+
+    /// Sets a dotted key. A value that is no TOML is a text, so that quotes are not needed: `log.level=debug`.
+    fn assign(&mut self, key: &str, value: &str, origin: &str) {
+        let place = |_| origin.to_owned();
+        let line = format!("value = {value}");
+        let parsed = DeTable::parse(&line).ok().filter(|table| table.get_ref().len() == 1);
+        let value = match parsed.as_ref().and_then(|table| table.get_ref().get("value")) {
+            Some(parsed) => convert(parsed, &place),
+            None => Value::new(Some(&origin.to_owned()), ValueKind::String(value.to_owned())),
+        };
+        let mut parts: Vec<&str> = key.split('.').collect();
+        let last = parts.pop().unwrap_or_default();
+        let mut table = &mut self.0;
+        for part in parts {
+            let below = table
+                .entry(part.to_owned())
+                .or_insert_with(|| Value::new(Some(&origin.to_owned()), Map::<String, Value>::new()));
+            if !matches!(below.kind, ValueKind::Table(_)) {
+                below.kind = ValueKind::Table(Map::new());
+            }
+            let ValueKind::Table(inner) = &mut below.kind else { return };
+            table = inner;
+        }
+        table.insert(last.to_owned(), value);
+    }
+
+    fn start_models_at(&mut self, folder: &Path) {
+        let Some(ValueKind::Table(engines)) = self.0.get_mut("engines").map(|value| &mut value.kind) else { return };
+        #[expect(clippy::iter_over_hash_type, reason = "each entry is changed by itself")]
+        for engine in engines.values_mut() {
+            let ValueKind::Table(engine) = &mut engine.kind else { continue };
+            if let Some(ValueKind::String(model)) = engine.get_mut("model").map(|value| &mut value.kind)
+                && !model.is_empty()
+            {
+                // `join` leaves an absolute path as it is.
+                *model = folder.join(&*model).to_string_lossy().into_owned();
+            }
+        }
+    }
+}
+
+fn convert_table(table: &DeTable<'_>, place: &dyn Fn(usize) -> String) -> Map<String, Value> {
+    let entry = |(key, value): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
+        let key: &std::borrow::Cow<'_, str> = key.get_ref();
+        (key.to_string(), convert(value, place))
+    };
+    table.iter().map(entry).collect()
+}
+
+fn convert(value: &Spanned<DeValue<'_>>, place: &dyn Fn(usize) -> String) -> Value {
+    let kind = match value.get_ref() {
+        DeValue::String(text) => ValueKind::String(text.to_string()),
+        DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
+            Ok(number) => ValueKind::I64(number),
+            // Beyond 64 bits: no option goes that far, so the number is out of range in any case.
+            Err(_) => ValueKind::I128(if number.as_str().starts_with('-') { i128::MIN } else { i128::MAX }),
+        },
+        DeValue::Float(number) => ValueKind::Float(number.as_str().parse().unwrap_or(f64::NAN)),
+        DeValue::Boolean(flag) => ValueKind::Boolean(*flag),
+        DeValue::Datetime(date) => ValueKind::String(date.to_string()),
+        DeValue::Array(items) => ValueKind::Array(items.iter().map(|item| convert(item, place)).collect()),
+        DeValue::Table(table) => ValueKind::Table(convert_table(table, place)),
+    };
+    Value::new(Some(&place(value.span().start)), kind)
+}

@@ -1,0 +1,177 @@
+//! Puts the layers together and checks the whole. Reads the given files and nothing else.
+
+use std::path::PathBuf;
+
+use config::{Config, Map, Value, ValueKind};
+use sha2::{Digest, Sha256};
+
+use super::check::{check, origin};
+use super::error::SettingsError;
+use super::layers::Layer;
+use super::nearest::nearest;
+use super::sections::Settings;
+
+/// The shipped defaults, as the user reads them: `config/default.toml`.
+pub const DEFAULT_TOML: &str = include_str!("../../config/default.toml");
+
+impl Settings {
+    /// Merges the shipped defaults, `files` in order, the variables of `environment` that begin with `PRIME__`, and the
+    /// `--set` arguments `sets` in order, and checks the result. Pass `std::env::vars()` for `environment`.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its key, its source and what to write instead. A layer's mistake is one even
+    /// when a later layer overrides it.
+    pub fn load(
+        files: &[PathBuf],
+        environment: impl Iterator<Item = (String, String)>,
+        sets: &[String],
+    ) -> Result<Self, SettingsError> {
+        let mut layers = vec![Layer::text(DEFAULT_TOML, "config/default.toml")?];
+        for file in files {
+            layers.push(Layer::file(file)?);
+        }
+        layers.push(Layer::environment(environment));
+        for argument in sets {
+            layers.push(Layer::set(argument)?);
+        }
+        let schema = Self::schema();
+        for layer in &layers {
+            check(&Value::new(None, layer.0.clone()), &schema)?;
+        }
+        let template = engine_template(&layers);
+        let mut builder = Config::builder();
+        for layer in std::iter::once(template).chain(layers) {
+            builder = builder.add_source(layer);
+        }
+        let merged = builder.build()?;
+        let origins = merged.cache.clone();
+        require_models(&origins)?;
+        let settings: Self = merged.try_deserialize()?;
+        settings.check_together(&origins)?;
+        Ok(settings)
+    }
+
+    /// Checks every range and every relation between values. [`Settings::load`] has done so; this is for settings that
+    /// were changed in code.
+    ///
+    /// # Errors
+    /// The first value that is not allowed.
+    pub fn validate(&self) -> Result<(), SettingsError> {
+        let values = Config::try_from(self)?.cache;
+        check(&values, &Self::schema())?;
+        self.check_together(&values)
+    }
+
+    /// What no schema says: values that must fit each other. `origins` tells where they stand.
+    fn check_together(&self, origins: &Value) -> Result<(), SettingsError> {
+        let conflict =
+            |key: &[&str], message: String| SettingsError::Conflict { origin: origin_of(origins, key), message };
+        let run = &self.run;
+        if run.tau_hard < run.tau_soft {
+            let message = format!(
+                "`run.tau_hard` is {}, but must be at least `run.tau_soft`, which is {}; set both",
+                run.tau_hard, run.tau_soft
+            );
+            return Err(conflict(&["run", "tau_hard"], message));
+        }
+        let asked = &self.agents.executor.engine;
+        let Some(engine) = self.engines.get(asked) else {
+            return Err(SettingsError::UnknownName {
+                key: "agents.executor.engine".to_owned(),
+                origin: origin_of(origins, &["agents", "executor", "engine"]),
+                found: asked.clone(),
+                nearest: nearest(asked, self.engines.keys().map(String::as_str)).map(str::to_owned),
+                known: self.engines.keys().cloned().collect(),
+            });
+        };
+        for (name, engine) in &self.engines {
+            let batch = engine.batch_tokens;
+            if batch < engine.sequences_max || batch > engine.context_tokens {
+                let message = format!(
+                    "`engines.{name}.batch_tokens` is {batch}, but must be at least `sequences_max` ({}) and at most \
+                     `context_tokens` ({})",
+                    engine.sequences_max, engine.context_tokens
+                );
+                return Err(conflict(&["engines", name, "batch_tokens"], message));
+            }
+        }
+        let executor = &self.agents.executor;
+        if executor.implementation == "llama" && executor.max_tokens >= engine.context_tokens {
+            let message = format!(
+                "`agents.executor.max_tokens` is {}, but must be below `engines.{asked}.context_tokens`, which is {}",
+                executor.max_tokens, engine.context_tokens
+            );
+            return Err(conflict(&["agents", "executor", "max_tokens"], message));
+        }
+        Ok(())
+    }
+
+    /// A short name for exactly these settings: 16 hexadecimal digits, the same on every machine and for every order of
+    /// keys.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let digest = Sha256::digest(self.to_toml());
+        let short = digest.iter().take(8).fold(0_u64, |all, byte| all << 8 | u64::from(*byte));
+        format!("{short:016x}")
+    }
+
+    /// The settings as a configuration file, every key written out.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("invariant: every option has a form in TOML")
+    }
+}
+
+impl Default for Settings {
+    /// The shipped defaults.
+    fn default() -> Self {
+        Self::load(&[], std::iter::empty(), &[]).expect("invariant: the shipped defaults are valid")
+    }
+}
+
+/// For every engine that a layer names: the shipped `engines.tiny` without its model, below everything else.
+fn engine_template(layers: &[Layer]) -> Layer {
+    let engines = |layer: &Layer| table(layer.0.get("engines")?).cloned();
+    let Some(mut template) = layers.first().and_then(engines).and_then(|shipped| table(shipped.get("tiny")?).cloned())
+    else {
+        return Layer::default();
+    };
+    template.remove("model");
+    let names = layers.iter().filter_map(engines).flat_map(|engines| engines.into_keys().collect::<Vec<_>>());
+    let all: Map<String, Value> = names.map(|name| (name, Value::new(None, template.clone()))).collect();
+    Layer(Map::from_iter([("engines".to_owned(), Value::new(None, all))]))
+}
+
+/// `model` is the one key of an engine that cannot be taken from another.
+fn require_models(merged: &Value) -> Result<(), SettingsError> {
+    let engines = table(merged).and_then(|root| table(root.get("engines")?));
+    let mut engines: Vec<_> = engines.into_iter().flatten().collect();
+    engines.sort_by_key(|(name, _)| *name);
+    for (name, engine) in engines {
+        let Some(keys) = table(engine) else { continue };
+        if !keys.contains_key("model") {
+            let origins = keys
+                .values()
+                .filter_map(|value| value.origin())
+                .filter(|from| !from.starts_with("config/default.toml:"));
+            return Err(SettingsError::Missing {
+                key: format!("engines.{name}.model"),
+                origin: origins.min().unwrap_or("the settings").to_owned(),
+                example: "model = \"path/to/model.gguf\"".to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn table(value: &Value) -> Option<&Map<String, Value>> {
+    match &value.kind {
+        ValueKind::Table(table) => Some(table),
+        _ => None,
+    }
+}
+
+fn origin_of(root: &Value, key: &[&str]) -> String {
+    let found = key.iter().try_fold(root, |at, part| table(at)?.get(*part));
+    found.map_or_else(|| "the settings".to_owned(), origin)
+}

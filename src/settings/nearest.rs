@@ -1,0 +1,52 @@
+//! Which right name the user probably meant. Pure.
+
+/// The candidate that looks most like `wanted`, or `None` when none does.
+///
+/// A misplaced key (`fanout` for `run.fanout`) counts as near: the last parts are compared too.
+pub(super) fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let wanted = wanted.to_lowercase();
+    let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
+    candidates
+        .into_iter()
+        .filter_map(|candidate| {
+            let whole = strsim::damerau_levenshtein(&wanted, candidate);
+            let tail = strsim::damerau_levenshtein(&last(&wanted), &last(candidate));
+            let limit = |text: &str| (text.chars().count() / 3).clamp(1, 4);
+            let near = whole <= limit(&wanted) || tail <= limit(&last(&wanted)).min(2);
+            // The tail decides, the place breaks ties: `run.fanuot` is `run.fanout`, whatever else is near.
+            near.then_some((tail.min(whole), whole, candidate))
+        })
+        .min()
+        .map(|(_, _, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEYS: [&str; 6] =
+        ["run", "run.fanout", "run.max_rounds", "run.restarts_max", "server.bind", "runtime.restarts_max"];
+
+    #[test]
+    fn near_and_misplaced_keys_are_found() {
+        for (wanted, right) in [
+            ("run.fanuot", "run.fanout"),
+            ("run.Fan_Out", "run.fanout"),
+            ("run.maxrounds", "run.max_rounds"),
+            ("fanout", "run.fanout"),
+            ("rnu", "run"),
+            ("run_fanout", "run.fanout"),
+            ("runtime.restart_max", "runtime.restarts_max"),
+            ("sever.bind", "server.bind"),
+        ] {
+            assert_eq!(nearest(wanted, KEYS), Some(right), "{wanted}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_made_up() {
+        for wanted in ["", "colour", "run.colour", "x"] {
+            assert_eq!(nearest(wanted, KEYS), None, "{wanted}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The reference page of the configuration, made from the schema and the shipped defaults. Pure.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::check::expected;
+use super::sections::Settings;
+
+const HEAD: &str = "\
+# Configuration
+
+This page is made from the types in `src/settings/`; change it there and run
+`prime-agents config schema --markdown > docs/configuration.md`.
+
+What counts, strongest last:
+
+1. the shipped defaults, [`config/default.toml`](../config/default.toml);
+2. each `--config FILE`, in the order given;
+3. environment variables: `PRIME__RUN__FANOUT=4` sets `run.fanout` (`__` between the parts, any case);
+4. `--set run.fanout=4`, in the order given.
+
+Values in the environment and of `--set` are read as TOML, and as text when they are not TOML, so
+`--set log.level=debug` needs no quotes and a list is `--set 'agents.verifier.kinds=[\"format\", \"terminal\"]'`.
+Unknown keys, wrong types and values out of range are errors, also in a layer that a later one overrides.
+`prime-agents config show` prints what is in force and `prime-agents config check` checks it.
+";
+
+/// The page `docs/configuration.md`.
+#[must_use]
+pub fn reference_markdown() -> String {
+    let defaults = serde_json::to_value(Settings::default()).expect("invariant: every option has a form in JSON");
+    let mut page = HEAD.to_owned();
+    section(&mut page, &Settings::schema(), &defaults, "");
+    page
+}
+
+fn section(page: &mut String, schema: &Value, defaults: &Value, at: &str) {
+    let Some(properties) = schema["properties"].as_object() else { return };
+    let (tables, options): (Vec<_>, Vec<_>) = properties.iter().partition(|(_, below)| below["type"] == "object");
+    if !options.is_empty() {
+        page.push_str("\n| key | default | values | what it does |\n| --- | --- | --- | --- |\n");
+    }
+    for (key, below) in options {
+        let (default, values, text) = (&defaults[key], expected(below), description(below));
+        let row = format!("| `{key}` | `{default}` | {} | {} |", cell(&values), cell(&text));
+        writeln!(page, "{row}").expect("invariant: writing to a string cannot fail");
+    }
+    for (key, below) in tables {
+        let path = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
+        let (title, inner, default) = if below["additionalProperties"].is_object() {
+            (format!("{path}.<name>"), &below["additionalProperties"], &defaults[key]["tiny"])
+        } else {
+            (path.clone(), below, &defaults[key])
+        };
+        let text = description(below);
+        writeln!(page, "\n## `[{title}]`\n\n{text}").expect("invariant: writing to a string cannot fail");
+        section(page, inner, default, &path);
+    }
+}
+
+/// A doc comment as one line.
+fn description(schema: &Value) -> String {
+    let text = schema["description"].as_str().unwrap_or_default();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}

@@ -1,0 +1,60 @@
+//! The JSON Schema of the configuration: made from the types, and the one source of keys, types and ranges for the
+//! check, the suggestions and the reference page.
+
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+use super::sections::Settings;
+
+impl Settings {
+    /// The JSON Schema (draft 2020-12) of a configuration file, with the documentation as descriptions. Every key is
+    /// optional in a file; `required` lists those that the whole, with the defaults, has.
+    #[must_use]
+    pub fn schema() -> Value {
+        let generator = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+        generator.into_generator().into_root_schema_for::<Settings>().to_value()
+    }
+}
+
+/// The schema of the value below `key`, or `None` when the table has no such key.
+pub(super) fn child<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
+    let named = schema.get("properties").and_then(|properties| properties.get(key));
+    named.or_else(|| schema.get("additionalProperties").filter(|other| other.is_object()))
+}
+
+/// Whether a table's keys are the user's to choose.
+pub(super) fn is_map(schema: &Value) -> bool {
+    schema.get("additionalProperties").is_some_and(Value::is_object)
+}
+
+/// The texts that a value may have, when they are a fixed list.
+pub(super) fn choices(schema: &Value) -> Option<Vec<String>> {
+    let texts = |values: &[Value]| values.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect();
+    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        return Some(texts(values));
+    }
+    let variants = schema.get("oneOf")?.as_array()?;
+    Some(variants.iter().filter_map(|variant| variant.get("const")?.as_str().map(str::to_owned)).collect())
+}
+
+/// Every dotted key of the configuration, tables included. `engine` stands for the names of engines.
+pub(super) fn keys(schema: &Value, engine: &str) -> Vec<String> {
+    fn walk(schema: &Value, at: &str, engine: &str, out: &mut Vec<String>) {
+        let mut visit = |key: &str, below: &Value| {
+            let path = if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") };
+            out.push(path.clone());
+            walk(below, &path, engine, out);
+        };
+        if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+            for (key, below) in properties {
+                visit(key, below);
+            }
+        }
+        if is_map(schema) {
+            visit(engine, &schema["additionalProperties"]);
+        }
+    }
+    let mut out = Vec::new();
+    walk(schema, "", engine, &mut out);
+    out
+}

@@ -1,0 +1,251 @@
+//! The sections of the configuration and every option in them.
+//!
+//! A field's doc comment is its public documentation: it says what the option does, with its unit and what special
+//! values mean. Ranges stand in the `schemars` attributes; the values of the shipped default stand only in
+//! `config/default.toml`. No logic here.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::engine::Engine;
+use crate::tasks::Kind;
+
+/// Known values of `agents.executor.implementation`.
+pub const EXECUTORS: [&str; 3] = ["llama", "reference", "scripted"];
+/// Known values of `agents.verifier.implementation`.
+pub const VERIFIERS: [&str; 2] = ["rules", "none"];
+/// Known values of `agents.coordinator.implementation`.
+pub const COORDINATORS: [&str; 1] = ["threshold"];
+
+/// The whole configuration of `prime-agents`. Made by [`Settings::load`], which checks it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Which implementation plays each role, and its options.
+    pub agents: Agents,
+    /// The models that can be loaded, by name (small letters, digits, `-` and `_`). Each is one llama.cpp context on one
+    /// device. A further engine takes what it leaves out from the shipped `engines.tiny`, except `model`.
+    pub engines: BTreeMap<String, Engine>,
+    /// How one run searches: limits, thresholds, sampling.
+    pub run: Run,
+    /// The actors that carry out runs.
+    pub runtime: Runtime,
+    /// The HTTP daemon (`prime-agents serve`).
+    pub server: Server,
+    /// What is logged, to standard error.
+    pub log: Log,
+}
+
+/// Section `agents`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Agents {
+    /// Proposes the next step.
+    pub executor: ExecutorAgent,
+    /// Scores the violations of a step.
+    pub verifier: VerifierAgent,
+    /// Decides Proceed, Retry or Backtrack.
+    pub coordinator: CoordinatorAgent,
+}
+
+/// Section `agents.executor`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExecutorAgent {
+    /// Who proposes steps: `llama` (a model through llama.cpp), `reference` (the algorithm itself; labelled as such in
+    /// every output) or `scripted` (the algorithm with errors at `error_rate`, by seed; for tests).
+    #[schemars(extend("enum" = EXECUTORS))]
+    pub implementation: String,
+    /// Name of the entry of `engines` that `llama` asks. Not used by the other implementations.
+    pub engine: String,
+    /// Most tokens of one proposal. A longer one is cut off and counts as unparsable.
+    #[schemars(range(min = 1, max = 32_768))]
+    pub max_tokens: u32,
+    /// Probability of a wrong proposal of `scripted`, per step. Not used by the other implementations.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub error_rate: f64,
+}
+
+/// Section `agents.verifier`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VerifierAgent {
+    /// Who checks steps: `rules` (the task's constraints, of the chosen `kinds`) or `none` (accepts everything; no
+    /// answer is then called verified).
+    #[schemars(extend("enum" = VERIFIERS))]
+    pub implementation: String,
+    /// Kinds of constraints that `rules` checks. Every result names them. `transition` decides most steps of many tasks
+    /// outright, so it is left out of the default.
+    #[schemars(length(min = 1, max = 4))]
+    pub kinds: Vec<Kind>,
+}
+
+/// Section `agents.coordinator`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CoordinatorAgent {
+    /// Who decides: `threshold` (compares the violation score with `run.tau_soft` and `run.tau_hard`).
+    #[schemars(extend("enum" = COORDINATORS))]
+    pub implementation: String,
+}
+
+/// Section `run`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    /// Trajectories of one round (the paper's G).
+    #[schemars(range(min = 1, max = 256))]
+    pub fanout: u32,
+    /// Most rounds of a run (the paper's K). A vote closes each round.
+    #[schemars(range(min = 1, max = 100))]
+    pub max_rounds: u32,
+    /// Retries of a step with 0 < V ≤ `tau_soft` before it is accepted with its violations on record.
+    #[schemars(range(min = 0, max = 1_000))]
+    pub retries_max: u32,
+    /// Proposals at one state before it is popped from the stack.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub attempts_max: u32,
+    /// Pops of one trajectory before it is given up.
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub pops_max: u64,
+    /// Violation score V up to which a step is retried and then tolerated.
+    #[schemars(range(min = 0.0, max = 1_000.0))]
+    pub tau_soft: f64,
+    /// Violation score V above which a step is rejected at once. At least `tau_soft`; a score between the two is retried,
+    /// then rejected.
+    #[schemars(range(min = 0.0, max = 1_000.0))]
+    pub tau_hard: f64,
+    /// Sampling temperature; 0 = always the most likely token.
+    #[schemars(range(min = 0.0, max = 2.0))]
+    pub temperature: f64,
+    /// Nucleus sampling: the smallest set of tokens with at least this probability mass is sampled from; 1 = all tokens.
+    #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
+    pub top_p: f64,
+    /// Seed of everything random in a run. Model output may still differ between machines and batches.
+    #[schemars(range(min = 0, max = 9_223_372_036_854_775_807_u64))]
+    pub seed: u64,
+    /// Share of the votes that the winner needs, with V = 0, to end a run before `max_rounds`.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub confidence: f64,
+    /// Frames of a state stack between two full copies of the state: memory against the cost of a pop.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub snapshot_every_frames: u32,
+    /// Limits of one run, over all its trajectories and rounds; the one that ends it is named in the result.
+    pub budget: Budget,
+    /// Weights of the reward that each finished trajectory is recorded with.
+    pub reward: Reward,
+}
+
+/// Section `run.budget`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Budget {
+    /// Most proposals, accepted or not.
+    #[schemars(range(min = 1, max = 1_000_000_000_000_u64))]
+    pub steps: u64,
+    /// Most tokens, prompt and completion together; 0 = unlimited.
+    #[schemars(range(min = 0, max = 1_000_000_000_000_000_u64))]
+    pub tokens: u64,
+    /// Longest time in milliseconds.
+    #[schemars(range(min = 1, max = 2_592_000_000_u64))]
+    pub wall_ms: u64,
+}
+
+/// Section `run.reward`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reward {
+    /// Weight of solving the task (the paper's α).
+    #[schemars(range(min = 0.0, max = 1_000_000.0))]
+    pub task: f64,
+    /// Weight of the final violation score, −V (β).
+    #[schemars(range(min = 0.0, max = 1_000_000.0))]
+    pub verify: f64,
+    /// Weight of needing few steps (γ).
+    #[schemars(range(min = 0.0, max = 1_000_000.0))]
+    pub efficiency: f64,
+    /// Weight of well-formed output (λ).
+    #[schemars(range(min = 0.0, max = 1_000_000.0))]
+    pub format: f64,
+}
+
+/// Section `runtime`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Runtime {
+    /// Rings of four actors, each on a thread of its own, over which runs are spread; 0 = one for each core.
+    #[schemars(range(min = 0, max = 1_024))]
+    pub cells: u32,
+    /// `shared` (the four actors of a cell on one thread: fastest) or `own` (each actor on a thread of its own).
+    pub placement: Placement,
+    /// Most turns on their way through one cell's ring; further ones wait.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub in_flight_max: u32,
+    /// Most restarts of one actor within `restart_window_ms`; one more, and its runs end with a named failure.
+    #[schemars(range(min = 0, max = 1_000))]
+    pub restarts_max: u32,
+    /// Time in milliseconds over which restarts are counted.
+    #[schemars(range(min = 1, max = 86_400_000))]
+    pub restart_window_ms: u64,
+}
+
+/// Which threads the actors of a cell run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// One thread for the cell's actors.
+    Shared,
+    /// A thread for each actor.
+    Own,
+}
+
+/// Section `server`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Server {
+    /// Address and port to listen on; port 0 = any free port. The default is reachable from this machine only.
+    #[schemars(with = "String", extend("format" = "socket-address"))]
+    pub bind: SocketAddr,
+    /// Most runs that wait; a further one is refused with status 429.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub queue_max: u32,
+    /// Largest body of a request in bytes; a larger one is refused with status 413.
+    #[schemars(range(min = 1_024, max = 1_073_741_824))]
+    pub body_bytes_max: u64,
+}
+
+/// Section `log`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Log {
+    /// Least important level that is logged.
+    pub level: LogLevel,
+    /// `text` (for people) or `json` (one object a line).
+    pub format: LogFormat,
+}
+
+/// How much is logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names are those of every logger")]
+pub enum LogLevel {
+    Off,
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+/// The shape of a log line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
