@@ -186,7 +186,14 @@ impl Run {
     }
 
     /// A turn failed for good (its executor, verifier or coordinator could not do it).
-    pub fn fail(&mut self, id: TurnId, trajectory: &Trajectory, reason: String, elapsed_ms: u64, effects: &mut Vec<Effect>) {
+    pub fn fail(
+        &mut self,
+        id: TurnId,
+        trajectory: &Trajectory,
+        reason: String,
+        elapsed_ms: u64,
+        effects: &mut Vec<Effect>,
+    ) {
         if self.wants(id) {
             self.end(id, trajectory, End::Failed(reason), elapsed_ms, effects);
         }
@@ -264,8 +271,7 @@ impl Run {
                 .iter()
                 .find(|(answer, score, _)| *answer == winner.answer && *score == winner.best_score)
                 .map_or(0, |(_, _, steps)| *steps);
-            self.best =
-                Some(Best { answer: winner.answer, score: winner.best_score, votes: winner.votes, steps });
+            self.best = Some(Best { answer: winner.answer, score: winner.best_score, votes: winner.votes, steps });
         }
     }
 

@@ -12,7 +12,7 @@ pub struct Score(u32);
 impl Score {
     pub const ZERO: Self = Self(0);
 
-    pub fn from_tenths(tenths: u32) -> Self {
+    pub const fn from_tenths(tenths: u32) -> Self {
         Self(tenths.saturating_mul(100))
     }
 

@@ -123,7 +123,14 @@ impl Trajectory {
     }
 
     /// Carries out a decision on the line that the machine holds as its candidate (or refused).
-    pub fn settle(&mut self, line: &str, applicable: bool, verdict: &Verdict, decision: Decision, limits: &Limits) -> Next {
+    pub fn settle(
+        &mut self,
+        line: &str,
+        applicable: bool,
+        verdict: &Verdict,
+        decision: Decision,
+        limits: &Limits,
+    ) -> Next {
         self.counts.proposals += 1;
         self.counts.applicable += u64::from(applicable);
         self.stack.top_mut().proposals += 1;

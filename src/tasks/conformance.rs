@@ -94,7 +94,8 @@ fn the_grammar_parses_every_reference_action_back_to_itself() {
 
 /// Lines near an action that are no actions: each must be refused as unparsable or illegal, or judged; never a panic.
 fn mutations(line: &str) -> Vec<String> {
-    let mut mutants = vec![String::new(), format!("{line} "), format!(" {line}"), line.to_uppercase(), format!("{line}9")];
+    let mut mutants =
+        vec![String::new(), format!("{line} "), format!(" {line}"), line.to_uppercase(), format!("{line}9")];
     mutants.push(format!("{line}\n"));
     mutants.push(line.replace(' ', "  "));
     mutants.push(format!("{line} 18446744073709551616"));
@@ -166,10 +167,13 @@ fn inputs_of_the_wrong_shape_are_refused_with_the_field() {
     for task in all() {
         let input = task.generate(Difficulty::Easy, 1).input();
         for (key, _) in input.as_object().expect("inputs are objects") {
-            for wrong in [serde_json::json!(-1), serde_json::json!({"x": 1}), serde_json::json!(1e300), serde_json::Value::Null] {
+            for wrong in
+                [serde_json::json!(-1), serde_json::json!({"x": 1}), serde_json::json!(1e300), serde_json::Value::Null]
+            {
                 let mut changed = input.clone();
                 changed[key] = wrong;
-                let error = task.read_input(&changed).err().unwrap_or_else(|| panic!("{}: {changed}", task.spec().slug));
+                let error =
+                    task.read_input(&changed).err().unwrap_or_else(|| panic!("{}: {changed}", task.spec().slug));
                 assert!(error.to_string().contains(key), "{error}");
             }
             let mut missing = input.clone();
@@ -189,18 +193,41 @@ fn inputs_of_the_wrong_shape_are_refused_with_the_field() {
 #[test]
 fn worked_examples_come_out_as_published() {
     let examples = [
-        ("bubble-sort", r#"{"a":[64,34,25,12]}"#, r#"{"sorted":[12,25,34,64],"comparisons":6,"swaps":6,"passes":3}"#, 15,
-         "cmp 0 1;swap 0 1;cmp 1 2;swap 1 2;cmp 2 3;swap 2 3;pass;cmp 0 1;swap 0 1;cmp 1 2;swap 1 2;pass;cmp 0 1;swap 0 1;done"),
-        ("tower-of-hanoi", r#"{"n":3,"from":0,"to":2}"#,
-         r#"{"moves":7,"disk_moves":[4,2,1],"pair_moves":[1,3,1,1,0,1],"pegs":[[],[],[3,2,1]]}"#, 7,
-         "move 1 0 2;move 2 0 1;move 1 2 1;move 3 0 2;move 1 1 0;move 2 1 2;move 1 0 2"),
-        ("n-queens", r#"{"n":6,"order":[2,0,5,3,1,4]}"#, r#"{"queens":[2,5,1,4,0,3],"backtracks":14}"#, 34,
-         "place 0 2;place 1 0;place 2 5;place 3 3;place 4 1;back 4;back 3;place 3 1;place 4 4;back 4;back 3;back 2"),
-        ("dfa-simulation",
-         r#"{"states":3,"alphabet":"ab","delta":[[1,0],[1,2],[0,1]],"start":0,"accept":[2],"word":"abbaabab"}"#,
-         r#"{"final":0,"accepted":false,"visits":[3,4,2]}"#, 8, "q1;q2;q1;q1;q1;q2;q0;q0"),
-        ("long-division", r#"{"dividend":"1234567","divisor":"89"}"#, r#"{"quotient":"13871","remainder":"48"}"#, 7,
-         "0 1;0 12;1 34;3 77;8 63;7 13;1 48"),
+        (
+            "bubble-sort",
+            r#"{"a":[64,34,25,12]}"#,
+            r#"{"sorted":[12,25,34,64],"comparisons":6,"swaps":6,"passes":3}"#,
+            15,
+            "cmp 0 1;swap 0 1;cmp 1 2;swap 1 2;cmp 2 3;swap 2 3;pass;cmp 0 1;swap 0 1;cmp 1 2;swap 1 2;pass;cmp 0 1;swap 0 1;done",
+        ),
+        (
+            "tower-of-hanoi",
+            r#"{"n":3,"from":0,"to":2}"#,
+            r#"{"moves":7,"disk_moves":[4,2,1],"pair_moves":[1,3,1,1,0,1],"pegs":[[],[],[3,2,1]]}"#,
+            7,
+            "move 1 0 2;move 2 0 1;move 1 2 1;move 3 0 2;move 1 1 0;move 2 1 2;move 1 0 2",
+        ),
+        (
+            "n-queens",
+            r#"{"n":6,"order":[2,0,5,3,1,4]}"#,
+            r#"{"queens":[2,5,1,4,0,3],"backtracks":14}"#,
+            34,
+            "place 0 2;place 1 0;place 2 5;place 3 3;place 4 1;back 4;back 3;place 3 1;place 4 4;back 4;back 3;back 2",
+        ),
+        (
+            "dfa-simulation",
+            r#"{"states":3,"alphabet":"ab","delta":[[1,0],[1,2],[0,1]],"start":0,"accept":[2],"word":"abbaabab"}"#,
+            r#"{"final":0,"accepted":false,"visits":[3,4,2]}"#,
+            8,
+            "q1;q2;q1;q1;q1;q2;q0;q0",
+        ),
+        (
+            "long-division",
+            r#"{"dividend":"1234567","divisor":"89"}"#,
+            r#"{"quotient":"13871","remainder":"48"}"#,
+            7,
+            "0 1;0 12;1 34;3 77;8 63;7 13;1 48",
+        ),
     ];
     for (slug, input, answer, steps, actions) in examples {
         let task = find(slug).expect("listed");

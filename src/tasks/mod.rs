@@ -30,7 +30,10 @@ pub const BASE_SEED: u64 = 42;
 
 /// Every task, in the order of its category and id.
 pub fn all() -> impl Iterator<Item = &'static dyn AnyTask> {
-    [comparison_sorting::TASKS, classic_puzzles::TASKS, automata::TASKS, mathematical::TASKS].into_iter().flatten().copied()
+    [comparison_sorting::TASKS, classic_puzzles::TASKS, automata::TASKS, mathematical::TASKS]
+        .into_iter()
+        .flatten()
+        .copied()
 }
 
 /// A name that is no task's.

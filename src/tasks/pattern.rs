@@ -266,14 +266,17 @@ mod tests {
     fn numbers_have_no_sign_and_no_leading_zeros() {
         let forms = ["cmp <nat> <nat>"];
         assert!(parse(&forms, "cmp 0 12").is_some());
-        for wrong in ["cmp 00 1", "cmp 01 2", "cmp -1 2", "cmp 1", "cmp 1 2 ", " cmp 1 2", "cmp  1 2", "cmp 1 9007199254740992"] {
+        for wrong in
+            ["cmp 00 1", "cmp 01 2", "cmp -1 2", "cmp 1", "cmp 1 2 ", " cmp 1 2", "cmp  1 2", "cmp 1 9007199254740992"]
+        {
             assert!(parse(&forms, wrong).is_none(), "{wrong:?}");
         }
     }
 
     #[test]
     fn fields_of_every_sort_are_read() {
-        let forms = ["x<nat> = <rat>", "run <nat> <asc|desc>", "link <nat?>", "move <nats>", "<[_0-3]{1}> <L|R>", "acc <int>"];
+        let forms =
+            ["x<nat> = <rat>", "run <nat> <asc|desc>", "link <nat?>", "move <nats>", "<[_0-3]{1}> <L|R>", "acc <int>"];
         let text = |line: &'static str, place| parse(&forms, line).and_then(|(_, fields)| fields.text(place));
         assert_eq!(text("x2 = -7/4", 1), Some("-7/4"));
         assert_eq!(text("run 43 desc", 1), Some("desc"));

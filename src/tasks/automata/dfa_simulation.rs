@@ -167,9 +167,8 @@ impl Task for DfaSimulation {
     fn violations(instance: &Instance, before: &State, _: &Action, after: &State) -> Violations {
         let mut found = Violations::NONE;
         found.require(VISIT_SUM, after.visits.iter().sum::<u64>() == after.pos as u64 + 1);
-        let reachable = instance
-            .column(before.pos)
-            .is_some_and(|column| instance.delta.iter().any(|row| row[column] == after.q));
+        let reachable =
+            instance.column(before.pos).is_some_and(|column| instance.delta.iter().any(|row| row[column] == after.q));
         found.require(POSSIBLE_TARGET, reachable);
         found.require(PROGRESS, after.pos == before.pos + 1 && after.pos <= instance.word.len());
         if Self::ended(instance, after) {

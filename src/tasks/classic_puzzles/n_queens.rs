@@ -131,7 +131,8 @@ impl Task for NQueens {
                     return Err(Illegal("there is no such row on the board"));
                 }
                 let column = state.queens.pop().ok_or(Illegal("there is no queen to take back"))?;
-                let place = instance.order.iter().position(|c| *c == column).expect("invariant: order holds each column");
+                let place =
+                    instance.order.iter().position(|c| *c == column).expect("invariant: order holds each column");
                 state.next = place + 1;
                 state.backtracks += 1;
             }

@@ -132,7 +132,11 @@ impl Task for TowerOfHanoi {
         actions: &["move <nat> <nat> <nat>"],
         constraints: &[
             Constraint::format("format", Severity::Critical, "the line is a move of the top disk of a peg to another"),
-            Constraint::invariant("stacking", Severity::Critical, "on every peg the disks get smaller from bottom to top"),
+            Constraint::invariant(
+                "stacking",
+                Severity::Critical,
+                "on every peg the disks get smaller from bottom to top",
+            ),
             Constraint::invariant("disks", Severity::Critical, "the pegs together hold the disks 1..n, each once"),
             Constraint::invariant("counts", Severity::Minor, "disk_moves and pair_moves have the same sum"),
             Constraint::invariant("halving", Severity::Minor, "disk k has made at most 2^(n-k) moves"),

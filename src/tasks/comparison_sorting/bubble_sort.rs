@@ -95,7 +95,11 @@ impl Task for BubbleSort {
             Constraint::invariant("tail", Severity::Major, "the last `passes` cells are in their final place"),
             Constraint::invariant("adjacent", Severity::Major, "after `cmp i j` or `swap i j`: j = i + 1"),
             Constraint::invariant("counts", Severity::Minor, "swaps <= comparisons"),
-            Constraint::transition("next-step", Severity::Critical, "the action is the one that the algorithm prescribes"),
+            Constraint::transition(
+                "next-step",
+                Severity::Critical,
+                "the action is the one that the algorithm prescribes",
+            ),
             Constraint::terminal("sorted", Severity::Critical, "after `done`: a is non-decreasing"),
         ],
         decisive: &[],
@@ -184,7 +188,11 @@ impl Task for BubbleSort {
             None => Some(Action::Cmp(0, 1)),
             Some(Action::Pass) => last_left(n, state.passes).map(|_| Action::Cmp(0, 1)),
             Some(Action::Cmp(i, j)) if j == i + 1 && last_left(n, state.passes)? >= i => {
-                if state.a[i] > state.a[j] { Some(Action::Swap(i, j)) } else { after_pair(j) }
+                if state.a[i] > state.a[j] {
+                    Some(Action::Swap(i, j))
+                } else {
+                    after_pair(j)
+                }
             }
             Some(Action::Swap(i, j)) if j == i + 1 => after_pair(j),
             Some(_) => None,
@@ -244,7 +252,8 @@ impl Task for BubbleSort {
             Some(Action::Cmp(i, j)) => format!("{:+05}<={:+05} ", state.a[i], state.a[j]),
             _ => String::new(),
         };
-        let (Some(Action::Cmp(_, j) | Action::Swap(_, j)), Some(last)) = (state.last.0, last_left(state.a.len(), state.passes))
+        let (Some(Action::Cmp(_, j) | Action::Swap(_, j)), Some(last)) =
+            (state.last.0, last_left(state.a.len(), state.passes))
         else {
             return None;
         };

@@ -112,7 +112,11 @@ impl Task for LongDivision {
         ],
         actions: &["<digit> <nat>"],
         constraints: &[
-            Constraint::format("format", Severity::Critical, "the line is a digit and a number, and a digit is left to use"),
+            Constraint::format(
+                "format",
+                Severity::Critical,
+                "the line is a digit and a number, and a digit is left to use",
+            ),
             Constraint::invariant("remainder-range", Severity::Critical, "0 <= r < divisor"),
             Constraint::invariant(
                 "casting-out-nines",
@@ -121,7 +125,11 @@ impl Task for LongDivision {
             ),
             Constraint::invariant("length", Severity::Major, "q has as many digits as digits of the dividend are used"),
             Constraint::transition("next-step", Severity::Critical, "digit and remainder are those of the algorithm"),
-            Constraint::terminal("exact", Severity::Critical, "quotient · divisor + remainder = dividend, remainder < divisor"),
+            Constraint::terminal(
+                "exact",
+                Severity::Critical,
+                "quotient · divisor + remainder = dividend, remainder < divisor",
+            ),
         ],
         decisive: &[],
         paper: PaperFigures { steps: 1_000, baseline: 15.6, prime: 94.3 },
