@@ -1,3 +1,78 @@
-//! The agents: the traits Executor, Verifier and Coordinator, and what implements them. No actors here.
+//! The agents: what an Executor, a Verifier and a Coordinator are, and the implementations that configuration picks
+//! from. Agents know tasks and the protocol; they know nothing of actors, and hold no run.
 
 pub mod prompt;
+mod reference;
+pub mod registry;
+mod rules;
+mod scripted;
+mod threshold;
+
+#[cfg(feature = "llama")]
+mod llama;
+
+use async_trait::async_trait;
+
+use crate::protocol::{Decision, Trajectory, Usage, Verdict};
+use crate::tasks::Kinds;
+
+pub use registry::{AgentSet, Names};
+
+/// How to draw a proposal.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampling {
+    /// 0 is greedy.
+    pub temperature: f32,
+    pub top_p: f32,
+    /// Of this turn: the same turn of the same run gets the same seed.
+    pub seed: u64,
+}
+
+/// What an executor proposes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Proposal {
+    /// The action line.
+    pub line: String,
+    /// What was written before the line.
+    pub derivation: String,
+    pub usage: Usage,
+    /// ln p of each token of the completion, where the agent gives them.
+    pub logprobs: Vec<f32>,
+}
+
+/// An agent could not do a turn. The turn is tried again a few times before its trajectory fails.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{agent}: {reason}")]
+pub struct AgentError {
+    pub agent: String,
+    pub reason: String,
+    /// Whether trying again may help.
+    pub is_transient: bool,
+}
+
+/// Proposes the next step of a trajectory.
+#[async_trait]
+pub trait Executor: Send + Sync {
+    /// # Errors
+    /// When no proposal could be made.
+    async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError>;
+}
+
+/// Scores the violations of a proposed step: the machine holds it as its candidate, or has refused it.
+#[async_trait]
+pub trait Verifier: Send + Sync {
+    /// The constraint kinds that it looks at; empty for one that checks nothing.
+    fn kinds(&self) -> Kinds;
+
+    /// # Errors
+    /// When no verdict could be given.
+    async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError>;
+}
+
+/// Decides what happens to a judged step.
+#[async_trait]
+pub trait Coordinator: Send + Sync {
+    /// # Errors
+    /// When no decision could be made.
+    async fn decide(&self, trajectory: &Trajectory, verdict: &Verdict) -> Result<Decision, AgentError>;
+}

@@ -1,1 +1,25 @@
-//! (in progress)
+//! Actors as thin shells round agents and protocol. A *cell* is an arbiter with its own Supervisor, Executor, Verifier
+//! and Coordinator; runs are sharded over cells, and a turn goes round its cell's ring in one direction:
+//!
+//! Supervisor ─Propose→ Executor ─Judge→ Verifier ─Decide→ Coordinator ─Decided→ Supervisor
+//!
+//! Nobody shares a turn and nobody answers backwards. What happens to a run is `protocol`'s business.
+
+mod agent;
+mod cell;
+mod messages;
+mod observer;
+mod pool;
+mod submission;
+mod supervision;
+mod supervisor;
+mod turn;
+
+#[cfg(test)]
+mod tests;
+
+pub use cell::Placement;
+pub use observer::{Event, Observer, Silent};
+pub use pool::{Runtime, RuntimePlan};
+pub use submission::{RunHandle, RunSampling, Submission};
+pub use supervision::{RestartLimit, Role};

@@ -244,24 +244,39 @@ impl Task for BubbleSort {
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         let action = Self::reference(instance, state)?;
-        let pair = match state.last.0 {
+        let compared = match state.last.0 {
             None | Some(Action::Pass) => return Some("from the left".to_owned()),
-            Some(Action::Cmp(i, j)) if matches!(action, Action::Swap(..)) => {
-                return Some(format!("{:+05}>{:+05} swap", state.a[i], state.a[j]));
-            }
-            Some(Action::Cmp(i, j)) => format!("{:+05}<={:+05} ", state.a[i], state.a[j]),
+            Some(Action::Cmp(i, j)) => comparison(state.a[i], state.a[j]),
             _ => String::new(),
         };
+        if matches!(action, Action::Swap(..)) {
+            return Some(compared + "swap");
+        }
         let (Some(Action::Cmp(_, j) | Action::Swap(_, j)), Some(last)) =
             (state.last.0, last_left(state.a.len(), state.passes))
         else {
             return None;
         };
         // The pass ends with the pair whose left place is n-2-passes.
+        let swapped = u8::from(state.swapped);
         Some(match action {
-            Action::Cmp(..) => format!("{pair}end {last:02} at {j:02} more"),
-            Action::Pass => format!("{pair}end {last:02} at {j:02} over, swapped 1 end {last:02}"),
-            _ => format!("{pair}end {last:02} at {j:02} over, swapped {} end {last:02} stop", u8::from(state.swapped)),
+            Action::Cmp(..) => format!("{compared}end {last:02} at {j:02} more"),
+            Action::Pass => format!("{compared}end {last:02} at {j:02} over swapped {swapped} again"),
+            _ => format!("{compared}end {last:02} at {j:02} over swapped {swapped} stop"),
         })
     }
+}
+
+/// Two numbers compared place by place from the sign on: each pair of characters with its relation, up to the first
+/// that differs.
+fn comparison(a: i64, b: i64) -> String {
+    let mut line = String::new();
+    for (x, y) in format!("{a:+05}").chars().zip(format!("{b:+05}").chars()) {
+        let relation = if x == y { '=' } else if x < y { '<' } else { '>' };
+        line.extend([x, y, relation]);
+        if x != y {
+            break;
+        }
+    }
+    line + if a > b { " greater " } else { " fits " }
 }

@@ -1,0 +1,130 @@
+//! A cell: one Supervisor with its ring of three agents, and how the four share threads.
+
+use std::sync::Arc;
+
+use actix::{Actor, Addr, Arbiter, ArbiterHandle};
+
+use super::agent::{Agent, Coordinate, Execute, Verify};
+use super::messages::{Decide, Decided, Judge, Rewire};
+use super::supervision::{RestartLimit, Role, Watch};
+use super::supervisor::Supervisor;
+use crate::agents::AgentSet;
+
+/// How the actors of a cell share threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// All four on the cell's arbiter: a hop costs a queue operation.
+    Shared,
+    /// Each agent on an arbiter of its own: a hop wakes a thread, agents compute side by side.
+    Own,
+}
+
+/// What a cell is made from.
+#[derive(Clone)]
+pub struct CellPlan {
+    pub agents: Arc<AgentSet>,
+    pub placement: Placement,
+    pub restart_limit: RestartLimit,
+    /// Turns of live runs at most; a run that does not fit waits.
+    pub in_flight_max: u32,
+    /// The arbiters of the three agents; the Supervisor has the cell's own.
+    pub(super) arbiters: [ArbiterHandle; 3],
+}
+
+impl CellPlan {
+    fn start<A>(&self, role: Role, actor: impl FnOnce() -> A + Send + 'static) -> Addr<A>
+    where
+        A: Actor<Context = actix::Context<A>>,
+    {
+        match self.placement {
+            Placement::Shared => actor().start(),
+            Placement::Own => A::start_in_arbiter(&self.arbiters[role as usize], move |_| actor()),
+        }
+    }
+}
+
+/// The arbiters for one cell's agents.
+pub(super) fn arbiters(placement: Placement, cell: &Arbiter) -> [ArbiterHandle; 3] {
+    match placement {
+        Placement::Shared => [cell.handle(), cell.handle(), cell.handle()],
+        Placement::Own => [Arbiter::new().handle(), Arbiter::new().handle(), Arbiter::new().handle()],
+    }
+}
+
+/// The three agents of a cell, wired from the sink up.
+pub struct Ring {
+    pub executor: Addr<Agent<Execute>>,
+    pub verifier: Addr<Agent<Verify>>,
+    pub coordinator: Addr<Agent<Coordinate>>,
+    generations: [u32; 3],
+}
+
+fn coordinator(plan: &CellPlan, home: &Addr<Supervisor>, generation: u32) -> Addr<Agent<Coordinate>> {
+    let (agents, home) = (Arc::clone(&plan.agents), home.clone());
+    plan.start(Role::Coordinator, move || {
+        let decided = home.clone().recipient::<Decided>();
+        Agent::new(Coordinate(agents.coordinator()), decided, Watch::new(home, Role::Coordinator, generation))
+    })
+}
+
+fn verifier(
+    plan: &CellPlan,
+    home: &Addr<Supervisor>,
+    generation: u32,
+    coordinator: &Addr<Agent<Coordinate>>,
+) -> Addr<Agent<Verify>> {
+    let (agents, home, decide) = (Arc::clone(&plan.agents), home.clone(), coordinator.clone().recipient::<Decide>());
+    plan.start(Role::Verifier, move || {
+        Agent::new(Verify(agents.verifier()), decide, Watch::new(home, Role::Verifier, generation))
+    })
+}
+
+fn executor(
+    plan: &CellPlan,
+    home: &Addr<Supervisor>,
+    generation: u32,
+    verifier: &Addr<Agent<Verify>>,
+) -> Addr<Agent<Execute>> {
+    let (agents, home, judge) = (Arc::clone(&plan.agents), home.clone(), verifier.clone().recipient::<Judge>());
+    plan.start(Role::Executor, move || {
+        Agent::new(Execute(agents.executor()), judge, Watch::new(home, Role::Executor, generation))
+    })
+}
+
+impl Ring {
+    pub fn build(plan: &CellPlan, home: &Addr<Supervisor>) -> Self {
+        let coordinator = coordinator(plan, home, 0);
+        let verifier = verifier(plan, home, 0, &coordinator);
+        let executor = executor(plan, home, 0, &verifier);
+        Self { executor, verifier, coordinator, generations: [0; 3] }
+    }
+
+    pub fn generation(&self, role: Role) -> u32 {
+        self.generations[role as usize]
+    }
+
+    pub fn is_connected(&self, role: Role) -> bool {
+        match role {
+            Role::Executor => self.executor.connected(),
+            Role::Verifier => self.verifier.connected(),
+            Role::Coordinator => self.coordinator.connected(),
+        }
+    }
+
+    /// Starts a new actor for a role, with a new agent, and tells the one before it in the ring.
+    pub fn replace(&mut self, role: Role, plan: &CellPlan, home: &Addr<Supervisor>) {
+        self.generations[role as usize] += 1;
+        let generation = self.generation(role);
+        match role {
+            Role::Executor => self.executor = executor(plan, home, generation, &self.verifier),
+            Role::Verifier => {
+                self.verifier = verifier(plan, home, generation, &self.coordinator);
+                self.executor.do_send(Rewire(self.verifier.clone().recipient::<Judge>()));
+            }
+            Role::Coordinator => {
+                self.coordinator = coordinator(plan, home, generation);
+                self.verifier.do_send(Rewire(self.coordinator.clone().recipient::<Decide>()));
+            }
+        }
+    }
+}

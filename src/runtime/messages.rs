@@ -1,0 +1,68 @@
+//! The messages of the ring and round it, one type each.
+
+use actix::Message;
+
+use super::submission::{RunId, Submitted};
+use super::supervision::Role;
+use super::turn::{Turn, TurnBody};
+
+macro_rules! ring_messages {
+    ($($(#[$doc:meta])* $name:ident;)*) => { $(
+        $(#[$doc])*
+        #[derive(Message)]
+        #[rtype(result = "()")]
+        pub struct $name(pub Turn);
+
+        impl From<Turn> for $name {
+            fn from(turn: Turn) -> Self {
+                Self(turn)
+            }
+        }
+    )* };
+}
+
+ring_messages! {
+    /// Supervisor to Executor.
+    Propose;
+    /// Executor to Verifier.
+    Judge;
+    /// Verifier to Coordinator.
+    Decide;
+    /// Coordinator to Supervisor.
+    Decided;
+}
+
+/// A turn that nobody holds any more: its holder died, or gave it up with an error.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Returned(pub Box<TurnBody>);
+
+/// An agent's actor has died.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Died {
+    pub role: Role,
+    /// Which of the role's successive actors.
+    pub generation: u32,
+    pub reason: String,
+}
+
+/// The next actor of the ring was replaced.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Rewire<M: Message<Result = ()> + Send>(pub actix::Recipient<M>);
+
+/// A run to carry out.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Submit(pub Box<Submitted>);
+
+/// A run to end with what is known.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Cancel(pub RunId);
+
+/// A run's wall-clock budget may be spent.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Halt;

@@ -1,0 +1,301 @@
+//! The Supervisor's actor: carries out what `protocol` decides for its cell's runs, and replaces agents that die.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use actix::{Actor, Addr, AsyncContext, Context, Handler};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::cell::{CellPlan, Ring};
+use super::messages::{Cancel, Decide, Decided, Died, Halt, Judge, Propose, Returned, Submit};
+use super::observer::Event;
+use super::submission::{Load, RunId, RunSampling, Submission, Submitted};
+use super::supervision::{RestartLog, Role};
+use super::turn::{Turn, TurnBody};
+use crate::agents::{Proposal, Sampling};
+use crate::protocol::{Decision, Effect, Ending, Outcome, Run, Trajectory, TurnId, Verdict};
+
+/// Mishaps of one turn (panics and errors of agents working on it) before its trajectory fails.
+const MISHAPS_MAX: u32 = 5;
+
+struct Live {
+    run: Run,
+    submission: Submission,
+    started: Instant,
+    reply: oneshot::Sender<Outcome>,
+    _load: Load,
+}
+
+impl Live {
+    fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// Keeps the runs of a cell and its ring of agents.
+pub struct Supervisor {
+    plan: CellPlan,
+    ring: Option<Ring>,
+    restarts: [RestartLog; 3],
+    runs: HashMap<RunId, Live>,
+    waiting: VecDeque<Box<Submitted>>,
+    /// Turns that wait for their agent to be replaced.
+    parked: [Vec<Box<TurnBody>>; 3],
+    /// Turns of live runs, for admission.
+    in_flight: u32,
+    effects: Vec<Effect>,
+}
+
+/// The seed of a proposal: SplitMix64 over everything that names it.
+fn turn_seed(sampling: &RunSampling, id: TurnId, proposals: u64) -> u64 {
+    let mut seed = sampling.seed;
+    for part in [u64::from(id.round), u64::from(id.trajectory), proposals] {
+        seed = seed.wrapping_add(part).wrapping_add(0x9E37_79B9_7F4A_7C15);
+        seed = (seed ^ (seed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        seed = (seed ^ (seed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        seed ^= seed >> 31;
+    }
+    seed
+}
+
+impl Supervisor {
+    pub fn new(plan: CellPlan) -> Self {
+        Self {
+            plan,
+            ring: None,
+            restarts: Default::default(),
+            runs: HashMap::new(),
+            waiting: VecDeque::new(),
+            parked: Default::default(),
+            in_flight: 0,
+            effects: Vec::new(),
+        }
+    }
+
+    fn send(&mut self, body: Box<TurnBody>, home: Addr<Self>) {
+        let ring = self.ring.as_ref().expect("invariant: the ring stands once the actor has started");
+        let role = body.stage;
+        if !ring.is_connected(role) {
+            self.parked[role as usize].push(body);
+            return;
+        }
+        let turn = Turn::new(body, home);
+        match role {
+            Role::Executor => ring.executor.do_send(Propose(turn)),
+            Role::Verifier => ring.verifier.do_send(Judge(turn)),
+            Role::Coordinator => ring.coordinator.do_send(Decide(turn)),
+        }
+    }
+
+    fn propose(&mut self, run: RunId, id: TurnId, trajectory: Box<Trajectory>, home: Addr<Self>) {
+        let Some(live) = self.runs.get(&run) else { return };
+        let RunSampling { temperature, top_p, .. } = live.submission.sampling;
+        let seed = turn_seed(&live.submission.sampling, id, trajectory.counts.proposals);
+        let body = TurnBody {
+            run,
+            id,
+            trajectory,
+            sampling: Sampling { temperature, top_p, seed },
+            stage: Role::Executor,
+            proposal: Proposal::default(),
+            is_applicable: false,
+            is_repeated: false,
+            verdict: Verdict::default(),
+            decision: Decision::Proceed,
+            mishaps: 0,
+            last_error: None,
+        };
+        self.send(Box::new(body), home);
+    }
+
+    /// Carries out effects of a run; the buffer is kept between calls.
+    fn carry_out(&mut self, run: RunId, mut effects: Vec<Effect>, ctx: &mut Context<Self>) {
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::Propose(id, trajectory) => self.propose(run, id, trajectory, ctx.address()),
+                Effect::Ended(id, end, reward) => {
+                    self.observe(run, &Event::TrajectoryEnded { id, end: &end, reward: &reward });
+                }
+                Effect::Voted { round, winner, agreement } => {
+                    self.observe(run, &Event::Voted { round, winner: winner.as_ref(), agreement });
+                }
+                Effect::Finish(outcome) => self.finish(run, *outcome, ctx),
+            }
+        }
+        self.effects = effects;
+    }
+
+    fn observe(&self, run: RunId, event: &Event<'_>) {
+        if let Some(live) = self.runs.get(&run) {
+            live.submission.observer.observe(event);
+        }
+    }
+
+    fn finish(&mut self, run: RunId, outcome: Outcome, ctx: &mut Context<Self>) {
+        if let Some(live) = self.runs.remove(&run) {
+            live.submission.observer.observe(&Event::Finished(&outcome));
+            self.in_flight -= live.submission.plan.fanout;
+            // Nobody may be waiting any more: the run has ended all the same.
+            drop(live.reply.send(outcome));
+        }
+        self.admit(ctx);
+    }
+
+    /// Starts waiting runs while their turns fit; a run wider than the limit goes alone.
+    fn admit(&mut self, ctx: &mut Context<Self>) {
+        while let Some(next) = self.waiting.front() {
+            let fanout = next.submission.plan.fanout;
+            if self.in_flight > 0 && self.in_flight + fanout > self.plan.in_flight_max {
+                return;
+            }
+            let submitted = *self.waiting.pop_front().expect("invariant: there is a first");
+            self.in_flight += fanout;
+            self.begin(submitted, ctx);
+        }
+    }
+
+    fn begin(&mut self, submitted: Submitted, ctx: &mut Context<Self>) {
+        let Submitted { id, submission, reply, load } = submitted;
+        let mut run = Run::new(submission.problem.clone(), submission.plan.clone());
+        let wall = Duration::from_millis(submission.plan.budget.wall_ms);
+        let mut effects = std::mem::take(&mut self.effects);
+        run.start(&mut effects);
+        self.runs.insert(id, Live { run, submission, started: Instant::now(), reply, _load: load });
+        // A timer far away would overflow the clock; steps and tokens still end such a run.
+        if wall < Duration::from_secs(365 * 86_400) {
+            ctx.run_later(wall, move |this, ctx| this.with_run(id, ctx, |live, effects| live.run.tick(live.elapsed_ms(), effects)));
+        }
+        self.carry_out(id, effects, ctx);
+    }
+
+    fn with_run(&mut self, run: RunId, ctx: &mut Context<Self>, act: impl FnOnce(&mut Live, &mut Vec<Effect>)) {
+        let Some(live) = self.runs.get_mut(&run) else { return };
+        let mut effects = std::mem::take(&mut self.effects);
+        act(live, &mut effects);
+        self.carry_out(run, effects, ctx);
+    }
+
+    /// Too many restarts: every run of the cell ends, with the agent's name and the reason.
+    fn give_up(&mut self, role: Role, reason: &str, ctx: &mut Context<Self>) {
+        let limit = self.plan.restart_limit;
+        let failure = format!(
+            "the {role} was restarted {} times within {} s and died again: {reason}",
+            limit.restarts_max,
+            limit.window.as_secs_f64()
+        );
+        tracing::error!(%role, "{failure}");
+        let runs: Vec<_> = self.runs.keys().copied().collect();
+        for run in runs {
+            let ending = Ending::AgentFailed(failure.clone());
+            self.with_run(run, ctx, |live, effects| live.run.stop(ending, effects));
+        }
+    }
+}
+
+impl Actor for Supervisor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        // Decided turns of thousands of trajectories may wait here; each is bounded by admission, not by the mailbox.
+        ctx.set_mailbox_capacity(1 << 16);
+        self.ring = Some(Ring::build(&self.plan, &ctx.address()));
+    }
+}
+
+impl Handler<Submit> for Supervisor {
+    type Result = ();
+    fn handle(&mut self, message: Submit, ctx: &mut Context<Self>) {
+        self.waiting.push_back(message.0);
+        self.admit(ctx);
+    }
+}
+
+impl Handler<Cancel> for Supervisor {
+    type Result = ();
+    fn handle(&mut self, message: Cancel, ctx: &mut Context<Self>) {
+        if let Some(at) = self.waiting.iter().position(|submitted| submitted.id == message.0) {
+            let submitted = *self.waiting.remove(at).expect("invariant: it was just found");
+            self.in_flight += submitted.submission.plan.fanout;
+            self.begin(submitted, ctx);
+        }
+        self.with_run(message.0, ctx, |live, effects| live.run.stop(Ending::Cancelled, effects));
+    }
+}
+
+impl Handler<Decided> for Supervisor {
+    type Result = ();
+    fn handle(&mut self, message: Decided, ctx: &mut Context<Self>) {
+        let body = *message.0.land();
+        let Some(live) = self.runs.get_mut(&body.run).filter(|live| live.run.wants(body.id)) else { return };
+        live.submission.observer.observe(&Event::Step {
+            id: body.id,
+            depth: body.trajectory.stack.depth(),
+            proposal: &body.proposal,
+            is_applicable: body.is_applicable,
+            spec: body.trajectory.machine.spec(),
+            verdict: &body.verdict,
+            decision: body.decision,
+        });
+        let mut effects = std::mem::take(&mut self.effects);
+        live.run.settle(
+            body.id,
+            body.trajectory,
+            &body.proposal.line,
+            body.is_applicable,
+            &body.verdict,
+            body.decision,
+            body.proposal.usage,
+            live.elapsed_ms(),
+            &mut effects,
+        );
+        self.carry_out(body.run, effects, ctx);
+    }
+}
+
+impl Handler<Returned> for Supervisor {
+    type Result = ();
+    fn handle(&mut self, message: Returned, ctx: &mut Context<Self>) {
+        let body = message.0;
+        let is_final = body.last_error.as_ref().is_some_and(|error| !error.is_transient);
+        if self.runs.get(&body.run).is_none_or(|live| !live.run.wants(body.id)) {
+            return;
+        }
+        if is_final || body.mishaps >= MISHAPS_MAX {
+            let reason = body.last_error.as_ref().map_or_else(String::new, ToString::to_string);
+            self.with_run(body.run, ctx, |live, effects| {
+                live.run.fail(body.id, &body.trajectory, reason, live.elapsed_ms(), effects);
+            });
+        } else {
+            self.send(body, ctx.address());
+        }
+    }
+}
+
+impl Handler<Died> for Supervisor {
+    type Result = ();
+    fn handle(&mut self, message: Died, ctx: &mut Context<Self>) {
+        let Died { role, generation, reason } = message;
+        let Some(ring) = self.ring.as_mut().filter(|ring| ring.generation(role) == generation) else { return };
+        ring.replace(role, &self.plan, &ctx.address());
+        if self.restarts[role as usize].allows(self.plan.restart_limit, Instant::now()) {
+            tracing::warn!(%role, %reason, "agent replaced");
+            for body in std::mem::take(&mut self.parked[role as usize]) {
+                self.send(body, ctx.address());
+            }
+        } else {
+            self.parked[role as usize].clear();
+            self.give_up(role, &reason, ctx);
+        }
+    }
+}
+
+impl Handler<Halt> for Supervisor {
+    type Result = ();
+    fn handle(&mut self, _: Halt, ctx: &mut Context<Self>) {
+        let runs: Vec<_> = self.runs.keys().copied().collect();
+        for run in runs {
+            self.with_run(run, ctx, |live, effects| live.run.stop(Ending::Cancelled, effects));
+        }
+    }
+}
