@@ -32,12 +32,20 @@ pub struct DeviceInfo {
     pub memory_free_bytes: u64,
 }
 
-/// Lists the devices, by running `worker` (the running binary if absent) as `<worker> engine-worker devices`.
+/// Lists the devices.
 ///
 /// # Errors
 /// [`EngineError::NotBuilt`] without llama.cpp; [`EngineError::WorkerDied`] or [`EngineError::WorkerHung`] if the
 /// child does not give a list.
-pub fn devices(worker: Option<&PathBuf>) -> Result<Vec<DeviceInfo>, EngineError> {
+pub fn devices() -> Result<Vec<DeviceInfo>, EngineError> {
+    devices_of(None)
+}
+
+/// Lists the devices that `worker` sees (the running binary if absent), run as `<worker> engine-worker devices`.
+///
+/// # Errors
+/// As [`devices`].
+pub fn devices_of(worker: Option<&PathBuf>) -> Result<Vec<DeviceInfo>, EngineError> {
     if cfg!(not(feature = "llama")) {
         return Err(EngineError::NotBuilt);
     }

@@ -11,7 +11,7 @@ use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token::data::LlamaTokenData;
 use llama_cpp_2::token::data_array::LlamaTokenDataArray;
 
-use super::{EngineError, ffi};
+use super::EngineError;
 
 /// Compiled grammars that are kept; real deployments have a few per task.
 const CACHED_MAX: usize = 512;
@@ -28,10 +28,10 @@ impl Grammars {
         if let Some(sampler) = self.compiled.get(text) {
             return Ok(Grammar { state: sampler.clone() });
         }
-        drop(ffi::take_logs());
         let state = LlamaSampler::grammar(model, text, "root").map_err(|error| EngineError::Grammar {
             detail: match error {
-                llama_cpp_2::GrammarError::NullGrammar => ffi::take_logs(),
+                // llama.cpp's parser prints its reason instead of logging it.
+                llama_cpp_2::GrammarError::NullGrammar => "it does not parse or has no usable rule `root`".to_owned(),
                 other => other.to_string(),
             },
         })?;

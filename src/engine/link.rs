@@ -11,7 +11,7 @@ use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
@@ -23,6 +23,8 @@ use super::{Device, EngineSpec, Isolation};
 const LAST_WORDS_BYTES: usize = 4096;
 /// How long to wait for the last words of a worker that is dead already.
 const LAST_WORDS_WAIT: Duration = Duration::from_millis(500);
+/// How long to wait for a thread's last decode.
+const THREAD_END_WAIT: Duration = Duration::from_secs(2);
 /// Variables that a worker gets from its parent's environment; everything else, secrets first of all, stays away.
 const ENVIRONMENT: [&str; 12] = [
     "PATH",
@@ -187,10 +189,21 @@ impl Link {
         out.drain(..sent);
     }
 
-    /// Ends the worker and tells how it ended. A thread cannot be ended: it is left to itself and its answers are lost.
+    /// Ends the worker and tells how it ended. A thread that does not end by itself is left behind.
     pub(super) fn end(self) -> String {
         match self.kind {
-            Kind::Thread { .. } => "its thread ended".to_owned(),
+            Kind::Thread { turns } => {
+                // The loop sees the closed channel after its decode under way.
+                drop(turns);
+                let closed = loop {
+                    match self.heard.recv_timeout(THREAD_END_WAIT) {
+                        Ok(Heard::Frame(_)) => {}
+                        Ok(Heard::Closed(_)) | Err(RecvTimeoutError::Disconnected) => break true,
+                        Err(RecvTimeoutError::Timeout) => break false,
+                    }
+                };
+                if closed { "its thread ended".to_owned() } else { "its thread was left behind".to_owned() }
+            }
             Kind::Process { mut child, socket, last_words, .. } => {
                 drop(socket);
                 // It may be dead already; `wait` tells.

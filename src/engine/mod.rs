@@ -34,7 +34,7 @@ mod model;
 #[cfg(feature = "llama")]
 mod port;
 
-pub use devices::{DeviceInfo, devices};
+pub use devices::{DeviceInfo, devices, devices_of};
 pub use error::EngineError;
 pub use handle::Engine;
 pub use request::{Finish, Generation, Request, Sampling};

@@ -3,6 +3,12 @@
 //! A byte-level tokenizer (token id = byte value, then begin, end and padding) and a llama architecture with untied
 //! f32 weights. Not for use outside tests; the trainer has its own writer.
 
+#[cfg(feature = "llama")]
+mod plain;
+
+#[cfg(feature = "llama")]
+pub use plain::{plain_rate, teacher_forced};
+
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 

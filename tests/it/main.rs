@@ -1,0 +1,6 @@
+//! Tests of whole parts through their public faces, in one binary.
+
+#[cfg(feature = "llama")]
+mod engine;
+#[cfg(feature = "llama")]
+mod engine_rate;
