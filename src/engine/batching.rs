@@ -20,7 +20,7 @@ use super::port::{Intake, Port};
 use super::sequence::{SeqId, SeqIds};
 use super::spec::Fault;
 use super::wire::{Facts, FromWorker, ToWorker, Turn, TurnId};
-use super::{EngineError, EngineSpec, Finish, ffi, model};
+use super::{EngineError, EngineSpec, Finish, KvPool, ffi, model};
 
 /// Longest silence towards the parent while decoding.
 const BEAT_EVERY: Duration = Duration::from_millis(100);
@@ -77,7 +77,8 @@ struct Batcher<'m> {
     cells_free: u32,
     ids: SeqIds,
     queued: VecDeque<Queued>,
-    /// In the order of admission.
+    /// In the order of their sequences: llama.cpp computes neighbours together, and others one after another if the
+    /// KV pool is split.
     live: Vec<Live>,
     grammars: Grammars,
     candidates: Candidates,
@@ -89,10 +90,14 @@ impl<'m> Batcher<'m> {
     fn new(context: LlamaContext<'m>, model: &'m LlamaModel, spec: &EngineSpec, fault: Option<Fault>) -> Self {
         // llama.cpp clamps the batch to the context.
         let batch_tokens = context.n_batch() as usize;
+        let sequence_tokens = match spec.kv {
+            KvPool::Shared => context.n_ctx(),
+            KvPool::Split => context.n_ctx() / u32::from(spec.sequences_max),
+        };
         Self {
             batch: LlamaBatch::new(batch_tokens, 1),
             batch_tokens,
-            turn_tokens_max: context.n_ctx().min(model.n_ctx_train()),
+            turn_tokens_max: sequence_tokens.min(model.n_ctx_train()),
             cells_free: context.n_ctx(),
             ids: SeqIds::new(spec.sequences_max),
             queued: VecDeque::new(),
@@ -186,7 +191,8 @@ impl<'m> Batcher<'m> {
                     let seq = self.ids.take().expect("invariant: not empty");
                     self.cells_free -= cells;
                     admitted.push(turn.id);
-                    self.live.push(Live::new(&turn, seq, cells, prompt, grammar));
+                    let at = self.live.partition_point(|live| live.seq() < seq.raw());
+                    self.live.insert(at, Live::new(&turn, seq, cells, prompt, grammar));
                 }
             }
         }
@@ -202,7 +208,8 @@ impl<'m> Batcher<'m> {
             Ok(()) => {}
             Err(DecodeError::NoKvCacheSlot) => {
                 // The pool is as before the decode: let the newest turn go and try again with the others.
-                if let Some(newest) = self.live.pop() {
+                if let Some(at) = (0..self.live.len()).max_by_key(|at| self.live[*at].id()) {
+                    let newest = self.live.remove(at);
                     return self.finish(newest, Err(EngineError::Overflow), port);
                 }
             }
@@ -229,7 +236,7 @@ impl<'m> Batcher<'m> {
         Ok(())
     }
 
-    /// One token of each sequence that is generating, then prompts in the order of admission.
+    /// One token of each sequence that is generating, then prompts, the oldest turn first.
     fn fill_batch(&mut self) {
         self.batch.clear();
         let mut room = self.batch_tokens;
@@ -237,7 +244,9 @@ impl<'m> Batcher<'m> {
         for live in self.live.iter_mut().filter(|live| live.is_generating()) {
             room -= live.add_next(&mut self.batch);
         }
-        for live in self.live.iter_mut().filter(|live| !live.is_generating()) {
+        let mut filling: Vec<&mut Live> = self.live.iter_mut().filter(|live| !live.is_generating()).collect();
+        filling.sort_unstable_by_key(|live| live.id());
+        for live in filling {
             room -= live.add_prompt(&mut self.batch, room);
         }
     }

@@ -71,6 +71,10 @@ impl Live {
         self.id
     }
 
+    pub(super) fn seq(&self) -> i32 {
+        self.seq.raw()
+    }
+
     pub(super) fn cells(&self) -> u32 {
         self.cells
     }

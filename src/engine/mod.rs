@@ -40,6 +40,6 @@ pub use handle::Engine;
 pub use request::{Finish, Generation, Request, Sampling};
 #[doc(hidden)]
 pub use spec::Fault;
-pub use spec::{Device, DeviceError, EngineSpec, Isolation};
+pub use spec::{Device, DeviceError, EngineSpec, Isolation, KvPool};
 pub use status::EngineStatus;
 pub use worker::worker_main;

@@ -12,7 +12,7 @@ use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::{LlamaModelParams, LlamaSplitMode};
 use llama_cpp_2::{LlamaBackendDevice, LlamaBackendDeviceType, list_llama_ggml_backend_devices};
 
-use super::{Device, DeviceInfo, EngineError, EngineSpec, ffi, gguf_check};
+use super::{Device, DeviceInfo, EngineError, EngineSpec, KvPool, ffi, gguf_check};
 
 /// Tokens that are computed at once at most, whatever the batch: memory for activations grows with it.
 const MICRO_BATCH_TOKENS_MAX: u32 = 512;
@@ -87,18 +87,18 @@ fn find<'a>(wanted: &Device, present: &'a [LlamaBackendDevice]) -> Result<&'a Ll
     })
 }
 
-/// Makes the context of `spec`, with one KV pool for all sequences.
+/// Makes the context of `spec`.
 pub(super) fn context<'m>(loaded: &'m Loaded, spec: &EngineSpec) -> Result<LlamaContext<'m>, EngineError> {
     /// Making a context may write to the model (llama-cpp-2 says so), and models are shared between threads.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let model = &loaded.model;
-    let need = kv_bytes(model, spec.context_tokens);
+    let need = kv_bytes(model, pool_tokens(spec));
     // llama.cpp is killed by the kernel instead of failing when a pool is larger than the memory.
     if loaded.memory_bytes > 0 && need > loaded.memory_bytes {
         return Err(EngineError::BadSpec {
             detail: format!(
-                "context_tokens {} needs {} MiB for the KV pool, device {} has {} MiB: lower it",
-                spec.context_tokens,
+                "a context of {} tokens needs {} MiB for the KV pool, device {} has {} MiB: lower context_tokens",
+                pool_tokens(spec),
                 need >> 20,
                 loaded.device,
                 loaded.memory_bytes >> 20
@@ -113,13 +113,22 @@ pub(super) fn context<'m>(loaded: &'m Loaded, spec: &EngineSpec) -> Result<Llama
         .with_n_seq_max(u32::from(spec.sequences_max))
         .with_n_threads(threads)
         .with_n_threads_batch(threads)
-        .with_kv_unified(true)
+        .with_kv_unified(spec.kv == KvPool::Shared)
         .with_no_perf(true);
     let _held = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     model.new_context(backend(), params).map_err(|_| EngineError::ModelRejected {
         path: spec.model.clone(),
         detail: format!("no context of {} tokens: {}", spec.context_tokens, ffi::take_logs()),
     })
+}
+
+/// Tokens that the KV pool will have: llama.cpp rounds each part of a split one up.
+fn pool_tokens(spec: &EngineSpec) -> u32 {
+    let sequences = u32::from(spec.sequences_max);
+    match spec.kv {
+        KvPool::Shared => spec.context_tokens,
+        KvPool::Split => spec.context_tokens.div_ceil(sequences).next_multiple_of(256).saturating_mul(sequences),
+    }
 }
 
 /// Size of the KV pool with 16-bit keys and values; an upper bound for models with narrower heads.

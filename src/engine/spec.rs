@@ -22,8 +22,10 @@ pub struct EngineSpec {
     pub device: Device,
     /// Own process (survives aborts of llama.cpp) or own thread (does not).
     pub isolation: Isolation,
-    /// Size of the KV pool that all sequences share, in tokens; at least `batch_tokens`.
+    /// Size of the KV pool of all sequences together, in tokens; at least `batch_tokens`.
     pub context_tokens: u32,
+    /// How the sequences divide the KV pool.
+    pub kv: KvPool,
     /// Most sequences that are decoded together, 1..=256. Further requests wait.
     pub sequences_max: u16,
     /// Most tokens of one decode (next tokens and prefill together); at least `sequences_max`.
@@ -56,6 +58,7 @@ impl Default for EngineSpec {
             device: Device::Cpu,
             isolation: Isolation::Process,
             context_tokens: 8192,
+            kv: KvPool::Shared,
             sequences_max: 32,
             batch_tokens: 512,
             threads: 1,
@@ -116,6 +119,18 @@ pub enum Isolation {
     Process,
     /// A thread of this process: an abort of llama.cpp ends the whole process, and a hang cannot be ended.
     Thread,
+}
+
+/// How sequences divide the KV pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KvPool {
+    /// One pool: a turn may be as long as all of it, and a sequence's cells are looked at by every other one, which
+    /// costs time on a CPU.
+    Shared,
+    /// Each sequence has an equal part, rounded up to 256 tokens: on a CPU much faster with many short sequences,
+    /// and no turn can be longer than a part.
+    Split,
 }
 
 /// The device of an engine. As text: `cpu`, a backend device's name (`CUDA0`), or a GPU's UUID (`GPU-…`).

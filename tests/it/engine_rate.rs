@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crossbeam_channel::unbounded;
 use prime_agents::engine::testing::{TinyModel, plain_rate};
-use prime_agents::engine::{Engine, EngineSpec, Isolation, Request, Sampling};
+use prime_agents::engine::{Engine, EngineSpec, Isolation, KvPool, Request, Sampling};
 
 const PROMPT_BYTES: usize = 64;
 const TOKENS: u32 = 192;
@@ -39,11 +39,12 @@ fn rates() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let model = folder.path().join("million.gguf");
     TinyModel::MILLION.write(&model).expect("model written");
-    let spec = |isolation, sequences_max| EngineSpec {
+    let spec = |isolation, kv| EngineSpec {
         model: model.clone(),
         isolation,
         context_tokens: 32 * 256,
-        sequences_max,
+        sequences_max: 32,
+        kv,
         batch_tokens: 256,
         worker: Some(PathBuf::from(env!("CARGO_BIN_EXE_prime-agents"))),
         ..EngineSpec::default()
@@ -67,16 +68,15 @@ fn rates() {
     ];
     for sequences in [1_usize, 8, 32] {
         let count = i32::try_from(sequences).expect("small");
-        for round in 0..2 {
-            let rate = plain_rate(&spec(Isolation::Thread, 32), count, PROMPT_BYTES, TOKENS as usize).expect("decoded");
-            println!("{sequences:3} sequences, plain loop, round {round}: {rate:.0} tokens/s");
-        }
-        for isolation in [Isolation::Thread, Isolation::Process] {
-            let engine = Engine::start(spec(isolation, 32)).expect("started");
+        for kv in [KvPool::Shared, KvPool::Split] {
+            let engine = Engine::start(spec(Isolation::Process, kv)).expect("started");
+            let plain = || plain_rate(&spec(Isolation::Thread, kv), count, PROMPT_BYTES, TOKENS as usize);
+            println!("{sequences:3} sequences, {kv:?}, plain loop: {:.0} tokens/s", plain().expect("decoded"));
             for (name, request) in &kinds {
                 let (rate, turns) = engine_rate(&engine, sequences, request, (sequences * 3).max(16));
-                println!("{sequences:3} sequences, {isolation:?}, {name}: {rate:.0} tokens/s, {turns:.0} turns/s");
+                println!("{sequences:3} sequences, {kv:?}, {name}: {rate:.0} tokens/s, {turns:.0} turns/s");
             }
+            println!("{sequences:3} sequences, {kv:?}, plain loop again: {:.0} tokens/s", plain().expect("decoded"));
         }
     }
 }

@@ -6,12 +6,13 @@ use std::time::Instant;
 use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::token::LlamaToken;
 
-use crate::engine::{EngineSpec, model};
+use crate::engine::{EngineSpec, ffi, model};
 
 /// ln p of each of `tokens` after `prompt`, each in a pass over one token alone, in double precision: what an
 /// engine's log-probabilities must agree with. None if the model does not load.
 pub fn teacher_forced(path: &Path, prompt: &str, tokens: &[u32]) -> Option<Vec<f32>> {
     let spec = EngineSpec { model: path.to_owned(), context_tokens: 4096, ..EngineSpec::default() };
+    ffi::keep_logs(ffi::Stderr::Silent);
     let loaded = model::load(&spec).ok()?;
     let mut context = model::context(&loaded, &spec).ok()?;
     let prompt = loaded.model.vocab().tokenize(prompt.as_bytes(), true, true);
@@ -36,6 +37,7 @@ pub fn teacher_forced(path: &Path, prompt: &str, tokens: &[u32]) -> Option<Vec<f
 /// Tokens per second of `sequences` that decode in step, `tokens` each after a prompt of `prompt` bytes, with the
 /// likeliest token as the only choice: the most that an engine with the same specification can reach.
 pub fn plain_rate(spec: &EngineSpec, sequences: i32, prompt: usize, tokens: usize) -> Option<f64> {
+    ffi::keep_logs(ffi::Stderr::Silent);
     let loaded = model::load(spec).ok()?;
     let mut context = model::context(&loaded, spec).ok()?;
     let mut batch = LlamaBatch::new(spec.batch_tokens as usize, 1);
