@@ -1,1 +1,7 @@
-fn main() {}
+//! The binary: hands its arguments to the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    prime_agents::cli::main()
+}

@@ -1,1 +1,45 @@
-//! (in progress)
+//! Model ownership: an engine owns one llama.cpp context on one device, in a process of its own.
+//!
+//! It knows tokens and texts, not tasks, and imports no other module of the crate. llama.cpp answers many errors with
+//! `abort()`, so the context lives in a child process (the same binary) that a pump thread feeds, watches and replaces;
+//! in a thread instead for tests and small tools. Nothing outside this module may call llama.cpp.
+
+mod choice;
+mod devices;
+mod error;
+mod gguf_check;
+mod handle;
+mod keeper;
+mod link;
+mod request;
+mod sequence;
+mod spec;
+mod status;
+#[doc(hidden)]
+pub mod testing;
+mod turns;
+mod wire;
+mod worker;
+
+#[cfg(feature = "llama")]
+mod batching;
+#[cfg(feature = "llama")]
+mod ffi;
+#[cfg(feature = "llama")]
+mod grammar;
+#[cfg(feature = "llama")]
+mod live;
+#[cfg(feature = "llama")]
+mod model;
+#[cfg(feature = "llama")]
+mod port;
+
+pub use devices::{DeviceInfo, devices, devices_of};
+pub use error::EngineError;
+pub use handle::Engine;
+pub use request::{Finish, Generation, Request, Sampling};
+#[doc(hidden)]
+pub use spec::Fault;
+pub use spec::{Device, DeviceError, EngineSpec, Isolation, KvPool};
+pub use status::EngineStatus;
+pub use worker::worker_main;

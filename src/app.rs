@@ -1,0 +1,188 @@
+//! Puts the parts together: settings in, a runtime with its engines out. The one module that knows every component.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::agents::{AgentSet, registry::RegistryError};
+use crate::engine::{Engine, EngineError, EngineSpec};
+use crate::protocol::{Budget, Limits, RewardWeights, RunPlan};
+use crate::runtime::{
+    Observer, Placement, RestartLimit, RunHandle, RunSampling, Runtime, RuntimePlan, Submission,
+};
+use crate::settings::{self, Settings};
+use crate::tasks::{Kinds, Problem};
+
+/// Why the parts could not be put together.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    #[error("engine `{engine}`: {source}")]
+    Engine { engine: String, source: EngineError },
+    #[error("engine `{engine}`: {source}")]
+    Model { engine: String, source: settings::ModelMissing },
+    #[error("engine `{engine}`, key engines.{engine}.device: {reason}")]
+    Device { engine: String, reason: String },
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+}
+
+/// A running process: agents, engines, cells.
+pub struct App {
+    settings: Settings,
+    config_hash: String,
+    engine: Option<Engine>,
+    runtime: Runtime,
+}
+
+/// Cores that this process may use.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// An engine of the settings as the engine module wants it.
+///
+/// # Errors
+/// When the model's file is nowhere, or the device's name is none.
+pub fn engine_spec(name: &str, engine: &settings::Engine) -> Result<EngineSpec, AppError> {
+    let executable: Option<PathBuf> = std::env::current_exe().ok();
+    let model = engine
+        .find_model(executable.as_deref())
+        .map_err(|source| AppError::Model { engine: name.to_owned(), source })?;
+    let narrow = |value: u32| u16::try_from(value).unwrap_or(u16::MAX);
+    let threads = if engine.threads == 0 {
+        // A core is left to the actors; a small model gains nothing from many threads.
+        u32::try_from(cores().saturating_sub(1).clamp(1, 8)).unwrap_or(1)
+    } else {
+        engine.threads
+    };
+    Ok(EngineSpec {
+        name: name.to_owned(),
+        model,
+        device: engine
+            .device
+            .to_string()
+            .parse()
+            .map_err(|error| AppError::Device { engine: name.to_owned(), reason: format!("{error}") })?,
+        isolation: match engine.isolation {
+            settings::Isolation::Process => crate::engine::Isolation::Process,
+            settings::Isolation::Thread => crate::engine::Isolation::Thread,
+        },
+        context_tokens: engine.context_tokens,
+        sequences_max: narrow(engine.sequences_max),
+        batch_tokens: engine.batch_tokens,
+        threads: narrow(threads),
+        deadline_ms: engine.deadline_ms,
+        start_timeout_ms: engine.start_timeout_ms,
+        restarts_max: engine.restarts_max,
+        restart_window_ms: engine.restart_window_ms,
+        ..EngineSpec::default()
+    })
+}
+
+/// The plan of a run as the settings have it.
+pub fn run_plan(settings: &Settings, kinds: Kinds) -> RunPlan {
+    let run = &settings.run;
+    RunPlan {
+        fanout: run.fanout,
+        max_rounds: run.max_rounds,
+        confidence: run.confidence,
+        limits: Limits {
+            attempts_max: run.attempts_max,
+            pops_max: run.pops_max,
+            snapshot_every_frames: run.snapshot_every_frames as usize,
+        },
+        budget: Budget { steps: run.budget.steps, tokens: run.budget.tokens, wall_ms: run.budget.wall_ms },
+        weights: RewardWeights {
+            task: run.reward.task,
+            verify: run.reward.verify,
+            efficiency: run.reward.efficiency,
+            format: run.reward.format,
+        },
+        is_checked: kinds != Kinds::NONE,
+    }
+}
+
+/// How a run's executor draws, as the settings have it.
+#[expect(clippy::cast_possible_truncation, reason = "samplers work with single precision")]
+pub fn run_sampling(settings: &Settings) -> RunSampling {
+    let run = &settings.run;
+    RunSampling { temperature: run.temperature as f32, top_p: run.top_p as f32, seed: run.seed }
+}
+
+/// The shape of the runtime, as the settings have it.
+pub fn runtime_plan(settings: &Settings) -> RuntimePlan {
+    let runtime = &settings.runtime;
+    RuntimePlan {
+        cells: if runtime.cells == 0 { cores() } else { runtime.cells as usize },
+        placement: match runtime.placement {
+            settings::Placement::Shared => Placement::Shared,
+            settings::Placement::Own => Placement::Own,
+        },
+        restart_limit: RestartLimit {
+            restarts_max: runtime.restarts_max,
+            window: Duration::from_millis(runtime.restart_window_ms),
+        },
+        in_flight_max: runtime.in_flight_max,
+    }
+}
+
+impl App {
+    /// Starts the engines that the agents need, then the cells. Must be called within an actix system; blocks while
+    /// a model loads.
+    ///
+    /// # Errors
+    /// Whatever keeps an engine or an agent from being had, with the key of the configuration that names it.
+    pub fn start(settings: Settings) -> Result<Self, AppError> {
+        let engine = if settings.agents.executor.implementation == "llama" {
+            let name = &settings.agents.executor.engine;
+            let entry = settings.engines.get(name).expect("invariant: validated settings name existing engines");
+            let spec = engine_spec(name, entry)?;
+            let started = Engine::start(spec);
+            Some(started.map_err(|source| AppError::Engine { engine: name.clone(), source })?)
+        } else {
+            None
+        };
+        let agents = AgentSet::from_settings(&settings, engine.clone())?;
+        let runtime = Runtime::start(&runtime_plan(&settings), agents);
+        Ok(Self { config_hash: settings.hash(), settings, engine, runtime })
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub fn config_hash(&self) -> &str {
+        &self.config_hash
+    }
+
+    pub fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    pub fn engine(&self) -> Option<&Engine> {
+        self.engine.as_ref()
+    }
+
+    /// The plan of a run with the process's settings.
+    pub fn plan(&self) -> RunPlan {
+        run_plan(&self.settings, self.runtime.agents().kinds())
+    }
+
+    /// Starts a run.
+    pub fn submit(
+        &self,
+        problem: Arc<dyn Problem>,
+        plan: RunPlan,
+        sampling: RunSampling,
+        observer: Arc<dyn Observer>,
+    ) -> RunHandle {
+        self.runtime.submit(Submission { problem, plan, sampling, observer })
+    }
+
+    /// Ends the engines; live runs get an error.
+    pub fn shutdown(&self) {
+        if let Some(engine) = &self.engine {
+            engine.shutdown();
+        }
+    }
+}

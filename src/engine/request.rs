@@ -1,0 +1,162 @@
+//! What goes into an engine and what comes out of it.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::EngineError;
+
+/// How the next token is chosen from the logits: grammar, then temperature, then top-p, then a draw.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Sampling {
+    /// 0 chooses the likeliest token; otherwise logits are divided by it. 0..=100.
+    pub temperature: f32,
+    /// The draw is among the likeliest tokens that together have this probability, above 0 and at most 1.
+    pub top_p: f32,
+    /// Seed of this request's own random numbers. Same seed and same logits give the same tokens.
+    pub seed: u64,
+}
+
+impl Sampling {
+    /// Always the likeliest token.
+    pub const GREEDY: Self = Self { temperature: 0.0, top_p: 1.0, seed: 0 };
+}
+
+/// One text to continue.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// The text before the generated one. Special tokens in it are recognised, and a begin-of-text token is added
+    /// where the model asks for one.
+    pub prompt: String,
+    /// A GBNF grammar with a rule `root` that the generated text obeys. Use few different texts: the compiled
+    /// grammar is cached by its text. Never compile one that a client sent.
+    pub grammar: Option<Arc<str>>,
+    /// How tokens are chosen.
+    pub sampling: Sampling,
+    /// Most tokens to generate, at least 1; an end-of-text token counts.
+    pub max_tokens: u32,
+    /// Whether to return log-probabilities.
+    pub logprobs: bool,
+}
+
+/// Longest prompt or grammar that is sent to a worker, in bytes.
+pub(super) const PROMPT_BYTES_MAX: usize = 16 << 20;
+/// Longest grammar, in bytes.
+pub(super) const GRAMMAR_BYTES_MAX: usize = 256 << 10;
+/// Deepest nesting of parentheses in a grammar; llama.cpp's parser recurses and overflows its stack on deep ones.
+const GRAMMAR_DEPTH_MAX: usize = 128;
+
+impl Request {
+    pub(super) fn check(&self) -> Result<(), EngineError> {
+        let bad = |detail: String| Err(EngineError::BadRequest { detail });
+        if self.max_tokens == 0 {
+            return bad("max_tokens is 0, ask for at least 1".to_owned());
+        }
+        let Sampling { temperature, top_p, .. } = self.sampling;
+        if !(0.0..=100.0).contains(&temperature) {
+            return bad(format!("temperature is {temperature}, set it to 0..=100"));
+        }
+        if !(top_p > 0.0 && top_p <= 1.0) {
+            return bad(format!("top_p is {top_p}, set it above 0 and to at most 1"));
+        }
+        if self.prompt.len() > PROMPT_BYTES_MAX {
+            return bad(format!("the prompt has {} bytes, at most {PROMPT_BYTES_MAX} are taken", self.prompt.len()));
+        }
+        self.grammar.as_deref().map_or(Ok(()), check_grammar)
+    }
+}
+
+/// Refuses grammars that would take llama.cpp's parser down instead of failing in it.
+fn check_grammar(text: &str) -> Result<(), EngineError> {
+    let bad = |detail: String| Err(EngineError::Grammar { detail });
+    if text.len() > GRAMMAR_BYTES_MAX {
+        return bad(format!("it has {} bytes, at most {GRAMMAR_BYTES_MAX} are taken", text.len()));
+    }
+    let mut depth = 0_usize;
+    // The quote, bracket or line end that closes the literal, class or comment that we are in.
+    let mut inside: Option<u8> = None;
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        match (inside, byte) {
+            (_, 0) => return bad("it has a NUL byte".to_owned()),
+            (Some(b'"' | b']'), b'\\') => drop(bytes.next()),
+            (Some(end), _) if byte == end => inside = None,
+            (Some(_), _) => {}
+            (None, b'"') => inside = Some(b'"'),
+            (None, b'[') => inside = Some(b']'),
+            (None, b'#') => inside = Some(b'\n'),
+            (None, b'(') => depth += 1,
+            (None, b')') => depth = depth.saturating_sub(1),
+            (None, _) => {}
+        }
+        if depth > GRAMMAR_DEPTH_MAX {
+            return bad(format!("parentheses are nested deeper than {GRAMMAR_DEPTH_MAX}"));
+        }
+    }
+    Ok(())
+}
+
+/// Why a generation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Finish {
+    /// The model chose an end-of-text token.
+    EndOfText,
+    /// `max_tokens` were chosen.
+    Length,
+}
+
+/// A generated text.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Generation {
+    /// The text; bytes that are not UTF-8 are replaced by U+FFFD.
+    pub text: String,
+    /// The chosen tokens; the last one is the end-of-text token if that ended the generation.
+    pub tokens: Vec<u32>,
+    /// ln p of each of `tokens` under the model at temperature 1, before the grammar; empty unless asked for.
+    pub logprobs: Vec<f32>,
+    /// Tokens of the prompt, a begin-of-text token included.
+    pub prompt_tokens: u32,
+    /// Why it ended.
+    pub finish: Finish,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request() -> Request {
+        Request { prompt: String::new(), grammar: None, sampling: Sampling::GREEDY, max_tokens: 1, logprobs: false }
+    }
+
+    #[test]
+    fn wrong_numbers_are_refused() {
+        let sampling = |temperature, top_p| Sampling { temperature, top_p, seed: 0 };
+        let wrong = [
+            Request { max_tokens: 0, ..request() },
+            Request { sampling: sampling(-1.0, 1.0), ..request() },
+            Request { sampling: sampling(f32::NAN, 1.0), ..request() },
+            Request { sampling: sampling(1.0, 0.0), ..request() },
+            Request { sampling: sampling(1.0, f32::NAN), ..request() },
+        ];
+        assert_eq!(request().check(), Ok(()));
+        for request in wrong {
+            assert!(matches!(request.check(), Err(EngineError::BadRequest { .. })), "{request:?}");
+        }
+    }
+
+    #[test]
+    fn a_grammar_that_nests_too_deep_is_refused() {
+        let grammar = format!("root ::= {}\"a\"{}", "(".repeat(20_000), ")".repeat(20_000));
+        let request = Request { grammar: Some(grammar.into()), ..request() };
+        assert!(matches!(request.check(), Err(EngineError::Grammar { .. })));
+    }
+
+    #[test]
+    fn parentheses_in_literals_classes_and_comments_do_not_nest() {
+        let rule = r#"rule ::= "(\"(" [(\]] # ((
+"#;
+        let grammar = format!("root ::= rule\n{}", rule.repeat(200));
+        let request = Request { grammar: Some(grammar.into()), ..request() };
+        assert_eq!(request.check(), Ok(()));
+    }
+}

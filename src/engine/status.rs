@@ -1,0 +1,116 @@
+//! What an engine tells about itself.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::EngineError;
+use super::wire::Facts;
+
+/// An engine's state at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineStatus {
+    /// The engine's name.
+    pub name: String,
+    /// Whether a worker is loaded and takes turns.
+    pub ready: bool,
+    /// Workers that were started after the first one.
+    pub restarts: u32,
+    /// Requests that were submitted and have no reply yet.
+    pub in_flight: usize,
+    /// The model: name, parameters, size.
+    pub model: String,
+    /// The device: name and description.
+    pub device: String,
+    /// Size of the KV pool, in tokens, as the context has it.
+    pub context_tokens: u32,
+    /// Longest prompt plus generation, in tokens.
+    pub turn_tokens_max: u32,
+    /// Time since the worker last told of a decode, in milliseconds; while it decodes at most about 100.
+    pub last_decode_ms_ago: Option<u64>,
+    /// Process id of the worker; none for a thread or while there is no worker.
+    pub worker_pid: Option<u32>,
+    /// Why the engine is out of service, if it was given up.
+    pub failure: Option<EngineError>,
+}
+
+/// The state that the pump writes and the handles read: the only thing that they share.
+pub(super) struct StatusCell {
+    name: String,
+    in_flight: Arc<AtomicUsize>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    ready: bool,
+    restarts: u32,
+    facts: Facts,
+    heard: Option<Instant>,
+    pid: Option<u32>,
+    failure: Option<EngineError>,
+}
+
+impl StatusCell {
+    pub(super) fn new(name: String) -> Self {
+        Self { name, in_flight: Arc::default(), state: Mutex::default() }
+    }
+
+    pub(super) fn in_flight(&self) -> &Arc<AtomicUsize> {
+        &self.in_flight
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Every write is a plain assignment, so a poisoned state is still whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn started(&self, pid: Option<u32>, again: bool) {
+        let mut state = self.state();
+        state.pid = pid;
+        state.restarts += u32::from(again);
+    }
+
+    pub(super) fn ready(&self, facts: Facts) {
+        let mut state = self.state();
+        state.ready = true;
+        state.facts = facts;
+    }
+
+    pub(super) fn heard(&self, now: Instant) {
+        self.state().heard = Some(now);
+    }
+
+    pub(super) fn down(&self) {
+        let mut state = self.state();
+        state.ready = false;
+        state.pid = None;
+    }
+
+    pub(super) fn failed(&self, error: EngineError) {
+        self.state().failure = Some(error);
+    }
+
+    pub(super) fn ended(&self) {
+        self.down();
+        self.state().failure.get_or_insert(EngineError::Shutdown);
+    }
+
+    pub(super) fn read(&self) -> EngineStatus {
+        let state = self.state();
+        let ago = |heard: Instant| u64::try_from(heard.elapsed().as_millis()).unwrap_or(u64::MAX);
+        EngineStatus {
+            name: self.name.clone(),
+            ready: state.ready,
+            restarts: state.restarts,
+            in_flight: self.in_flight.load(Ordering::Relaxed),
+            model: state.facts.model.clone(),
+            device: state.facts.device.clone(),
+            context_tokens: state.facts.context_tokens,
+            turn_tokens_max: state.facts.turn_tokens_max,
+            last_decode_ms_ago: state.heard.map(ago),
+            worker_pid: state.pid,
+            failure: state.failure.clone(),
+        }
+    }
+}

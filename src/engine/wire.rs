@@ -1,0 +1,177 @@
+//! What parent and worker say to each other: frames of a length (u32, little-endian) and a postcard body.
+//!
+//! Both ends are the same binary, so there is no version to negotiate. Does no I/O.
+
+use std::borrow::Cow;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::request::{GRAMMAR_BYTES_MAX, PROMPT_BYTES_MAX};
+use super::spec::Fault;
+use super::{EngineError, EngineSpec, Generation, Request, Sampling};
+
+/// Longest body of a frame, in bytes: a prompt and a grammar of the longest kind, and room for the rest.
+const FRAME_BYTES_MAX: usize = PROMPT_BYTES_MAX + GRAMMAR_BYTES_MAX + (1 << 20);
+
+/// Number of a turn on one link; unique for the life of an engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct TurnId(pub(super) u64);
+
+/// From the parent to the worker. A closed link means: stop.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum ToWorker<'a> {
+    /// The first frame: load this.
+    Start { spec: Box<EngineSpec>, fault: Option<Fault> },
+    /// Generate.
+    Turn(Turn<'a>),
+}
+
+/// A request on its way to the worker.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Turn<'a> {
+    pub(super) id: TurnId,
+    pub(super) prompt: Cow<'a, str>,
+    pub(super) grammar: Option<Cow<'a, str>>,
+    pub(super) sampling: Sampling,
+    pub(super) max_tokens: u32,
+    pub(super) logprobs: bool,
+}
+
+impl<'a> Turn<'a> {
+    pub(super) fn new(id: TurnId, request: &'a Request) -> Self {
+        Self {
+            id,
+            prompt: Cow::Borrowed(&request.prompt),
+            grammar: request.grammar.as_deref().map(Cow::Borrowed),
+            sampling: request.sampling,
+            max_tokens: request.max_tokens,
+            logprobs: request.logprobs,
+        }
+    }
+
+    pub(super) fn into_owned(self) -> Turn<'static> {
+        Turn {
+            prompt: Cow::Owned(self.prompt.into_owned()),
+            grammar: self.grammar.map(|text| Cow::Owned(text.into_owned())),
+            ..self
+        }
+    }
+}
+
+/// From the worker to the parent.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum FromWorker {
+    /// The model is loaded and one token was decoded.
+    Ready(Facts),
+    /// The engine cannot be started; the worker ends.
+    Refused(EngineError),
+    /// These turns got a sequence: their deadlines run.
+    Admitted(Vec<TurnId>),
+    /// A turn is over.
+    Done { id: TurnId, result: Result<Generation, EngineError> },
+    /// Still decoding.
+    Beat,
+    /// The worker ends because the context can no longer be trusted.
+    Fatal(String),
+}
+
+/// What the worker knows once the model is loaded.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Facts {
+    pub(super) model: String,
+    pub(super) device: String,
+    pub(super) context_tokens: u32,
+    pub(super) turn_tokens_max: u32,
+}
+
+/// A peer that does not speak this protocol.
+#[derive(Debug, thiserror::Error)]
+#[error("malformed frame on the engine's socket: {0}")]
+pub(super) struct WireError(String);
+
+/// Appends a frame to `out`.
+pub(super) fn encode(frame: &impl Serialize, out: &mut Vec<u8>) -> Result<(), WireError> {
+    let start = out.len();
+    out.extend([0; 4]);
+    *out = postcard::to_extend(frame, std::mem::take(out)).map_err(|e| WireError(e.to_string()))?;
+    let length = out.len() - start - 4;
+    match u32::try_from(length) {
+        Ok(length) if length as usize <= FRAME_BYTES_MAX => out[start..start + 4].copy_from_slice(&length.to_le_bytes()),
+        _ => return Err(WireError(format!("{length} bytes"))),
+    }
+    Ok(())
+}
+
+/// Bytes that arrived and were not yet taken as frames.
+#[derive(Debug, Default)]
+pub(super) struct Frames {
+    bytes: Vec<u8>,
+    at: usize,
+}
+
+impl Frames {
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        // What was taken goes away before more arrives, so the buffer stays as long as the longest backlog.
+        self.bytes.drain(..std::mem::take(&mut self.at));
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next whole frame.
+    pub(super) fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, WireError> {
+        let Some((head, rest)) = self.bytes[self.at..].split_first_chunk::<4>() else { return Ok(None) };
+        let length = u32::from_le_bytes(*head) as usize;
+        if length > FRAME_BYTES_MAX {
+            return Err(WireError(format!("{length} bytes")));
+        }
+        let Some(body) = rest.get(..length) else { return Ok(None) };
+        let frame = postcard::from_bytes(body).map_err(|e| WireError(e.to_string()))?;
+        self.at += 4 + length;
+        Ok(Some(frame))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_survive_being_cut_anywhere() {
+        let request = Request {
+            prompt: "née".to_owned(),
+            grammar: Some("root ::= \"a\"".into()),
+            sampling: Sampling { temperature: 0.5, top_p: 0.9, seed: u64::MAX },
+            max_tokens: 7,
+            logprobs: true,
+        };
+        let mut bytes = Vec::new();
+        let spec = Box::new(EngineSpec::default());
+        encode(&ToWorker::Start { spec, fault: Some(Fault::HangOn("x".to_owned())) }, &mut bytes).expect("encoded");
+        encode(&ToWorker::Turn(Turn::new(TurnId(3), &request)), &mut bytes).expect("encoded");
+        for cut in 0..bytes.len() {
+            let mut frames = Frames::default();
+            let mut seen = Vec::new();
+            for part in [&bytes[..cut], &bytes[cut..]] {
+                frames.push(part);
+                while let Some(frame) = frames.next::<ToWorker<'static>>().expect("well-formed") {
+                    seen.push(frame);
+                }
+            }
+            let [ToWorker::Start { spec, fault: Some(_) }, ToWorker::Turn(turn)] = &seen[..] else {
+                panic!("{seen:?}")
+            };
+            assert_eq!(**spec, EngineSpec::default());
+            assert_eq!((turn.id, &*turn.prompt, turn.sampling), (TurnId(3), "née", request.sampling));
+        }
+    }
+
+    #[test]
+    fn junk_is_an_error_and_not_an_allocation() {
+        let mut frames = Frames::default();
+        frames.push(&[0xFF; 16]);
+        assert!(frames.next::<FromWorker>().is_err());
+        let mut frames = Frames::default();
+        frames.push(&[2, 0, 0, 0, 0xEE, 0xEE]);
+        assert!(frames.next::<FromWorker>().is_err());
+    }
+}

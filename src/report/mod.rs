@@ -1,0 +1,7 @@
+//! Records of runs as data and text. Pure: it reads what has happened and starts nothing.
+
+mod result;
+mod trace;
+
+pub use result::{RunResult, Solved, labels};
+pub use trace::TraceLine;
