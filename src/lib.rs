@@ -5,11 +5,13 @@
 //! `engine` knows tokens, not tasks.
 
 pub mod agents;
+pub mod app;
 pub mod bench;
 pub mod cli;
 pub mod daemon;
 pub mod engine;
 pub mod protocol;
+pub mod report;
 pub mod runtime;
 pub mod settings;
 pub mod tasks;

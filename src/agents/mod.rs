@@ -16,7 +16,11 @@ use async_trait::async_trait;
 use crate::protocol::{Decision, Trajectory, Usage, Verdict};
 use crate::tasks::Kinds;
 
+pub use reference::ReferenceExecutor;
 pub use registry::{AgentSet, Names};
+pub use rules::RulesVerifier;
+pub use scripted::ScriptedExecutor;
+pub use threshold::ThresholdCoordinator;
 
 /// How to draw a proposal.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -100,7 +100,7 @@ pub struct Agent<W: Work> {
     work: Arc<W>,
     downstream: Recipient<W::Out>,
     watch: Watch,
-    role: PhantomData<W>,
+    role: PhantomData<fn() -> W>,
 }
 
 type Panic = Box<dyn std::any::Any + Send>;

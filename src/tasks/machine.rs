@@ -45,6 +45,17 @@ pub struct Reference {
 #[derive(Clone)]
 pub struct Snapshot(Arc<dyn Any + Send + Sync>);
 
+impl Snapshot {
+    pub fn of<S: Send + Sync + 'static>(state: S) -> Self {
+        Self(Arc::new(state))
+    }
+
+    /// The state; a snapshot only ever goes back to the machine's own kind.
+    pub fn get<S: 'static>(&self) -> &S {
+        self.0.downcast_ref().expect("invariant: a snapshot goes back to its own task")
+    }
+}
+
 impl fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Snapshot")
@@ -310,12 +321,11 @@ impl<T: Task> Machine for Run<T> {
     }
 
     fn snapshot(&self) -> Snapshot {
-        Snapshot(Arc::new(self.state.clone()))
+        Snapshot::of(self.state.clone())
     }
 
     fn restore(&mut self, snapshot: &Snapshot) {
-        let state = snapshot.0.downcast_ref::<T::State>().expect("invariant: a snapshot goes back to its own task");
-        self.state.clone_from(state);
+        self.state.clone_from(snapshot.get());
         self.candidate = None;
     }
 

@@ -1,0 +1,155 @@
+//! A problem and an executor that cost nothing, so that what is left is coordination.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use crate::agents::{AgentError, Executor, Proposal, Sampling};
+use crate::protocol::Trajectory;
+use crate::tasks::machine::{Machine, Problem, Refusal, Snapshot};
+use crate::tasks::{Category, Constraint, Draw, Kinds, Severity, Spec, Violations};
+
+/// The line that every step of the null problem takes.
+const STEP: &str = "step";
+
+static SPEC: Spec = Spec {
+    id: u16::MAX,
+    slug: "null",
+    title: "Null",
+    category: Category::SystemSimulation,
+    sizes: ["", "", ""],
+    actions: &[STEP],
+    constraints: &[Constraint::format("format", Severity::Critical, "the line is `step`")],
+    decisive: &[],
+    paper: crate::tasks::spec::PaperFigures { steps: 0, baseline: 0.0, prime: 0.0 },
+};
+
+#[derive(Clone)]
+struct Null {
+    steps: u64,
+}
+
+/// A state: steps taken, and whether one is proposed.
+struct NullMachine {
+    problem: Null,
+    done: u64,
+    is_proposed: bool,
+}
+
+/// A problem of that many equal steps.
+pub fn endless(steps: u64) -> Arc<dyn Problem> {
+    Arc::new(Null { steps })
+}
+
+impl Problem for Null {
+    fn spec(&self) -> &'static Spec {
+        &SPEC
+    }
+
+    fn input(&self) -> Value {
+        json!({ "steps": self.steps })
+    }
+
+    fn start(&self) -> Box<dyn Machine> {
+        Box::new(NullMachine { problem: self.clone(), done: 0, is_proposed: false })
+    }
+
+    fn on_path(&self, _: &mut Draw) -> Option<Box<dyn Machine>> {
+        None
+    }
+
+    fn accepts(&self, answer: &Value) -> bool {
+        *answer == json!(self.steps)
+    }
+}
+
+impl Machine for NullMachine {
+    fn spec(&self) -> &'static Spec {
+        &SPEC
+    }
+
+    fn problem(&self) -> Arc<dyn Problem> {
+        Arc::new(self.problem.clone())
+    }
+
+    fn propose(&mut self, line: &str) -> Result<(), Refusal> {
+        self.is_proposed = line == STEP && !self.ended();
+        if self.is_proposed { Ok(()) } else { Err(Refusal::Unparsable) }
+    }
+
+    fn violations(&self, kinds: Kinds) -> Violations {
+        if self.is_proposed { Violations::NONE } else { Violations::FORMAT.of_kinds(&SPEC, kinds) }
+    }
+
+    fn candidate_ends(&self) -> bool {
+        self.is_proposed && self.done + 1 == self.problem.steps
+    }
+
+    fn commit(&mut self) {
+        self.done += u64::from(self.is_proposed);
+        self.is_proposed = false;
+    }
+
+    fn replay(&mut self, _: &str) -> Result<(), Refusal> {
+        self.done += 1;
+        Ok(())
+    }
+
+    fn follow_reference(&mut self) -> bool {
+        let open = !self.ended();
+        self.done += u64::from(open);
+        open
+    }
+
+    fn reference(&self) -> Option<String> {
+        (!self.ended()).then(|| STEP.to_owned())
+    }
+
+    fn ended(&self) -> bool {
+        self.done >= self.problem.steps
+    }
+
+    fn answer(&self) -> Option<Value> {
+        self.ended().then(|| json!(self.done))
+    }
+
+    fn choices(&self) -> Option<Vec<String>> {
+        None
+    }
+
+    fn view(&self) -> String {
+        self.done.to_string()
+    }
+
+    fn derivation(&self) -> Option<String> {
+        None
+    }
+
+    fn state(&self) -> Value {
+        json!({ "done": self.done })
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot::of(self.done)
+    }
+
+    fn restore(&mut self, snapshot: &Snapshot) {
+        self.done = *snapshot.get::<u64>();
+        self.is_proposed = false;
+    }
+
+    fn fork(&self) -> Box<dyn Machine> {
+        Box::new(Self { problem: self.problem.clone(), done: self.done, is_proposed: false })
+    }
+}
+
+/// Always proposes the null problem's step.
+pub struct NullExecutor;
+
+#[async_trait]
+impl Executor for NullExecutor {
+    async fn propose(&self, _: &Trajectory, _: Sampling) -> Result<Proposal, AgentError> {
+        Ok(Proposal { line: STEP.to_owned(), ..Proposal::default() })
+    }
+}
