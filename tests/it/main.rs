@@ -2,5 +2,3 @@
 
 #[cfg(feature = "llama")]
 mod engine;
-#[cfg(feature = "llama")]
-mod engine_rate;
