@@ -43,6 +43,7 @@ pub(super) struct Link {
     heard: Receiver<Heard>,
 }
 
+#[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "there is no loop to run in a thread"))]
 enum Kind {
     Process { child: Child, socket: UnixStream, out: Vec<u8>, last_words: LastWords },
     Thread { turns: Sender<ToWorker<'static>> },

@@ -25,7 +25,8 @@ fn a_killed_worker_is_replaced_and_no_turn_is_lost() {
     let long = |seed| Request { max_tokens: 200, ..request("on and on ", seed) };
     let expected = one(&engine, long(3)).expect("generated");
     let answers = submit_all(&engine, (0..20).map(long).collect());
-    signal(&engine.status(), Signal::KILL);
+    // The first answer shows that the others are under way.
+    signal(&wait_for(&engine, |status| status.in_flight < 20), Signal::KILL);
     let answers = collect(&answers, 20);
     assert!(answers.iter().all(Result::is_ok), "{answers:?}");
     assert_eq!(answers[3].as_ref().map(|g| &g.tokens[..8]), Ok(&expected.tokens[..8]));
