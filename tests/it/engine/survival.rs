@@ -41,9 +41,12 @@ fn a_stopped_worker_is_killed_at_the_deadline() {
     let engine = Engine::start(spec).expect("started");
     let before = engine.status();
     signal(&before, Signal::STOP);
-    // Large prompts fill the socket too: a worker that does not read must not block the pump.
-    let answers = ask(&engine, (0..4).map(|seed| request(&"w".repeat(400), seed)).collect());
-    assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+    // The large ones, which are refused in the end, fill the socket: a worker that does not read must not block the
+    // pump, or the deadline would pass unseen.
+    let large = (0..4).map(|seed| request(&"w ".repeat(150_000), seed));
+    let answers = ask(&engine, large.chain((0..4).map(|seed| request("w", seed))).collect());
+    assert!(answers[..4].iter().all(|a| matches!(a, Err(EngineError::PromptTooLong { .. }))), "{answers:?}");
+    assert!(answers[4..].iter().all(Result::is_ok), "{answers:?}");
     let after = wait_for(&engine, |status| status.ready);
     assert_eq!(after.restarts, 1);
     assert_ne!(after.worker_pid, before.worker_pid);
