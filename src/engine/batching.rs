@@ -3,6 +3,7 @@
 //! Every decode carries the next token of each live sequence and, up to the batch's size, a slice of the prompts that
 //! are not prefilled yet. Turns join between decodes and leave as soon as they are over. It knows nothing of processes
 //! and sockets; whoever runs it gives it a [`Port`].
+#![allow(clippy::disallowed_methods, reason = "the beat is for the watchdog, which measures real time")]
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -129,9 +130,13 @@ impl<'m> Batcher<'m> {
 
     fn run(&mut self, port: &mut impl Port) -> Result<(), Fatal> {
         loop {
-            let idle = |batcher: &Self| batcher.live.is_empty() && batcher.queued.is_empty();
             loop {
-                match port.take(idle(self)) {
+                let idle = self.live.is_empty() && self.queued.is_empty();
+                if idle {
+                    // A refusal may be all that there was to say before the wait.
+                    port.flush();
+                }
+                match port.take(idle) {
                     Intake::Frame(ToWorker::Turn(turn)) => self.enqueue(turn, port),
                     Intake::Frame(ToWorker::Start { .. }) => return Err(Fatal("started twice".to_owned())),
                     Intake::Nothing => break,
@@ -251,12 +256,7 @@ impl<'m> Batcher<'m> {
         }
     }
 
-    fn finish(
-        &mut self,
-        over: Live,
-        result: Result<Finish, EngineError>,
-        port: &mut impl Port,
-    ) -> Result<(), Fatal> {
+    fn finish(&mut self, over: Live, result: Result<Finish, EngineError>, port: &mut impl Port) -> Result<(), Fatal> {
         let id = over.id();
         let cells = over.cells();
         let (seq, result) = over.end(result, self.model);

@@ -25,11 +25,7 @@ pub(super) struct Scratch {
 
 impl Chooser {
     pub(super) fn new(sampling: Sampling) -> Self {
-        Self {
-            temperature: sampling.temperature,
-            top_p: sampling.top_p,
-            rng: ChaCha8Rng::seed_from_u64(sampling.seed),
-        }
+        Self { temperature: sampling.temperature, top_p: sampling.top_p, rng: ChaCha8Rng::seed_from_u64(sampling.seed) }
     }
 
     /// Whether the choice among permitted tokens may be made by choosing among all and, if the grammar rejects the
@@ -71,7 +67,9 @@ pub(super) fn logprob(logits: &[f32], token: usize, scratch: &mut Scratch) -> Op
     scratch.weights.extend(logits.iter().map(|logit| exp(logit - max)));
     let total = sum(&scratch.weights);
     let value = f64::from(*logits.get(token)?) - f64::from(max) - total.ln();
-    value.is_finite().then_some(value as f32)
+    #[allow(clippy::cast_possible_truncation, reason = "single precision is enough for a log-probability")]
+    let single = value as f32;
+    single.is_finite().then_some(single)
 }
 
 /// The largest logit, the first of equal ones.
@@ -157,7 +155,8 @@ fn exp(x: f32) -> f32 {
     let whole = shifted - ROUND;
     // ln 2 in two parts, so that the remainder is exact.
     let r = (clamped - whole * 0.693_359_4) + whole * 2.121_944_4e-4;
-    let p = 1.0 + r * (1.0 + r * (0.5 + r * (0.166_666_67 + r * (0.041_666_668 + r * (0.008_333_334 + r * 0.001_388_889)))));
+    let p = 1.0
+        + r * (1.0 + r * (0.5 + r * (0.166_666_67 + r * (0.041_666_668 + r * (0.008_333_334 + r * 0.001_388_889)))));
     // `whole` is in the low bits of `shifted`; moved to the exponent's place it is 2^whole.
     let power = f32::from_bits((shifted.to_bits() << 23).wrapping_add(127 << 23));
     if x < -80.0 { 0.0 } else { p * power }

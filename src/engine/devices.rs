@@ -17,7 +17,7 @@ use super::wire::Frames;
 use super::worker::DEVICES;
 
 /// How long a child may take to list its devices; a GPU driver that wakes up takes seconds.
-const LISTING_TIMEOUT: Duration = Duration::from_secs(60);
+const LISTING_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A device as llama.cpp's backends name it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -60,7 +60,9 @@ pub enum EngineError {
         detail: String,
     },
     /// Prompt and generation can never fit together.
-    #[error("prompt and max_tokens need {tokens} tokens, at most {limit} fit: shorten the prompt or raise context_tokens")]
+    #[error(
+        "prompt and max_tokens need {tokens} tokens, at most {limit} fit: shorten the prompt or raise context_tokens"
+    )]
     PromptTooLong {
         /// Tokens of the prompt plus `max_tokens`.
         tokens: u64,
@@ -86,13 +88,17 @@ pub enum EngineError {
         detail: String,
     },
     /// The worker did not answer in time and was killed.
-    #[error("engine worker gave no answer within {deadline_ms} ms and was killed, raise the deadline if the model is slow")]
+    #[error(
+        "engine worker gave no answer within {deadline_ms} ms and was killed, raise the deadline if the model is slow"
+    )]
     WorkerHung {
         /// The deadline that was missed, in milliseconds.
         deadline_ms: u64,
     },
     /// The worker died too often; the engine is out of service until it is started again.
-    #[error("engine worker was restarted {restarts} times in {window_ms} ms and is given up, start the engine again after removing the cause: {last}")]
+    #[error(
+        "engine worker was restarted {restarts} times in {window_ms} ms and is given up, start the engine again after removing the cause: {last}"
+    )]
     RestartStorm {
         /// Restarts in the window.
         restarts: u32,

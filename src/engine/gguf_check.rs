@@ -111,12 +111,12 @@ impl<R: Read> Header<R> {
         }
         let kind = self.u32()?;
         let offset = self.u64()?;
-        if offset % alignment != 0 {
+        if !offset.is_multiple_of(alignment) {
             return damaged(format!("tensor {name} is not aligned to {alignment} bytes"));
         }
         // A kind that is newer than this table is left to llama.cpp; its offset is checked all the same.
         let (block, bytes) = block_of(kind).unwrap_or((1, 0));
-        if row % block != 0 {
+        if !row.is_multiple_of(block) {
             return damaged(format!("tensor {name} has rows of {row}, not a multiple of {block}"));
         }
         match (elements / block).checked_mul(bytes).and_then(|size| offset.checked_add(size)) {
@@ -213,7 +213,7 @@ fn block_of(kind: u32) -> Option<(u64, u64)> {
     Some(match kind {
         0 | 26 => (1, 4),
         1 | 25 | 30 => (1, 2),
-        2 => (32, 18),
+        2 | 20 => (32, 18),
         3 => (32, 20),
         6 => (32, 22),
         7 => (32, 24),
@@ -226,7 +226,6 @@ fn block_of(kind: u32) -> Option<(u64, u64)> {
         16 => (256, 66),
         17 => (256, 74),
         18 => (256, 98),
-        20 => (32, 18),
         23 => (256, 136),
         24 => (1, 1),
         27 | 28 => (1, 8),

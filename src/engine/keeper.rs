@@ -1,6 +1,10 @@
 //! Supervision: the pump thread that owns an engine's link, sends turns, watches deadlines and restarts the worker.
 //!
 //! Never blocks on the worker, and never touches llama.cpp.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the pump measures real time: a hung worker does not follow a test clock"
+)]
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, never, select};
 
-use super::link::{Heard, Link};
+use super::link::Link;
+use super::listening::Heard;
 use super::status::StatusCell;
 use super::turns::{Held, Sents};
 use super::wire::{FromWorker, Turn, TurnId};
@@ -24,7 +29,7 @@ const BACKOFF_MAX: Duration = Duration::from_secs(5);
 /// How soon to try again to write to a worker that does not read.
 const BACKED_UP_RETRY: Duration = Duration::from_millis(5);
 /// The pump's longest sleep; it has nothing to do after it, but a bound keeps the arithmetic simple.
-const IDLE: Duration = Duration::from_secs(3600);
+const IDLE: Duration = Duration::from_hours(1);
 
 /// What an engine's handles tell the pump.
 pub(super) enum Command {
@@ -35,10 +40,14 @@ pub(super) enum Command {
 /// What the pump waits for.
 enum Phase {
     /// The worker is loading.
-    Starting { until: Instant },
+    Starting {
+        until: Instant,
+    },
     Ready,
     /// There is no worker until then.
-    Backoff { until: Instant },
+    Backoff {
+        until: Instant,
+    },
     /// Given up.
     Failed(EngineError),
 }

@@ -2,27 +2,23 @@
 //!
 //! Decides nothing: when to start, send and kill is the keeper's business.
 
-use std::io::{self, Read, Write as _};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
-use super::wire::{Frames, FromWorker, ToWorker, Turn, encode};
+use super::listening::{Heard, LastWords, keep_last_words, read_frames};
+use super::wire::{ToWorker, Turn, encode};
 use super::worker::SUBCOMMAND;
 use super::{Device, EngineSpec, Isolation};
 
-/// What is kept of a worker's standard error stream, in bytes.
-const LAST_WORDS_BYTES: usize = 4096;
-/// How long to wait for the last words of a worker that is dead already.
-const LAST_WORDS_WAIT: Duration = Duration::from_millis(500);
 /// How long to wait for a thread's last decode.
 const THREAD_END_WAIT: Duration = Duration::from_secs(2);
 /// Variables that a worker gets from its parent's environment; everything else, secrets first of all, stays away.
@@ -41,28 +37,16 @@ const ENVIRONMENT: [&str; 12] = [
     "GGML_BACKEND_PATH",
 ];
 
-/// What arrives from a worker.
-pub(super) enum Heard {
-    Frame(FromWorker),
-    /// The last thing to arrive; with a reason where the link itself knows one.
-    Closed(Option<String>),
-}
-
 /// A running worker.
 pub(super) struct Link {
     kind: Kind,
     heard: Receiver<Heard>,
 }
 
+#[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "there is no loop to run in a thread"))]
 enum Kind {
     Process { child: Child, socket: UnixStream, out: Vec<u8>, last_words: LastWords },
     Thread { turns: Sender<ToWorker<'static>> },
-}
-
-/// The end of a worker's standard error stream, and a signal for when it closed.
-struct LastWords {
-    kept: Arc<Mutex<Vec<u8>>>,
-    closed: Receiver<()>,
 }
 
 impl Link {
@@ -107,8 +91,8 @@ impl Link {
     fn start_thread(spec: &EngineSpec) -> io::Result<Self> {
         use std::panic::{AssertUnwindSafe, catch_unwind};
 
-        let (turns, inbox) = unbounded();
-        let (answers, heard) = unbounded();
+        let (turns, inbox) = crossbeam_channel::unbounded();
+        let (answers, heard) = crossbeam_channel::unbounded();
         let logs = if spec.logs { super::ffi::Stderr::All } else { super::ffi::Stderr::Silent };
         std::thread::Builder::new().name(format!("{}-loop", spec.name)).spawn(move || {
             let mut port = super::port::ChannelPort { turns: inbox, answers: answers.clone() };
@@ -236,68 +220,6 @@ fn visible_devices(device: &Device) -> Option<&str> {
         Device::Cpu => Some(""),
         Device::Gpu(uuid) => Some(uuid),
         Device::Named(_) => None,
-    }
-}
-
-fn read_frames(name: &str, mut socket: UnixStream) -> io::Result<Receiver<Heard>> {
-    let (frames, heard) = unbounded();
-    std::thread::Builder::new().name(format!("{name}-read")).spawn(move || {
-        let mut arrived = Frames::default();
-        let mut chunk = vec![0; 64 << 10];
-        let reason = loop {
-            match arrived.next() {
-                Ok(Some(frame)) => {
-                    if frames.send(Heard::Frame(frame)).is_err() {
-                        return;
-                    }
-                    continue;
-                }
-                Ok(None) => {}
-                Err(error) => break Some(error.to_string()),
-            }
-            match socket.read(&mut chunk) {
-                Ok(0) => break None,
-                Ok(length) => arrived.push(&chunk[..length]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => break None,
-            }
-        };
-        // The keeper may have given the worker up already.
-        let _ = frames.send(Heard::Closed(reason));
-    })?;
-    Ok(heard)
-}
-
-fn keep_last_words(name: &str, stderr: Option<ChildStderr>, show: bool) -> io::Result<LastWords> {
-    let kept = Arc::new(Mutex::new(Vec::new()));
-    // Closes when the thread ends.
-    let (open, closed) = bounded(0);
-    if let Some(mut stderr) = stderr {
-        let kept = Arc::clone(&kept);
-        std::thread::Builder::new().name(format!("{name}-stderr")).spawn(move || {
-            let _open: Sender<()> = open;
-            let mut chunk = [0; 4096];
-            while let Ok(length @ 1..) = stderr.read(&mut chunk) {
-                if show {
-                    // The worker's log is a convenience: a closed stream does not matter.
-                    let _ = io::stderr().write_all(&chunk[..length]);
-                }
-                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                kept.extend_from_slice(&chunk[..length]);
-                let surplus = kept.len().saturating_sub(LAST_WORDS_BYTES);
-                kept.drain(..surplus);
-            }
-        })?;
-    }
-    Ok(LastWords { kept, closed })
-}
-
-impl LastWords {
-    fn take(self) -> String {
-        // Returns as soon as the stream is closed, which the end of the worker does.
-        let _ = self.closed.recv_timeout(LAST_WORDS_WAIT);
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&kept).trim().replace('\n', "; ")
     }
 }
 

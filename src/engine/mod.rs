@@ -4,15 +4,13 @@
 //! `abort()`, so the context lives in a child process (the same binary) that a pump thread feeds, watches and replaces;
 //! in a thread instead for tests and small tools. Nothing outside this module may call llama.cpp.
 
-mod choice;
 mod devices;
 mod error;
-mod gguf_check;
 mod handle;
 mod keeper;
 mod link;
+mod listening;
 mod request;
-mod sequence;
 mod spec;
 mod status;
 #[doc(hidden)]
@@ -24,7 +22,11 @@ mod worker;
 #[cfg(feature = "llama")]
 mod batching;
 #[cfg(feature = "llama")]
+mod choice;
+#[cfg(feature = "llama")]
 mod ffi;
+#[cfg(feature = "llama")]
+mod gguf_check;
 #[cfg(feature = "llama")]
 mod grammar;
 #[cfg(feature = "llama")]
@@ -33,6 +35,8 @@ mod live;
 mod model;
 #[cfg(feature = "llama")]
 mod port;
+#[cfg(feature = "llama")]
+mod sequence;
 
 pub use devices::{DeviceInfo, devices, devices_of};
 pub use error::EngineError;

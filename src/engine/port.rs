@@ -85,7 +85,7 @@ impl Port for SocketPort {
 /// A pair of channels.
 pub(super) struct ChannelPort {
     pub(super) turns: Receiver<ToWorker<'static>>,
-    pub(super) answers: Sender<super::link::Heard>,
+    pub(super) answers: Sender<super::listening::Heard>,
 }
 
 impl Port for ChannelPort {
@@ -102,7 +102,7 @@ impl Port for ChannelPort {
 
     fn put(&mut self, frame: FromWorker) {
         // Nobody listens any more: `take` will say so.
-        let _ = self.answers.send(super::link::Heard::Frame(frame));
+        let _ = self.answers.send(super::listening::Heard::Frame(frame));
     }
 
     fn flush(&mut self) {}

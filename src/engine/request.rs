@@ -81,13 +81,12 @@ fn check_grammar(text: &str) -> Result<(), EngineError> {
             (_, 0) => return bad("it has a NUL byte".to_owned()),
             (Some(b'"' | b']'), b'\\') => drop(bytes.next()),
             (Some(end), _) if byte == end => inside = None,
-            (Some(_), _) => {}
             (None, b'"') => inside = Some(b'"'),
             (None, b'[') => inside = Some(b']'),
             (None, b'#') => inside = Some(b'\n'),
             (None, b'(') => depth += 1,
             (None, b')') => depth = depth.saturating_sub(1),
-            (None, _) => {}
+            (Some(_) | None, _) => {}
         }
         if depth > GRAMMAR_DEPTH_MAX {
             return bad(format!("parentheses are nested deeper than {GRAMMAR_DEPTH_MAX}"));

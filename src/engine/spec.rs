@@ -167,9 +167,8 @@ impl FromStr for Device {
         let uuid = |rest: &str| rest.len() >= 8 && rest.chars().all(|c| c.is_ascii_hexdigit() || c == '-' || c == '/');
         match text.strip_prefix("GPU-").or_else(|| text.strip_prefix("MIG-")) {
             Some(rest) if uuid(rest) => Ok(Self::Gpu(text.to_owned())),
-            Some(_) => Err(wrong()),
             None if text.starts_with(|c: char| c.is_ascii_alphabetic()) => Ok(Self::Named(text.to_owned())),
-            None => Err(wrong()),
+            Some(_) | None => Err(wrong()),
         }
     }
 }

@@ -41,7 +41,7 @@ impl Default for TinyModel {
 }
 
 /// Tokens of the vocabulary: 256 bytes, begin, end, padding.
-pub const VOCABULARY: usize = 259;
+pub const VOCABULARY: u32 = 259;
 /// Token that begins a text.
 pub const BEGIN: u32 = 256;
 /// Token that ends a text.
@@ -71,7 +71,7 @@ impl TinyModel {
         let mut offset = 0_u64;
         for (name, shape, _) in &tensors {
             put_text(&mut head, name);
-            head.extend((shape.len() as u32).to_le_bytes());
+            head.extend(u32::try_from(shape.len()).unwrap_or(u32::MAX).to_le_bytes());
             for length in shape {
                 head.extend(u64::from(*length).to_le_bytes());
             }
@@ -99,7 +99,7 @@ impl TinyModel {
 
     /// Name, shape (fastest dimension first) and scale of each tensor.
     fn tensors(&self) -> Vec<(String, Vec<u32>, f32)> {
-        let (d, f, v) = (self.width, self.hidden, VOCABULARY as u32);
+        let (d, f, v) = (self.width, self.hidden, VOCABULARY);
         let inner = 1.0 / (d as f32).sqrt();
         let mut all = vec![
             ("token_embd.weight".to_owned(), vec![d, v], 1.0),
@@ -138,7 +138,7 @@ impl TinyModel {
             llama("attention.head_count_kv", Value::Number(self.heads)),
             llama("attention.layer_norm_rms_epsilon", Value::Real(1e-5)),
             llama("rope.dimension_count", Value::Number(self.width / self.heads)),
-            llama("vocab_size", Value::Number(VOCABULARY as u32)),
+            llama("vocab_size", Value::Number(VOCABULARY)),
             tokenizer("model", Value::Text("gpt2".to_owned())),
             tokenizer("pre", Value::Text("qwen2".to_owned())),
             tokenizer("tokens", Value::Texts(tokens.collect())),
@@ -157,11 +157,8 @@ impl TinyModel {
 /// GPT-2's printable stand-in for a byte.
 fn byte_symbol(byte: u8) -> String {
     let printable = |b: u8| matches!(b, b'!'..=b'~' | 0xA1..=0xAC | 0xAE..=0xFF);
-    let code = if printable(byte) {
-        u32::from(byte)
-    } else {
-        256 + (0..byte).filter(|b| !printable(*b)).count() as u32
-    };
+    let code =
+        if printable(byte) { u32::from(byte) } else { 256 + (0..byte).map(|b| u32::from(!printable(b))).sum::<u32>() };
     char::from_u32(code).expect("invariant: codes below 512 are characters").to_string()
 }
 
@@ -188,7 +185,9 @@ impl Value {
             }
             Self::Texts(texts) => {
                 array(out, 8, texts.len());
-                texts.iter().for_each(|text| put_text(out, text));
+                for text in texts {
+                    put_text(out, text);
+                }
             }
             Self::Number(number) => {
                 out.extend(4_u32.to_le_bytes());
@@ -196,7 +195,9 @@ impl Value {
             }
             Self::Numbers(numbers) => {
                 array(out, 5, numbers.len());
-                numbers.iter().for_each(|number| out.extend(number.to_le_bytes()));
+                for number in numbers {
+                    out.extend(number.to_le_bytes());
+                }
             }
             Self::Real(number) => {
                 out.extend(6_u32.to_le_bytes());

@@ -96,10 +96,9 @@ pub(super) fn encode(frame: &impl Serialize, out: &mut Vec<u8>) -> Result<(), Wi
     out.extend([0; 4]);
     *out = postcard::to_extend(frame, std::mem::take(out)).map_err(|e| WireError(e.to_string()))?;
     let length = out.len() - start - 4;
-    match u32::try_from(length) {
-        Ok(length) if length as usize <= FRAME_BYTES_MAX => out[start..start + 4].copy_from_slice(&length.to_le_bytes()),
-        _ => return Err(WireError(format!("{length} bytes"))),
-    }
+    let head = u32::try_from(length).ok().filter(|_| length <= FRAME_BYTES_MAX);
+    let head = head.ok_or_else(|| WireError(format!("{length} bytes")))?;
+    out[start..start + 4].copy_from_slice(&head.to_le_bytes());
     Ok(())
 }
 

@@ -3,8 +3,6 @@
 //! The socket to the parent is the standard input. The process ends when the socket closes or the parent dies, and it
 //! opens no file but the model.
 
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
 /// First argument of the hidden subcommand.
@@ -15,6 +13,7 @@ pub(super) const DEVICES: &str = "devices";
 /// Exit code of a worker that was started wrongly.
 const MISUSED: u8 = 64;
 /// Exit code of a worker whose context failed.
+#[cfg(feature = "llama")]
 const FAILED: u8 = 87;
 
 /// Runs the hidden subcommand `engine-worker`; the binary calls it before anything else when that is its first
@@ -57,6 +56,9 @@ fn list_devices() -> ExitCode {
 
 #[cfg(feature = "llama")]
 fn serve(parent: i32) -> ExitCode {
+    use std::os::fd::AsFd as _;
+    use std::os::unix::net::UnixStream;
+
     use super::port::{Intake, Port as _, SocketPort};
     use super::wire::ToWorker;
     use super::{batching, ffi};

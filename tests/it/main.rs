@@ -3,6 +3,4 @@
 
 #[cfg(feature = "llama")]
 mod engine;
-#[cfg(feature = "llama")]
-mod engine_rate;
 mod settings;

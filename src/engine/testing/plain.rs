@@ -1,4 +1,5 @@
 //! llama.cpp used in the plainest way, for tests to compare the engine with.
+#![allow(clippy::disallowed_methods, reason = "it measures")]
 
 use std::path::Path;
 use std::time::Instant;
@@ -10,7 +11,7 @@ use crate::engine::{EngineSpec, ffi, model};
 
 /// ln p of each of `tokens` after `prompt`, each in a pass over one token alone, in double precision: what an
 /// engine's log-probabilities must agree with. None if the model does not load.
-pub fn teacher_forced(path: &Path, prompt: &str, tokens: &[u32]) -> Option<Vec<f32>> {
+pub fn teacher_forced(path: &Path, prompt: &str, tokens: &[u32]) -> Option<Vec<f64>> {
     let spec = EngineSpec { model: path.to_owned(), context_tokens: 4096, ..EngineSpec::default() };
     ffi::keep_logs(ffi::Stderr::Silent);
     let loaded = model::load(&spec).ok()?;
@@ -28,7 +29,7 @@ pub fn teacher_forced(path: &Path, prompt: &str, tokens: &[u32]) -> Option<Vec<f
             let logits = context.get_logits_ith(0);
             let total: f64 = logits.iter().map(|logit| f64::from(*logit).exp()).sum();
             let next = usize::try_from(all[at + 1].0).ok()?;
-            logprobs.push((f64::from(logits[next]) - total.ln()) as f32);
+            logprobs.push(f64::from(logits[next]) - total.ln());
         }
     }
     Some(logprobs)

@@ -1,5 +1,6 @@
 //! How much of llama.cpp's own speed the engine keeps. Prints figures and asserts nothing: run it by hand on an idle
-//! machine with `cargo test --release --test it engine_rate -- --ignored --nocapture`.
+//! machine with `cargo test --release --test it engine::rate -- --ignored --nocapture`.
+#![allow(clippy::disallowed_methods, reason = "it measures")]
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -62,7 +63,10 @@ fn rates() {
     let kinds = [
         ("greedy", base.clone()),
         ("drawn+logprobs", Request { sampling: drawn, logprobs: true, ..base.clone() }),
-        ("drawn+logprobs+top-p", Request { sampling: Sampling { top_p: 0.9, ..drawn }, logprobs: true, ..base.clone() }),
+        (
+            "drawn+logprobs+top-p",
+            Request { sampling: Sampling { top_p: 0.9, ..drawn }, logprobs: true, ..base.clone() },
+        ),
         ("drawn+logprobs+grammar", Request { sampling: drawn, logprobs: true, grammar: Some(grammar), ..base.clone() }),
         ("short turns: greedy, 8 tokens", Request { max_tokens: 8, ..base.clone() }),
     ];

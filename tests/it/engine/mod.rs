@@ -1,0 +1,102 @@
+//! The engine as its users see it.
+#![allow(clippy::disallowed_methods, reason = "these tests wait for other processes, in real time")]
+
+mod answers;
+mod rate;
+mod survival;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, unbounded};
+use prime_agents::engine::testing::TinyModel;
+use prime_agents::engine::{Engine, EngineError, EngineSpec, EngineStatus, Generation, Isolation, Request, Sampling};
+use tempfile::TempDir;
+
+/// Longest wait for anything that must happen; far above what it takes, because the machine may be busy.
+pub const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A folder with one tiny model.
+pub struct Fixture {
+    _folder: TempDir,
+    pub model: PathBuf,
+}
+
+pub fn fixture() -> Fixture {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let model = folder.path().join("tiny.gguf");
+    TinyModel::default().write(&model).expect("model written");
+    Fixture { _folder: folder, model }
+}
+
+pub fn worker() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_prime-agents"))
+}
+
+pub fn spec(model: &Path, isolation: Isolation) -> EngineSpec {
+    EngineSpec {
+        name: "test".to_owned(),
+        model: model.to_owned(),
+        isolation,
+        context_tokens: 2048,
+        sequences_max: 8,
+        batch_tokens: 64,
+        worker: Some(worker()),
+        ..EngineSpec::default()
+    }
+}
+
+pub fn request(prompt: &str, seed: u64) -> Request {
+    Request {
+        prompt: prompt.to_owned(),
+        grammar: None,
+        sampling: Sampling { temperature: 1.0, top_p: 1.0, seed },
+        max_tokens: 24,
+        logprobs: true,
+    }
+}
+
+pub type Answers = Receiver<(usize, Result<Generation, EngineError>)>;
+
+/// Submits all at once.
+pub fn submit_all(engine: &Engine, requests: Vec<Request>) -> Answers {
+    let (sender, answers) = unbounded();
+    for (index, request) in requests.into_iter().enumerate() {
+        let sender = sender.clone();
+        engine.submit(request, move |result| drop(sender.send((index, result))));
+    }
+    answers
+}
+
+/// Every answer, in the order of the requests; fails unless each comes exactly once.
+pub fn collect(answers: &Answers, count: usize) -> Vec<Result<Generation, EngineError>> {
+    let mut results: Vec<Option<Result<Generation, EngineError>>> = vec![None; count];
+    for _ in 0..count {
+        let (index, result) = answers.recv_timeout(PATIENCE).expect("an answer in time");
+        assert!(results[index].replace(result).is_none(), "request {index} was answered twice");
+    }
+    assert!(answers.recv_timeout(PATIENCE).is_err(), "all senders are gone after the last answer");
+    results.into_iter().map(|result| result.expect("answered")).collect()
+}
+
+pub fn ask(engine: &Engine, requests: Vec<Request>) -> Vec<Result<Generation, EngineError>> {
+    let count = requests.len();
+    collect(&submit_all(engine, requests), count)
+}
+
+pub fn one(engine: &Engine, request: Request) -> Result<Generation, EngineError> {
+    ask(engine, vec![request]).remove(0)
+}
+
+/// Waits until the engine's state is as wanted.
+pub fn wait_for(engine: &Engine, wanted: impl Fn(&EngineStatus) -> bool) -> EngineStatus {
+    let started = Instant::now();
+    loop {
+        let status = engine.status();
+        if wanted(&status) {
+            return status;
+        }
+        assert!(started.elapsed() < PATIENCE, "not in time: {status:?}");
+        std::thread::yield_now();
+    }
+}

@@ -1,0 +1,226 @@
+//! What an engine survives: dead, hung and poisoned workers, wrong files, wrong devices.
+#![allow(clippy::disallowed_methods, reason = "these tests wait for other processes, in real time")]
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use prime_agents::engine::{
+    Device, Engine, EngineError, EngineSpec, EngineStatus, Fault, Isolation, Request, devices_of,
+};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+
+use super::{PATIENCE, ask, collect, fixture, one, request, spec, submit_all, wait_for, worker};
+
+fn signal(status: &EngineStatus, signal: Signal) {
+    let pid = status.worker_pid.and_then(|pid| Pid::from_raw(pid.cast_signed())).expect("a worker process");
+    kill_process(pid, signal).expect("signal sent");
+}
+
+#[test]
+fn a_killed_worker_is_replaced_and_no_turn_is_lost() {
+    let fixture = fixture();
+    let engine = Engine::start(spec(&fixture.model, Isolation::Process)).expect("started");
+    let long = |seed| Request { max_tokens: 200, ..request("on and on ", seed) };
+    let expected = one(&engine, long(3)).expect("generated");
+    let answers = submit_all(&engine, (0..20).map(long).collect());
+    // The first answer shows that the others are under way.
+    signal(&wait_for(&engine, |status| status.in_flight < 20), Signal::KILL);
+    let answers = collect(&answers, 20);
+    assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+    assert_eq!(answers[3].as_ref().map(|g| &g.tokens[..8]), Ok(&expected.tokens[..8]));
+    let status = wait_for(&engine, |status| status.ready);
+    assert_eq!(status.restarts, 1);
+}
+
+#[test]
+fn a_stopped_worker_is_killed_at_the_deadline() {
+    let fixture = fixture();
+    let spec = EngineSpec { deadline_ms: 1500, ..spec(&fixture.model, Isolation::Process) };
+    let engine = Engine::start(spec).expect("started");
+    let before = engine.status();
+    signal(&before, Signal::STOP);
+    // The large ones, which are refused in the end, fill the socket: a worker that does not read must not block the
+    // pump, or the deadline would pass unseen.
+    let large = (0..4).map(|seed| request(&"w ".repeat(150_000), seed));
+    let answers = ask(&engine, large.chain((0..4).map(|seed| request("w", seed))).collect());
+    assert!(answers[..4].iter().all(|a| matches!(a, Err(EngineError::PromptTooLong { .. }))), "{answers:?}");
+    assert!(answers[4..].iter().all(Result::is_ok), "{answers:?}");
+    let after = wait_for(&engine, |status| status.ready);
+    assert_eq!(after.restarts, 1);
+    assert_ne!(after.worker_pid, before.worker_pid);
+}
+
+#[test]
+fn a_turn_that_kills_workers_is_answered_and_takes_no_other_with_it() {
+    let fixture = fixture();
+    let fault = Some(Fault::AbortOn("poison".to_owned()));
+    let engine = Engine::start(EngineSpec { fault, ..spec(&fixture.model, Isolation::Process) }).expect("started");
+    let mut requests: Vec<Request> = (0..10).map(|seed| request("harmless", seed)).collect();
+    requests.insert(4, request("poison", 0));
+    let answers = ask(&engine, requests);
+    for (index, answer) in answers.iter().enumerate() {
+        match answer {
+            Err(EngineError::WorkerDied { detail }) if index == 4 => {
+                assert!(detail.contains("86") && detail.contains("asked for by a test"), "{detail}");
+            }
+            other => assert!(index != 4 && other.is_ok(), "{index}: {other:?}"),
+        }
+    }
+    assert_eq!(wait_for(&engine, |status| status.ready).restarts, 3);
+}
+
+#[test]
+fn a_turn_that_hangs_workers_is_answered() {
+    let fixture = fixture();
+    let fault = Some(Fault::HangOn("poison".to_owned()));
+    let spec = EngineSpec { fault, deadline_ms: 400, ..spec(&fixture.model, Isolation::Process) };
+    let engine = Engine::start(spec).expect("started");
+    let answers = ask(&engine, vec![request("poison", 0), request("harmless", 1)]);
+    assert_eq!(answers[0], Err(EngineError::WorkerHung { deadline_ms: 400 }));
+    assert!(answers[1].is_ok(), "{:?}", answers[1]);
+}
+
+#[test]
+fn a_crash_loop_ends_in_a_restart_storm() {
+    let fixture = fixture();
+    let fault = Some(Fault::AbortOn("poison".to_owned()));
+    let spec = EngineSpec { fault, restarts_max: 1, ..spec(&fixture.model, Isolation::Process) };
+    let engine = Engine::start(spec).expect("started");
+    let answers = ask(&engine, vec![request("poison", 0), request("harmless", 0)]);
+    assert!(
+        matches!(&answers[0], Err(EngineError::RestartStorm { restarts: 1, last, .. }) if last.contains("86")),
+        "{answers:?}"
+    );
+    assert!(matches!(one(&engine, request("later", 0)), Err(EngineError::RestartStorm { .. })));
+    let status = engine.status();
+    assert!(!status.ready && matches!(status.failure, Some(EngineError::RestartStorm { .. })), "{status:?}");
+}
+
+#[test]
+fn a_file_that_is_no_model_is_named() {
+    let fixture = fixture();
+    let folder = fixture.model.parent().expect("a folder");
+    let start = |path: &Path, isolation| Engine::start(spec(path, isolation)).map(drop);
+    let whole = std::fs::read(&fixture.model).expect("model read");
+    let cut = folder.join("cut.gguf");
+    std::fs::write(&cut, &whole[..whole.len() / 2]).expect("written");
+    let text = folder.join("text.gguf");
+    std::fs::write(&text, "not a model").expect("written");
+    for isolation in [Isolation::Thread, Isolation::Process] {
+        assert!(matches!(start(&folder.join("none.gguf"), isolation), Err(EngineError::ModelMissing { .. })));
+        assert!(matches!(start(&text, isolation), Err(EngineError::ModelForeign { .. })));
+        assert!(matches!(start(&cut, isolation), Err(EngineError::ModelTruncated { .. })));
+    }
+    let other = folder.join("other.gguf");
+    let at = whole.windows(5).position(|window| window == b"llama").expect("the architecture");
+    let mut renamed = whole;
+    renamed[at..at + 5].copy_from_slice(b"lamma");
+    std::fs::write(&other, renamed).expect("written");
+    let error = start(&other, Isolation::Process);
+    assert!(matches!(&error, Err(EngineError::ModelRejected { detail, .. }) if detail.contains("lamma")), "{error:?}");
+}
+
+#[test]
+fn devices_are_listed_and_missing_ones_named() {
+    let fixture = fixture();
+    let listed = devices_of(Some(&worker())).expect("listed");
+    assert!(listed.iter().any(|device| device.name == "CPU" && device.memory_total_bytes > 0), "{listed:?}");
+    for device in ["CUDA7", "GPU-00000000-1111-2222-3333-444444444444"] {
+        let device: Device = device.parse().expect("a device");
+        let spec = EngineSpec { device, ..spec(&fixture.model, Isolation::Process) };
+        let error = Engine::start(spec).map(drop);
+        assert!(matches!(&error, Err(EngineError::DeviceMissing { found, .. }) if !found.is_empty()), "{error:?}");
+    }
+}
+
+#[test]
+fn a_worker_sees_nothing_of_its_parents_environment_that_it_does_not_need() {
+    let fixture = fixture();
+    let engine = Engine::start(spec(&fixture.model, Isolation::Process)).expect("started");
+    let pid = engine.status().worker_pid.expect("a worker process");
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).expect("environment read");
+    let environment = String::from_utf8_lossy(&environment);
+    let names: Vec<&str> = environment.split('\0').filter_map(|pair| pair.split('=').next()).collect();
+    assert!(std::env::vars().any(|(name, _)| name == "CARGO_MANIFEST_DIR"), "the parent has more than it hands on");
+    let known = ["PATH", "LD_LIBRARY_PATH", "HOME", "TMPDIR", "LANG", "GGML_NO_BACKTRACE", ""];
+    let cuda_or_openmp = |name: &str| ["CUDA_", "OMP_", "GOMP_"].iter().any(|prefix| name.starts_with(prefix));
+    assert!(names.iter().all(|name| known.contains(name) || cuda_or_openmp(name)), "{names:?}");
+    assert!(environment.contains("CUDA_VISIBLE_DEVICES=\0"), "a worker on the CPU sees no GPU");
+}
+
+/// Not a test: the parent that [`a_worker_dies_with_its_parent`] kills. It runs in a process of its own.
+#[test]
+#[ignore = "run by a_worker_dies_with_its_parent"]
+fn parent_to_be_killed() {
+    let model = std::env::var_os("TINY_MODEL").expect("the model's path");
+    let engine = Engine::start(spec(Path::new(&model), Isolation::Process)).expect("started");
+    println!("worker {}", engine.status().worker_pid.expect("a worker process"));
+    // Busy, so that the worker does not notice the closed socket first.
+    loop {
+        ask(&engine, (0..8).map(|seed| request("busy", seed)).collect());
+    }
+}
+
+#[test]
+fn a_worker_dies_with_its_parent() {
+    let fixture = fixture();
+    let mut parent = Command::new(std::env::current_exe().expect("this binary"))
+        .args(["--exact", "engine::survival::parent_to_be_killed", "--ignored", "--nocapture"])
+        .env("TINY_MODEL", &fixture.model)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("parent started");
+    let output = BufReader::new(parent.stdout.take().expect("a pipe"));
+    let pid = output
+        .lines()
+        .map_while(Result::ok)
+        .find_map(|line| line.split_once("worker ").and_then(|(_, pid)| pid.trim().parse::<i32>().ok()))
+        .expect("the worker's process id");
+    let worker = Pid::from_raw(pid).expect("a process id");
+    assert!(test_kill_process(worker).is_ok(), "the worker lives");
+    parent.kill().expect("parent killed");
+    parent.wait().expect("parent waited for");
+    let started = Instant::now();
+    // A worker whose new parent has not yet waited for it is dead, too: its state is Z.
+    while std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z ")) {
+        assert!(started.elapsed() < PATIENCE, "the worker outlived its parent");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_worker_that_is_none_is_an_error() {
+    let fixture = fixture();
+    for worker in ["/bin/false", "/nonexistent"] {
+        let spec = EngineSpec { worker: Some(worker.into()), ..spec(&fixture.model, Isolation::Process) };
+        assert!(matches!(Engine::start(spec).map(drop), Err(EngineError::WorkerDied { .. })));
+    }
+}
+
+#[test]
+fn flipped_bits_in_a_header_never_take_the_parent_down() {
+    let fixture = fixture();
+    let whole = std::fs::read(&fixture.model).expect("model read");
+    let header = whole.windows(9).rposition(|window| window == b"ffn_down.").expect("the last tensor's entry");
+    let path = fixture.model.with_file_name("flipped.gguf");
+    let (mut loaded, mut refused) = (0, 0);
+    for flip in 0..200_usize {
+        let mut bytes = whole.clone();
+        // A step that is coprime to the header's length spreads the flips over all of it.
+        let bit = flip * 8 * header / 200 + flip % 8;
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        std::fs::write(&path, bytes).expect("written");
+        let spec = EngineSpec { start_timeout_ms: 20_000, ..spec(&path, Isolation::Process) };
+        match Engine::start(spec) {
+            Ok(engine) => {
+                loaded += 1;
+                engine.shutdown();
+            }
+            Err(_) => refused += 1,
+        }
+    }
+    assert_eq!(loaded + refused, 200);
+    assert!(refused > 20, "{refused} refused, {loaded} loaded");
+}
