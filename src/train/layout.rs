@@ -1,0 +1,114 @@
+//! Where each weight lies in the flat parameter vector. One vector for weights, gradients and moments makes the
+//! optimizer, the checkpoint and the clipping loops over slices. Matrices are row-major [out, in].
+
+use std::ops::Range;
+
+use rand_chacha::{
+    ChaCha8Rng,
+    rand_core::{RngCore, SeedableRng},
+};
+
+use super::recipe::{Architecture, VOCABULARY};
+
+#[derive(Debug, Clone)]
+pub struct LayerSpans {
+    pub attention_norm: Range<usize>,
+    /// Rows: query, key, value; each d_model rows.
+    pub qkv: Range<usize>,
+    pub attention_output: Range<usize>,
+    pub ff_norm: Range<usize>,
+    /// Rows: gate, up; each ff rows.
+    pub gate_up: Range<usize>,
+    pub down: Range<usize>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Layout {
+    pub architecture: Architecture,
+    /// Token embedding, also the output projection.
+    pub embedding: Range<usize>,
+    pub layers: Vec<LayerSpans>,
+    pub output_norm: Range<usize>,
+    /// Number of parameters.
+    pub len: usize,
+}
+
+impl Layout {
+    pub fn new(architecture: Architecture) -> Self {
+        let Architecture { d_model, layers, ff, .. } = architecture;
+        let mut len = 0;
+        let mut take = |size: usize| {
+            let start = len;
+            len += size;
+            start..len
+        };
+        let embedding = take(VOCABULARY * d_model);
+        let layers = (0..layers)
+            .map(|_| LayerSpans {
+                attention_norm: take(d_model),
+                qkv: take(3 * d_model * d_model),
+                attention_output: take(d_model * d_model),
+                ff_norm: take(d_model),
+                gate_up: take(2 * ff * d_model),
+                down: take(d_model * ff),
+            })
+            .collect();
+        let output_norm = take(d_model);
+        Self { architecture, embedding, layers, output_norm, len }
+    }
+
+    /// Every matrix: what weight decay applies to.
+    pub fn matrices(&self) -> Vec<Range<usize>> {
+        let mut spans = vec![self.embedding.clone()];
+        for layer in &self.layers {
+            spans.extend([&layer.qkv, &layer.attention_output, &layer.gate_up, &layer.down].map(Clone::clone));
+        }
+        spans
+    }
+
+    /// Random weights: norm gains 1, matrices normal with variance in inverse proportion to their input width, and
+    /// projections into the residual stream scaled down so that its variance does not grow with depth.
+    pub fn initialize(&self, seed: u64) -> Vec<f32> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut weights = vec![1.0; self.len];
+        let Architecture { d_model, ff, .. } = self.architecture;
+        let narrow = |width: usize| 1.0 / (width as f64).sqrt();
+        let residual = 1.0 / (2.0 * self.layers.len() as f64).sqrt();
+        let mut fill = |span: &Range<usize>, deviation: f64| {
+            for weight in &mut weights[span.clone()] {
+                *weight = (deviation * normal(&mut rng)) as f32;
+            }
+        };
+        fill(&self.embedding, 0.05);
+        for layer in &self.layers {
+            fill(&layer.qkv, narrow(d_model));
+            fill(&layer.attention_output, narrow(d_model) * residual);
+            fill(&layer.gate_up, narrow(d_model));
+            fill(&layer.down, narrow(ff) * residual);
+        }
+        weights
+    }
+}
+
+/// A uniform number in (0, 1].
+pub fn uniform(rng: &mut ChaCha8Rng) -> f64 {
+    ((rng.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
+}
+
+fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    (-2.0 * uniform(rng).ln()).sqrt() * (std::f64::consts::TAU * uniform(rng)).cos()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_tile_the_vector() {
+        let layout = Layout::new(Architecture::default());
+        assert_eq!(layout.len, 259 * 128 + 4 * (4 * 128 * 128 + 3 * 128 * 384 + 2 * 128) + 128);
+        assert_eq!(layout.output_norm.end, layout.len);
+        assert_eq!(layout.initialize(1), layout.initialize(1));
+        assert_ne!(layout.initialize(1), layout.initialize(2));
+    }
+}
