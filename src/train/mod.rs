@@ -17,6 +17,8 @@ mod optimizer;
 mod progress;
 mod recipe;
 mod sft;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 

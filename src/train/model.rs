@@ -246,12 +246,14 @@ impl Network {
             let trace = &mut self.layers[index];
             let spans = &self.layout.layers[index];
             if index == last {
-                feed_forward_gradient(arch, trace, spans, weights, &mut work.rows, work_buffers(&mut work.hidden, &mut work.normed), gradient);
+                let buffers = FeedForwardBuffers { hidden: &mut work.hidden, normed: &mut work.normed };
+                feed_forward_gradient(arch, trace, spans, weights, &mut work.rows, buffers, gradient);
                 output_projection_gradient(trace, spans, weights, &work.rows, &mut work.normed, d_model, gradient);
                 scatter(&work.rows, &mut work.stream, batch, d_model, tokens);
                 scatter(&work.normed, &mut work.mixed, batch, d_model, tokens);
             } else {
-                feed_forward_gradient(arch, trace, spans, weights, &mut work.stream, work_buffers(&mut work.hidden, &mut work.normed), gradient);
+                let buffers = FeedForwardBuffers { hidden: &mut work.hidden, normed: &mut work.normed };
+                feed_forward_gradient(arch, trace, spans, weights, &mut work.stream, buffers, gradient);
                 output_projection_gradient(trace, spans, weights, &work.stream, &mut work.mixed, d_model, gradient);
             }
             resize_zeroed(&mut work.qkv, tokens * 3 * d_model);
@@ -298,10 +300,6 @@ impl Network {
 struct FeedForwardBuffers<'a> {
     hidden: &'a mut Vec<f32>,
     normed: &'a mut Vec<f32>,
-}
-
-fn work_buffers<'a>(hidden: &'a mut Vec<f32>, normed: &'a mut Vec<f32>) -> FeedForwardBuffers<'a> {
-    FeedForwardBuffers { hidden, normed }
 }
 
 /// `stream` is the gradient of the layer's output and becomes that of its middle; consumes `trace.gate_up`.

@@ -15,12 +15,7 @@ pub struct Moments {
     pub second: Vec<f32>,
 }
 
-impl Moments {
-    pub fn new(len: usize) -> Self {
-        Self { first: vec![0.0; len], second: vec![0.0; len] }
-    }
-}
-
+#[allow(clippy::too_many_arguments)] // one call site; each is a different thing
 /// One update, the `step`-th (from 1). Returns the gradient's norm before clipping.
 pub fn update(
     arch: Arch,
