@@ -25,7 +25,11 @@ pub fn forward(
 ) {
     let (head_dim, stride) = (d_model / heads, 3 * d_model);
     let scale = 1.0 / (head_dim as f32).sqrt();
-    let cells = batch.sequences.iter().map(|s| s.rows.len() * s.rows.len() * heads).sum();
+    let cells = batch
+        .sequences
+        .iter()
+        .map(|s| s.rows.len() * s.rows.len() * heads)
+        .sum();
     if probabilities.len() < cells {
         probabilities.resize(cells, 0.0);
     }

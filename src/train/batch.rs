@@ -59,14 +59,23 @@ impl Batch {
         let (prompt, completion) = (sample.prompt.as_bytes(), sample.completion.as_bytes());
         let tokens = prompt.len() + completion.len() + 2;
         if tokens > context {
-            return Err(TrainError::SampleTooLong { task: sample.task, tokens, context });
+            return Err(TrainError::SampleTooLong {
+                task: sample.task,
+                tokens,
+                context,
+            });
         }
         let (row, target) = (self.inputs.len(), self.targets.len());
         self.inputs.push(BOS);
-        self.inputs.extend(prompt.iter().chain(completion).map(|&byte| u16::from(byte)));
+        self.inputs
+            .extend(prompt.iter().chain(completion).map(|&byte| u16::from(byte)));
         let first = row + prompt.len();
         let answers = completion.iter().map(|&byte| u16::from(byte)).chain([EOS]);
-        self.targets.extend(answers.enumerate().map(|(index, token)| Target { row: first + index, token }));
+        self.targets
+            .extend(answers.enumerate().map(|(index, token)| Target {
+                row: first + index,
+                token,
+            }));
         self.sequences.push(Sequence {
             task: sample.task,
             rows: row..self.inputs.len(),
@@ -95,13 +104,21 @@ impl Batch {
     pub fn split(&self, parts: usize) -> Vec<Self> {
         let mut shares: Vec<Self> = vec![Self::default(); parts.min(self.sequences.len()).max(1)];
         for sequence in &self.sequences {
-            let share = shares.iter_mut().min_by_key(|share| share.inputs.len()).expect("invariant: one share at least");
+            let share = shares
+                .iter_mut()
+                .min_by_key(|share| share.inputs.len())
+                .expect("invariant: one share at least");
             let (row, target) = (share.inputs.len(), share.targets.len());
-            share.inputs.extend_from_slice(&self.inputs[sequence.rows.clone()]);
+            share
+                .inputs
+                .extend_from_slice(&self.inputs[sequence.rows.clone()]);
             share.targets.extend(
                 self.targets[sequence.targets.clone()]
                     .iter()
-                    .map(|t| Target { row: t.row - sequence.rows.start + row, token: t.token }),
+                    .map(|t| Target {
+                        row: t.row - sequence.rows.start + row,
+                        token: t.token,
+                    }),
             );
             share.sequences.push(Sequence {
                 task: sequence.task,
@@ -129,7 +146,11 @@ mod tests {
     use super::*;
 
     fn sample(prompt: &str, completion: &str) -> Sample {
-        Sample { task: 0, prompt: prompt.into(), completion: completion.into() }
+        Sample {
+            task: 0,
+            prompt: prompt.into(),
+            completion: completion.into(),
+        }
     }
 
     #[test]
@@ -147,15 +168,23 @@ mod tests {
     fn a_split_keeps_every_sample() {
         let mut batch = Batch::default();
         for length in [3, 9, 1, 4, 4] {
-            batch.push(&sample(&"p".repeat(length), "c"), 16).expect("fits");
+            batch
+                .push(&sample(&"p".repeat(length), "c"), 16)
+                .expect("fits");
         }
         let shares = batch.split(2);
         assert_eq!(shares.len(), 2);
-        assert_eq!(shares.iter().map(|s| s.inputs.len()).sum::<usize>(), batch.inputs.len());
+        assert_eq!(
+            shares.iter().map(|s| s.inputs.len()).sum::<usize>(),
+            batch.inputs.len()
+        );
         for share in &shares {
             for sequence in &share.sequences {
                 assert_eq!(share.inputs[sequence.rows.start], BOS);
-                assert_eq!(share.targets[sequence.targets.end - 1].row, sequence.rows.end - 1);
+                assert_eq!(
+                    share.targets[sequence.targets.end - 1].row,
+                    sequence.rows.end - 1
+                );
             }
         }
     }

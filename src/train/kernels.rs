@@ -43,7 +43,11 @@ fn maximum(values: &[f32]) -> f32 {
             lanes[lane] = larger(chunk[lane], lanes[lane]);
         }
     }
-    lanes.iter().chain(rest).copied().fold(f32::NEG_INFINITY, larger)
+    lanes
+        .iter()
+        .chain(rest)
+        .copied()
+        .fold(f32::NEG_INFINITY, larger)
 }
 
 /// e^x to about 2 ulp on [-87, 88], clamped outside: `f32::exp` would be a call per element.
@@ -55,7 +59,13 @@ fn exp(x: f32) -> f32 {
     let whole = shifted - ROUND;
     let part = (x - whole * 0.693_359_4) - whole * -2.121_944_4e-4; // ln 2 in two pieces, so that the difference is exact
     let mut series = 1.987_569_1e-4;
-    for coefficient in [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5] {
+    for coefficient in [
+        1.398_199_9e-3,
+        8.333_452e-3,
+        4.166_579_6e-2,
+        1.666_666_5e-1,
+        0.5,
+    ] {
         series = series * part + coefficient;
     }
     let mantissa = series * part * part + part + 1.0;
@@ -68,7 +78,9 @@ pub fn rms_norm(arch: Arch, input: &[f32], gain: &[f32], output: &mut [f32], inv
     arch.dispatch(
         #[inline(always)]
         || {
-            let rows = input.chunks_exact(width).zip(output.chunks_exact_mut(width));
+            let rows = input
+                .chunks_exact(width)
+                .zip(output.chunks_exact_mut(width));
             for ((input, output), inverse) in rows.zip(inverse) {
                 *inverse = 1.0 / (dot(input, input) / width as f32 + NORM_EPSILON).sqrt();
                 for ((output, input), gain) in output.iter_mut().zip(input).zip(gain) {
@@ -94,7 +106,9 @@ pub fn rms_norm_gradient(
         #[inline(always)]
         || {
             let rows = input.chunks_exact(width).zip(d_output.chunks_exact(width));
-            for (((input, d_output), d_input), &inverse) in rows.zip(d_input.chunks_exact_mut(width)).zip(inverse) {
+            for (((input, d_output), d_input), &inverse) in
+                rows.zip(d_input.chunks_exact_mut(width)).zip(inverse)
+            {
                 let mut lanes = [0.0f32; LANES];
                 let (chunks, _) = input.as_chunks::<LANES>();
                 let whole = chunks.len() * LANES;
@@ -107,11 +121,19 @@ pub fn rms_norm_gradient(
                         lanes[lane] += x[lane] * dy[lane] * g[lane];
                     }
                 }
-                let rest = input[whole..].iter().zip(&d_output[whole..]).zip(&gain[whole..]);
-                let along = lanes.iter().sum::<f32>() + rest.map(|((x, dy), g)| x * dy * g).sum::<f32>();
+                let rest = input[whole..]
+                    .iter()
+                    .zip(&d_output[whole..])
+                    .zip(&gain[whole..]);
+                let along =
+                    lanes.iter().sum::<f32>() + rest.map(|((x, dy), g)| x * dy * g).sum::<f32>();
                 let pull = along * inverse * inverse * inverse / width as f32;
-                for ((((dx, x), dy), g), dg) in
-                    d_input.iter_mut().zip(input).zip(d_output).zip(gain).zip(d_gain.iter_mut())
+                for ((((dx, x), dy), g), dg) in d_input
+                    .iter_mut()
+                    .zip(input)
+                    .zip(d_output)
+                    .zip(gain)
+                    .zip(d_gain.iter_mut())
                 {
                     *dx += dy * g * inverse - x * pull;
                     *dg += dy * x * inverse;
@@ -126,7 +148,10 @@ pub fn swiglu(arch: Arch, gate_up: &[f32], hidden: &mut [f32], width: usize) {
     arch.dispatch(
         #[inline(always)]
         || {
-            for (row, hidden) in gate_up.chunks_exact(2 * width).zip(hidden.chunks_exact_mut(width)) {
+            for (row, hidden) in gate_up
+                .chunks_exact(2 * width)
+                .zip(hidden.chunks_exact_mut(width))
+            {
                 let (gate, up) = row.split_at(width);
                 for ((hidden, &gate), &up) in hidden.iter_mut().zip(gate).zip(up) {
                     *hidden = gate * up / (1.0 + exp(-gate));
@@ -141,7 +166,10 @@ pub fn swiglu_gradient(arch: Arch, gate_up: &mut [f32], d_hidden: &[f32], width:
     arch.dispatch(
         #[inline(always)]
         || {
-            for (row, d_hidden) in gate_up.chunks_exact_mut(2 * width).zip(d_hidden.chunks_exact(width)) {
+            for (row, d_hidden) in gate_up
+                .chunks_exact_mut(2 * width)
+                .zip(d_hidden.chunks_exact(width))
+            {
                 let (gate, up) = row.split_at_mut(width);
                 for ((gate, up), &d) in gate.iter_mut().zip(up).zip(d_hidden) {
                     let sigmoid = 1.0 / (1.0 + exp(-*gate));
@@ -155,7 +183,14 @@ pub fn swiglu_gradient(arch: Arch, gate_up: &mut [f32], d_hidden: &[f32], width:
 }
 
 /// Causal softmax of a block of attention scores, in place: row i sees the first `first_visible + i` columns.
-pub fn causal_softmax(arch: Arch, scores: &mut [f32], stride: usize, cols: usize, first_visible: usize, scale: f32) {
+pub fn causal_softmax(
+    arch: Arch,
+    scores: &mut [f32],
+    stride: usize,
+    cols: usize,
+    first_visible: usize,
+    scale: f32,
+) {
     arch.dispatch(
         #[inline(always)]
         || {
@@ -176,7 +211,14 @@ pub fn causal_softmax(arch: Arch, scores: &mut [f32], stride: usize, cols: usize
 }
 
 /// Replaces the gradient of the probabilities by that of the unscaled scores.
-pub fn softmax_gradient(arch: Arch, probabilities: &[f32], stride: usize, d: &mut [f32], cols: usize, scale: f32) {
+pub fn softmax_gradient(
+    arch: Arch,
+    probabilities: &[f32],
+    stride: usize,
+    d: &mut [f32],
+    cols: usize,
+    scale: f32,
+) {
     arch.dispatch(
         #[inline(always)]
         || {
@@ -217,7 +259,12 @@ pub fn cross_entropy(arch: Arch, logits: &mut [f32], target: usize, weight: f32)
 pub fn add(arch: Arch, target: &mut [f32], addend: &[f32]) {
     arch.dispatch(
         #[inline(always)]
-        || target.iter_mut().zip(addend).for_each(|(target, addend)| *target += addend),
+        || {
+            target
+                .iter_mut()
+                .zip(addend)
+                .for_each(|(target, addend)| *target += addend)
+        },
     );
 }
 
@@ -225,7 +272,12 @@ pub fn add(arch: Arch, target: &mut [f32], addend: &[f32]) {
 pub fn squared_norm(arch: Arch, values: &[f32]) -> f64 {
     values
         .chunks(4096)
-        .map(|chunk| f64::from(arch.dispatch(#[inline(always)] || dot(chunk, chunk))))
+        .map(|chunk| {
+            f64::from(arch.dispatch(
+                #[inline(always)]
+                || dot(chunk, chunk),
+            ))
+        })
         .sum()
 }
 
@@ -257,7 +309,9 @@ impl Rotation {
             #[inline(always)]
             || {
                 for head in row.chunks_exact_mut(2 * self.half) {
-                    for ([x, y], [cosine, sine]) in head.as_chunks_mut::<2>().0.iter_mut().zip(angles) {
+                    for ([x, y], [cosine, sine]) in
+                        head.as_chunks_mut::<2>().0.iter_mut().zip(angles)
+                    {
                         let sine = sine * direction;
                         (*x, *y) = (*x * cosine - *y * sine, *x * sine + *y * cosine);
                     }

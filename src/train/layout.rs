@@ -35,7 +35,12 @@ pub struct Layout {
 
 impl Layout {
     pub fn new(architecture: Architecture) -> Self {
-        let Architecture { d_model, layers, ff, .. } = architecture;
+        let Architecture {
+            d_model,
+            layers,
+            ff,
+            ..
+        } = architecture;
         let mut len = 0;
         let mut take = |size: usize| {
             let start = len;
@@ -54,14 +59,28 @@ impl Layout {
             })
             .collect();
         let output_norm = take(d_model);
-        Self { architecture, embedding, layers, output_norm, len }
+        Self {
+            architecture,
+            embedding,
+            layers,
+            output_norm,
+            len,
+        }
     }
 
     /// Every matrix: what weight decay applies to.
     pub fn matrices(&self) -> Vec<Range<usize>> {
         let mut spans = vec![self.embedding.clone()];
         for layer in &self.layers {
-            spans.extend([&layer.qkv, &layer.attention_output, &layer.gate_up, &layer.down].map(Clone::clone));
+            spans.extend(
+                [
+                    &layer.qkv,
+                    &layer.attention_output,
+                    &layer.gate_up,
+                    &layer.down,
+                ]
+                .map(Clone::clone),
+            );
         }
         spans
     }
@@ -106,7 +125,10 @@ mod tests {
     #[test]
     fn spans_tile_the_vector() {
         let layout = Layout::new(Architecture::default());
-        assert_eq!(layout.len, 259 * 128 + 4 * (4 * 128 * 128 + 3 * 128 * 384 + 2 * 128) + 128);
+        assert_eq!(
+            layout.len,
+            259 * 128 + 4 * (4 * 128 * 128 + 3 * 128 * 384 + 2 * 128) + 128
+        );
         assert_eq!(layout.output_norm.end, layout.len);
         assert_eq!(layout.initialize(1), layout.initialize(1));
         assert_ne!(layout.initialize(1), layout.initialize(2));

@@ -30,8 +30,17 @@ impl<'a> View<'a> {
     }
 
     pub fn strided(data: &'a [f32], rows: usize, cols: usize, row_stride: usize) -> Self {
-        assert!(fits(data.len(), rows, cols, row_stride, 1), "invariant: the view lies in its slice");
-        Self { data, rows, cols, row_stride, col_stride: 1 }
+        assert!(
+            fits(data.len(), rows, cols, row_stride, 1),
+            "invariant: the view lies in its slice"
+        );
+        Self {
+            data,
+            rows,
+            cols,
+            row_stride,
+            col_stride: 1,
+        }
     }
 
     pub fn transposed(self) -> Self {
@@ -51,9 +60,20 @@ impl<'a> ViewMut<'a> {
     }
 
     pub fn strided(data: &'a mut [f32], rows: usize, cols: usize, row_stride: usize) -> Self {
-        assert!(cols <= row_stride || rows <= 1, "invariant: rows do not overlap");
-        assert!(fits(data.len(), rows, cols, row_stride, 1), "invariant: the view lies in its slice");
-        Self { data, rows, cols, row_stride }
+        assert!(
+            cols <= row_stride || rows <= 1,
+            "invariant: rows do not overlap"
+        );
+        assert!(
+            fits(data.len(), rows, cols, row_stride, 1),
+            "invariant: the view lies in its slice"
+        );
+        Self {
+            data,
+            rows,
+            cols,
+            row_stride,
+        }
     }
 }
 
@@ -70,7 +90,11 @@ pub fn add_product(target: ViewMut<'_>, left: View<'_>, right: View<'_>) {
 #[allow(unsafe_code)]
 fn multiply(target: ViewMut<'_>, left: View<'_>, right: View<'_>, add: bool) {
     assert_eq!(left.cols, right.rows, "invariant: inner dimensions agree");
-    assert_eq!((target.rows, target.cols), (left.rows, right.cols), "invariant: outer dimensions agree");
+    assert_eq!(
+        (target.rows, target.cols),
+        (left.rows, right.cols),
+        "invariant: outer dimensions agree"
+    );
     if target.rows == 0 || target.cols == 0 {
         return;
     }
@@ -130,6 +154,10 @@ mod tests {
     fn mismatched_shapes_panic_before_any_pointer_is_used() {
         let data = [0.0f32; 6];
         let mut target = [0.0f32; 4];
-        product(ViewMut::new(&mut target, 2, 2), View::new(&data, 2, 3), View::new(&data, 2, 2));
+        product(
+            ViewMut::new(&mut target, 2, 2),
+            View::new(&data, 2, 3),
+            View::new(&data, 2, 2),
+        );
     }
 }

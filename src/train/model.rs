@@ -77,7 +77,9 @@ fn resize_zeroed(buffer: &mut Vec<f32>, len: usize) {
 
 impl Network {
     pub fn new(layout: Layout) -> Self {
-        let Architecture { context, layers, .. } = layout.architecture;
+        let Architecture {
+            context, layers, ..
+        } = layout.architecture;
         Self {
             arch: Arch::new(),
             rotation: Rotation::new(context, layout.architecture.head_dim()),
@@ -98,7 +100,13 @@ impl Network {
     }
 
     /// As `score`, and adds `weight` times the gradient of the summed losses to `gradient`.
-    pub fn learn(&mut self, weights: &[f32], batch: &Batch, weight: f32, gradient: &mut [f32]) -> Scores {
+    pub fn learn(
+        &mut self,
+        weights: &[f32],
+        batch: &Batch,
+        weight: f32,
+        gradient: &mut [f32],
+    ) -> Scores {
         self.forward(weights, batch);
         let scores = self.grade(batch, weight);
         self.backward(weights, batch, gradient);
@@ -106,6 +114,7 @@ impl Network {
     }
 
     /// Logits [targets, vocabulary] at the batch's targets.
+    #[cfg(all(test, feature = "llama"))]
     pub fn logits(&mut self, weights: &[f32], batch: &Batch) -> &[f32] {
         self.forward(weights, batch);
         &self.logits
@@ -115,14 +124,19 @@ impl Network {
     fn grade(&mut self, batch: &Batch, weight: f32) -> Scores {
         let arch = self.arch;
         let rows = self.logits.chunks_exact_mut(VOCABULARY).zip(&batch.targets);
-        let (losses, hits) =
-            rows.map(|(row, target)| kernels::cross_entropy(arch, row, usize::from(target.token), weight)).unzip();
+        let (losses, hits) = rows
+            .map(|(row, target)| {
+                kernels::cross_entropy(arch, row, usize::from(target.token), weight)
+            })
+            .unzip();
         Scores { losses, hits }
     }
 
     fn forward(&mut self, weights: &[f32], batch: &Batch) {
         let arch = self.arch;
-        let Architecture { d_model, heads, ff, .. } = self.layout.architecture;
+        let Architecture {
+            d_model, heads, ff, ..
+        } = self.layout.architecture;
         let tokens = batch.inputs.len();
         let embedding = &weights[self.layout.embedding.clone()];
         let mut stream = std::mem::take(&mut self.layers[0].input);
@@ -133,7 +147,9 @@ impl Network {
         self.layers[0].input = stream;
         let last = self.layers.len() - 1;
         for index in 0..=last {
-            let (trace, rest) = self.layers[index..].split_first_mut().expect("invariant: the layer exists");
+            let (trace, rest) = self.layers[index..]
+                .split_first_mut()
+                .expect("invariant: the layer exists");
             let spans = &self.layout.layers[index];
             resize(&mut trace.normed, tokens * d_model);
             resize(&mut trace.inverse, tokens);
@@ -153,7 +169,15 @@ impl Network {
             rotate(&self.rotation, arch, &mut trace.qkv, batch, d_model, 1.0);
             let mixed = &mut trace.mixed;
             resize(mixed, tokens * d_model);
-            attention::forward(arch, batch, d_model, heads, &trace.qkv, &mut trace.probabilities, mixed);
+            attention::forward(
+                arch,
+                batch,
+                d_model,
+                heads,
+                &trace.qkv,
+                &mut trace.probabilities,
+                mixed,
+            );
             if index == last {
                 gather(mixed, batch, d_model);
                 resize(&mut trace.middle, batch.targets.len() * d_model);
@@ -186,7 +210,9 @@ impl Network {
                 View::new(&weights[spans.gate_up.clone()], 2 * ff, d_model).transposed(),
             );
             kernels::swiglu(arch, &trace.gate_up, &mut trace.hidden, ff);
-            let output = rest.first_mut().map_or(&mut self.output, |next| &mut next.input);
+            let output = rest
+                .first_mut()
+                .map_or(&mut self.output, |next| &mut next.input);
             output.clone_from(&trace.middle);
             add_product(
                 ViewMut::new(output, rows, d_model),
@@ -246,15 +272,53 @@ impl Network {
             let trace = &mut self.layers[index];
             let spans = &self.layout.layers[index];
             if index == last {
-                let buffers = FeedForwardBuffers { hidden: &mut work.hidden, normed: &mut work.normed };
-                feed_forward_gradient(arch, trace, spans, weights, &mut work.rows, buffers, gradient);
-                output_projection_gradient(trace, spans, weights, &work.rows, &mut work.normed, d_model, gradient);
+                let buffers = FeedForwardBuffers {
+                    hidden: &mut work.hidden,
+                    normed: &mut work.normed,
+                };
+                feed_forward_gradient(
+                    arch,
+                    trace,
+                    spans,
+                    weights,
+                    &mut work.rows,
+                    buffers,
+                    gradient,
+                );
+                output_projection_gradient(
+                    trace,
+                    spans,
+                    weights,
+                    &work.rows,
+                    &mut work.normed,
+                    d_model,
+                    gradient,
+                );
                 scatter(&work.rows, &mut work.stream, batch, d_model, tokens);
                 scatter(&work.normed, &mut work.mixed, batch, d_model, tokens);
             } else {
-                let buffers = FeedForwardBuffers { hidden: &mut work.hidden, normed: &mut work.normed };
-                feed_forward_gradient(arch, trace, spans, weights, &mut work.stream, buffers, gradient);
-                output_projection_gradient(trace, spans, weights, &work.stream, &mut work.mixed, d_model, gradient);
+                let buffers = FeedForwardBuffers {
+                    hidden: &mut work.hidden,
+                    normed: &mut work.normed,
+                };
+                feed_forward_gradient(
+                    arch,
+                    trace,
+                    spans,
+                    weights,
+                    &mut work.stream,
+                    buffers,
+                    gradient,
+                );
+                output_projection_gradient(
+                    trace,
+                    spans,
+                    weights,
+                    &work.stream,
+                    &mut work.mixed,
+                    d_model,
+                    gradient,
+                );
             }
             resize_zeroed(&mut work.qkv, tokens * 3 * d_model);
             attention::backward(
@@ -292,7 +356,11 @@ impl Network {
         }
         let gradient = &mut gradient[embedding];
         for (row, &token) in work.stream.chunks_exact(d_model).zip(&batch.inputs) {
-            kernels::add(arch, &mut gradient[usize::from(token) * d_model..][..d_model], row);
+            kernels::add(
+                arch,
+                &mut gradient[usize::from(token) * d_model..][..d_model],
+                row,
+            );
         }
     }
 }
@@ -361,7 +429,11 @@ fn output_projection_gradient(
 ) {
     let rows = stream.len() / d_model;
     add_product(
-        ViewMut::new(&mut gradient[spans.attention_output.clone()], d_model, d_model),
+        ViewMut::new(
+            &mut gradient[spans.attention_output.clone()],
+            d_model,
+            d_model,
+        ),
         View::new(stream, rows, d_model).transposed(),
         View::new(&trace.mixed, rows, d_model),
     );
@@ -374,9 +446,17 @@ fn output_projection_gradient(
 }
 
 /// Rotates queries and keys; positions start at 0 in every sample.
-fn rotate(rotation: &Rotation, arch: Arch, qkv: &mut [f32], batch: &Batch, d_model: usize, direction: f32) {
+fn rotate(
+    rotation: &Rotation,
+    arch: Arch,
+    qkv: &mut [f32],
+    batch: &Batch,
+    d_model: usize,
+    direction: f32,
+) {
     for sequence in &batch.sequences {
-        let rows = qkv[sequence.rows.start * 3 * d_model..sequence.rows.end * 3 * d_model].chunks_exact_mut(3 * d_model);
+        let rows = qkv[sequence.rows.start * 3 * d_model..sequence.rows.end * 3 * d_model]
+            .chunks_exact_mut(3 * d_model);
         for (position, row) in rows.enumerate() {
             rotation.apply(arch, &mut row[..2 * d_model], position, direction);
         }
@@ -386,7 +466,10 @@ fn rotate(rotation: &Rotation, arch: Arch, qkv: &mut [f32], batch: &Batch, d_mod
 /// Keeps the target rows only; targets are in ascending order, so rows move to the front in place.
 fn gather(rows: &mut Vec<f32>, batch: &Batch, d_model: usize) {
     for (to, target) in batch.targets.iter().enumerate() {
-        rows.copy_within(target.row * d_model..(target.row + 1) * d_model, to * d_model);
+        rows.copy_within(
+            target.row * d_model..(target.row + 1) * d_model,
+            to * d_model,
+        );
     }
     rows.truncate(batch.targets.len() * d_model);
 }

@@ -74,11 +74,19 @@ impl Factors {
         second: &mut [f32],
         decay: f32,
     ) {
-        let &Self { clip, beta1, beta2, rate, second_scale } = self;
+        let &Self {
+            clip,
+            beta1,
+            beta2,
+            rate,
+            second_scale,
+        } = self;
         arch.dispatch(
             #[inline(always)]
             || {
-                for (((weight, gradient), first), second) in weights.iter_mut().zip(gradient).zip(first).zip(second) {
+                for (((weight, gradient), first), second) in
+                    weights.iter_mut().zip(gradient).zip(first).zip(second)
+                {
                     let gradient = gradient * clip;
                     *first = beta1 * *first + (1.0 - beta1) * gradient;
                     *second = beta2 * *second + (1.0 - beta2) * gradient * gradient;

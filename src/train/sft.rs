@@ -60,7 +60,8 @@ pub fn sft(
     let mut evaluated_s = run.progress.elapsed_s();
     while run.spent() < 1.0 && !session.stop.load(Ordering::Relaxed) {
         run.step(samples)?;
-        if run.progress.elapsed_s() - evaluated_s >= recipe.evaluation.every_s && run.spent() < 1.0 {
+        if run.progress.elapsed_s() - evaluated_s >= recipe.evaluation.every_s && run.spent() < 1.0
+        {
             let per_task = run.affordable(run.progress.elapsed_s() - evaluated_s);
             run.evaluate(per_task, true)?;
             run.save()?;
@@ -70,7 +71,11 @@ pub fn sft(
     let finished = run.spent() >= 1.0;
     // The last checkpoint comes before the long evaluation, so that an impatient second Ctrl-C loses nothing.
     run.save()?;
-    let accuracy = if finished { run.evaluate(recipe.evaluation.final_samples, false)? } else { Vec::new() };
+    let accuracy = if finished {
+        run.evaluate(recipe.evaluation.final_samples, false)?
+    } else {
+        Vec::new()
+    };
     run.progress.finish();
     Ok(Summary {
         finished,
@@ -105,7 +110,12 @@ struct Worker {
 }
 
 impl<'a> Run<'a> {
-    fn open(recipe: &'a Recipe, samples: &mut dyn Samples, out: &Path, resume: bool) -> Result<Self, TrainError> {
+    fn open(
+        recipe: &'a Recipe,
+        samples: &mut dyn Samples,
+        out: &Path,
+        resume: bool,
+    ) -> Result<Self, TrainError> {
         let tasks = samples.tasks().to_vec();
         if tasks.is_empty() {
             return Err(TrainError::NoTasks);
@@ -117,10 +127,21 @@ impl<'a> Run<'a> {
         let mut state = if resume && checkpoint.exists() {
             Checkpoint::load(&checkpoint, recipe.model, recipe.seed, &tasks)?
         } else {
-            Checkpoint::fresh(recipe.model, recipe.seed, tasks, layout.initialize(recipe.seed))
+            Checkpoint::fresh(
+                recipe.model,
+                recipe.seed,
+                tasks,
+                layout.initialize(recipe.seed),
+            )
         };
-        let most = recipe.evaluation.samples.max(recipe.evaluation.final_samples);
-        let worker = || Worker { network: Network::new(layout.clone()), gradient: vec![0.0; layout.len] };
+        let most = recipe
+            .evaluation
+            .samples
+            .max(recipe.evaluation.final_samples);
+        let worker = || Worker {
+            network: Network::new(layout.clone()),
+            gradient: vec![0.0; layout.len],
+        };
         Ok(Self {
             recipe,
             arch: Arch::new(),
@@ -148,10 +169,18 @@ impl<'a> Run<'a> {
         let plan = &self.recipe.batch;
         let mut rng = ChaCha8Rng::seed_from_u64(self.recipe.seed);
         rng.set_stream(self.state.step + 1);
-        let batch = Batch::draw(samples, &self.state.mix, plan.tokens, self.recipe.model.context, &mut rng)?;
+        let batch = Batch::draw(
+            samples,
+            &self.state.mix,
+            plan.tokens,
+            self.recipe.model.context,
+            &mut rng,
+        )?;
         let (loss, exact) = self.learn(&batch);
         if !loss.is_finite() {
-            return Err(TrainError::Diverged { step: self.state.step });
+            return Err(TrainError::Diverged {
+                step: self.state.step,
+            });
         }
         let rate = self.recipe.optimizer.rate_at(self.spent());
         self.state.step += 1;
@@ -185,11 +214,16 @@ impl<'a> Run<'a> {
         let weights = &self.state.weights;
         let work = |worker: &mut Worker, share: &Batch| {
             worker.gradient.fill(0.0);
-            let scores = worker.network.learn(weights, share, weight, &mut worker.gradient);
+            let scores = worker
+                .network
+                .learn(weights, share, weight, &mut worker.gradient);
             tally(share, &scores)
         };
         let shares = batch.split(self.workers.len());
-        let (first, others) = self.workers.split_first_mut().expect("invariant: one worker at least");
+        let (first, others) = self
+            .workers
+            .split_first_mut()
+            .expect("invariant: one worker at least");
         let tallies: Vec<(f64, usize)> = thread::scope(|scope| {
             let others: Vec<_> = others
                 .iter_mut()
@@ -197,7 +231,9 @@ impl<'a> Run<'a> {
                 .map(|(worker, share)| scope.spawn(move || work(worker, share)))
                 .collect();
             let mine = work(first, &shares[0]);
-            let joined = others.into_iter().map(|other| other.join().expect("invariant: a worker does not panic"));
+            let joined = others
+                .into_iter()
+                .map(|other| other.join().expect("invariant: a worker does not panic"));
             std::iter::once(mine).chain(joined).collect()
         });
         for other in &others[..shares.len() - 1] {
@@ -205,7 +241,10 @@ impl<'a> Run<'a> {
         }
         let loss: f64 = tallies.iter().map(|(loss, _)| loss).sum();
         let exact: usize = tallies.iter().map(|(_, exact)| exact).sum();
-        (loss * f64::from(weight), exact as f64 / batch.sequences.len() as f64)
+        (
+            loss * f64::from(weight),
+            exact as f64 / batch.sequences.len() as f64,
+        )
     }
 
     /// Samples per task that fit into the evaluations' share of the `since_s` seconds since the last one.
@@ -214,19 +253,29 @@ impl<'a> Run<'a> {
         if self.round_s == 0.0 {
             return most.min(16); // the first one measures
         }
-        ((since_s * self.recipe.evaluation.share_max / self.round_s) as usize).clamp(most.min(16), most)
+        ((since_s * self.recipe.evaluation.share_max / self.round_s) as usize)
+            .clamp(most.min(16), most)
     }
 
     fn evaluate(&mut self, per_task: usize, adapt: bool) -> Result<Vec<Accuracy>, TrainError> {
         let before = self.progress.elapsed_s();
         let network = &mut self.workers[0].network;
-        let results =
-            evaluate::evaluate(self.recipe, network, &self.state.weights, &self.state.tasks, &self.held_out, per_task)?;
+        let results = evaluate::evaluate(
+            self.recipe,
+            network,
+            &self.state.weights,
+            &self.state.tasks,
+            &self.held_out,
+            per_task,
+        )?;
         let seconds = self.progress.elapsed_s() - before;
         self.round_s = seconds / per_task as f64;
         if adapt {
             let floor = self.recipe.batch.floor;
-            self.state.mix = results.iter().map(|result| floor + 1.0 - result.rate()).collect();
+            self.state.mix = results
+                .iter()
+                .map(|result| floor + 1.0 - result.rate())
+                .collect();
         }
         self.progress.evaluation(self.state.step, &results, seconds);
         Ok(results)
@@ -236,7 +285,12 @@ impl<'a> Run<'a> {
         self.state.elapsed_s = self.progress.elapsed_s();
         self.state.save(&self.checkpoint, &self.moments)?;
         let name = &self.recipe.name;
-        let model = gguf::encode(name, &self.layout, &self.state.weights, self.recipe.export.matrices);
+        let model = gguf::encode(
+            name,
+            &self.layout,
+            &self.state.weights,
+            self.recipe.export.matrices,
+        );
         replace(&self.out, &model)
     }
 }
@@ -244,5 +298,8 @@ impl<'a> Run<'a> {
 /// Summed loss and number of exact samples.
 fn tally(batch: &Batch, scores: &Scores) -> (f64, usize) {
     let loss = scores.losses.iter().map(|&loss| f64::from(loss)).sum();
-    (loss, evaluate::exact(batch, scores).filter(|&hit| hit).count())
+    (
+        loss,
+        evaluate::exact(batch, scores).filter(|&hit| hit).count(),
+    )
 }

@@ -23,7 +23,9 @@ pub struct Toy {
 
 impl Toy {
     pub fn new() -> Self {
-        Self { tasks: vec!["copy".to_owned(), "reverse".to_owned()] }
+        Self {
+            tasks: vec!["copy".to_owned(), "reverse".to_owned()],
+        }
     }
 }
 
@@ -34,30 +36,61 @@ impl Samples for Toy {
 
     fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample {
         // The last digit tells the two sets of instances apart.
-        let mut digits: Vec<char> = (0..2).map(|_| char::from(b'0' + (rng.next_u32() % 10) as u8)).collect();
-        let last = if held_out { 8 + rng.next_u32() % 2 } else { rng.next_u32() % 10 };
+        let mut digits: Vec<char> = (0..2)
+            .map(|_| char::from(b'0' + (rng.next_u32() % 10) as u8))
+            .collect();
+        let last = if held_out {
+            8 + rng.next_u32() % 2
+        } else {
+            rng.next_u32() % 10
+        };
         digits.push(char::from(b'0' + last as u8));
-        let prompt = format!("{}{}=", if task == 0 { 'c' } else { 'r' }, digits.iter().collect::<String>());
+        let prompt = format!(
+            "{}{}=",
+            if task == 0 { 'c' } else { 'r' },
+            digits.iter().collect::<String>()
+        );
         if task == 1 {
             digits.reverse();
         }
-        Sample { task, prompt, completion: digits.into_iter().collect() }
+        Sample {
+            task,
+            prompt,
+            completion: digits.into_iter().collect(),
+        }
     }
 }
 
-const SMALL: Architecture = Architecture { d_model: 32, layers: 2, heads: 4, ff: 48, context: 128 };
+const SMALL: Architecture = Architecture {
+    d_model: 32,
+    layers: 2,
+    heads: 4,
+    ff: 48,
+    context: 128,
+};
 
 fn text(length: usize, rng: &mut ChaCha8Rng) -> String {
-    (0..length).map(|_| char::from(b'a' + (rng.next_u32() % 26) as u8)).collect()
+    (0..length)
+        .map(|_| char::from(b'a' + (rng.next_u32() % 26) as u8))
+        .collect()
 }
 
 fn samples(lengths: &[(usize, usize)], rng: &mut ChaCha8Rng) -> Vec<Sample> {
-    lengths.iter().map(|&(p, c)| Sample { task: 0, prompt: text(p, rng), completion: text(c, rng) }).collect()
+    lengths
+        .iter()
+        .map(|&(p, c)| Sample {
+            task: 0,
+            prompt: text(p, rng),
+            completion: text(c, rng),
+        })
+        .collect()
 }
 
 fn batch_of(samples: &[Sample], context: usize) -> Batch {
     let mut batch = Batch::default();
-    samples.iter().for_each(|sample| batch.push(sample, context).expect("the sample fits"));
+    samples
+        .iter()
+        .for_each(|sample| batch.push(sample, context).expect("the sample fits"));
     batch
 }
 
@@ -68,18 +101,34 @@ fn gradients_equal_finite_differences() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let layout = Layout::new(SMALL);
     let mut network = Network::new(layout.clone());
-    let batch = batch_of(&samples(&[(60, 30), (3, 5), (0, 2)], &mut rng), SMALL.context);
+    let batch = batch_of(
+        &samples(&[(60, 30), (3, 5), (0, 2)], &mut rng),
+        SMALL.context,
+    );
     let mut weights = layout.initialize(5);
     // Larger and less regular than at the start, so that no term is negligible.
-    weights.iter_mut().for_each(|weight| *weight += 0.1 * (uniform(&mut rng) as f32 - 0.5));
+    weights
+        .iter_mut()
+        .for_each(|weight| *weight += 0.1 * (uniform(&mut rng) as f32 - 0.5));
     let mut gradient = vec![0.0; layout.len];
     network.learn(&weights, &batch, 1.0, &mut gradient);
     let mut spans = vec![layout.embedding.clone(), layout.output_norm.clone()];
     for layer in &layout.layers {
         let d = SMALL.d_model;
         let qkv = layer.qkv.start;
-        spans.extend([qkv..qkv + d * d, qkv + d * d..qkv + 2 * d * d, qkv + 2 * d * d..layer.qkv.end]);
-        spans.extend([&layer.attention_norm, &layer.attention_output, &layer.ff_norm].map(Clone::clone));
+        spans.extend([
+            qkv..qkv + d * d,
+            qkv + d * d..qkv + 2 * d * d,
+            qkv + 2 * d * d..layer.qkv.end,
+        ]);
+        spans.extend(
+            [
+                &layer.attention_norm,
+                &layer.attention_output,
+                &layer.ff_norm,
+            ]
+            .map(Clone::clone),
+        );
         spans.extend([&layer.gate_up, &layer.down].map(Clone::clone));
     }
     for span in spans {
@@ -88,15 +137,30 @@ fn gradients_equal_finite_differences() {
             .iter()
             .map(|g| g.signum() * if uniform(&mut rng) < 0.8 { 1.0 } else { -1.0 })
             .collect();
-        let slope: f64 = direction.iter().zip(&gradient[span.clone()]).map(|(d, g)| f64::from(d * g)).sum();
+        let slope: f64 = direction
+            .iter()
+            .zip(&gradient[span.clone()])
+            .map(|(d, g)| f64::from(d * g))
+            .sum();
         let step = (0.05 / slope.abs()) as f32;
         let mut loss_at = |sign: f32| -> f64 {
             let mut moved = weights.clone();
-            moved[span.clone()].iter_mut().zip(&direction).for_each(|(w, d)| *w += sign * step * d);
-            network.score(&moved, &batch).losses.iter().map(|&loss| f64::from(loss)).sum()
+            moved[span.clone()]
+                .iter_mut()
+                .zip(&direction)
+                .for_each(|(w, d)| *w += sign * step * d);
+            network
+                .score(&moved, &batch)
+                .losses
+                .iter()
+                .map(|&loss| f64::from(loss))
+                .sum()
         };
         let measured = (loss_at(1.0) - loss_at(-1.0)) / (2.0 * f64::from(step));
-        assert!((measured / slope - 1.0).abs() < 0.02, "{span:?}: gradient {slope}, measured {measured}");
+        assert!(
+            (measured / slope - 1.0).abs() < 0.02,
+            "{span:?}: gradient {slope}, measured {measured}"
+        );
     }
 }
 
@@ -107,14 +171,26 @@ fn samples_in_a_batch_do_not_see_each_other() {
     let mut network = Network::new(layout.clone());
     let weights = layout.initialize(6);
     let samples = samples(&[(70, 20), (5, 1), (20, 40), (0, 3)], &mut rng);
-    let together = network.score(&weights, &batch_of(&samples, SMALL.context)).losses;
+    let together = network
+        .score(&weights, &batch_of(&samples, SMALL.context))
+        .losses;
     let mut apart = Vec::new();
     for sample in &samples {
-        apart.extend(network.score(&weights, &batch_of(std::slice::from_ref(sample), SMALL.context)).losses);
+        apart.extend(
+            network
+                .score(
+                    &weights,
+                    &batch_of(std::slice::from_ref(sample), SMALL.context),
+                )
+                .losses,
+        );
     }
     assert_eq!(together.len(), apart.len());
     for (together, apart) in together.iter().zip(&apart) {
-        assert!((together - apart).abs() < 1e-4, "{together} together, {apart} apart");
+        assert!(
+            (together - apart).abs() < 1e-4,
+            "{together} together, {apart} apart"
+        );
     }
 }
 
@@ -125,7 +201,16 @@ fn train(extra: &str, out: &Path, resume: bool) -> Summary {
     ))
     .expect("a valid recipe");
     let stop = AtomicBool::new(false);
-    sft(&recipe, &mut Toy::new(), out, &Session { resume, stop: &stop }).expect("training works")
+    sft(
+        &recipe,
+        &mut Toy::new(),
+        out,
+        &Session {
+            resume,
+            stop: &stop,
+        },
+    )
+    .expect("training works")
 }
 
 const LEARNING: &str = "batch = { tokens = 512 }\noptimizer = { learning_rate = 5e-3 }\n\
@@ -134,7 +219,11 @@ const LEARNING: &str = "batch = { tokens = 512 }\noptimizer = { learning_rate = 
 #[test]
 fn learns_a_toy_task() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let summary = train(&format!("budget = {{ steps = 500 }}\n{LEARNING}"), &folder.path().join("toy.gguf"), false);
+    let summary = train(
+        &format!("budget = {{ steps = 500 }}\n{LEARNING}"),
+        &folder.path().join("toy.gguf"),
+        false,
+    );
     assert!(summary.finished);
     for accuracy in &summary.accuracy {
         assert!(accuracy.rate() > 0.97, "{accuracy:?}");
@@ -159,20 +248,37 @@ fn a_resumed_run_equals_an_uninterrupted_one() {
         let weights = |out: &Path| {
             let mut path = out.as_os_str().to_owned();
             path.push(".checkpoint");
-            let state = Checkpoint::load(Path::new(&path), recipe.model, recipe.seed, &tasks).expect("a checkpoint");
+            let state = Checkpoint::load(Path::new(&path), recipe.model, recipe.seed, &tasks)
+                .expect("a checkpoint");
             assert_eq!(state.step, 12);
             state.weights
         };
         let go = |out: &Path, resume: bool, stop_at: Option<u32>| {
             let stop = AtomicBool::new(false);
-            let mut samples = Stopping { toy: Toy::new(), left: stop_at, stop: &stop };
-            sft(&recipe, &mut samples, out, &Session { resume, stop: &stop }).expect("training works")
+            let mut samples = Stopping {
+                toy: Toy::new(),
+                left: stop_at,
+                stop: &stop,
+            };
+            sft(
+                &recipe,
+                &mut samples,
+                out,
+                &Session {
+                    resume,
+                    stop: &stop,
+                },
+            )
+            .expect("training works")
         };
         let whole = folder.path().join(format!("whole{threads}.gguf"));
         let parts = folder.path().join(format!("parts{threads}.gguf"));
         assert!(go(&whole, false, None).finished);
         let first = go(&parts, false, Some(70));
-        assert!(!first.finished && first.steps > 0 && first.steps < 12, "{first:?}");
+        assert!(
+            !first.finished && first.steps > 0 && first.steps < 12,
+            "{first:?}"
+        );
         assert!(go(&parts, true, None).finished);
         assert_eq!(weights(&whole), weights(&parts));
     }
