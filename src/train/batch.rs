@@ -1,5 +1,5 @@
-//! Samples as flat token sequences. A batch is samples laid end to end with their bounds: every row-wise operation
-//! runs over all tokens at once, attention runs per sample, and nothing is padded or masked.
+//! Samples as flat token sequences. A batch is samples laid end to end with their bounds; batches for training hold
+//! samples of similar length, so that padding them to the longest costs little.
 
 use rand_chacha::ChaCha8Rng;
 
@@ -15,6 +15,13 @@ pub struct Sample {
     pub task: usize,
     pub prompt: String,
     pub completion: String,
+}
+
+impl Sample {
+    /// Tokens that the model reads of it.
+    pub fn inputs(&self) -> usize {
+        1 + self.prompt.len() + self.completion.len()
+    }
 }
 
 /// A source of samples.
@@ -84,50 +91,58 @@ impl Batch {
         Ok(())
     }
 
-    /// Draws samples, tasks in proportion to `weights`, until the batch has at least `tokens` inputs.
-    pub fn draw(
+    /// The batches of several steps, each step as `passes` batches of samples of similar length. Samples are drawn
+    /// with tasks in proportion to `weights` until there are `tokens` inputs per step on average.
+    pub fn pool(
         samples: &mut dyn Samples,
         weights: &[f64],
-        tokens: usize,
-        context: usize,
+        plan: PoolPlan,
         rng: &mut ChaCha8Rng,
-    ) -> Result<Self, TrainError> {
-        let mut batch = Self::default();
-        while batch.inputs.len() < tokens {
+    ) -> Result<Vec<Vec<Self>>, TrainError> {
+        let parts = plan.steps * plan.passes;
+        let mut drawn: Vec<Sample> = Vec::new();
+        let mut total = 0;
+        while total < plan.steps * plan.tokens || drawn.len() < parts {
             let task = choose(weights, rng);
-            batch.push(&samples.draw(task, false, rng), context)?;
+            let sample = samples.draw(task, false, rng);
+            total += sample.inputs();
+            drawn.push(sample);
         }
-        Ok(batch)
+        drawn.sort_by_key(Sample::inputs);
+        let mut batches = Vec::with_capacity(parts);
+        let mut left = drawn.into_iter().peekable();
+        let mut used = 0;
+        for part in 0..parts {
+            let mut batch = Self::default();
+            // Every later batch needs a sample too.
+            while left.len() > parts - part - 1
+                && (batch.sequences.is_empty() || used * parts < (part + 1) * total)
+            {
+                let sample = left.next().expect("invariant: a sample is left");
+                used += sample.inputs();
+                batch.push(&sample, plan.context)?;
+            }
+            batches.push(batch);
+        }
+        for index in (1..batches.len()).rev() {
+            let other = (uniform(rng) * index as f64).round() as usize;
+            batches.swap(index, other.min(index));
+        }
+        let mut batches = batches.into_iter();
+        Ok((0..plan.steps)
+            .map(|_| batches.by_ref().take(plan.passes).collect())
+            .collect())
     }
+}
 
-    /// Splits into at most `parts` batches of whole samples and similar numbers of tokens.
-    pub fn split(&self, parts: usize) -> Vec<Self> {
-        let mut shares: Vec<Self> = vec![Self::default(); parts.min(self.sequences.len()).max(1)];
-        for sequence in &self.sequences {
-            let share = shares
-                .iter_mut()
-                .min_by_key(|share| share.inputs.len())
-                .expect("invariant: one share at least");
-            let (row, target) = (share.inputs.len(), share.targets.len());
-            share
-                .inputs
-                .extend_from_slice(&self.inputs[sequence.rows.clone()]);
-            share.targets.extend(
-                self.targets[sequence.targets.clone()]
-                    .iter()
-                    .map(|t| Target {
-                        row: t.row - sequence.rows.start + row,
-                        token: t.token,
-                    }),
-            );
-            share.sequences.push(Sequence {
-                task: sequence.task,
-                rows: row..share.inputs.len(),
-                targets: target..share.targets.len(),
-            });
-        }
-        shares
-    }
+/// What a pool of batches is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct PoolPlan {
+    pub steps: usize,
+    pub passes: usize,
+    /// Inputs per step.
+    pub tokens: usize,
+    pub context: usize,
 }
 
 fn choose(weights: &[f64], rng: &mut ChaCha8Rng) -> usize {
@@ -164,28 +179,48 @@ mod tests {
         assert!(batch.push(&sample("0123456789", "01234"), 16).is_err());
     }
 
-    #[test]
-    fn a_split_keeps_every_sample() {
-        let mut batch = Batch::default();
-        for length in [3, 9, 1, 4, 4] {
-            batch
-                .push(&sample(&"p".repeat(length), "c"), 16)
-                .expect("fits");
+    struct Lengths(Vec<String>);
+
+    impl Samples for Lengths {
+        fn tasks(&self) -> &[String] {
+            &self.0
         }
-        let shares = batch.split(2);
-        assert_eq!(shares.len(), 2);
-        assert_eq!(
-            shares.iter().map(|s| s.inputs.len()).sum::<usize>(),
-            batch.inputs.len()
-        );
-        for share in &shares {
-            for sequence in &share.sequences {
-                assert_eq!(share.inputs[sequence.rows.start], BOS);
-                assert_eq!(
-                    share.targets[sequence.targets.end - 1].row,
-                    sequence.rows.end - 1
-                );
+
+        fn draw(&mut self, task: usize, _held_out: bool, rng: &mut ChaCha8Rng) -> Sample {
+            Sample {
+                task,
+                prompt: "p".repeat((uniform(rng) * 90.0) as usize),
+                completion: "c".repeat((uniform(rng) * 9.0) as usize),
             }
+        }
+    }
+
+    #[test]
+    fn a_pool_has_a_batch_for_every_pass_and_little_padding() {
+        use rand_chacha::rand_core::SeedableRng;
+        for tokens in [8, 1000] {
+            let plan = PoolPlan {
+                steps: 4,
+                passes: 3,
+                tokens,
+                context: 128,
+            };
+            let mut rng = ChaCha8Rng::seed_from_u64(1);
+            let pool = Batch::pool(&mut Lengths(vec!["a".into()]), &[1.0], plan, &mut rng)
+                .expect("the samples fit");
+            assert_eq!(pool.len(), 4);
+            let batches: Vec<&Batch> = pool.iter().flatten().collect();
+            assert_eq!(batches.len(), 12);
+            assert!(batches.iter().all(|batch| !batch.targets.is_empty()));
+            let used: usize = batches.iter().map(|batch| batch.inputs.len()).sum();
+            let padded: usize = batches
+                .iter()
+                .map(|batch| {
+                    let longest = batch.sequences.iter().map(|s| s.rows.len()).max();
+                    longest.unwrap_or(0) * batch.sequences.len()
+                })
+                .sum();
+            assert!(tokens == 8 || padded * 10 < used * 11, "{used} of {padded}");
         }
     }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{TrainError, optimizer::Moments, recipe::Architecture};
 
-const FORMAT: &str = "prime-agents sft checkpoint 1";
+const FORMAT: &str = "prime-agents sft checkpoint 2";
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Checkpoint {
@@ -29,6 +29,8 @@ pub struct Checkpoint {
     second_moments: Vec<f32>,
     /// Sampling weight of each task.
     pub mix: Vec<f64>,
+    /// The weights with which the samples of the current step were drawn.
+    pub pool_mix: Vec<f64>,
 }
 
 impl Checkpoint {
@@ -45,6 +47,7 @@ impl Checkpoint {
             architecture,
             seed,
             mix: vec![1.0; tasks.len()],
+            pool_mix: vec![1.0; tasks.len()],
             tasks,
             step: 0,
             tokens: 0,
@@ -62,9 +65,9 @@ impl Checkpoint {
         }
     }
 
-    pub fn save(&mut self, path: &Path, moments: &Moments) -> Result<(), TrainError> {
-        self.first_moments.clone_from(&moments.first);
-        self.second_moments.clone_from(&moments.second);
+    pub fn save(&mut self, path: &Path, moments: Moments) -> Result<(), TrainError> {
+        self.first_moments = moments.first;
+        self.second_moments = moments.second;
         let bytes = postcard::to_stdvec(self).map_err(|e| self.refuse(path, &e.to_string()))?;
         replace(path, &bytes)
     }
@@ -92,7 +95,9 @@ impl Checkpoint {
             (found.architecture == architecture, "the model differs"),
             (found.seed == seed, "the seed differs"),
             (
-                found.tasks == tasks && found.mix.len() == tasks.len(),
+                found.tasks == tasks
+                    && found.mix.len() == tasks.len()
+                    && found.pool_mix.len() == tasks.len(),
                 "the tasks differ",
             ),
             (

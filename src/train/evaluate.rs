@@ -1,6 +1,7 @@
 //! Accuracy on held-out samples. A sample counts when the most likely token is right at every supervised position,
 //! eos included: given the right prefix each time, that is the same as greedy decoding matching exactly.
 
+use burn::tensor::Tensor;
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 use serde::Serialize;
 
@@ -46,8 +47,8 @@ pub fn held_out(recipe: &Recipe, samples: &mut dyn Samples, per_task: usize) -> 
 /// Grades the first `per_task` samples of each task.
 pub fn evaluate(
     recipe: &Recipe,
-    network: &mut Network,
-    weights: &[f32],
+    network: &Network,
+    weights: &[Tensor<2>],
     tasks: &[String],
     held_out: &[Vec<Sample>],
     per_task: usize,
@@ -62,10 +63,11 @@ pub fn evaluate(
         };
         let mut targets = 0;
         let mut batch = Batch::default();
-        let samples = &samples[..per_task.min(samples.len())];
+        let mut samples: Vec<&Sample> = samples.iter().take(per_task).collect();
+        samples.sort_by_key(|sample| sample.inputs());
         for (index, sample) in samples.iter().enumerate() {
             batch.push(sample, recipe.model.context)?;
-            if batch.inputs.len() >= recipe.batch.tokens || index + 1 == samples.len() {
+            if batch.inputs.len() >= recipe.batch.pass_tokens || index + 1 == samples.len() {
                 let scores = network.score(weights, &batch);
                 result.correct += exact(&batch, &scores).filter(|&hit| hit).count();
                 result.samples += batch.sequences.len();

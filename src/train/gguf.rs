@@ -203,7 +203,7 @@ fn metadata(name: &str, layout: &Layout, precision: Precision) -> Metadata {
     data.number("llama.attention.head_count_kv", architecture.heads);
     data.real(
         "llama.attention.layer_norm_rms_epsilon",
-        super::kernels::NORM_EPSILON,
+        super::model::NORM_EPSILON,
     );
     data.number("llama.rope.dimension_count", architecture.head_dim());
     data.real("llama.rope.freq_base", 10_000.0);

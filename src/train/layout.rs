@@ -1,5 +1,5 @@
-//! Where each weight lies in the flat parameter vector. One vector for weights, gradients and moments makes the
-//! optimizer, the checkpoint and the clipping loops over slices. Matrices are row-major [out, in].
+//! Where each weight lies in the flat parameter vector that checkpoints and exports are made of. Matrices are
+//! row-major [out, in] there, as in a GGUF; the network's tensors are views of their own (`parts`).
 
 use std::ops::Range;
 
@@ -20,6 +20,17 @@ pub struct LayerSpans {
     /// Rows: gate, up; each ff rows.
     pub gate_up: Range<usize>,
     pub down: Range<usize>,
+}
+
+/// One tensor of the network within the flat vector.
+#[derive(Debug, Clone, Copy)]
+pub struct Part {
+    pub start: usize,
+    /// Shape in the flat vector, [out, in] for a projection.
+    pub rows: usize,
+    pub columns: usize,
+    /// The network holds projections as [in, out].
+    pub transposed: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -68,21 +79,41 @@ impl Layout {
         }
     }
 
-    /// Every matrix: what weight decay applies to.
-    pub fn matrices(&self) -> Vec<Range<usize>> {
-        let mut spans = vec![self.embedding.clone()];
+    /// The tensors that the passes work on, in order: the embedding; per layer `LAYER_TENSORS`; the output norm.
+    pub fn parts(&self) -> Vec<Part> {
+        let Architecture { d_model, ff, .. } = self.architecture;
+        let gain = |span: &Range<usize>| Part {
+            start: span.start,
+            rows: 1,
+            columns: d_model,
+            transposed: false,
+        };
+        let matrix = |start: usize, rows: usize, columns: usize| Part {
+            start,
+            rows,
+            columns,
+            transposed: true,
+        };
+        let mut parts = vec![Part {
+            transposed: false,
+            ..matrix(self.embedding.start, VOCABULARY, d_model)
+        }];
         for layer in &self.layers {
-            spans.extend(
-                [
-                    &layer.qkv,
-                    &layer.attention_output,
-                    &layer.gate_up,
-                    &layer.down,
-                ]
-                .map(Clone::clone),
+            parts.push(gain(&layer.attention_norm));
+            parts.extend(
+                (0..3).map(|index| {
+                    matrix(layer.qkv.start + index * d_model * d_model, d_model, d_model)
+                }),
             );
+            parts.push(matrix(layer.attention_output.start, d_model, d_model));
+            parts.push(gain(&layer.ff_norm));
+            parts.extend(
+                (0..2).map(|index| matrix(layer.gate_up.start + index * ff * d_model, ff, d_model)),
+            );
+            parts.push(matrix(layer.down.start, d_model, ff));
         }
-        spans
+        parts.push(gain(&self.output_norm));
+        parts
     }
 
     /// Random weights: norm gains 1, matrices normal with variance in inverse proportion to their input width, and

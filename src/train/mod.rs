@@ -1,20 +1,17 @@
 //! Training of small decoders on (prompt, completion) pairs, and their export as GGUF.
 //!
-//! Supervised fine-tuning from scratch on the CPU: a byte-level llama-architecture model whose passes are written
-//! out by hand, because that is twice as fast on one core as the general frameworks that were measured. It knows
-//! samples, not tasks: what a task's steps look like is `traces`' business.
+//! Supervised fine-tuning from scratch on the CPU: a byte-level llama-architecture model on burn's flex
+//! backend with autodiff. It knows samples, not tasks: what a task's steps look like is `traces`' business.
 
-mod attention;
 mod batch;
 mod checkpoint;
 mod evaluate;
 mod gguf;
-mod kernels;
 mod layout;
 #[cfg(all(test, feature = "llama"))]
 mod llama_test;
-mod matmul;
 mod model;
+mod ops;
 mod optimizer;
 mod progress;
 mod recipe;

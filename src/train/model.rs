@@ -1,483 +1,271 @@
-//! The decoder: forward and backward passes over a batch, written out by hand (llama.cpp's arch `llama`: RMSNorm,
-//! RoPE on interleaved pairs, SwiGLU, tied embeddings, no biases).
-//!
-//! It works in buffers that it keeps between steps, computes what only supervised positions need (the last layer
-//! after attention, the logits) at those positions alone, and starts no thread.
+//! The decoder's forward pass on burn tensors; burn's autodiff makes the gradients. Samples of a batch are padded to
+//! the longest: attention is causal, so padding at the end reaches no earlier position, and only supervised positions
+//! go through the last feed-forward and the output projection.
 
-use pulp::Arch;
+use burn::tensor::{Device, Int, Tensor, TensorData, activation::log_softmax};
 
 use super::{
-    attention,
     batch::Batch,
-    kernels::{self, Rotation},
-    layout::{LayerSpans, Layout},
-    matmul::{View, ViewMut, add_product, product},
-    recipe::{Architecture, VOCABULARY},
+    layout::{Layout, Part},
+    ops,
+    recipe::{Architecture, PAD},
 };
 
-/// What a layer's backward pass needs of its forward pass.
-#[derive(Default)]
-struct LayerTrace {
-    input: Vec<f32>,
-    normed: Vec<f32>,
-    inverse: Vec<f32>,
-    qkv: Vec<f32>,
-    probabilities: Vec<f32>,
-    /// Attention's output, at the rows that the rest of the layer works on.
-    mixed: Vec<f32>,
-    middle: Vec<f32>,
-    middle_normed: Vec<f32>,
-    middle_inverse: Vec<f32>,
-    gate_up: Vec<f32>,
-    hidden: Vec<f32>,
-}
+pub const NORM_EPSILON: f32 = 1e-5;
+/// Tensors per layer: attention norm; query, key, value, output; feed-forward norm; gate, up, down.
+const LAYER_TENSORS: usize = 9;
 
-/// A network without its weights: shapes, tables and buffers. One per thread.
-pub struct Network {
-    arch: Arch,
-    layout: Layout,
-    rotation: Rotation,
-    layers: Vec<LayerTrace>,
-    output: Vec<f32>,
-    output_normed: Vec<f32>,
-    output_inverse: Vec<f32>,
-    logits: Vec<f32>,
-    gradients: Gradients,
-}
-
-#[derive(Default)]
-struct Gradients {
-    stream: Vec<f32>,
-    rows: Vec<f32>,
-    normed: Vec<f32>,
-    mixed: Vec<f32>,
-    hidden: Vec<f32>,
-    qkv: Vec<f32>,
-    scores: Vec<f32>,
-}
-
-/// The loss of each target, in the batch's order, and whether its token was the most likely one.
+/// Per target: cross entropy in nats, and whether the most likely token is the right one.
 pub struct Scores {
     pub losses: Vec<f32>,
     pub hits: Vec<bool>,
 }
 
-/// Sets the length; what the buffer held is of no interest.
-fn resize(buffer: &mut Vec<f32>, len: usize) {
-    if buffer.len() < len {
-        buffer.resize(len, 0.0);
-    }
-    buffer.truncate(len);
+/// The tensors of a flat vector, in the order of `Layout::parts`.
+pub fn tensors(layout: &Layout, flat: &[f32], device: &Device) -> Vec<Tensor<2>> {
+    let make = |part: Part| {
+        let Part { rows, columns, .. } = part;
+        let values = &flat[part.start..part.start + rows * columns];
+        let (values, shape) = if part.transposed {
+            (transpose(values, rows, columns), [columns, rows])
+        } else {
+            (values.to_vec(), [rows, columns])
+        };
+        Tensor::from_data(TensorData::new(values, shape), device)
+    };
+    layout.parts().into_iter().map(make).collect()
 }
 
-fn resize_zeroed(buffer: &mut Vec<f32>, len: usize) {
-    buffer.clear();
-    buffer.resize(len, 0.0);
+/// The opposite of `tensors`.
+pub fn values(layout: &Layout, tensors: &[Tensor<2>]) -> Vec<f32> {
+    let mut flat = vec![0.0; layout.len];
+    for (part, tensor) in layout.parts().into_iter().zip(tensors) {
+        let values = floats(tensor.clone());
+        let values = if part.transposed {
+            transpose(&values, part.columns, part.rows)
+        } else {
+            values
+        };
+        flat[part.start..part.start + values.len()].copy_from_slice(&values);
+    }
+    flat
+}
+
+fn transpose(values: &[f32], rows: usize, columns: usize) -> Vec<f32> {
+    (0..rows * columns)
+        .map(|index| values[index % rows * columns + index / rows])
+        .collect()
+}
+
+fn floats<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    tensor
+        .into_data()
+        .into_vec()
+        .expect("invariant: the network computes in f32")
+}
+
+/// The shape of the network and its constants; weights are passed in.
+#[derive(Clone)]
+pub struct Network {
+    architecture: Architecture,
+    device: Device,
+    /// Cosines and sines [context, d_model], and the same scaled for queries.
+    angles: [Tensor<2>; 4],
+    /// [head_dim, head_dim]: (x, y) to (-y, x) for each pair.
+    quarter_turn: Tensor<2>,
+    /// [context, context]: 0 where a query (row) sees a key (column), else very negative.
+    mask: Tensor<2>,
 }
 
 impl Network {
-    pub fn new(layout: Layout) -> Self {
+    /// Constants live on `device`, which gradients need to be an autodiff device.
+    pub fn new(architecture: Architecture, device: &Device) -> Self {
         let Architecture {
-            context, layers, ..
-        } = layout.architecture;
+            d_model, context, ..
+        } = architecture;
+        let head_dim = architecture.head_dim();
+        let scale = 1.0 / (head_dim as f64).sqrt();
+        let table = |of: fn(f64) -> f64, scale: f64| {
+            let cell = move |position: usize, column: usize| {
+                let pair = column % head_dim / 2;
+                let angle =
+                    position as f64 * 10_000f64.powf(-2.0 * pair as f64 / head_dim as f64);
+                (of(angle) * scale) as f32
+            };
+            matrix(context, d_model, cell, device)
+        };
+        let turn = |row: usize, column: usize| match (row % 2, column) {
+            (0, column) if column == row + 1 => 1.0,
+            (1, column) if column + 1 == row => -1.0,
+            _ => 0.0,
+        };
+        let mask = |query, key| if key <= query { 0.0 } else { -1e9 };
         Self {
-            arch: Arch::new(),
-            rotation: Rotation::new(context, layout.architecture.head_dim()),
-            layers: (0..layers).map(|_| LayerTrace::default()).collect(),
-            layout,
-            output: Vec::new(),
-            output_normed: Vec::new(),
-            output_inverse: Vec::new(),
-            logits: Vec::new(),
-            gradients: Gradients::default(),
+            architecture,
+            angles: [
+                table(f64::cos, 1.0),
+                table(f64::sin, 1.0),
+                table(f64::cos, scale),
+                table(f64::sin, scale),
+            ],
+            quarter_turn: matrix(head_dim, head_dim, turn, device),
+            mask: matrix(context, context, mask, device),
+            device: device.clone(),
         }
     }
 
     /// Losses and hits at the batch's targets.
-    pub fn score(&mut self, weights: &[f32], batch: &Batch) -> Scores {
-        self.forward(weights, batch);
-        self.grade(batch, 0.0)
+    pub fn score(&self, weights: &[Tensor<2>], batch: &Batch) -> Scores {
+        let logits = self.logits(weights, batch);
+        let losses = self.losses(logits.clone(), batch);
+        scores(batch, logits, losses)
     }
 
-    /// As `score`, and adds `weight` times the gradient of the summed losses to `gradient`.
+    /// As `score`, and the gradient of `weight` times the summed losses. `weights` are not on an autodiff device.
     pub fn learn(
-        &mut self,
-        weights: &[f32],
+        &self,
+        weights: &[Tensor<2>],
         batch: &Batch,
         weight: f32,
-        gradient: &mut [f32],
-    ) -> Scores {
-        self.forward(weights, batch);
-        let scores = self.grade(batch, weight);
-        self.backward(weights, batch, gradient);
-        scores
+    ) -> (Scores, Vec<Tensor<2>>) {
+        let leaves: Vec<Tensor<2>> = weights
+            .iter()
+            .map(|tensor| tensor.clone().autodiff().require_grad())
+            .collect();
+        let logits = self.logits(&leaves, batch);
+        let losses = self.losses(logits.clone(), batch);
+        let scores = scores(batch, logits.inner(), losses.clone().inner());
+        let mut gradients = losses.sum().mul_scalar(weight).backward();
+        let gradients = leaves
+            .iter()
+            .map(|leaf| {
+                leaf.grad_remove(&mut gradients)
+                    .expect("invariant: every weight is used")
+            })
+            .collect();
+        (scores, gradients)
+    }
+
+    /// Cross entropies [targets, 1].
+    fn losses(&self, logits: Tensor<2>, batch: &Batch) -> Tensor<2> {
+        let tokens = batch.targets.iter().map(|target| i64::from(target.token));
+        let tokens = self.integers(tokens, &logits.device());
+        log_softmax(logits, 1).gather(1, tokens.unsqueeze_dim(1)).neg()
+    }
+
+    fn integers(&self, values: impl Iterator<Item = i64>, device: &Device) -> Tensor<1, Int> {
+        let values: Vec<i64> = values.collect();
+        let shape = [values.len()];
+        Tensor::from_data(TensorData::new(values, shape), device)
     }
 
     /// Logits [targets, vocabulary] at the batch's targets.
-    #[cfg(all(test, feature = "llama"))]
-    pub fn logits(&mut self, weights: &[f32], batch: &Batch) -> &[f32] {
-        self.forward(weights, batch);
-        &self.logits
-    }
-
-    /// Turns the logits into their gradients.
-    fn grade(&mut self, batch: &Batch, weight: f32) -> Scores {
-        let arch = self.arch;
-        let rows = self.logits.chunks_exact_mut(VOCABULARY).zip(&batch.targets);
-        let (losses, hits) = rows
-            .map(|(row, target)| {
-                kernels::cross_entropy(arch, row, usize::from(target.token), weight)
-            })
-            .unzip();
-        Scores { losses, hits }
-    }
-
-    fn forward(&mut self, weights: &[f32], batch: &Batch) {
-        let arch = self.arch;
-        let Architecture {
-            d_model, heads, ff, ..
-        } = self.layout.architecture;
-        let tokens = batch.inputs.len();
-        let embedding = &weights[self.layout.embedding.clone()];
-        let mut stream = std::mem::take(&mut self.layers[0].input);
-        resize(&mut stream, tokens * d_model);
-        for (row, &token) in stream.chunks_exact_mut(d_model).zip(&batch.inputs) {
-            row.copy_from_slice(&embedding[usize::from(token) * d_model..][..d_model]);
-        }
-        self.layers[0].input = stream;
-        let last = self.layers.len() - 1;
-        for index in 0..=last {
-            let (trace, rest) = self.layers[index..]
-                .split_first_mut()
-                .expect("invariant: the layer exists");
-            let spans = &self.layout.layers[index];
-            resize(&mut trace.normed, tokens * d_model);
-            resize(&mut trace.inverse, tokens);
-            resize(&mut trace.qkv, tokens * 3 * d_model);
-            kernels::rms_norm(
-                arch,
-                &trace.input,
-                &weights[spans.attention_norm.clone()],
-                &mut trace.normed,
-                &mut trace.inverse,
-            );
-            product(
-                ViewMut::new(&mut trace.qkv, tokens, 3 * d_model),
-                View::new(&trace.normed, tokens, d_model),
-                View::new(&weights[spans.qkv.clone()], 3 * d_model, d_model).transposed(),
-            );
-            rotate(&self.rotation, arch, &mut trace.qkv, batch, d_model, 1.0);
-            let mixed = &mut trace.mixed;
-            resize(mixed, tokens * d_model);
-            attention::forward(
-                arch,
-                batch,
-                d_model,
-                heads,
-                &trace.qkv,
-                &mut trace.probabilities,
-                mixed,
-            );
-            if index == last {
-                gather(mixed, batch, d_model);
-                resize(&mut trace.middle, batch.targets.len() * d_model);
-                for (row, target) in trace.middle.chunks_exact_mut(d_model).zip(&batch.targets) {
-                    row.copy_from_slice(&trace.input[target.row * d_model..][..d_model]);
-                }
-            } else {
-                trace.middle.clone_from(&trace.input);
+    pub fn logits(&self, weights: &[Tensor<2>], batch: &Batch) -> Tensor<2> {
+        let Architecture { heads, layers, .. } = self.architecture;
+        let head_dim = self.architecture.head_dim();
+        let sequences = batch.sequences.len();
+        let lengths = batch.sequences.iter().map(|s| s.rows.len());
+        let length = lengths.max().unwrap_or(0);
+        let rows = sequences * length;
+        let device = weights[0].device();
+        let mut ids = vec![i64::from(PAD); rows];
+        let mut targets = Vec::with_capacity(batch.targets.len());
+        for (index, sequence) in batch.sequences.iter().enumerate() {
+            let start = index * length;
+            for (id, &token) in ids[start..].iter_mut().zip(&batch.inputs[sequence.rows.clone()]) {
+                *id = i64::from(token);
             }
-            let rows = trace.middle.len() / d_model;
-            add_product(
-                ViewMut::new(&mut trace.middle, rows, d_model),
-                View::new(&trace.mixed, rows, d_model),
-                View::new(&weights[spans.attention_output.clone()], d_model, d_model).transposed(),
-            );
-            resize(&mut trace.middle_normed, rows * d_model);
-            resize(&mut trace.middle_inverse, rows);
-            resize(&mut trace.gate_up, rows * 2 * ff);
-            resize(&mut trace.hidden, rows * ff);
-            kernels::rms_norm(
-                arch,
-                &trace.middle,
-                &weights[spans.ff_norm.clone()],
-                &mut trace.middle_normed,
-                &mut trace.middle_inverse,
-            );
-            product(
-                ViewMut::new(&mut trace.gate_up, rows, 2 * ff),
-                View::new(&trace.middle_normed, rows, d_model),
-                View::new(&weights[spans.gate_up.clone()], 2 * ff, d_model).transposed(),
-            );
-            kernels::swiglu(arch, &trace.gate_up, &mut trace.hidden, ff);
-            let output = rest
-                .first_mut()
-                .map_or(&mut self.output, |next| &mut next.input);
-            output.clone_from(&trace.middle);
-            add_product(
-                ViewMut::new(output, rows, d_model),
-                View::new(&trace.hidden, rows, ff),
-                View::new(&weights[spans.down.clone()], d_model, ff).transposed(),
+            targets.extend(
+                batch.targets[sequence.targets.clone()]
+                    .iter()
+                    .map(|target| (start + target.row - sequence.rows.start) as i64),
             );
         }
-        let rows = batch.targets.len();
-        resize(&mut self.output_normed, rows * d_model);
-        resize(&mut self.output_inverse, rows);
-        resize(&mut self.logits, rows * VOCABULARY);
-        kernels::rms_norm(
-            arch,
-            &self.output,
-            &weights[self.layout.output_norm.clone()],
-            &mut self.output_normed,
-            &mut self.output_inverse,
-        );
-        product(
-            ViewMut::new(&mut self.logits, rows, VOCABULARY),
-            View::new(&self.output_normed, rows, d_model),
-            View::new(embedding, VOCABULARY, d_model).transposed(),
-        );
-    }
+        let ids = self.integers(ids.into_iter(), &device);
+        let targets = self.integers(targets.into_iter(), &device);
+        let [cosine, sine, query_cosine, query_sine] = self
+            .angles
+            .clone()
+            .map(|table| table.slice([0..length]).unsqueeze_dim::<3>(0));
+        let mask = self
+            .mask
+            .clone()
+            .slice([0..length, 0..length])
+            .unsqueeze_dims::<4>(&[0, 0]);
+        let split = |x: Tensor<2>| {
+            x.reshape([sequences, length, heads, head_dim])
+                .swap_dims(1, 2)
+        };
+        let ones = Tensor::<4>::ones([sequences, heads, length, 1], &device);
 
-    fn backward(&mut self, weights: &[f32], batch: &Batch, gradient: &mut [f32]) {
-        let arch = self.arch;
-        let Architecture { d_model, heads, .. } = self.layout.architecture;
-        let tokens = batch.inputs.len();
-        let rows = batch.targets.len();
-        let embedding = self.layout.embedding.clone();
-        let work = &mut self.gradients;
-        add_product(
-            ViewMut::new(&mut gradient[embedding.clone()], VOCABULARY, d_model),
-            View::new(&self.logits, rows, VOCABULARY).transposed(),
-            View::new(&self.output_normed, rows, d_model),
-        );
-        resize(&mut work.normed, rows * d_model);
-        product(
-            ViewMut::new(&mut work.normed, rows, d_model),
-            View::new(&self.logits, rows, VOCABULARY),
-            View::new(&weights[embedding.clone()], VOCABULARY, d_model),
-        );
-        resize_zeroed(&mut work.rows, rows * d_model);
-        let norm = self.layout.output_norm.clone();
-        kernels::rms_norm_gradient(
-            arch,
-            &self.output,
-            &weights[norm.clone()],
-            &self.output_inverse,
-            &work.normed,
-            &mut work.rows,
-            &mut gradient[norm],
-        );
-        let last = self.layers.len() - 1;
-        for index in (0..=last).rev() {
-            let trace = &mut self.layers[index];
-            let spans = &self.layout.layers[index];
-            if index == last {
-                let buffers = FeedForwardBuffers {
-                    hidden: &mut work.hidden,
-                    normed: &mut work.normed,
-                };
-                feed_forward_gradient(
-                    arch,
-                    trace,
-                    spans,
-                    weights,
-                    &mut work.rows,
-                    buffers,
-                    gradient,
-                );
-                output_projection_gradient(
-                    trace,
-                    spans,
-                    weights,
-                    &work.rows,
-                    &mut work.normed,
-                    d_model,
-                    gradient,
-                );
-                scatter(&work.rows, &mut work.stream, batch, d_model, tokens);
-                scatter(&work.normed, &mut work.mixed, batch, d_model, tokens);
+        let embedding = &weights[0];
+        let mut stream = embedding.clone().select(0, ids);
+        for layer in 0..layers {
+            let first = 1 + layer * LAYER_TENSORS;
+            let [gain, query, key, value, output, ff_gain, gate, up, down] = weights
+                [first..first + LAYER_TENSORS]
+                .as_array()
+                .expect("invariant: a layer has that many tensors")
+                .clone();
+            let x = ops::norm(stream.clone(), gain);
+            let queries = ops::rotate(
+                x.clone().matmul(query),
+                &query_cosine,
+                &query_sine,
+                &self.quarter_turn,
+            );
+            let keys = ops::rotate(x.clone().matmul(key), &cosine, &sine, &self.quarter_turn);
+            let values = Tensor::cat(vec![split(x.matmul(value)), ones.clone()], 3);
+            // Unnormalised: the column of ones makes the sums to divide by, on few numbers instead of [length, length].
+            let seen = (split(queries).matmul(split(keys).transpose()) + mask.clone()).exp();
+            let mixed = seen.matmul(values);
+            let sums = mixed.clone().narrow(3, head_dim, 1);
+            let mixed = (mixed.narrow(3, 0, head_dim) / sums)
+                .swap_dims(1, 2)
+                .reshape([rows, heads * head_dim]);
+            let (mixed, input) = if layer + 1 == layers {
+                (
+                    mixed.select(0, targets.clone()),
+                    stream.select(0, targets.clone()),
+                )
             } else {
-                let buffers = FeedForwardBuffers {
-                    hidden: &mut work.hidden,
-                    normed: &mut work.normed,
-                };
-                feed_forward_gradient(
-                    arch,
-                    trace,
-                    spans,
-                    weights,
-                    &mut work.stream,
-                    buffers,
-                    gradient,
-                );
-                output_projection_gradient(
-                    trace,
-                    spans,
-                    weights,
-                    &work.stream,
-                    &mut work.mixed,
-                    d_model,
-                    gradient,
-                );
-            }
-            resize_zeroed(&mut work.qkv, tokens * 3 * d_model);
-            attention::backward(
-                arch,
-                batch,
-                d_model,
-                heads,
-                &trace.qkv,
-                &trace.probabilities,
-                &work.mixed,
-                &mut work.qkv,
-                &mut work.scores,
-            );
-            rotate(&self.rotation, arch, &mut work.qkv, batch, d_model, -1.0);
-            add_product(
-                ViewMut::new(&mut gradient[spans.qkv.clone()], 3 * d_model, d_model),
-                View::new(&work.qkv, tokens, 3 * d_model).transposed(),
-                View::new(&trace.normed, tokens, d_model),
-            );
-            resize(&mut work.normed, tokens * d_model);
-            product(
-                ViewMut::new(&mut work.normed, tokens, d_model),
-                View::new(&work.qkv, tokens, 3 * d_model),
-                View::new(&weights[spans.qkv.clone()], 3 * d_model, d_model),
-            );
-            kernels::rms_norm_gradient(
-                arch,
-                &trace.input,
-                &weights[spans.attention_norm.clone()],
-                &trace.inverse,
-                &work.normed,
-                &mut work.stream,
-                &mut gradient[spans.attention_norm.clone()],
-            );
+                (mixed, stream)
+            };
+            let middle = input + mixed.matmul(output);
+            let x = ops::norm(middle.clone(), ff_gain);
+            let hidden = ops::swiglu(x.clone().matmul(gate), x.matmul(up));
+            stream = middle + hidden.matmul(down);
         }
-        let gradient = &mut gradient[embedding];
-        for (row, &token) in work.stream.chunks_exact(d_model).zip(&batch.inputs) {
-            kernels::add(
-                arch,
-                &mut gradient[usize::from(token) * d_model..][..d_model],
-                row,
-            );
-        }
+        let gain = weights[weights.len() - 1].clone();
+        ops::norm(stream, gain).matmul(embedding.clone().transpose())
     }
 }
 
-struct FeedForwardBuffers<'a> {
-    hidden: &'a mut Vec<f32>,
-    normed: &'a mut Vec<f32>,
+fn matrix(
+    rows: usize,
+    columns: usize,
+    cell: impl Fn(usize, usize) -> f32,
+    device: &Device,
+) -> Tensor<2> {
+    let cells: Vec<f32> = (0..rows * columns)
+        .map(|index| cell(index / columns, index % columns))
+        .collect();
+    Tensor::from_data(TensorData::new(cells, [rows, columns]), device)
 }
 
-/// `stream` is the gradient of the layer's output and becomes that of its middle; consumes `trace.gate_up`.
-fn feed_forward_gradient(
-    arch: Arch,
-    trace: &mut LayerTrace,
-    spans: &LayerSpans,
-    weights: &[f32],
-    stream: &mut [f32],
-    buffers: FeedForwardBuffers<'_>,
-    gradient: &mut [f32],
-) {
-    let d_model = spans.ff_norm.len();
-    let ff = spans.down.len() / d_model;
-    let rows = stream.len() / d_model;
-    resize(buffers.hidden, rows * ff);
-    product(
-        ViewMut::new(buffers.hidden, rows, ff),
-        View::new(stream, rows, d_model),
-        View::new(&weights[spans.down.clone()], d_model, ff),
-    );
-    add_product(
-        ViewMut::new(&mut gradient[spans.down.clone()], d_model, ff),
-        View::new(stream, rows, d_model).transposed(),
-        View::new(&trace.hidden, rows, ff),
-    );
-    kernels::swiglu_gradient(arch, &mut trace.gate_up, buffers.hidden, ff);
-    add_product(
-        ViewMut::new(&mut gradient[spans.gate_up.clone()], 2 * ff, d_model),
-        View::new(&trace.gate_up, rows, 2 * ff).transposed(),
-        View::new(&trace.middle_normed, rows, d_model),
-    );
-    resize(buffers.normed, rows * d_model);
-    product(
-        ViewMut::new(buffers.normed, rows, d_model),
-        View::new(&trace.gate_up, rows, 2 * ff),
-        View::new(&weights[spans.gate_up.clone()], 2 * ff, d_model),
-    );
-    kernels::rms_norm_gradient(
-        arch,
-        &trace.middle,
-        &weights[spans.ff_norm.clone()],
-        &trace.middle_inverse,
-        buffers.normed,
-        stream,
-        &mut gradient[spans.ff_norm.clone()],
-    );
-}
-
-/// `stream` is the gradient of the layer's middle; `mixed` becomes that of attention's output.
-fn output_projection_gradient(
-    trace: &LayerTrace,
-    spans: &LayerSpans,
-    weights: &[f32],
-    stream: &[f32],
-    mixed: &mut Vec<f32>,
-    d_model: usize,
-    gradient: &mut [f32],
-) {
-    let rows = stream.len() / d_model;
-    add_product(
-        ViewMut::new(
-            &mut gradient[spans.attention_output.clone()],
-            d_model,
-            d_model,
-        ),
-        View::new(stream, rows, d_model).transposed(),
-        View::new(&trace.mixed, rows, d_model),
-    );
-    resize(mixed, rows * d_model);
-    product(
-        ViewMut::new(mixed, rows, d_model),
-        View::new(stream, rows, d_model),
-        View::new(&weights[spans.attention_output.clone()], d_model, d_model),
-    );
-}
-
-/// Rotates queries and keys; positions start at 0 in every sample.
-fn rotate(
-    rotation: &Rotation,
-    arch: Arch,
-    qkv: &mut [f32],
-    batch: &Batch,
-    d_model: usize,
-    direction: f32,
-) {
-    for sequence in &batch.sequences {
-        let rows = qkv[sequence.rows.start * 3 * d_model..sequence.rows.end * 3 * d_model]
-            .chunks_exact_mut(3 * d_model);
-        for (position, row) in rows.enumerate() {
-            rotation.apply(arch, &mut row[..2 * d_model], position, direction);
-        }
-    }
-}
-
-/// Keeps the target rows only; targets are in ascending order, so rows move to the front in place.
-fn gather(rows: &mut Vec<f32>, batch: &Batch, d_model: usize) {
-    for (to, target) in batch.targets.iter().enumerate() {
-        rows.copy_within(
-            target.row * d_model..(target.row + 1) * d_model,
-            to * d_model,
-        );
-    }
-    rows.truncate(batch.targets.len() * d_model);
-}
-
-/// The opposite of `gather`, with zeros elsewhere.
-fn scatter(from: &[f32], to: &mut Vec<f32>, batch: &Batch, d_model: usize, tokens: usize) {
-    resize_zeroed(to, tokens * d_model);
-    for (row, target) in from.chunks_exact(d_model).zip(&batch.targets) {
-        to[target.row * d_model..(target.row + 1) * d_model].copy_from_slice(row);
+fn scores(batch: &Batch, logits: Tensor<2>, losses: Tensor<2>) -> Scores {
+    let [_, vocabulary] = logits.dims();
+    let logits = floats(logits);
+    let right = |(row, target): (&[f32], &super::batch::Target)| {
+        let own = row[usize::from(target.token)];
+        row.iter().filter(|&&logit| logit >= own).count() == 1
+    };
+    Scores {
+        losses: floats(losses),
+        hits: logits
+            .chunks_exact(vocabulary)
+            .zip(&batch.targets)
+            .map(right)
+            .collect(),
     }
 }

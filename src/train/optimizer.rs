@@ -1,99 +1,107 @@
-//! AdamW over the flat parameter vector. The caller decides the learning rate.
+//! AdamW (burn-optim's) over every tensor, with decay on matrices only and clipping by the gradient's global norm.
+//! The caller decides the learning rate.
 
-use std::ops::Range;
+use burn::{
+    optim::{AdamW, AdamWConfig, AdamWState, AdaptiveMomentumState, Optimizer as _},
+    tensor::{Device, Tensor},
+};
 
-use pulp::Arch;
+use super::{
+    layout::Layout,
+    model::{tensors, values},
+    recipe::Optimizer,
+};
 
-use super::{kernels, layout::Layout, recipe::Optimizer};
-
-const EPSILON: f32 = 1e-8;
-
-/// First and second moments of the gradient.
+/// First and second moments of the gradient, laid out as the weights are.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Moments {
     pub first: Vec<f32>,
     pub second: Vec<f32>,
 }
 
-#[allow(clippy::too_many_arguments)] // one call site; each is a different thing
-/// One update, the `step`-th (from 1). Returns the gradient's norm before clipping.
-pub fn update(
-    arch: Arch,
-    plan: &Optimizer,
-    layout: &Layout,
-    weights: &mut [f32],
-    gradient: &[f32],
-    moments: &mut Moments,
-    rate: f64,
-    step: u64,
-) -> f64 {
-    let norm = kernels::squared_norm(arch, gradient).sqrt();
-    let steps = i32::try_from(step).unwrap_or(i32::MAX);
-    let factors = Factors {
-        clip: (plan.clip_norm / norm).min(1.0) as f32,
-        beta1: plan.beta1 as f32,
-        beta2: plan.beta2 as f32,
-        rate: (rate / (1.0 - plan.beta1.powi(steps))) as f32,
-        second_scale: (1.0 / (1.0 - plan.beta2.powi(steps))) as f32,
-    };
-    let mut done = 0;
-    let mut run = |span: Range<usize>, decay: f32| {
-        factors.apply(
-            arch,
-            &mut weights[span.clone()],
-            &gradient[span.clone()],
-            &mut moments.first[span.clone()],
-            &mut moments.second[span],
-            decay,
-        );
-    };
-    for matrix in layout.matrices() {
-        run(done..matrix.start, 0.0);
-        done = matrix.end;
-        run(matrix, (rate * plan.weight_decay) as f32);
+pub struct Updater {
+    matrices: AdamW,
+    gains: AdamW,
+    clip_norm: f64,
+    state: Vec<AdaptiveMomentumState<2>>,
+}
+
+impl Updater {
+    /// Goes on from `moments` after `step` updates.
+    pub fn new(
+        plan: &Optimizer,
+        layout: &Layout,
+        moments: &Moments,
+        step: u64,
+        device: &Device,
+    ) -> Self {
+        let config = AdamWConfig::new()
+            .with_beta_1(plan.beta1 as f32)
+            .with_beta_2(plan.beta2 as f32)
+            .with_epsilon(1e-8);
+        let state = tensors(layout, &moments.first, device)
+            .into_iter()
+            .zip(tensors(layout, &moments.second, device))
+            .map(|(moment_1, moment_2)| AdaptiveMomentumState {
+                time: step as usize,
+                moment_1,
+                moment_2,
+                max_moment_2: None,
+            })
+            .collect();
+        Self {
+            matrices: config
+                .clone()
+                .with_weight_decay(plan.weight_decay as f32)
+                .build(),
+            gains: config.with_weight_decay(0.0).build(),
+            clip_norm: plan.clip_norm,
+            state,
+        }
     }
-    run(done..layout.len, 0.0);
-    norm
-}
 
-struct Factors {
-    clip: f32,
-    beta1: f32,
-    beta2: f32,
-    rate: f32,
-    second_scale: f32,
-}
-
-impl Factors {
-    fn apply(
-        &self,
-        arch: Arch,
-        weights: &mut [f32],
-        gradient: &[f32],
-        first: &mut [f32],
-        second: &mut [f32],
-        decay: f32,
+    /// One update. `norm` is that of all `gradients` together.
+    pub fn update(
+        &mut self,
+        weights: &mut [Tensor<2>],
+        gradients: Vec<Tensor<2>>,
+        norm: f64,
+        rate: f64,
     ) {
-        let &Self {
-            clip,
-            beta1,
-            beta2,
-            rate,
-            second_scale,
-        } = self;
-        arch.dispatch(
-            #[inline(always)]
-            || {
-                for (((weight, gradient), first), second) in
-                    weights.iter_mut().zip(gradient).zip(first).zip(second)
-                {
-                    let gradient = gradient * clip;
-                    *first = beta1 * *first + (1.0 - beta1) * gradient;
-                    *second = beta2 * *second + (1.0 - beta2) * gradient * gradient;
-                    let direction = *first / ((*second * second_scale).sqrt() + EPSILON);
-                    *weight -= rate * direction + decay * *weight;
-                }
-            },
-        );
+        let scale = self.clip_norm / norm;
+        let state = std::mem::take(&mut self.state);
+        self.state = state
+            .into_iter()
+            .zip(weights)
+            .zip(gradients)
+            .map(|((state, weight), gradient)| {
+                let gradient = if scale < 1.0 {
+                    gradient.mul_scalar(scale)
+                } else {
+                    gradient
+                };
+                let kind = if weight.dims()[0] == 1 {
+                    &self.gains
+                } else {
+                    &self.matrices
+                };
+                let old = std::mem::replace(weight, Tensor::empty([1, 1], &gradient.device()));
+                let (new, state) = kind.step(rate, old, gradient, Some(AdamWState::new(state)));
+                *weight = new;
+                state.expect("invariant: AdamW keeps a state").momentum
+            })
+            .collect();
+    }
+
+    pub fn moments(&self, layout: &Layout) -> Moments {
+        let (first, second): (Vec<_>, Vec<_>) = self
+            .state
+            .iter()
+            .map(|state| (state.moment_1.clone(), state.moment_2.clone()))
+            .unzip();
+        Moments {
+            first: values(layout, &first),
+            second: values(layout, &second),
+        }
     }
 }

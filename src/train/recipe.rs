@@ -85,8 +85,10 @@ pub struct Data {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BatchPlan {
-    /// Samples are drawn until an optimizer step has this many tokens.
+    /// Tokens of an optimizer step, on average.
     pub tokens: usize,
+    /// Tokens that pass through the network together; a step adds up the gradients of as many passes as it takes.
+    pub pass_tokens: usize,
     /// Threads that share a step; part of the recipe because summation order depends on it.
     pub threads: usize,
     /// A task is drawn with probability in proportion to `floor` + its held-out error rate.
@@ -97,6 +99,7 @@ impl Default for BatchPlan {
     fn default() -> Self {
         Self {
             tokens: 2048,
+            pass_tokens: 1024,
             threads: 1,
             floor: 0.1,
         }
@@ -203,7 +206,10 @@ impl Recipe {
                 (1..=64).contains(&self.batch.threads),
                 "threads must be 1 to 64",
             ),
-            (self.batch.tokens > 0, "a batch needs at least one token"),
+            (
+                self.batch.tokens > 0 && self.batch.pass_tokens > 0,
+                "a batch needs at least one token",
+            ),
             (self.batch.floor > 0.0, "floor must be positive"),
             (
                 optimizer.learning_rate > 0.0,

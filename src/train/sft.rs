@@ -7,22 +7,25 @@ use std::{
     thread,
 };
 
-use pulp::Arch;
+use burn::tensor::{Device, Tensor};
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 use serde::Serialize;
 
 use super::{
     TrainError,
-    batch::{Batch, Sample, Samples},
+    batch::{Batch, PoolPlan, Sample, Samples},
     checkpoint::{Checkpoint, replace},
     evaluate::{self, Accuracy},
     gguf,
     layout::Layout,
-    model::{Network, Scores},
-    optimizer::{self, Moments},
+    model::{Network, Scores, tensors, values},
+    optimizer::Updater,
     progress::{Progress, Status},
     recipe::{Budget, Recipe},
 };
+
+/// Steps whose samples are drawn together, to be sorted by length.
+const POOL_STEPS: u64 = 8;
 
 /// How this run is started, as opposed to what it trains.
 pub struct Session<'a> {
@@ -90,23 +93,19 @@ pub fn sft(
 
 struct Run<'a> {
     recipe: &'a Recipe,
-    arch: Arch,
     layout: Layout,
     state: Checkpoint,
-    moments: Moments,
-    workers: Vec<Worker>,
+    network: Network,
+    weights: Vec<Tensor<2>>,
+    updater: Updater,
+    /// Batches of the current pool's steps; empty before the first.
+    pool: Vec<Vec<Batch>>,
     held_out: Vec<Vec<Sample>>,
     progress: Progress,
     /// Measured cost of grading one sample of every task; 0 before the first evaluation.
     round_s: f64,
     out: PathBuf,
     checkpoint: PathBuf,
-}
-
-/// A thread's share of a step.
-struct Worker {
-    network: Network,
-    gradient: Vec<f32>,
 }
 
 impl<'a> Run<'a> {
@@ -138,15 +137,14 @@ impl<'a> Run<'a> {
             .evaluation
             .samples
             .max(recipe.evaluation.final_samples);
-        let worker = || Worker {
-            network: Network::new(layout.clone()),
-            gradient: vec![0.0; layout.len],
-        };
+        let device = Device::flex();
+        let moments = state.take_moments();
         Ok(Self {
             recipe,
-            arch: Arch::new(),
-            moments: state.take_moments(),
-            workers: (0..recipe.batch.threads).map(|_| worker()).collect(),
+            network: Network::new(recipe.model, &device),
+            weights: tensors(&layout, &state.weights, &device),
+            updater: Updater::new(&recipe.optimizer, &layout, &moments, state.step, &device),
+            pool: Vec::new(),
             held_out: evaluate::held_out(recipe, samples, most),
             progress: Progress::start(state.elapsed_s, state.tokens),
             round_s: 0.0,
@@ -166,85 +164,95 @@ impl<'a> Run<'a> {
     }
 
     fn step(&mut self, samples: &mut dyn Samples) -> Result<(), TrainError> {
-        let plan = &self.recipe.batch;
-        let mut rng = ChaCha8Rng::seed_from_u64(self.recipe.seed);
-        rng.set_stream(self.state.step + 1);
-        let batch = Batch::draw(
-            samples,
-            &self.state.mix,
-            plan.tokens,
-            self.recipe.model.context,
-            &mut rng,
-        )?;
-        let (loss, exact) = self.learn(&batch);
-        if !loss.is_finite() {
+        self.fill_pool(samples)?;
+        let batches = std::mem::take(&mut self.pool[(self.state.step % POOL_STEPS) as usize]);
+        let step = self.learn(&batches);
+        if !step.loss.is_finite() || !step.norm.is_finite() {
             return Err(TrainError::Diverged {
                 step: self.state.step,
             });
         }
         let rate = self.recipe.optimizer.rate_at(self.spent());
         self.state.step += 1;
-        self.state.tokens += batch.inputs.len() as u64;
-        let gradient_norm = optimizer::update(
-            self.arch,
-            &self.recipe.optimizer,
-            &self.layout,
-            &mut self.state.weights,
-            &self.workers[0].gradient,
-            &mut self.moments,
-            rate,
-            self.state.step,
-        );
+        self.state.tokens += batches.iter().map(|b| b.inputs.len() as u64).sum::<u64>();
+        self.updater
+            .update(&mut self.weights, step.gradients, step.norm, rate);
         let status = Status {
             step: self.state.step,
             spent: self.spent(),
-            loss,
-            exact,
+            loss: step.loss,
+            exact: step.exact,
             tokens: self.state.tokens,
             rate,
-            gradient_norm,
+            gradient_norm: step.norm,
         };
         self.progress.step(&status);
         Ok(())
     }
 
-    /// Leaves the gradient of the mean loss in the first worker; returns that loss and the fraction of exact samples.
-    fn learn(&mut self, batch: &Batch) -> (f64, f64) {
-        let weight = 1.0 / batch.targets.len() as f32;
-        let weights = &self.state.weights;
-        let work = |worker: &mut Worker, share: &Batch| {
-            worker.gradient.fill(0.0);
-            let scores = worker
-                .network
-                .learn(weights, share, weight, &mut worker.gradient);
-            tally(share, &scores)
-        };
-        let shares = batch.split(self.workers.len());
-        let (first, others) = self
-            .workers
-            .split_first_mut()
-            .expect("invariant: one worker at least");
-        let tallies: Vec<(f64, usize)> = thread::scope(|scope| {
-            let others: Vec<_> = others
-                .iter_mut()
-                .zip(&shares[1..])
-                .map(|(worker, share)| scope.spawn(move || work(worker, share)))
-                .collect();
-            let mine = work(first, &shares[0]);
-            let joined = others
-                .into_iter()
-                .map(|other| other.join().expect("invariant: a worker does not panic"));
-            std::iter::once(mine).chain(joined).collect()
-        });
-        for other in &others[..shares.len() - 1] {
-            super::kernels::add(self.arch, &mut first.gradient, &other.gradient);
+    /// Draws a pool when the last one is used up, or draws the current one again after resuming.
+    fn fill_pool(&mut self, samples: &mut dyn Samples) -> Result<(), TrainError> {
+        let starts = self.state.step.is_multiple_of(POOL_STEPS);
+        if !starts && !self.pool.is_empty() {
+            return Ok(());
         }
-        let loss: f64 = tallies.iter().map(|(loss, _)| loss).sum();
-        let exact: usize = tallies.iter().map(|(_, exact)| exact).sum();
-        (
-            loss * f64::from(weight),
-            exact as f64 / batch.sequences.len() as f64,
-        )
+        if starts {
+            self.state.pool_mix.clone_from(&self.state.mix);
+        }
+        let batch = &self.recipe.batch;
+        let plan = PoolPlan {
+            steps: POOL_STEPS as usize,
+            passes: batch
+                .tokens
+                .div_ceil(batch.pass_tokens)
+                .max(batch.threads),
+            tokens: batch.tokens,
+            context: self.recipe.model.context,
+        };
+        let mut rng = ChaCha8Rng::seed_from_u64(self.recipe.seed);
+        rng.set_stream(self.state.step / POOL_STEPS + 1);
+        self.pool = Batch::pool(samples, &self.state.pool_mix, plan, &mut rng)?;
+        Ok(())
+    }
+
+    /// The gradient of the mean loss over the batches, which threads take in turns.
+    fn learn(&self, batches: &[Batch]) -> Learned {
+        let targets: usize = batches.iter().map(|batch| batch.targets.len()).sum();
+        let samples: usize = batches.iter().map(|batch| batch.sequences.len()).sum();
+        let weight = 1.0 / targets as f32;
+        let threads = self.recipe.batch.threads;
+        let work = |thread: usize| {
+            let mut share = Share::default();
+            for batch in batches.iter().skip(thread).step_by(threads) {
+                let (scores, gradients) = self.network.learn(&self.weights, batch, weight);
+                let (loss, exact) = tally(batch, &scores);
+                share.add(Share {
+                    loss,
+                    exact,
+                    gradients,
+                });
+            }
+            share
+        };
+        let work = &work;
+        let total = thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|t| scope.spawn(move || work(t))).collect();
+            let mut total = work(0);
+            for other in others {
+                total.add(other.join().expect("invariant: a worker does not panic"));
+            }
+            total
+        });
+        let squares = total
+            .gradients
+            .iter()
+            .map(|gradient| gradient.clone().square().sum().into_scalar::<f32>());
+        Learned {
+            loss: total.loss * f64::from(weight),
+            exact: total.exact as f64 / samples as f64,
+            norm: squares.map(f64::from).sum::<f64>().sqrt(),
+            gradients: total.gradients,
+        }
     }
 
     /// Samples per task that fit into the evaluations' share of the `since_s` seconds since the last one.
@@ -259,11 +267,10 @@ impl<'a> Run<'a> {
 
     fn evaluate(&mut self, per_task: usize, adapt: bool) -> Result<Vec<Accuracy>, TrainError> {
         let before = self.progress.elapsed_s();
-        let network = &mut self.workers[0].network;
         let results = evaluate::evaluate(
             self.recipe,
-            network,
-            &self.state.weights,
+            &self.network,
+            &self.weights,
             &self.state.tasks,
             &self.held_out,
             per_task,
@@ -283,7 +290,9 @@ impl<'a> Run<'a> {
 
     fn save(&mut self) -> Result<(), TrainError> {
         self.state.elapsed_s = self.progress.elapsed_s();
-        self.state.save(&self.checkpoint, &self.moments)?;
+        self.state.weights = values(&self.layout, &self.weights);
+        let moments = self.updater.moments(&self.layout);
+        self.state.save(&self.checkpoint, moments)?;
         let name = &self.recipe.name;
         let model = gguf::encode(
             name,
@@ -292,6 +301,42 @@ impl<'a> Run<'a> {
             self.recipe.export.matrices,
         );
         replace(&self.out, &model)
+    }
+}
+
+/// What a step learnt.
+struct Learned {
+    /// Mean over targets.
+    loss: f64,
+    /// Fraction of exact samples.
+    exact: f64,
+    norm: f64,
+    gradients: Vec<Tensor<2>>,
+}
+
+/// A thread's share of a step.
+#[derive(Default)]
+struct Share {
+    loss: f64,
+    exact: usize,
+    gradients: Vec<Tensor<2>>,
+}
+
+impl Share {
+    fn add(&mut self, other: Self) {
+        self.loss += other.loss;
+        self.exact += other.exact;
+        let own = std::mem::take(&mut self.gradients);
+        self.gradients = if own.is_empty() {
+            other.gradients
+        } else if other.gradients.is_empty() {
+            own
+        } else {
+            own.into_iter()
+                .zip(other.gradients)
+                .map(|(a, b)| a + b)
+                .collect()
+        };
     }
 }
 
