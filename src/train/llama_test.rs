@@ -2,6 +2,7 @@
 
 use std::{num::NonZeroU32, path::Path, sync::OnceLock};
 
+use burn::tensor::Device;
 use llama_cpp_2::{
     context::params::{KvCacheType, LlamaContextParams},
     llama_backend::LlamaBackend,
@@ -15,8 +16,8 @@ use super::{
     batch::Batch,
     gguf,
     layout::Layout,
-    model::Network,
-    optimizer::{self, Moments},
+    model::{Network, tensors, values},
+    optimizer::{Moments, Updater},
     recipe::{BOS, Optimizer, VOCABULARY},
     tests::Toy,
 };
@@ -86,8 +87,13 @@ fn compare(layout: &Layout, weights: &[f32], precision: Precision) -> (f32, usiz
     batch
         .push(&sample, layout.architecture.context)
         .expect("fits");
-    let mut network = Network::new(layout.clone());
-    let ours = network.logits(weights, &batch);
+    let device = Device::flex();
+    let network = Network::new(layout.architecture, &device);
+    let ours = network
+        .logits(&tensors(layout, weights, &device), &batch)
+        .into_data()
+        .to_vec::<f32>()
+        .expect("logits are f32");
     assert_eq!(ours.len(), theirs.len());
     let largest = ours
         .iter()
@@ -126,17 +132,19 @@ fn llama_cpp_computes_the_same_logits() {
     }
 }
 
-fn briefly_train(layout: &Layout, weights: &mut [f32]) {
+fn briefly_train(layout: &Layout, weights: &mut Vec<f32>) {
     use rand_chacha::rand_core::SeedableRng;
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(2);
-    let mut network = Network::new(layout.clone());
-    let mut gradient = vec![0.0; layout.len];
-    let mut moments = Moments {
-        first: gradient.clone(),
-        second: gradient.clone(),
+    let device = Device::flex();
+    let network = Network::new(layout.architecture, &device);
+    let zeros = Moments {
+        first: vec![0.0; layout.len],
+        second: vec![0.0; layout.len],
     };
+    let mut updater = Updater::new(&Optimizer::default(), layout, &zeros, 0, &device);
+    let mut current = tensors(layout, weights, &device);
     let mut toy = Toy::new();
-    for step in 1..=60 {
+    for _ in 0..60 {
         let mut batch = Batch::default();
         for index in 0..40 {
             batch
@@ -146,23 +154,9 @@ fn briefly_train(layout: &Layout, weights: &mut [f32]) {
                 )
                 .expect("fits");
         }
-        gradient.fill(0.0);
-        network.learn(
-            weights,
-            &batch,
-            1.0 / batch.targets.len() as f32,
-            &mut gradient,
-        );
-        let plan = Optimizer::default();
-        optimizer::update(
-            pulp::Arch::new(),
-            &plan,
-            layout,
-            weights,
-            &gradient,
-            &mut moments,
-            3e-3,
-            step,
-        );
+        let weight = 1.0 / batch.targets.len() as f32;
+        let (_, gradients) = network.learn(&current, &batch, weight);
+        updater.update(&mut current, gradients, 1.0, 3e-3);
     }
+    *weights = values(layout, &current);
 }
