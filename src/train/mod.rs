@@ -1,1 +1,59 @@
-//! (in progress)
+//! Training of small decoders on (prompt, completion) pairs, and their export as GGUF.
+//!
+//! Supervised fine-tuning from scratch on the CPU: a byte-level llama-architecture model on burn's flex
+//! backend with autodiff. It knows samples, not tasks: what a task's steps look like is `traces`' business.
+
+mod batch;
+mod checkpoint;
+mod evaluate;
+mod gguf;
+mod layout;
+#[cfg(all(test, feature = "llama"))]
+mod llama_test;
+mod model;
+mod ops;
+mod optimizer;
+mod progress;
+mod recipe;
+mod sft;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+
+pub use batch::{Sample, Samples};
+pub use evaluate::Accuracy;
+pub use recipe::{
+    Architecture, BatchPlan, Budget, Data, Evaluation, Export, Optimizer, Precision, Recipe,
+};
+pub use sft::{Session, Summary, sft};
+
+/// Why training could not start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum TrainError {
+    #[error("the recipe is not valid: {0}")]
+    Recipe(String),
+    #[error("there are no tasks to train on")]
+    NoTasks,
+    #[error(
+        "a sample of task {task} has {tokens} tokens, the context is {context}: shorten it or raise model.context"
+    )]
+    SampleTooLong {
+        task: usize,
+        tokens: usize,
+        context: usize,
+    },
+    #[error(
+        "the loss is not finite at step {step}: lower optimizer.learning_rate and resume from the checkpoint"
+    )]
+    Diverged { step: u64 },
+    #[error("{path} is not a checkpoint of this recipe: {reason}")]
+    Checkpoint { path: PathBuf, reason: String },
+    #[error("cannot {action} {path}")]
+    Io {
+        action: &'static str,
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+}

@@ -1,0 +1,226 @@
+//! Samples as flat token sequences. A batch is samples laid end to end with their bounds; batches for training hold
+//! samples of similar length, so that padding them to the longest costs little.
+
+use rand_chacha::ChaCha8Rng;
+
+use super::{
+    TrainError,
+    layout::uniform,
+    recipe::{BOS, EOS},
+};
+
+/// One supervised step: what the executor sees and what it should write (loss on the completion and eos only).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample {
+    pub task: usize,
+    pub prompt: String,
+    pub completion: String,
+}
+
+impl Sample {
+    /// Tokens that the model reads of it.
+    pub fn inputs(&self) -> usize {
+        1 + self.prompt.len() + self.completion.len()
+    }
+}
+
+/// A source of samples.
+///
+/// A sample must depend on the arguments alone, `rng` included: each step and each held-out set has its own random
+/// stream, which is what makes a resumed run equal to an uninterrupted one.
+pub trait Samples {
+    /// Names of the tasks; their order is part of the checkpoint.
+    fn tasks(&self) -> &[String];
+    /// A training sample of that task; `held_out` draws from a disjoint set of instances.
+    fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample;
+}
+
+/// A position whose next token is supervised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Target {
+    /// Index into the batch's inputs.
+    pub row: usize,
+    pub token: u16,
+}
+
+/// Samples laid end to end.
+#[derive(Debug, Clone, Default)]
+pub struct Batch {
+    /// All tokens that the model reads: of each sample, bos, prompt and completion (eos is only predicted).
+    pub inputs: Vec<u16>,
+    pub targets: Vec<Target>,
+    pub sequences: Vec<Sequence>,
+}
+
+/// One sample's part of a batch.
+#[derive(Debug, Clone)]
+pub struct Sequence {
+    pub task: usize,
+    pub rows: std::ops::Range<usize>,
+    pub targets: std::ops::Range<usize>,
+}
+
+impl Batch {
+    /// Appends a sample. `context` counts eos, because the executor has to have room to write it.
+    pub fn push(&mut self, sample: &Sample, context: usize) -> Result<(), TrainError> {
+        let (prompt, completion) = (sample.prompt.as_bytes(), sample.completion.as_bytes());
+        let tokens = prompt.len() + completion.len() + 2;
+        if tokens > context {
+            return Err(TrainError::SampleTooLong {
+                task: sample.task,
+                tokens,
+                context,
+            });
+        }
+        let (row, target) = (self.inputs.len(), self.targets.len());
+        self.inputs.push(BOS);
+        self.inputs
+            .extend(prompt.iter().chain(completion).map(|&byte| u16::from(byte)));
+        let first = row + prompt.len();
+        let answers = completion.iter().map(|&byte| u16::from(byte)).chain([EOS]);
+        self.targets
+            .extend(answers.enumerate().map(|(index, token)| Target {
+                row: first + index,
+                token,
+            }));
+        self.sequences.push(Sequence {
+            task: sample.task,
+            rows: row..self.inputs.len(),
+            targets: target..self.targets.len(),
+        });
+        Ok(())
+    }
+
+    /// The batches of several steps, each step as `passes` batches of samples of similar length. Samples are drawn
+    /// with tasks in proportion to `weights` until there are `tokens` inputs per step on average.
+    pub fn pool(
+        samples: &mut dyn Samples,
+        weights: &[f64],
+        plan: PoolPlan,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Vec<Vec<Self>>, TrainError> {
+        let parts = plan.steps * plan.passes;
+        let mut drawn: Vec<Sample> = Vec::new();
+        let mut total = 0;
+        while total < plan.steps * plan.tokens || drawn.len() < parts {
+            let task = choose(weights, rng);
+            let sample = samples.draw(task, false, rng);
+            total += sample.inputs();
+            drawn.push(sample);
+        }
+        drawn.sort_by_key(Sample::inputs);
+        let mut batches = Vec::with_capacity(parts);
+        let mut left = drawn.into_iter().peekable();
+        let mut used = 0;
+        for part in 0..parts {
+            let mut batch = Self::default();
+            // Every later batch needs a sample too.
+            while left.len() > parts - part - 1
+                && (batch.sequences.is_empty() || used * parts < (part + 1) * total)
+            {
+                let sample = left.next().expect("invariant: a sample is left");
+                used += sample.inputs();
+                batch.push(&sample, plan.context)?;
+            }
+            batches.push(batch);
+        }
+        for index in (1..batches.len()).rev() {
+            let other = (uniform(rng) * index as f64).round() as usize;
+            batches.swap(index, other.min(index));
+        }
+        let mut batches = batches.into_iter();
+        Ok((0..plan.steps)
+            .map(|_| batches.by_ref().take(plan.passes).collect())
+            .collect())
+    }
+}
+
+/// What a pool of batches is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct PoolPlan {
+    pub steps: usize,
+    pub passes: usize,
+    /// Inputs per step.
+    pub tokens: usize,
+    pub context: usize,
+}
+
+fn choose(weights: &[f64], rng: &mut ChaCha8Rng) -> usize {
+    let mut left = uniform(rng) * weights.iter().sum::<f64>();
+    for (index, weight) in weights.iter().enumerate() {
+        left -= weight;
+        if left <= 0.0 {
+            return index;
+        }
+    }
+    weights.len() - 1 // rounding left a little over
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(prompt: &str, completion: &str) -> Sample {
+        Sample {
+            task: 0,
+            prompt: prompt.into(),
+            completion: completion.into(),
+        }
+    }
+
+    #[test]
+    fn supervises_the_completion_and_eos() {
+        let mut batch = Batch::default();
+        batch.push(&sample("ab", "c"), 16).expect("fits");
+        batch.push(&sample("", "de"), 16).expect("fits");
+        assert_eq!(batch.inputs, [BOS, 97, 98, 99, BOS, 100, 101]);
+        let targets: Vec<_> = batch.targets.iter().map(|t| (t.row, t.token)).collect();
+        assert_eq!(targets, [(2, 99), (3, EOS), (4, 100), (5, 101), (6, EOS)]);
+        assert!(batch.push(&sample("0123456789", "01234"), 16).is_err());
+    }
+
+    struct Lengths(Vec<String>);
+
+    impl Samples for Lengths {
+        fn tasks(&self) -> &[String] {
+            &self.0
+        }
+
+        fn draw(&mut self, task: usize, _held_out: bool, rng: &mut ChaCha8Rng) -> Sample {
+            Sample {
+                task,
+                prompt: "p".repeat((uniform(rng) * 90.0) as usize),
+                completion: "c".repeat((uniform(rng) * 9.0) as usize),
+            }
+        }
+    }
+
+    #[test]
+    fn a_pool_has_a_batch_for_every_pass_and_little_padding() {
+        use rand_chacha::rand_core::SeedableRng;
+        for tokens in [8, 1000] {
+            let plan = PoolPlan {
+                steps: 4,
+                passes: 3,
+                tokens,
+                context: 128,
+            };
+            let mut rng = ChaCha8Rng::seed_from_u64(1);
+            let pool = Batch::pool(&mut Lengths(vec!["a".into()]), &[1.0], plan, &mut rng)
+                .expect("the samples fit");
+            assert_eq!(pool.len(), 4);
+            let batches: Vec<&Batch> = pool.iter().flatten().collect();
+            assert_eq!(batches.len(), 12);
+            assert!(batches.iter().all(|batch| !batch.targets.is_empty()));
+            let used: usize = batches.iter().map(|batch| batch.inputs.len()).sum();
+            let padded: usize = batches
+                .iter()
+                .map(|batch| {
+                    let longest = batch.sequences.iter().map(|s| s.rows.len()).max();
+                    longest.unwrap_or(0) * batch.sequences.len()
+                })
+                .sum();
+            assert!(tokens == 8 || padded * 10 < used * 11, "{used} of {padded}");
+        }
+    }
+}

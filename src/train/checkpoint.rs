@@ -1,0 +1,146 @@
+//! Everything that a run needs to go on as if it had not stopped, in one file that is replaced atomically: a crash
+//! at any moment leaves the old file or the new one.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{TrainError, optimizer::Moments, recipe::Architecture};
+
+const FORMAT: &str = "prime-agents sft checkpoint 2";
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    format: String,
+    /// What must agree with the recipe for the weights to mean the same.
+    pub architecture: Architecture,
+    pub seed: u64,
+    pub tasks: Vec<String>,
+    /// Steps done; also names the random stream of the next one.
+    pub step: u64,
+    pub tokens: u64,
+    pub elapsed_s: f64,
+    pub weights: Vec<f32>,
+    first_moments: Vec<f32>,
+    second_moments: Vec<f32>,
+    /// Sampling weight of each task.
+    pub mix: Vec<f64>,
+    /// The weights with which the samples of the current step were drawn.
+    pub pool_mix: Vec<f64>,
+}
+
+impl Checkpoint {
+    /// A run that has not started.
+    pub fn fresh(
+        architecture: Architecture,
+        seed: u64,
+        tasks: Vec<String>,
+        weights: Vec<f32>,
+    ) -> Self {
+        let moments = vec![0.0; weights.len()];
+        Self {
+            format: FORMAT.to_owned(),
+            architecture,
+            seed,
+            mix: vec![1.0; tasks.len()],
+            pool_mix: vec![1.0; tasks.len()],
+            tasks,
+            step: 0,
+            tokens: 0,
+            elapsed_s: 0.0,
+            weights,
+            first_moments: moments.clone(),
+            second_moments: moments,
+        }
+    }
+
+    pub fn take_moments(&mut self) -> Moments {
+        Moments {
+            first: std::mem::take(&mut self.first_moments),
+            second: std::mem::take(&mut self.second_moments),
+        }
+    }
+
+    pub fn save(&mut self, path: &Path, moments: Moments) -> Result<(), TrainError> {
+        self.first_moments = moments.first;
+        self.second_moments = moments.second;
+        let bytes = postcard::to_stdvec(self).map_err(|e| self.refuse(path, &e.to_string()))?;
+        replace(path, &bytes)
+    }
+
+    /// Reads a checkpoint and checks that it belongs to this architecture, seed and list of tasks.
+    pub fn load(
+        path: &Path,
+        architecture: Architecture,
+        seed: u64,
+        tasks: &[String],
+    ) -> Result<Self, TrainError> {
+        let bytes = fs::read(path).map_err(|source| TrainError::Io {
+            action: "read",
+            path: path.to_owned(),
+            source,
+        })?;
+        let refuse = |reason: &str| TrainError::Checkpoint {
+            path: path.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let found: Self = postcard::from_bytes(&bytes).map_err(|e| refuse(&e.to_string()))?;
+        let len = super::layout::Layout::new(architecture).len;
+        let rules = [
+            (found.format == FORMAT, "its format is not known"),
+            (found.architecture == architecture, "the model differs"),
+            (found.seed == seed, "the seed differs"),
+            (
+                found.tasks == tasks
+                    && found.mix.len() == tasks.len()
+                    && found.pool_mix.len() == tasks.len(),
+                "the tasks differ",
+            ),
+            (
+                [&found.weights, &found.first_moments, &found.second_moments]
+                    .iter()
+                    .all(|v| v.len() == len),
+                "the number of parameters differs",
+            ),
+        ];
+        match rules.iter().find(|(holds, _)| !holds) {
+            Some((_, reason)) => Err(refuse(reason)),
+            None => Ok(found),
+        }
+    }
+
+    fn refuse(&self, path: &Path, reason: &str) -> TrainError {
+        TrainError::Checkpoint {
+            path: path.to_owned(),
+            reason: reason.to_owned(),
+        }
+    }
+}
+
+/// Writes a file whole or not at all.
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".partial");
+    let partial = PathBuf::from(name);
+    let write = || -> io::Result<()> {
+        let mut file = File::create(&partial)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&partial, path)?;
+        // The rename is durable only once the directory is.
+        let folder = path
+            .parent()
+            .filter(|p| !p.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        File::open(folder)?.sync_all()
+    };
+    write().map_err(|source| TrainError::Io {
+        action: "write",
+        path: path.to_owned(),
+        source,
+    })
+}

@@ -1,0 +1,252 @@
+//! The GGUF file of a trained model, as llama.cpp reads it (arch `llama`, byte-level BPE with one token per byte).
+//! It only builds bytes; writing them is `checkpoint::replace`'s business.
+
+use super::{
+    layout::Layout,
+    recipe::{BOS, EOS, PAD, Precision, VOCABULARY},
+};
+
+const ALIGNMENT: usize = 32;
+const TYPE_U32: u32 = 4;
+const TYPE_I32: u32 = 5;
+const TYPE_F32: u32 = 6;
+const TYPE_BOOL: u32 = 7;
+const TYPE_STRING: u32 = 8;
+const TYPE_ARRAY: u32 = 9;
+/// llama.cpp's token types.
+const NORMAL: i32 = 1;
+const CONTROL: i32 = 3;
+
+struct Tensor<'a> {
+    name: String,
+    /// Rows and columns; a norm gain has one row.
+    shape: (usize, usize),
+    data: &'a [f32],
+}
+
+/// The whole file.
+pub fn encode(name: &str, layout: &Layout, weights: &[f32], precision: Precision) -> Vec<u8> {
+    let tensors = tensors(layout, weights);
+    let metadata = metadata(name, layout, precision);
+    let mut out = Vec::with_capacity(weights.len() * 4 + (1 << 14));
+    out.extend(b"GGUF");
+    out.extend(3u32.to_le_bytes());
+    out.extend((tensors.len() as u64).to_le_bytes());
+    out.extend((metadata.count as u64).to_le_bytes());
+    out.extend(&metadata.bytes);
+    let mut offset = 0;
+    for tensor in &tensors {
+        let half = is_half(tensor, precision);
+        text(&mut out, &tensor.name);
+        // Dimensions are written innermost first.
+        let dimensions: &[usize] = if tensor.shape.0 == 1 {
+            &[tensor.shape.1]
+        } else {
+            &[tensor.shape.1, tensor.shape.0]
+        };
+        out.extend((dimensions.len() as u32).to_le_bytes());
+        dimensions
+            .iter()
+            .for_each(|&size| out.extend((size as u64).to_le_bytes()));
+        out.extend(u32::from(half).to_le_bytes()); // ggml type: 0 is f32, 1 is f16
+        out.extend((offset as u64).to_le_bytes());
+        offset += (tensor.data.len() * if half { 2 } else { 4 }).next_multiple_of(ALIGNMENT);
+    }
+    for tensor in &tensors {
+        out.resize(out.len().next_multiple_of(ALIGNMENT), 0);
+        if is_half(tensor, precision) {
+            out.extend(
+                tensor
+                    .data
+                    .iter()
+                    .flat_map(|&x| half::f16::from_f32(x).to_le_bytes()),
+            );
+        } else {
+            out.extend(tensor.data.iter().flat_map(|x| x.to_le_bytes()));
+        }
+    }
+    out.resize(out.len().next_multiple_of(ALIGNMENT), 0);
+    out
+}
+
+fn is_half(tensor: &Tensor<'_>, precision: Precision) -> bool {
+    precision == Precision::F16 && tensor.shape.0 > 1
+}
+
+fn tensors<'a>(layout: &Layout, weights: &'a [f32]) -> Vec<Tensor<'a>> {
+    let (d_model, ff) = (layout.architecture.d_model, layout.architecture.ff);
+    let mut tensors = Vec::new();
+    let mut push = |name: String, rows: usize, cols: usize, start: usize| {
+        tensors.push(Tensor {
+            name,
+            shape: (rows, cols),
+            data: &weights[start..start + rows * cols],
+        });
+    };
+    push(
+        "token_embd.weight".to_owned(),
+        VOCABULARY,
+        d_model,
+        layout.embedding.start,
+    );
+    for (index, layer) in layout.layers.iter().enumerate() {
+        let mut block = |part: &str, rows, cols, start| {
+            push(format!("blk.{index}.{part}.weight"), rows, cols, start)
+        };
+        block("attn_norm", 1, d_model, layer.attention_norm.start);
+        block("attn_q", d_model, d_model, layer.qkv.start);
+        block(
+            "attn_k",
+            d_model,
+            d_model,
+            layer.qkv.start + d_model * d_model,
+        );
+        block(
+            "attn_v",
+            d_model,
+            d_model,
+            layer.qkv.start + 2 * d_model * d_model,
+        );
+        block(
+            "attn_output",
+            d_model,
+            d_model,
+            layer.attention_output.start,
+        );
+        block("ffn_norm", 1, d_model, layer.ff_norm.start);
+        block("ffn_gate", ff, d_model, layer.gate_up.start);
+        block("ffn_up", ff, d_model, layer.gate_up.start + ff * d_model);
+        block("ffn_down", d_model, ff, layer.down.start);
+    }
+    push(
+        "output_norm.weight".to_owned(),
+        1,
+        d_model,
+        layout.output_norm.start,
+    );
+    tensors
+}
+
+#[derive(Default)]
+struct Metadata {
+    count: usize,
+    bytes: Vec<u8>,
+}
+
+impl Metadata {
+    fn key(&mut self, key: &str, kind: u32) {
+        self.count += 1;
+        text(&mut self.bytes, key);
+        self.bytes.extend(kind.to_le_bytes());
+    }
+
+    fn string(&mut self, key: &str, value: &str) {
+        self.key(key, TYPE_STRING);
+        text(&mut self.bytes, value);
+    }
+
+    fn number(&mut self, key: &str, value: usize) {
+        self.key(key, TYPE_U32);
+        self.bytes.extend((value as u32).to_le_bytes());
+    }
+
+    fn real(&mut self, key: &str, value: f32) {
+        self.key(key, TYPE_F32);
+        self.bytes.extend(value.to_le_bytes());
+    }
+
+    fn flag(&mut self, key: &str, value: bool) {
+        self.key(key, TYPE_BOOL);
+        self.bytes.push(u8::from(value));
+    }
+
+    fn array(&mut self, key: &str, kind: u32, len: usize) {
+        self.key(key, TYPE_ARRAY);
+        self.bytes.extend(kind.to_le_bytes());
+        self.bytes.extend((len as u64).to_le_bytes());
+    }
+
+    fn strings(&mut self, key: &str, values: &[String]) {
+        self.array(key, TYPE_STRING, values.len());
+        values.iter().for_each(|value| text(&mut self.bytes, value));
+    }
+
+    fn integers(&mut self, key: &str, values: &[i32]) {
+        self.array(key, TYPE_I32, values.len());
+        values
+            .iter()
+            .for_each(|value| self.bytes.extend(value.to_le_bytes()));
+    }
+}
+
+fn text(out: &mut Vec<u8>, value: &str) {
+    out.extend((value.len() as u64).to_le_bytes());
+    out.extend(value.as_bytes());
+}
+
+fn metadata(name: &str, layout: &Layout, precision: Precision) -> Metadata {
+    let architecture = layout.architecture;
+    let mut data = Metadata::default();
+    data.string("general.architecture", "llama");
+    data.string("general.type", "model");
+    data.string("general.name", name);
+    data.number(
+        "general.file_type",
+        usize::from(precision == Precision::F16),
+    );
+    data.number("general.alignment", ALIGNMENT);
+    data.number("llama.context_length", architecture.context);
+    data.number("llama.embedding_length", architecture.d_model);
+    data.number("llama.block_count", architecture.layers);
+    data.number("llama.feed_forward_length", architecture.ff);
+    data.number("llama.attention.head_count", architecture.heads);
+    data.number("llama.attention.head_count_kv", architecture.heads);
+    data.real(
+        "llama.attention.layer_norm_rms_epsilon",
+        super::model::NORM_EPSILON,
+    );
+    data.number("llama.rope.dimension_count", architecture.head_dim());
+    data.real("llama.rope.freq_base", 10_000.0);
+    data.number("llama.vocab_size", VOCABULARY);
+    data.string("tokenizer.ggml.model", "gpt2");
+    // Of the pre-tokenizers, this one neither splits bytes wrongly nor cleans up spaces when detokenizing.
+    data.string("tokenizer.ggml.pre", "qwen2");
+    let mut tokens: Vec<String> = (0..=255).map(|byte| printable(byte).to_string()).collect();
+    tokens.extend(["<|bos|>", "<|eos|>", "<|pad|>"].map(str::to_owned));
+    data.strings("tokenizer.ggml.tokens", &tokens);
+    let kinds: Vec<i32> = (0..VOCABULARY)
+        .map(|token| if token < 256 { NORMAL } else { CONTROL })
+        .collect();
+    data.integers("tokenizer.ggml.token_type", &kinds);
+    // llama.cpp refuses a vocabulary without merges; this one would join two NUL bytes and has no token to give.
+    data.strings("tokenizer.ggml.merges", &[format!("{0} {0}", printable(0))]);
+    data.number("tokenizer.ggml.bos_token_id", usize::from(BOS));
+    data.number("tokenizer.ggml.eos_token_id", usize::from(EOS));
+    data.number("tokenizer.ggml.padding_token_id", usize::from(PAD));
+    data.flag("tokenizer.ggml.add_bos_token", true);
+    data.flag("tokenizer.ggml.add_eos_token", false);
+    data
+}
+
+/// GPT-2's printable stand-in for a byte.
+fn printable(byte: u8) -> char {
+    let shown = |b: u8| matches!(b, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
+    if shown(byte) {
+        return char::from(byte);
+    }
+    let hidden_before = (0..byte).filter(|&b| !shown(b)).count() as u32;
+    char::from_u32(256 + hidden_before).expect("invariant: 256 to 323 are characters")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stand_ins_are_gpt2s() {
+        assert_eq!(
+            [0, b' ', b'A', 0x7f, 0xa0, 0xad, 0xff].map(printable),
+            ['Ā', 'Ġ', 'A', 'ġ', 'ł', 'Ń', 'ÿ']
+        );
+    }
+}

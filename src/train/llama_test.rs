@@ -1,0 +1,162 @@
+//! The exported file against llama.cpp: it loads, tokenizes byte by byte and computes the same logits.
+
+use std::{num::NonZeroU32, path::Path, sync::OnceLock};
+
+use burn::tensor::Device;
+use llama_cpp_2::{
+    context::params::{KvCacheType, LlamaContextParams},
+    llama_backend::LlamaBackend,
+    llama_batch::LlamaBatch,
+    model::{LlamaModel, params::LlamaModelParams},
+    token::LlamaToken,
+};
+
+use super::{
+    Architecture, Precision, Sample, Samples,
+    batch::Batch,
+    gguf,
+    layout::Layout,
+    model::{Network, tensors, values},
+    optimizer::{Moments, Updater},
+    recipe::{BOS, Optimizer, VOCABULARY},
+    tests::Toy,
+};
+
+/// LLAMA_FLASH_ATTN_TYPE_DISABLED, which llama-cpp-2 takes but does not name.
+const FLASH_ATTENTION_DISABLED: i32 = 0;
+
+/// llama.cpp can be initialised once per process.
+fn backend() -> &'static LlamaBackend {
+    static BACKEND: OnceLock<LlamaBackend> = OnceLock::new();
+    BACKEND.get_or_init(|| LlamaBackend::init().expect("llama.cpp initialises"))
+}
+
+const TEXT: &str = "pegs A:321 B: , C:\nmove disk 1 \u{e9} -> B; state [0.5, -7]\n#~ 0123";
+
+/// Logits at every position of bos + `TEXT`, and the tokens.
+fn llama_logits(path: &Path) -> (Vec<f32>, Vec<u16>) {
+    let model = LlamaModel::load_from_file(
+        backend(),
+        path,
+        &LlamaModelParams::default().with_n_gpu_layers(0),
+    )
+    .expect("llama.cpp loads the file");
+    let tokens = model.vocab().tokenize(TEXT.as_bytes(), true, false);
+    let params = LlamaContextParams::default()
+        .with_n_ctx(NonZeroU32::new(128))
+        .with_n_threads(1)
+        .with_n_threads_batch(1)
+        .with_flash_attention_policy(FLASH_ATTENTION_DISABLED)
+        .with_type_k(KvCacheType::F32)
+        .with_type_v(KvCacheType::F32);
+    let mut context = model.new_context(backend(), params).expect("a context");
+    let mut batch = LlamaBatch::new(128, 1);
+    for (position, &token) in tokens.iter().enumerate() {
+        batch
+            .add(token, position as i32, &[0], true)
+            .expect("room in the batch");
+    }
+    context.decode(&mut batch).expect("llama.cpp decodes");
+    let logits = (0..tokens.len())
+        .flat_map(|index| context.get_logits_ith(index as i32).to_vec())
+        .collect();
+    (
+        logits,
+        tokens.iter().map(|&LlamaToken(id)| id as u16).collect(),
+    )
+}
+
+/// Largest difference, and how often the most likely token is the same.
+fn compare(layout: &Layout, weights: &[f32], precision: Precision) -> (f32, usize, usize) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("model.gguf");
+    std::fs::write(&path, gguf::encode("test", layout, weights, precision))
+        .expect("the file is written");
+    let (theirs, tokens) = llama_logits(&path);
+    let expected: Vec<u16> = std::iter::once(BOS)
+        .chain(TEXT.bytes().map(u16::from))
+        .collect();
+    assert_eq!(tokens, expected, "one token per byte");
+    let mut batch = Batch::default();
+    // With an empty prompt every position is a target.
+    let sample = Sample {
+        task: 0,
+        prompt: String::new(),
+        completion: TEXT.to_owned(),
+    };
+    batch
+        .push(&sample, layout.architecture.context)
+        .expect("fits");
+    let device = Device::flex();
+    let network = Network::new(layout.architecture, &device);
+    let ours = network
+        .logits(&tensors(layout, weights, &device), &batch)
+        .into_data()
+        .to_vec::<f32>()
+        .expect("logits are f32");
+    assert_eq!(ours.len(), theirs.len());
+    let largest = ours
+        .iter()
+        .zip(&theirs)
+        .map(|(a, b)| (a - b).abs())
+        .fold(0.0, f32::max);
+    let best = |row: &[f32]| {
+        row.iter()
+            .enumerate()
+            .max_by(|a, b| a.1.total_cmp(b.1))
+            .map(|(index, _)| index)
+    };
+    let rows = ours.chunks(VOCABULARY).zip(theirs.chunks(VOCABULARY));
+    let same = rows.filter(|(a, b)| best(a) == best(b)).count();
+    (largest, same, tokens.len())
+}
+
+#[test]
+fn llama_cpp_computes_the_same_logits() {
+    let layout = Layout::new(Architecture::default());
+    let mut weights = layout.initialize(9);
+    for trained in [false, true] {
+        if trained {
+            briefly_train(&layout, &mut weights);
+        }
+        for (precision, tolerance) in [(Precision::F32, 1e-3), (Precision::F16, 0.1)] {
+            let (difference, same, tokens) = compare(&layout, &weights, precision);
+            println!(
+                "trained {trained}, {precision:?}: largest difference {difference:e}, argmax {same} of {tokens}"
+            );
+            assert!(
+                difference < tolerance,
+                "trained {trained}, {precision:?}: {difference}"
+            );
+        }
+    }
+}
+
+fn briefly_train(layout: &Layout, weights: &mut Vec<f32>) {
+    use rand_chacha::rand_core::SeedableRng;
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(2);
+    let device = Device::flex();
+    let network = Network::new(layout.architecture, &device);
+    let zeros = Moments {
+        first: vec![0.0; layout.len],
+        second: vec![0.0; layout.len],
+    };
+    let mut updater = Updater::new(&Optimizer::default(), layout, &zeros, 0, &device);
+    let mut current = tensors(layout, weights, &device);
+    let mut toy = Toy::new();
+    for _ in 0..60 {
+        let mut batch = Batch::default();
+        for index in 0..40 {
+            batch
+                .push(
+                    &toy.draw(index % 2, false, &mut rng),
+                    layout.architecture.context,
+                )
+                .expect("fits");
+        }
+        let weight = 1.0 / batch.targets.len() as f32;
+        let (_, gradients) = network.learn(&current, &batch, weight);
+        updater.update(&mut current, gradients, 1.0, 3e-3);
+    }
+    *weights = values(layout, &current);
+}

@@ -1,0 +1,107 @@
+//! AdamW (burn-optim's) over every tensor, with decay on matrices only and clipping by the gradient's global norm.
+//! The caller decides the learning rate.
+
+use burn::{
+    optim::{AdamW, AdamWConfig, AdamWState, AdaptiveMomentumState, Optimizer as _},
+    tensor::{Device, Tensor},
+};
+
+use super::{
+    layout::Layout,
+    model::{tensors, values},
+    recipe::Optimizer,
+};
+
+/// First and second moments of the gradient, laid out as the weights are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Moments {
+    pub first: Vec<f32>,
+    pub second: Vec<f32>,
+}
+
+pub struct Updater {
+    matrices: AdamW,
+    gains: AdamW,
+    clip_norm: f64,
+    state: Vec<AdaptiveMomentumState<2>>,
+}
+
+impl Updater {
+    /// Goes on from `moments` after `step` updates.
+    pub fn new(
+        plan: &Optimizer,
+        layout: &Layout,
+        moments: &Moments,
+        step: u64,
+        device: &Device,
+    ) -> Self {
+        let config = AdamWConfig::new()
+            .with_beta_1(plan.beta1 as f32)
+            .with_beta_2(plan.beta2 as f32)
+            .with_epsilon(1e-8);
+        let state = tensors(layout, &moments.first, device)
+            .into_iter()
+            .zip(tensors(layout, &moments.second, device))
+            .map(|(moment_1, moment_2)| AdaptiveMomentumState {
+                time: step as usize,
+                moment_1,
+                moment_2,
+                max_moment_2: None,
+            })
+            .collect();
+        Self {
+            matrices: config
+                .clone()
+                .with_weight_decay(plan.weight_decay as f32)
+                .build(),
+            gains: config.with_weight_decay(0.0).build(),
+            clip_norm: plan.clip_norm,
+            state,
+        }
+    }
+
+    /// One update. `norm` is that of all `gradients` together.
+    pub fn update(
+        &mut self,
+        weights: &mut [Tensor<2>],
+        gradients: Vec<Tensor<2>>,
+        norm: f64,
+        rate: f64,
+    ) {
+        let scale = self.clip_norm / norm;
+        let state = std::mem::take(&mut self.state);
+        self.state = state
+            .into_iter()
+            .zip(weights)
+            .zip(gradients)
+            .map(|((state, weight), gradient)| {
+                let gradient = if scale < 1.0 {
+                    gradient.mul_scalar(scale)
+                } else {
+                    gradient
+                };
+                let kind = if weight.dims()[0] == 1 {
+                    &self.gains
+                } else {
+                    &self.matrices
+                };
+                let old = std::mem::replace(weight, Tensor::empty([1, 1], &gradient.device()));
+                let (new, state) = kind.step(rate, old, gradient, Some(AdamWState::new(state)));
+                *weight = new;
+                state.expect("invariant: AdamW keeps a state").momentum
+            })
+            .collect();
+    }
+
+    pub fn moments(&self, layout: &Layout) -> Moments {
+        let (first, second): (Vec<_>, Vec<_>) = self
+            .state
+            .iter()
+            .map(|state| (state.moment_1.clone(), state.moment_2.clone()))
+            .unzip();
+        Moments {
+            first: values(layout, &first),
+            second: values(layout, &second),
+        }
+    }
+}

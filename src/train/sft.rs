@@ -1,0 +1,350 @@
+//! The training loop: draw, learn, update; evaluate, checkpoint and export now and then. It owns no task knowledge
+//! and stops only between steps.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+};
+
+use burn::tensor::{Device, Tensor};
+use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
+use serde::Serialize;
+
+use super::{
+    TrainError,
+    batch::{Batch, PoolPlan, Sample, Samples},
+    checkpoint::{Checkpoint, replace},
+    evaluate::{self, Accuracy},
+    gguf,
+    layout::Layout,
+    model::{Network, Scores, tensors, values},
+    optimizer::Updater,
+    progress::{Progress, Status},
+    recipe::{Budget, Recipe},
+};
+
+/// Steps whose samples are drawn together, to be sorted by length.
+const POOL_STEPS: u64 = 8;
+
+/// How this run is started, as opposed to what it trains.
+pub struct Session<'a> {
+    /// Go on from the checkpoint next to the output; without one, start afresh.
+    pub resume: bool,
+    /// Set by a signal handler: the run writes a checkpoint after the current step and returns.
+    pub stop: &'a AtomicBool,
+}
+
+/// What came of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// False when it was stopped before its budget was spent.
+    pub finished: bool,
+    pub steps: u64,
+    pub tokens: u64,
+    pub elapsed_s: f64,
+    pub accuracy: Vec<Accuracy>,
+    pub model: PathBuf,
+    pub checkpoint: PathBuf,
+}
+
+/// Trains `recipe` and writes the model to `out`, a GGUF file; the checkpoint is `out` with `.checkpoint` appended.
+///
+/// # Errors
+/// When the recipe, a checkpoint or a sample is not usable, a file cannot be written, or the loss diverges.
+pub fn sft(
+    recipe: &Recipe,
+    samples: &mut dyn Samples,
+    out: &Path,
+    session: &Session<'_>,
+) -> Result<Summary, TrainError> {
+    recipe.check()?;
+    let mut run = Run::open(recipe, samples, out, session.resume)?;
+    let mut evaluated_s = run.progress.elapsed_s();
+    while run.spent() < 1.0 && !session.stop.load(Ordering::Relaxed) {
+        run.step(samples)?;
+        if run.progress.elapsed_s() - evaluated_s >= recipe.evaluation.every_s && run.spent() < 1.0
+        {
+            let per_task = run.affordable(run.progress.elapsed_s() - evaluated_s);
+            run.evaluate(per_task, true)?;
+            run.save()?;
+            evaluated_s = run.progress.elapsed_s();
+        }
+    }
+    let finished = run.spent() >= 1.0;
+    // The last checkpoint comes before the long evaluation, so that an impatient second Ctrl-C loses nothing.
+    run.save()?;
+    let accuracy = if finished {
+        run.evaluate(recipe.evaluation.final_samples, false)?
+    } else {
+        Vec::new()
+    };
+    run.progress.finish();
+    Ok(Summary {
+        finished,
+        steps: run.state.step,
+        tokens: run.state.tokens,
+        elapsed_s: run.progress.elapsed_s(),
+        accuracy,
+        model: run.out,
+        checkpoint: run.checkpoint,
+    })
+}
+
+struct Run<'a> {
+    recipe: &'a Recipe,
+    layout: Layout,
+    state: Checkpoint,
+    network: Network,
+    weights: Vec<Tensor<2>>,
+    updater: Updater,
+    /// Batches of the current pool's steps; empty before the first.
+    pool: Vec<Vec<Batch>>,
+    held_out: Vec<Vec<Sample>>,
+    progress: Progress,
+    /// Measured cost of grading one sample of every task; 0 before the first evaluation.
+    round_s: f64,
+    out: PathBuf,
+    checkpoint: PathBuf,
+}
+
+impl<'a> Run<'a> {
+    fn open(
+        recipe: &'a Recipe,
+        samples: &mut dyn Samples,
+        out: &Path,
+        resume: bool,
+    ) -> Result<Self, TrainError> {
+        let tasks = samples.tasks().to_vec();
+        if tasks.is_empty() {
+            return Err(TrainError::NoTasks);
+        }
+        let layout = Layout::new(recipe.model);
+        let mut name = out.as_os_str().to_owned();
+        name.push(".checkpoint");
+        let checkpoint = PathBuf::from(name);
+        let mut state = if resume && checkpoint.exists() {
+            Checkpoint::load(&checkpoint, recipe.model, recipe.seed, &tasks)?
+        } else {
+            Checkpoint::fresh(
+                recipe.model,
+                recipe.seed,
+                tasks,
+                layout.initialize(recipe.seed),
+            )
+        };
+        let most = recipe
+            .evaluation
+            .samples
+            .max(recipe.evaluation.final_samples);
+        let device = Device::flex();
+        let moments = state.take_moments();
+        Ok(Self {
+            recipe,
+            network: Network::new(recipe.model, &device),
+            weights: tensors(&layout, &state.weights, &device),
+            updater: Updater::new(&recipe.optimizer, &layout, &moments, state.step, &device),
+            pool: Vec::new(),
+            held_out: evaluate::held_out(recipe, samples, most),
+            progress: Progress::start(state.elapsed_s, state.tokens),
+            round_s: 0.0,
+            out: out.to_owned(),
+            checkpoint,
+            state,
+            layout,
+        })
+    }
+
+    /// Fraction of the budget that is used up.
+    fn spent(&self) -> f64 {
+        match self.recipe.budget {
+            Budget::Steps(steps) => self.state.step as f64 / steps as f64,
+            Budget::Minutes(minutes) => self.progress.elapsed_s() / (minutes * 60.0),
+        }
+    }
+
+    fn step(&mut self, samples: &mut dyn Samples) -> Result<(), TrainError> {
+        self.fill_pool(samples)?;
+        let batches = std::mem::take(&mut self.pool[(self.state.step % POOL_STEPS) as usize]);
+        let step = self.learn(&batches);
+        if !step.loss.is_finite() || !step.norm.is_finite() {
+            return Err(TrainError::Diverged {
+                step: self.state.step,
+            });
+        }
+        let rate = self.recipe.optimizer.rate_at(self.spent());
+        self.state.step += 1;
+        self.state.tokens += batches.iter().map(|b| b.inputs.len() as u64).sum::<u64>();
+        self.updater
+            .update(&mut self.weights, step.gradients, step.norm, rate);
+        let status = Status {
+            step: self.state.step,
+            spent: self.spent(),
+            loss: step.loss,
+            exact: step.exact,
+            tokens: self.state.tokens,
+            rate,
+            gradient_norm: step.norm,
+        };
+        self.progress.step(&status);
+        Ok(())
+    }
+
+    /// Draws a pool when the last one is used up, or draws the current one again after resuming.
+    fn fill_pool(&mut self, samples: &mut dyn Samples) -> Result<(), TrainError> {
+        let starts = self.state.step.is_multiple_of(POOL_STEPS);
+        if !starts && !self.pool.is_empty() {
+            return Ok(());
+        }
+        if starts {
+            self.state.pool_mix.clone_from(&self.state.mix);
+        }
+        let batch = &self.recipe.batch;
+        let plan = PoolPlan {
+            steps: POOL_STEPS as usize,
+            passes: batch
+                .tokens
+                .div_ceil(batch.pass_tokens)
+                .max(batch.threads),
+            tokens: batch.tokens,
+            context: self.recipe.model.context,
+        };
+        let mut rng = ChaCha8Rng::seed_from_u64(self.recipe.seed);
+        rng.set_stream(self.state.step / POOL_STEPS + 1);
+        self.pool = Batch::pool(samples, &self.state.pool_mix, plan, &mut rng)?;
+        Ok(())
+    }
+
+    /// The gradient of the mean loss over the batches, which threads take in turns.
+    fn learn(&self, batches: &[Batch]) -> Learned {
+        let targets: usize = batches.iter().map(|batch| batch.targets.len()).sum();
+        let samples: usize = batches.iter().map(|batch| batch.sequences.len()).sum();
+        let weight = 1.0 / targets as f32;
+        let threads = self.recipe.batch.threads;
+        let work = |thread: usize| {
+            let mut share = Share::default();
+            for batch in batches.iter().skip(thread).step_by(threads) {
+                let (scores, gradients) = self.network.learn(&self.weights, batch, weight);
+                let (loss, exact) = tally(batch, &scores);
+                share.add(Share {
+                    loss,
+                    exact,
+                    gradients,
+                });
+            }
+            share
+        };
+        let work = &work;
+        let total = thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|t| scope.spawn(move || work(t))).collect();
+            let mut total = work(0);
+            for other in others {
+                total.add(other.join().expect("invariant: a worker does not panic"));
+            }
+            total
+        });
+        let squares = total
+            .gradients
+            .iter()
+            .map(|gradient| gradient.clone().square().sum().into_scalar::<f32>());
+        Learned {
+            loss: total.loss * f64::from(weight),
+            exact: total.exact as f64 / samples as f64,
+            norm: squares.map(f64::from).sum::<f64>().sqrt(),
+            gradients: total.gradients,
+        }
+    }
+
+    /// Samples per task that fit into the evaluations' share of the `since_s` seconds since the last one.
+    fn affordable(&self, since_s: f64) -> usize {
+        let most = self.recipe.evaluation.samples;
+        if self.round_s == 0.0 {
+            return most.min(16); // the first one measures
+        }
+        ((since_s * self.recipe.evaluation.share_max / self.round_s) as usize)
+            .clamp(most.min(16), most)
+    }
+
+    fn evaluate(&mut self, per_task: usize, adapt: bool) -> Result<Vec<Accuracy>, TrainError> {
+        let before = self.progress.elapsed_s();
+        let results = evaluate::evaluate(
+            self.recipe,
+            &self.network,
+            &self.weights,
+            &self.state.tasks,
+            &self.held_out,
+            per_task,
+        )?;
+        let seconds = self.progress.elapsed_s() - before;
+        self.round_s = seconds / per_task as f64;
+        if adapt {
+            let floor = self.recipe.batch.floor;
+            self.state.mix = results
+                .iter()
+                .map(|result| floor + 1.0 - result.rate())
+                .collect();
+        }
+        self.progress.evaluation(self.state.step, &results, seconds);
+        Ok(results)
+    }
+
+    fn save(&mut self) -> Result<(), TrainError> {
+        self.state.elapsed_s = self.progress.elapsed_s();
+        self.state.weights = values(&self.layout, &self.weights);
+        let moments = self.updater.moments(&self.layout);
+        self.state.save(&self.checkpoint, moments)?;
+        let name = &self.recipe.name;
+        let model = gguf::encode(
+            name,
+            &self.layout,
+            &self.state.weights,
+            self.recipe.export.matrices,
+        );
+        replace(&self.out, &model)
+    }
+}
+
+/// What a step learnt.
+struct Learned {
+    /// Mean over targets.
+    loss: f64,
+    /// Fraction of exact samples.
+    exact: f64,
+    norm: f64,
+    gradients: Vec<Tensor<2>>,
+}
+
+/// A thread's share of a step.
+#[derive(Default)]
+struct Share {
+    loss: f64,
+    exact: usize,
+    gradients: Vec<Tensor<2>>,
+}
+
+impl Share {
+    fn add(&mut self, other: Self) {
+        self.loss += other.loss;
+        self.exact += other.exact;
+        let own = std::mem::take(&mut self.gradients);
+        self.gradients = if own.is_empty() {
+            other.gradients
+        } else if other.gradients.is_empty() {
+            own
+        } else {
+            own.into_iter()
+                .zip(other.gradients)
+                .map(|(a, b)| a + b)
+                .collect()
+        };
+    }
+}
+
+/// Summed loss and number of exact samples.
+fn tally(batch: &Batch, scores: &Scores) -> (f64, usize) {
+    let loss = scores.losses.iter().map(|&loss| f64::from(loss)).sum();
+    (
+        loss,
+        evaluate::exact(batch, scores).filter(|&hit| hit).count(),
+    )
+}

@@ -1,0 +1,240 @@
+//! Tests across the parts of `train`: independence of samples in a batch, learning, resuming.
+
+use std::{path::Path, sync::atomic::AtomicBool};
+
+use burn::tensor::Device;
+use rand_chacha::{
+    ChaCha8Rng,
+    rand_core::{RngCore, SeedableRng},
+};
+
+use super::{
+    Architecture, Recipe, Sample, Samples, Session, Summary,
+    batch::Batch,
+    checkpoint::Checkpoint,
+    layout::Layout,
+    model::{Network, tensors},
+    sft,
+};
+
+/// Two small tasks: copy digits, and copy them backwards.
+pub struct Toy {
+    tasks: Vec<String>,
+}
+
+impl Toy {
+    pub fn new() -> Self {
+        Self {
+            tasks: vec!["copy".to_owned(), "reverse".to_owned()],
+        }
+    }
+}
+
+impl Samples for Toy {
+    fn tasks(&self) -> &[String] {
+        &self.tasks
+    }
+
+    fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample {
+        // The last digit tells the two sets of instances apart.
+        let mut digits: Vec<char> = (0..2)
+            .map(|_| char::from(b'0' + (rng.next_u32() % 10) as u8))
+            .collect();
+        let last = if held_out {
+            8 + rng.next_u32() % 2
+        } else {
+            rng.next_u32() % 10
+        };
+        digits.push(char::from(b'0' + last as u8));
+        let prompt = format!(
+            "{}{}=",
+            if task == 0 { 'c' } else { 'r' },
+            digits.iter().collect::<String>()
+        );
+        if task == 1 {
+            digits.reverse();
+        }
+        Sample {
+            task,
+            prompt,
+            completion: digits.into_iter().collect(),
+        }
+    }
+}
+
+const SMALL: Architecture = Architecture {
+    d_model: 32,
+    layers: 2,
+    heads: 4,
+    ff: 48,
+    context: 128,
+};
+
+fn text(length: usize, rng: &mut ChaCha8Rng) -> String {
+    (0..length)
+        .map(|_| char::from(b'a' + (rng.next_u32() % 26) as u8))
+        .collect()
+}
+
+fn samples(lengths: &[(usize, usize)], rng: &mut ChaCha8Rng) -> Vec<Sample> {
+    lengths
+        .iter()
+        .map(|&(p, c)| Sample {
+            task: 0,
+            prompt: text(p, rng),
+            completion: text(c, rng),
+        })
+        .collect()
+}
+
+fn batch_of(samples: &[Sample], context: usize) -> Batch {
+    let mut batch = Batch::default();
+    samples
+        .iter()
+        .for_each(|sample| batch.push(sample, context).expect("the sample fits"));
+    batch
+}
+
+#[test]
+fn samples_in_a_batch_do_not_see_each_other() {
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    let layout = Layout::new(SMALL);
+    let device = Device::flex();
+    let network = Network::new(SMALL, &device);
+    let weights = tensors(&layout, &layout.initialize(6), &device);
+    let samples = samples(&[(70, 20), (5, 1), (20, 40), (0, 3)], &mut rng);
+    let together = network
+        .score(&weights, &batch_of(&samples, SMALL.context))
+        .losses;
+    let mut apart = Vec::new();
+    for sample in &samples {
+        apart.extend(
+            network
+                .score(
+                    &weights,
+                    &batch_of(std::slice::from_ref(sample), SMALL.context),
+                )
+                .losses,
+        );
+    }
+    assert_eq!(together.len(), apart.len());
+    for (together, apart) in together.iter().zip(&apart) {
+        assert!(
+            (together - apart).abs() < 1e-4,
+            "{together} together, {apart} apart"
+        );
+    }
+}
+
+fn train(extra: &str, out: &Path, resume: bool) -> Summary {
+    let recipe = Recipe::from_toml(&format!(
+        "name = 'toy'\nseed = 1\n{extra}\n\
+         model = {{ d_model = 64, layers = 2, heads = 4, ff = 128, context = 32 }}\n"
+    ))
+    .expect("a valid recipe");
+    let stop = AtomicBool::new(false);
+    sft(
+        &recipe,
+        &mut Toy::new(),
+        out,
+        &Session {
+            resume,
+            stop: &stop,
+        },
+    )
+    .expect("training works")
+}
+
+const LEARNING: &str = "batch = { tokens = 512 }\noptimizer = { learning_rate = 5e-3 }\n\
+                        evaluation = { every_s = 1e9, final_samples = 100 }";
+
+#[test]
+fn learns_a_toy_task() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let summary = train(
+        &format!("budget = {{ steps = 500 }}\n{LEARNING}"),
+        &folder.path().join("toy.gguf"),
+        false,
+    );
+    assert!(summary.finished);
+    for accuracy in &summary.accuracy {
+        assert!(accuracy.rate() > 0.97, "{accuracy:?}");
+    }
+}
+
+#[test]
+fn a_resumed_run_equals_an_uninterrupted_one() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let tasks = Toy::new().tasks;
+    let recipe = |threads: usize| {
+        Recipe::from_toml(&format!(
+            "name = 'toy'\nseed = 1\nbudget = {{ steps = 12 }}\n\
+             model = {{ d_model = 32, layers = 1, heads = 2, ff = 32, context = 32 }}\n\
+             batch = {{ tokens = 128, threads = {threads} }}\n\
+             evaluation = {{ every_s = 1e9, samples = 4, final_samples = 4 }}"
+        ))
+        .expect("a valid recipe")
+    };
+    for threads in [1, 2] {
+        let recipe = recipe(threads);
+        let weights = |out: &Path| {
+            let mut path = out.as_os_str().to_owned();
+            path.push(".checkpoint");
+            let state = Checkpoint::load(Path::new(&path), recipe.model, recipe.seed, &tasks)
+                .expect("a checkpoint");
+            assert_eq!(state.step, 12);
+            state.weights
+        };
+        let go = |out: &Path, resume: bool, stop_at: Option<u32>| {
+            let stop = AtomicBool::new(false);
+            let mut samples = Stopping {
+                toy: Toy::new(),
+                left: stop_at,
+                stop: &stop,
+            };
+            sft(
+                &recipe,
+                &mut samples,
+                out,
+                &Session {
+                    resume,
+                    stop: &stop,
+                },
+            )
+            .expect("training works")
+        };
+        let whole = folder.path().join(format!("whole{threads}.gguf"));
+        let parts = folder.path().join(format!("parts{threads}.gguf"));
+        assert!(go(&whole, false, None).finished);
+        let first = go(&parts, false, Some(70));
+        assert!(
+            !first.finished && first.steps > 0 && first.steps < 12,
+            "{first:?}"
+        );
+        assert!(go(&parts, true, None).finished);
+        assert_eq!(weights(&whole), weights(&parts));
+    }
+}
+
+/// Raises the stop flag after some training samples, as Ctrl-C would.
+struct Stopping<'a> {
+    toy: Toy,
+    left: Option<u32>,
+    stop: &'a AtomicBool,
+}
+
+impl Samples for Stopping<'_> {
+    fn tasks(&self) -> &[String] {
+        self.toy.tasks()
+    }
+
+    fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample {
+        if let Some(left) = self.left.as_mut().filter(|_| !held_out) {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                self.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            }
+        }
+        self.toy.draw(task, held_out, rng)
+    }
+}
