@@ -7,9 +7,7 @@ use std::time::Duration;
 use crate::agents::{AgentSet, registry::RegistryError};
 use crate::engine::{Engine, EngineError, EngineSpec};
 use crate::protocol::{Budget, Limits, RewardWeights, RunPlan};
-use crate::runtime::{
-    Observer, Placement, RestartLimit, RunHandle, RunSampling, Runtime, RuntimePlan, Submission,
-};
+use crate::runtime::{Observer, Placement, RestartLimit, RunHandle, RunSampling, Runtime, RuntimePlan, Submission};
 use crate::settings::{self, Settings};
 use crate::tasks::{Kinds, Problem};
 

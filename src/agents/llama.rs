@@ -35,21 +35,14 @@ impl Executor for LlamaExecutor {
         let request = Request {
             prompt: prompt::compact(trajectory.machine.as_ref()),
             grammar: Some(grammar),
-            sampling: EngineSampling {
-                temperature: sampling.temperature,
-                top_p: sampling.top_p,
-                seed: sampling.seed,
-            },
+            sampling: EngineSampling { temperature: sampling.temperature, top_p: sampling.top_p, seed: sampling.seed },
             max_tokens: self.max_tokens,
             logprobs: true,
         };
         let generation = self.engine.generate(request).await.map_err(|error| failure(&error))?;
         let line = prompt::action_line(&generation.text).to_owned();
         let derivation = generation.text.strip_suffix(&line).unwrap_or("").trim_end().to_owned();
-        let usage = Usage {
-            prompt: u64::from(generation.prompt_tokens),
-            completion: generation.tokens.len() as u64,
-        };
+        let usage = Usage { prompt: u64::from(generation.prompt_tokens), completion: generation.tokens.len() as u64 };
         Ok(Proposal { line, derivation, usage, logprobs: generation.logprobs })
     }
 }

@@ -14,7 +14,9 @@ use registry::Registry;
 /// Why the daemon could not serve.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
-    #[error("server.bind = {bind}: {source}: stop what uses the port, or bind another with --set server.bind=HOST:PORT")]
+    #[error(
+        "server.bind = {bind}: {source}: stop what uses the port, or bind another with --set server.bind=HOST:PORT"
+    )]
     Bind { bind: SocketAddr, source: std::io::Error },
     #[error(
         "server.bind = {bind}: there is no access control yet, so only loopback addresses can be bound: use 127.0.0.1 \

@@ -124,7 +124,8 @@ async fn submit(
     let drawn = web::block(move || problem_of(&request)).await;
     let (instance, problem) =
         drawn.map_err(|_| WireError::BadRequest { field: None, message: "the daemon is stopping".to_owned() })??;
-    let plan = RunPlan { is_checked: state.app.plan().is_checked, ..crate::app::run_plan(&settings, tasks::Kinds::NONE) };
+    let plan =
+        RunPlan { is_checked: state.app.plan().is_checked, ..crate::app::run_plan(&settings, tasks::Kinds::NONE) };
     let sampling = run_sampling(&settings);
     let handle = state.app.submit(Arc::clone(&problem), plan, sampling, Arc::new(Silent));
     let spec = problem.spec();
@@ -134,7 +135,12 @@ async fn submit(
         progress: Progress::Open { task: spec.slug, instance: instance.clone(), config_hash: settings.hash() },
     };
     state.registry.insert(record.clone());
-    actix_web::rt::spawn(follow(state.clone(), handle, record.clone(), Followed { spec, instance, seed: sampling.seed, config_hash: settings.hash() }));
+    actix_web::rt::spawn(follow(
+        state.clone(),
+        handle,
+        record.clone(),
+        Followed { spec, instance, seed: sampling.seed, config_hash: settings.hash() },
+    ));
     Ok(HttpResponse::Accepted().insert_header(("Location", format!("/v1/runs/{}", record.id))).json(record))
 }
 

@@ -86,11 +86,8 @@ impl Work for Coordinate {
     const NEXT: Role = Role::Executor;
 
     async fn work(&self, turn: &mut TurnBody) -> Result<(), AgentError> {
-        turn.decision = if turn.is_repeated {
-            Decision::Backtrack
-        } else {
-            self.0.decide(&turn.trajectory, &turn.verdict).await?
-        };
+        turn.decision =
+            if turn.is_repeated { Decision::Backtrack } else { self.0.decide(&turn.trajectory, &turn.verdict).await? };
         Ok(())
     }
 }

@@ -17,8 +17,16 @@ pub enum Event<'a> {
         verdict: &'a Verdict,
         decision: Decision,
     },
-    TrajectoryEnded { id: TurnId, end: &'a End, reward: &'a Reward },
-    Voted { round: u32, winner: Option<&'a Ballot>, agreement: f64 },
+    TrajectoryEnded {
+        id: TurnId,
+        end: &'a End,
+        reward: &'a Reward,
+    },
+    Voted {
+        round: u32,
+        winner: Option<&'a Ballot>,
+        agreement: f64,
+    },
     Finished(&'a Outcome),
 }
 

@@ -164,7 +164,9 @@ impl Supervisor {
         self.runs.insert(id, Live { run, submission, started: Instant::now(), reply, _load: load });
         // A timer far away would overflow the clock; steps and tokens still end such a run.
         if wall < Duration::from_secs(365 * 86_400) {
-            ctx.run_later(wall, move |this, ctx| this.with_run(id, ctx, |live, effects| live.run.tick(live.elapsed_ms(), effects)));
+            ctx.run_later(wall, move |this, ctx| {
+                this.with_run(id, ctx, |live, effects| live.run.tick(live.elapsed_ms(), effects))
+            });
         }
         self.carry_out(id, effects, ctx);
     }

@@ -66,23 +66,14 @@ impl Batch {
         let (prompt, completion) = (sample.prompt.as_bytes(), sample.completion.as_bytes());
         let tokens = prompt.len() + completion.len() + 2;
         if tokens > context {
-            return Err(TrainError::SampleTooLong {
-                task: sample.task,
-                tokens,
-                context,
-            });
+            return Err(TrainError::SampleTooLong { task: sample.task, tokens, context });
         }
         let (row, target) = (self.inputs.len(), self.targets.len());
         self.inputs.push(BOS);
-        self.inputs
-            .extend(prompt.iter().chain(completion).map(|&byte| u16::from(byte)));
+        self.inputs.extend(prompt.iter().chain(completion).map(|&byte| u16::from(byte)));
         let first = row + prompt.len();
         let answers = completion.iter().map(|&byte| u16::from(byte)).chain([EOS]);
-        self.targets
-            .extend(answers.enumerate().map(|(index, token)| Target {
-                row: first + index,
-                token,
-            }));
+        self.targets.extend(answers.enumerate().map(|(index, token)| Target { row: first + index, token }));
         self.sequences.push(Sequence {
             task: sample.task,
             rows: row..self.inputs.len(),
@@ -115,9 +106,7 @@ impl Batch {
         for part in 0..parts {
             let mut batch = Self::default();
             // Every later batch needs a sample too.
-            while left.len() > parts - part - 1
-                && (batch.sequences.is_empty() || used * parts < (part + 1) * total)
-            {
+            while left.len() > parts - part - 1 && (batch.sequences.is_empty() || used * parts < (part + 1) * total) {
                 let sample = left.next().expect("invariant: a sample is left");
                 used += sample.inputs();
                 batch.push(&sample, plan.context)?;
@@ -129,9 +118,7 @@ impl Batch {
             batches.swap(index, other.min(index));
         }
         let mut batches = batches.into_iter();
-        Ok((0..plan.steps)
-            .map(|_| batches.by_ref().take(plan.passes).collect())
-            .collect())
+        Ok((0..plan.steps).map(|_| batches.by_ref().take(plan.passes).collect()).collect())
     }
 }
 
@@ -161,11 +148,7 @@ mod tests {
     use super::*;
 
     fn sample(prompt: &str, completion: &str) -> Sample {
-        Sample {
-            task: 0,
-            prompt: prompt.into(),
-            completion: completion.into(),
-        }
+        Sample { task: 0, prompt: prompt.into(), completion: completion.into() }
     }
 
     #[test]
@@ -199,15 +182,9 @@ mod tests {
     fn a_pool_has_a_batch_for_every_pass_and_little_padding() {
         use rand_chacha::rand_core::SeedableRng;
         for tokens in [8, 1000] {
-            let plan = PoolPlan {
-                steps: 4,
-                passes: 3,
-                tokens,
-                context: 128,
-            };
+            let plan = PoolPlan { steps: 4, passes: 3, tokens, context: 128 };
             let mut rng = ChaCha8Rng::seed_from_u64(1);
-            let pool = Batch::pool(&mut Lengths(vec!["a".into()]), &[1.0], plan, &mut rng)
-                .expect("the samples fit");
+            let pool = Batch::pool(&mut Lengths(vec!["a".into()]), &[1.0], plan, &mut rng).expect("the samples fit");
             assert_eq!(pool.len(), 4);
             let batches: Vec<&Batch> = pool.iter().flatten().collect();
             assert_eq!(batches.len(), 12);

@@ -35,12 +35,7 @@ pub struct Checkpoint {
 
 impl Checkpoint {
     /// A run that has not started.
-    pub fn fresh(
-        architecture: Architecture,
-        seed: u64,
-        tasks: Vec<String>,
-        weights: Vec<f32>,
-    ) -> Self {
+    pub fn fresh(architecture: Architecture, seed: u64, tasks: Vec<String>, weights: Vec<f32>) -> Self {
         let moments = vec![0.0; weights.len()];
         Self {
             format: FORMAT.to_owned(),
@@ -59,10 +54,7 @@ impl Checkpoint {
     }
 
     pub fn take_moments(&mut self) -> Moments {
-        Moments {
-            first: std::mem::take(&mut self.first_moments),
-            second: std::mem::take(&mut self.second_moments),
-        }
+        Moments { first: std::mem::take(&mut self.first_moments), second: std::mem::take(&mut self.second_moments) }
     }
 
     pub fn save(&mut self, path: &Path, moments: Moments) -> Result<(), TrainError> {
@@ -73,21 +65,10 @@ impl Checkpoint {
     }
 
     /// Reads a checkpoint and checks that it belongs to this architecture, seed and list of tasks.
-    pub fn load(
-        path: &Path,
-        architecture: Architecture,
-        seed: u64,
-        tasks: &[String],
-    ) -> Result<Self, TrainError> {
-        let bytes = fs::read(path).map_err(|source| TrainError::Io {
-            action: "read",
-            path: path.to_owned(),
-            source,
-        })?;
-        let refuse = |reason: &str| TrainError::Checkpoint {
-            path: path.to_owned(),
-            reason: reason.to_owned(),
-        };
+    pub fn load(path: &Path, architecture: Architecture, seed: u64, tasks: &[String]) -> Result<Self, TrainError> {
+        let bytes =
+            fs::read(path).map_err(|source| TrainError::Io { action: "read", path: path.to_owned(), source })?;
+        let refuse = |reason: &str| TrainError::Checkpoint { path: path.to_owned(), reason: reason.to_owned() };
         let found: Self = postcard::from_bytes(&bytes).map_err(|e| refuse(&e.to_string()))?;
         let len = super::layout::Layout::new(architecture).len;
         let rules = [
@@ -95,15 +76,11 @@ impl Checkpoint {
             (found.architecture == architecture, "the model differs"),
             (found.seed == seed, "the seed differs"),
             (
-                found.tasks == tasks
-                    && found.mix.len() == tasks.len()
-                    && found.pool_mix.len() == tasks.len(),
+                found.tasks == tasks && found.mix.len() == tasks.len() && found.pool_mix.len() == tasks.len(),
                 "the tasks differ",
             ),
             (
-                [&found.weights, &found.first_moments, &found.second_moments]
-                    .iter()
-                    .all(|v| v.len() == len),
+                [&found.weights, &found.first_moments, &found.second_moments].iter().all(|v| v.len() == len),
                 "the number of parameters differs",
             ),
         ];
@@ -114,10 +91,7 @@ impl Checkpoint {
     }
 
     fn refuse(&self, path: &Path, reason: &str) -> TrainError {
-        TrainError::Checkpoint {
-            path: path.to_owned(),
-            reason: reason.to_owned(),
-        }
+        TrainError::Checkpoint { path: path.to_owned(), reason: reason.to_owned() }
     }
 }
 
@@ -132,15 +106,8 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
         file.sync_all()?;
         fs::rename(&partial, path)?;
         // The rename is durable only once the directory is.
-        let folder = path
-            .parent()
-            .filter(|p| !p.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         File::open(folder)?.sync_all()
     };
-    write().map_err(|source| TrainError::Io {
-        action: "write",
-        path: path.to_owned(),
-        source,
-    })
+    write().map_err(|source| TrainError::Io { action: "write", path: path.to_owned(), source })
 }

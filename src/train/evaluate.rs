@@ -37,9 +37,7 @@ pub fn held_out(recipe: &Recipe, samples: &mut dyn Samples, per_task: usize) -> 
         .map(|task| {
             let mut rng = ChaCha8Rng::seed_from_u64(recipe.seed ^ HELD_OUT);
             rng.set_stream(task as u64);
-            (0..per_task)
-                .map(|_| samples.draw(task, true, &mut rng))
-                .collect()
+            (0..per_task).map(|_| samples.draw(task, true, &mut rng)).collect()
         })
         .collect()
 }
@@ -55,12 +53,7 @@ pub fn evaluate(
 ) -> Result<Vec<Accuracy>, TrainError> {
     let mut results = Vec::with_capacity(tasks.len());
     for (task, samples) in tasks.iter().zip(held_out) {
-        let mut result = Accuracy {
-            task: task.clone(),
-            correct: 0,
-            samples: 0,
-            loss: 0.0,
-        };
+        let mut result = Accuracy { task: task.clone(), correct: 0, samples: 0, loss: 0.0 };
         let mut targets = 0;
         let mut batch = Batch::default();
         let mut samples: Vec<&Sample> = samples.iter().take(per_task).collect();
@@ -71,11 +64,7 @@ pub fn evaluate(
                 let scores = network.score(weights, &batch);
                 result.correct += exact(&batch, &scores).filter(|&hit| hit).count();
                 result.samples += batch.sequences.len();
-                result.loss += scores
-                    .losses
-                    .iter()
-                    .map(|&loss| f64::from(loss))
-                    .sum::<f64>();
+                result.loss += scores.losses.iter().map(|&loss| f64::from(loss)).sum::<f64>();
                 targets += batch.targets.len();
                 batch = Batch::default();
             }
@@ -88,8 +77,5 @@ pub fn evaluate(
 
 /// Whether each sample of the batch is entirely right.
 pub fn exact<'a>(batch: &'a Batch, scores: &'a Scores) -> impl Iterator<Item = bool> + 'a {
-    batch
-        .sequences
-        .iter()
-        .map(|sequence| scores.hits[sequence.targets.clone()].iter().all(|&hit| hit))
+    batch.sequences.iter().map(|sequence| scores.hits[sequence.targets.clone()].iter().all(|&hit| hit))
 }

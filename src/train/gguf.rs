@@ -39,15 +39,10 @@ pub fn encode(name: &str, layout: &Layout, weights: &[f32], precision: Precision
         let half = is_half(tensor, precision);
         text(&mut out, &tensor.name);
         // Dimensions are written innermost first.
-        let dimensions: &[usize] = if tensor.shape.0 == 1 {
-            &[tensor.shape.1]
-        } else {
-            &[tensor.shape.1, tensor.shape.0]
-        };
+        let dimensions: &[usize] =
+            if tensor.shape.0 == 1 { &[tensor.shape.1] } else { &[tensor.shape.1, tensor.shape.0] };
         out.extend((dimensions.len() as u32).to_le_bytes());
-        dimensions
-            .iter()
-            .for_each(|&size| out.extend((size as u64).to_le_bytes()));
+        dimensions.iter().for_each(|&size| out.extend((size as u64).to_le_bytes()));
         out.extend(u32::from(half).to_le_bytes()); // ggml type: 0 is f32, 1 is f16
         out.extend((offset as u64).to_le_bytes());
         offset += (tensor.data.len() * if half { 2 } else { 4 }).next_multiple_of(ALIGNMENT);
@@ -55,12 +50,7 @@ pub fn encode(name: &str, layout: &Layout, weights: &[f32], precision: Precision
     for tensor in &tensors {
         out.resize(out.len().next_multiple_of(ALIGNMENT), 0);
         if is_half(tensor, precision) {
-            out.extend(
-                tensor
-                    .data
-                    .iter()
-                    .flat_map(|&x| half::f16::from_f32(x).to_le_bytes()),
-            );
+            out.extend(tensor.data.iter().flat_map(|&x| half::f16::from_f32(x).to_le_bytes()));
         } else {
             out.extend(tensor.data.iter().flat_map(|x| x.to_le_bytes()));
         }
@@ -77,53 +67,22 @@ fn tensors<'a>(layout: &Layout, weights: &'a [f32]) -> Vec<Tensor<'a>> {
     let (d_model, ff) = (layout.architecture.d_model, layout.architecture.ff);
     let mut tensors = Vec::new();
     let mut push = |name: String, rows: usize, cols: usize, start: usize| {
-        tensors.push(Tensor {
-            name,
-            shape: (rows, cols),
-            data: &weights[start..start + rows * cols],
-        });
+        tensors.push(Tensor { name, shape: (rows, cols), data: &weights[start..start + rows * cols] });
     };
-    push(
-        "token_embd.weight".to_owned(),
-        VOCABULARY,
-        d_model,
-        layout.embedding.start,
-    );
+    push("token_embd.weight".to_owned(), VOCABULARY, d_model, layout.embedding.start);
     for (index, layer) in layout.layers.iter().enumerate() {
-        let mut block = |part: &str, rows, cols, start| {
-            push(format!("blk.{index}.{part}.weight"), rows, cols, start)
-        };
+        let mut block = |part: &str, rows, cols, start| push(format!("blk.{index}.{part}.weight"), rows, cols, start);
         block("attn_norm", 1, d_model, layer.attention_norm.start);
         block("attn_q", d_model, d_model, layer.qkv.start);
-        block(
-            "attn_k",
-            d_model,
-            d_model,
-            layer.qkv.start + d_model * d_model,
-        );
-        block(
-            "attn_v",
-            d_model,
-            d_model,
-            layer.qkv.start + 2 * d_model * d_model,
-        );
-        block(
-            "attn_output",
-            d_model,
-            d_model,
-            layer.attention_output.start,
-        );
+        block("attn_k", d_model, d_model, layer.qkv.start + d_model * d_model);
+        block("attn_v", d_model, d_model, layer.qkv.start + 2 * d_model * d_model);
+        block("attn_output", d_model, d_model, layer.attention_output.start);
         block("ffn_norm", 1, d_model, layer.ff_norm.start);
         block("ffn_gate", ff, d_model, layer.gate_up.start);
         block("ffn_up", ff, d_model, layer.gate_up.start + ff * d_model);
         block("ffn_down", d_model, ff, layer.down.start);
     }
-    push(
-        "output_norm.weight".to_owned(),
-        1,
-        d_model,
-        layout.output_norm.start,
-    );
+    push("output_norm.weight".to_owned(), 1, d_model, layout.output_norm.start);
     tensors
 }
 
@@ -173,9 +132,7 @@ impl Metadata {
 
     fn integers(&mut self, key: &str, values: &[i32]) {
         self.array(key, TYPE_I32, values.len());
-        values
-            .iter()
-            .for_each(|value| self.bytes.extend(value.to_le_bytes()));
+        values.iter().for_each(|value| self.bytes.extend(value.to_le_bytes()));
     }
 }
 
@@ -190,10 +147,7 @@ fn metadata(name: &str, layout: &Layout, precision: Precision) -> Metadata {
     data.string("general.architecture", "llama");
     data.string("general.type", "model");
     data.string("general.name", name);
-    data.number(
-        "general.file_type",
-        usize::from(precision == Precision::F16),
-    );
+    data.number("general.file_type", usize::from(precision == Precision::F16));
     data.number("general.alignment", ALIGNMENT);
     data.number("llama.context_length", architecture.context);
     data.number("llama.embedding_length", architecture.d_model);
@@ -201,10 +155,7 @@ fn metadata(name: &str, layout: &Layout, precision: Precision) -> Metadata {
     data.number("llama.feed_forward_length", architecture.ff);
     data.number("llama.attention.head_count", architecture.heads);
     data.number("llama.attention.head_count_kv", architecture.heads);
-    data.real(
-        "llama.attention.layer_norm_rms_epsilon",
-        super::model::NORM_EPSILON,
-    );
+    data.real("llama.attention.layer_norm_rms_epsilon", super::model::NORM_EPSILON);
     data.number("llama.rope.dimension_count", architecture.head_dim());
     data.real("llama.rope.freq_base", 10_000.0);
     data.number("llama.vocab_size", VOCABULARY);
@@ -214,9 +165,7 @@ fn metadata(name: &str, layout: &Layout, precision: Precision) -> Metadata {
     let mut tokens: Vec<String> = (0..=255).map(|byte| printable(byte).to_string()).collect();
     tokens.extend(["<|bos|>", "<|eos|>", "<|pad|>"].map(str::to_owned));
     data.strings("tokenizer.ggml.tokens", &tokens);
-    let kinds: Vec<i32> = (0..VOCABULARY)
-        .map(|token| if token < 256 { NORMAL } else { CONTROL })
-        .collect();
+    let kinds: Vec<i32> = (0..VOCABULARY).map(|token| if token < 256 { NORMAL } else { CONTROL }).collect();
     data.integers("tokenizer.ggml.token_type", &kinds);
     // llama.cpp refuses a vocabulary without merges; this one would join two NUL bytes and has no token to give.
     data.strings("tokenizer.ggml.merges", &[format!("{0} {0}", printable(0))]);
@@ -244,9 +193,6 @@ mod tests {
 
     #[test]
     fn stand_ins_are_gpt2s() {
-        assert_eq!(
-            [0, b' ', b'A', 0x7f, 0xa0, 0xad, 0xff].map(printable),
-            ['Ā', 'Ġ', 'A', 'ġ', 'ł', 'Ń', 'ÿ']
-        );
+        assert_eq!([0, b' ', b'A', 0x7f, 0xa0, 0xad, 0xff].map(printable), ['Ā', 'Ġ', 'A', 'ġ', 'ł', 'Ń', 'ÿ']);
     }
 }

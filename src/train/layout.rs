@@ -46,12 +46,7 @@ pub struct Layout {
 
 impl Layout {
     pub fn new(architecture: Architecture) -> Self {
-        let Architecture {
-            d_model,
-            layers,
-            ff,
-            ..
-        } = architecture;
+        let Architecture { d_model, layers, ff, .. } = architecture;
         let mut len = 0;
         let mut take = |size: usize| {
             let start = len;
@@ -70,46 +65,21 @@ impl Layout {
             })
             .collect();
         let output_norm = take(d_model);
-        Self {
-            architecture,
-            embedding,
-            layers,
-            output_norm,
-            len,
-        }
+        Self { architecture, embedding, layers, output_norm, len }
     }
 
     /// The tensors that the passes work on, in order: the embedding; per layer `LAYER_TENSORS`; the output norm.
     pub fn parts(&self) -> Vec<Part> {
         let Architecture { d_model, ff, .. } = self.architecture;
-        let gain = |span: &Range<usize>| Part {
-            start: span.start,
-            rows: 1,
-            columns: d_model,
-            transposed: false,
-        };
-        let matrix = |start: usize, rows: usize, columns: usize| Part {
-            start,
-            rows,
-            columns,
-            transposed: true,
-        };
-        let mut parts = vec![Part {
-            transposed: false,
-            ..matrix(self.embedding.start, VOCABULARY, d_model)
-        }];
+        let gain = |span: &Range<usize>| Part { start: span.start, rows: 1, columns: d_model, transposed: false };
+        let matrix = |start: usize, rows: usize, columns: usize| Part { start, rows, columns, transposed: true };
+        let mut parts = vec![Part { transposed: false, ..matrix(self.embedding.start, VOCABULARY, d_model) }];
         for layer in &self.layers {
             parts.push(gain(&layer.attention_norm));
-            parts.extend(
-                (0..3).map(|index| {
-                    matrix(layer.qkv.start + index * d_model * d_model, d_model, d_model)
-                }),
-            );
+            parts.extend((0..3).map(|index| matrix(layer.qkv.start + index * d_model * d_model, d_model, d_model)));
             parts.push(matrix(layer.attention_output.start, d_model, d_model));
             parts.push(gain(&layer.ff_norm));
-            parts.extend(
-                (0..2).map(|index| matrix(layer.gate_up.start + index * ff * d_model, ff, d_model)),
-            );
+            parts.extend((0..2).map(|index| matrix(layer.gate_up.start + index * ff * d_model, ff, d_model)));
             parts.push(matrix(layer.down.start, d_model, ff));
         }
         parts.push(gain(&self.output_norm));
@@ -156,10 +126,7 @@ mod tests {
     #[test]
     fn spans_tile_the_vector() {
         let layout = Layout::new(Architecture::default());
-        assert_eq!(
-            layout.len,
-            259 * 128 + 4 * (4 * 128 * 128 + 3 * 128 * 384 + 2 * 128) + 128
-        );
+        assert_eq!(layout.len, 259 * 128 + 4 * (4 * 128 * 128 + 3 * 128 * 384 + 2 * 128) + 128);
         assert_eq!(layout.output_norm.end, layout.len);
         assert_eq!(layout.initialize(1), layout.initialize(1));
         assert_ne!(layout.initialize(1), layout.initialize(2));

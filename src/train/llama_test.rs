@@ -35,12 +35,8 @@ const TEXT: &str = "pegs A:321 B: , C:\nmove disk 1 \u{e9} -> B; state [0.5, -7]
 
 /// Logits at every position of bos + `TEXT`, and the tokens.
 fn llama_logits(path: &Path) -> (Vec<f32>, Vec<u16>) {
-    let model = LlamaModel::load_from_file(
-        backend(),
-        path,
-        &LlamaModelParams::default().with_n_gpu_layers(0),
-    )
-    .expect("llama.cpp loads the file");
+    let model = LlamaModel::load_from_file(backend(), path, &LlamaModelParams::default().with_n_gpu_layers(0))
+        .expect("llama.cpp loads the file");
     let tokens = model.vocab().tokenize(TEXT.as_bytes(), true, false);
     let params = LlamaContextParams::default()
         .with_n_ctx(NonZeroU32::new(128))
@@ -52,60 +48,32 @@ fn llama_logits(path: &Path) -> (Vec<f32>, Vec<u16>) {
     let mut context = model.new_context(backend(), params).expect("a context");
     let mut batch = LlamaBatch::new(128, 1);
     for (position, &token) in tokens.iter().enumerate() {
-        batch
-            .add(token, position as i32, &[0], true)
-            .expect("room in the batch");
+        batch.add(token, position as i32, &[0], true).expect("room in the batch");
     }
     context.decode(&mut batch).expect("llama.cpp decodes");
-    let logits = (0..tokens.len())
-        .flat_map(|index| context.get_logits_ith(index as i32).to_vec())
-        .collect();
-    (
-        logits,
-        tokens.iter().map(|&LlamaToken(id)| id as u16).collect(),
-    )
+    let logits = (0..tokens.len()).flat_map(|index| context.get_logits_ith(index as i32).to_vec()).collect();
+    (logits, tokens.iter().map(|&LlamaToken(id)| id as u16).collect())
 }
 
 /// Largest difference, and how often the most likely token is the same.
 fn compare(layout: &Layout, weights: &[f32], precision: Precision) -> (f32, usize, usize) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("model.gguf");
-    std::fs::write(&path, gguf::encode("test", layout, weights, precision))
-        .expect("the file is written");
+    std::fs::write(&path, gguf::encode("test", layout, weights, precision)).expect("the file is written");
     let (theirs, tokens) = llama_logits(&path);
-    let expected: Vec<u16> = std::iter::once(BOS)
-        .chain(TEXT.bytes().map(u16::from))
-        .collect();
+    let expected: Vec<u16> = std::iter::once(BOS).chain(TEXT.bytes().map(u16::from)).collect();
     assert_eq!(tokens, expected, "one token per byte");
     let mut batch = Batch::default();
     // With an empty prompt every position is a target.
-    let sample = Sample {
-        task: 0,
-        prompt: String::new(),
-        completion: TEXT.to_owned(),
-    };
-    batch
-        .push(&sample, layout.architecture.context)
-        .expect("fits");
+    let sample = Sample { task: 0, prompt: String::new(), completion: TEXT.to_owned() };
+    batch.push(&sample, layout.architecture.context).expect("fits");
     let device = Device::flex();
     let network = Network::new(layout.architecture, &device);
-    let ours = network
-        .logits(&tensors(layout, weights, &device), &batch)
-        .into_data()
-        .to_vec::<f32>()
-        .expect("logits are f32");
+    let ours =
+        network.logits(&tensors(layout, weights, &device), &batch).into_data().to_vec::<f32>().expect("logits are f32");
     assert_eq!(ours.len(), theirs.len());
-    let largest = ours
-        .iter()
-        .zip(&theirs)
-        .map(|(a, b)| (a - b).abs())
-        .fold(0.0, f32::max);
-    let best = |row: &[f32]| {
-        row.iter()
-            .enumerate()
-            .max_by(|a, b| a.1.total_cmp(b.1))
-            .map(|(index, _)| index)
-    };
+    let largest = ours.iter().zip(&theirs).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    let best = |row: &[f32]| row.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map(|(index, _)| index);
     let rows = ours.chunks(VOCABULARY).zip(theirs.chunks(VOCABULARY));
     let same = rows.filter(|(a, b)| best(a) == best(b)).count();
     (largest, same, tokens.len())
@@ -121,13 +89,8 @@ fn llama_cpp_computes_the_same_logits() {
         }
         for (precision, tolerance) in [(Precision::F32, 1e-3), (Precision::F16, 0.1)] {
             let (difference, same, tokens) = compare(&layout, &weights, precision);
-            println!(
-                "trained {trained}, {precision:?}: largest difference {difference:e}, argmax {same} of {tokens}"
-            );
-            assert!(
-                difference < tolerance,
-                "trained {trained}, {precision:?}: {difference}"
-            );
+            println!("trained {trained}, {precision:?}: largest difference {difference:e}, argmax {same} of {tokens}");
+            assert!(difference < tolerance, "trained {trained}, {precision:?}: {difference}");
         }
     }
 }
@@ -137,22 +100,14 @@ fn briefly_train(layout: &Layout, weights: &mut Vec<f32>) {
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(2);
     let device = Device::flex();
     let network = Network::new(layout.architecture, &device);
-    let zeros = Moments {
-        first: vec![0.0; layout.len],
-        second: vec![0.0; layout.len],
-    };
+    let zeros = Moments { first: vec![0.0; layout.len], second: vec![0.0; layout.len] };
     let mut updater = Updater::new(&Optimizer::default(), layout, &zeros, 0, &device);
     let mut current = tensors(layout, weights, &device);
     let mut toy = Toy::new();
     for _ in 0..60 {
         let mut batch = Batch::default();
         for index in 0..40 {
-            batch
-                .push(
-                    &toy.draw(index % 2, false, &mut rng),
-                    layout.architecture.context,
-                )
-                .expect("fits");
+            batch.push(&toy.draw(index % 2, false, &mut rng), layout.architecture.context).expect("fits");
         }
         let weight = 1.0 / batch.targets.len() as f32;
         let (_, gradients) = network.learn(&current, &batch, weight);

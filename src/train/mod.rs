@@ -18,15 +18,15 @@ mod recipe;
 mod sft;
 #[cfg(test)]
 mod tests;
+mod traces;
 
 use std::path::PathBuf;
 
 pub use batch::{Sample, Samples};
 pub use evaluate::Accuracy;
-pub use recipe::{
-    Architecture, BatchPlan, Budget, Data, Evaluation, Export, Optimizer, Precision, Recipe,
-};
+pub use recipe::{Architecture, BatchPlan, Budget, Data, Evaluation, Export, Optimizer, Precision, Recipe};
 pub use sft::{Session, Summary, sft};
+pub use traces::Traces;
 
 /// Why training could not start or go on.
 #[derive(Debug, thiserror::Error)]
@@ -35,17 +35,9 @@ pub enum TrainError {
     Recipe(String),
     #[error("there are no tasks to train on")]
     NoTasks,
-    #[error(
-        "a sample of task {task} has {tokens} tokens, the context is {context}: shorten it or raise model.context"
-    )]
-    SampleTooLong {
-        task: usize,
-        tokens: usize,
-        context: usize,
-    },
-    #[error(
-        "the loss is not finite at step {step}: lower optimizer.learning_rate and resume from the checkpoint"
-    )]
+    #[error("a sample of task {task} has {tokens} tokens, the context is {context}: shorten it or raise model.context")]
+    SampleTooLong { task: usize, tokens: usize, context: usize },
+    #[error("the loss is not finite at step {step}: lower optimizer.learning_rate and resume from the checkpoint")]
     Diverged { step: u64 },
     #[error("{path} is not a checkpoint of this recipe: {reason}")]
     Checkpoint { path: PathBuf, reason: String },

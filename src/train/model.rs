@@ -41,27 +41,18 @@ pub fn values(layout: &Layout, tensors: &[Tensor<2>]) -> Vec<f32> {
     let mut flat = vec![0.0; layout.len];
     for (part, tensor) in layout.parts().into_iter().zip(tensors) {
         let values = floats(tensor.clone());
-        let values = if part.transposed {
-            transpose(&values, part.columns, part.rows)
-        } else {
-            values
-        };
+        let values = if part.transposed { transpose(&values, part.columns, part.rows) } else { values };
         flat[part.start..part.start + values.len()].copy_from_slice(&values);
     }
     flat
 }
 
 fn transpose(values: &[f32], rows: usize, columns: usize) -> Vec<f32> {
-    (0..rows * columns)
-        .map(|index| values[index % rows * columns + index / rows])
-        .collect()
+    (0..rows * columns).map(|index| values[index % rows * columns + index / rows]).collect()
 }
 
 fn floats<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-    tensor
-        .into_data()
-        .into_vec()
-        .expect("invariant: the network computes in f32")
+    tensor.into_data().into_vec().expect("invariant: the network computes in f32")
 }
 
 /// The shape of the network and its constants; weights are passed in.
@@ -80,16 +71,13 @@ pub struct Network {
 impl Network {
     /// Constants live on `device`, which gradients need to be an autodiff device.
     pub fn new(architecture: Architecture, device: &Device) -> Self {
-        let Architecture {
-            d_model, context, ..
-        } = architecture;
+        let Architecture { d_model, context, .. } = architecture;
         let head_dim = architecture.head_dim();
         let scale = 1.0 / (head_dim as f64).sqrt();
         let table = |of: fn(f64) -> f64, scale: f64| {
             let cell = move |position: usize, column: usize| {
                 let pair = column % head_dim / 2;
-                let angle =
-                    position as f64 * 10_000f64.powf(-2.0 * pair as f64 / head_dim as f64);
+                let angle = position as f64 * 10_000f64.powf(-2.0 * pair as f64 / head_dim as f64);
                 (of(angle) * scale) as f32
             };
             matrix(context, d_model, cell, device)
@@ -102,12 +90,7 @@ impl Network {
         let mask = |query, key| if key <= query { 0.0 } else { -1e9 };
         Self {
             architecture,
-            angles: [
-                table(f64::cos, 1.0),
-                table(f64::sin, 1.0),
-                table(f64::cos, scale),
-                table(f64::sin, scale),
-            ],
+            angles: [table(f64::cos, 1.0), table(f64::sin, 1.0), table(f64::cos, scale), table(f64::sin, scale)],
             quarter_turn: matrix(head_dim, head_dim, turn, device),
             mask: matrix(context, context, mask, device),
             device: device.clone(),
@@ -122,26 +105,15 @@ impl Network {
     }
 
     /// As `score`, and the gradient of `weight` times the summed losses. `weights` are not on an autodiff device.
-    pub fn learn(
-        &self,
-        weights: &[Tensor<2>],
-        batch: &Batch,
-        weight: f32,
-    ) -> (Scores, Vec<Tensor<2>>) {
-        let leaves: Vec<Tensor<2>> = weights
-            .iter()
-            .map(|tensor| tensor.clone().autodiff().require_grad())
-            .collect();
+    pub fn learn(&self, weights: &[Tensor<2>], batch: &Batch, weight: f32) -> (Scores, Vec<Tensor<2>>) {
+        let leaves: Vec<Tensor<2>> = weights.iter().map(|tensor| tensor.clone().autodiff().require_grad()).collect();
         let logits = self.logits(&leaves, batch);
         let losses = self.losses(logits.clone(), batch);
         let scores = scores(batch, logits.inner(), losses.clone().inner());
         let mut gradients = losses.sum().mul_scalar(weight).backward();
         let gradients = leaves
             .iter()
-            .map(|leaf| {
-                leaf.grad_remove(&mut gradients)
-                    .expect("invariant: every weight is used")
-            })
+            .map(|leaf| leaf.grad_remove(&mut gradients).expect("invariant: every weight is used"))
             .collect();
         (scores, gradients)
     }
@@ -183,51 +155,31 @@ impl Network {
         }
         let ids = self.integers(ids.into_iter(), &device);
         let targets = self.integers(targets.into_iter(), &device);
-        let [cosine, sine, query_cosine, query_sine] = self
-            .angles
-            .clone()
-            .map(|table| table.slice([0..length]).unsqueeze_dim::<3>(0));
-        let mask = self
-            .mask
-            .clone()
-            .slice([0..length, 0..length])
-            .unsqueeze_dims::<4>(&[0, 0]);
-        let split = |x: Tensor<2>| {
-            x.reshape([sequences, length, heads, head_dim])
-                .swap_dims(1, 2)
-        };
+        let [cosine, sine, query_cosine, query_sine] =
+            self.angles.clone().map(|table| table.slice([0..length]).unsqueeze_dim::<3>(0));
+        let mask = self.mask.clone().slice([0..length, 0..length]).unsqueeze_dims::<4>(&[0, 0]);
+        let split = |x: Tensor<2>| x.reshape([sequences, length, heads, head_dim]).swap_dims(1, 2);
         let ones = Tensor::<4>::ones([sequences, heads, length, 1], &device);
 
         let embedding = &weights[0];
         let mut stream = embedding.clone().select(0, ids);
         for layer in 0..layers {
             let first = 1 + layer * LAYER_TENSORS;
-            let [gain, query, key, value, output, ff_gain, gate, up, down] = weights
-                [first..first + LAYER_TENSORS]
+            let [gain, query, key, value, output, ff_gain, gate, up, down] = weights[first..first + LAYER_TENSORS]
                 .as_array()
                 .expect("invariant: a layer has that many tensors")
                 .clone();
             let x = ops::norm(stream.clone(), gain);
-            let queries = ops::rotate(
-                x.clone().matmul(query),
-                &query_cosine,
-                &query_sine,
-                &self.quarter_turn,
-            );
+            let queries = ops::rotate(x.clone().matmul(query), &query_cosine, &query_sine, &self.quarter_turn);
             let keys = ops::rotate(x.clone().matmul(key), &cosine, &sine, &self.quarter_turn);
             let values = Tensor::cat(vec![split(x.matmul(value)), ones.clone()], 3);
             // Unnormalised: the column of ones makes the sums to divide by, on few numbers instead of [length, length].
             let seen = (split(queries).matmul(split(keys).transpose()) + mask.clone()).exp();
             let mixed = seen.matmul(values);
             let sums = mixed.clone().narrow(3, head_dim, 1);
-            let mixed = (mixed.narrow(3, 0, head_dim) / sums)
-                .swap_dims(1, 2)
-                .reshape([rows, heads * head_dim]);
+            let mixed = (mixed.narrow(3, 0, head_dim) / sums).swap_dims(1, 2).reshape([rows, heads * head_dim]);
             let (mixed, input) = if layer + 1 == layers {
-                (
-                    mixed.select(0, targets.clone()),
-                    stream.select(0, targets.clone()),
-                )
+                (mixed.select(0, targets.clone()), stream.select(0, targets.clone()))
             } else {
                 (mixed, stream)
             };
@@ -241,15 +193,8 @@ impl Network {
     }
 }
 
-fn matrix(
-    rows: usize,
-    columns: usize,
-    cell: impl Fn(usize, usize) -> f32,
-    device: &Device,
-) -> Tensor<2> {
-    let cells: Vec<f32> = (0..rows * columns)
-        .map(|index| cell(index / columns, index % columns))
-        .collect();
+fn matrix(rows: usize, columns: usize, cell: impl Fn(usize, usize) -> f32, device: &Device) -> Tensor<2> {
+    let cells: Vec<f32> = (0..rows * columns).map(|index| cell(index / columns, index % columns)).collect();
     Tensor::from_data(TensorData::new(cells, [rows, columns]), device)
 }
 
@@ -260,12 +205,5 @@ fn scores(batch: &Batch, logits: Tensor<2>, losses: Tensor<2>) -> Scores {
         let own = row[usize::from(target.token)];
         row.iter().filter(|&&logit| logit >= own).count() == 1
     };
-    Scores {
-        losses: floats(losses),
-        hits: logits
-            .chunks_exact(vocabulary)
-            .zip(&batch.targets)
-            .map(right)
-            .collect(),
-    }
+    Scores { losses: floats(losses), hits: logits.chunks_exact(vocabulary).zip(&batch.targets).map(right).collect() }
 }

@@ -28,17 +28,9 @@ pub struct Updater {
 
 impl Updater {
     /// Goes on from `moments` after `step` updates.
-    pub fn new(
-        plan: &Optimizer,
-        layout: &Layout,
-        moments: &Moments,
-        step: u64,
-        device: &Device,
-    ) -> Self {
-        let config = AdamWConfig::new()
-            .with_beta_1(plan.beta1 as f32)
-            .with_beta_2(plan.beta2 as f32)
-            .with_epsilon(1e-8);
+    pub fn new(plan: &Optimizer, layout: &Layout, moments: &Moments, step: u64, device: &Device) -> Self {
+        let config =
+            AdamWConfig::new().with_beta_1(plan.beta1 as f32).with_beta_2(plan.beta2 as f32).with_epsilon(1e-8);
         let state = tensors(layout, &moments.first, device)
             .into_iter()
             .zip(tensors(layout, &moments.second, device))
@@ -50,10 +42,7 @@ impl Updater {
             })
             .collect();
         Self {
-            matrices: config
-                .clone()
-                .with_weight_decay(plan.weight_decay as f32)
-                .build(),
+            matrices: config.clone().with_weight_decay(plan.weight_decay as f32).build(),
             gains: config.with_weight_decay(0.0).build(),
             clip_norm: plan.clip_norm,
             state,
@@ -61,13 +50,7 @@ impl Updater {
     }
 
     /// One update. `norm` is that of all `gradients` together.
-    pub fn update(
-        &mut self,
-        weights: &mut [Tensor<2>],
-        gradients: Vec<Tensor<2>>,
-        norm: f64,
-        rate: f64,
-    ) {
+    pub fn update(&mut self, weights: &mut [Tensor<2>], gradients: Vec<Tensor<2>>, norm: f64, rate: f64) {
         let scale = self.clip_norm / norm;
         let state = std::mem::take(&mut self.state);
         self.state = state
@@ -75,16 +58,8 @@ impl Updater {
             .zip(weights)
             .zip(gradients)
             .map(|((state, weight), gradient)| {
-                let gradient = if scale < 1.0 {
-                    gradient.mul_scalar(scale)
-                } else {
-                    gradient
-                };
-                let kind = if weight.dims()[0] == 1 {
-                    &self.gains
-                } else {
-                    &self.matrices
-                };
+                let gradient = if scale < 1.0 { gradient.mul_scalar(scale) } else { gradient };
+                let kind = if weight.dims()[0] == 1 { &self.gains } else { &self.matrices };
                 let old = std::mem::replace(weight, Tensor::empty([1, 1], &gradient.device()));
                 let (new, state) = kind.step(rate, old, gradient, Some(AdamWState::new(state)));
                 *weight = new;
@@ -94,14 +69,8 @@ impl Updater {
     }
 
     pub fn moments(&self, layout: &Layout) -> Moments {
-        let (first, second): (Vec<_>, Vec<_>) = self
-            .state
-            .iter()
-            .map(|state| (state.moment_1.clone(), state.moment_2.clone()))
-            .unzip();
-        Moments {
-            first: values(layout, &first),
-            second: values(layout, &second),
-        }
+        let (first, second): (Vec<_>, Vec<_>) =
+            self.state.iter().map(|state| (state.moment_1.clone(), state.moment_2.clone())).unzip();
+        Moments { first: values(layout, &first), second: values(layout, &second) }
     }
 }

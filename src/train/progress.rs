@@ -42,21 +42,12 @@ impl Progress {
     pub fn start(before_s: f64, tokens: u64) -> Self {
         let now = Instant::now();
         let bar = std::io::stderr().is_terminal().then(|| {
-            let style = ProgressStyle::with_template("{bar:30} {percent:>3}% {msg}")
-                .expect("invariant: the template is valid");
-            let bar =
-                ProgressBar::with_draw_target(Some(UNITS), ProgressDrawTarget::stderr_with_hz(4));
+            let style =
+                ProgressStyle::with_template("{bar:30} {percent:>3}% {msg}").expect("invariant: the template is valid");
+            let bar = ProgressBar::with_draw_target(Some(UNITS), ProgressDrawTarget::stderr_with_hz(4));
             bar.with_style(style)
         });
-        Self {
-            started: now,
-            before_s,
-            bar,
-            logged: now,
-            tokens_logged: tokens,
-            loss: None,
-            exact: None,
-        }
+        Self { started: now, before_s, bar, logged: now, tokens_logged: tokens, loss: None, exact: None }
     }
 
     /// Seconds of training, over all parts of the run.
@@ -66,19 +57,10 @@ impl Progress {
 
     pub fn step(&mut self, status: &Status) {
         let smooth = |old: Option<f64>, new: f64| old.map_or(new, |old| 0.98 * old + 0.02 * new);
-        let (loss, exact) = (
-            smooth(self.loss, status.loss),
-            smooth(self.exact, status.exact),
-        );
+        let (loss, exact) = (smooth(self.loss, status.loss), smooth(self.exact, status.exact));
         (self.loss, self.exact) = (Some(loss), Some(exact));
         let since = self.logged.elapsed();
-        if since
-            < if self.bar.is_some() {
-                Duration::from_secs(1)
-            } else {
-                LOG_EVERY
-            }
-        {
+        if since < if self.bar.is_some() { Duration::from_secs(1) } else { LOG_EVERY } {
             return;
         }
         let speed = (status.tokens - self.tokens_logged) as f64 / since.as_secs_f64();
@@ -106,10 +88,8 @@ impl Progress {
         let mean = results.iter().map(Accuracy::rate).sum::<f64>() / results.len().max(1) as f64;
         let mut worst: Vec<&Accuracy> = results.iter().collect();
         worst.sort_by(|a, b| a.rate().total_cmp(&b.rate()));
-        let tasks: Vec<String> = worst
-            .iter()
-            .map(|result| format!("{} {:.1}", result.task, result.rate() * 100.0))
-            .collect();
+        let tasks: Vec<String> =
+            worst.iter().map(|result| format!("{} {:.1}", result.task, result.rate() * 100.0)).collect();
         let samples = results.first().map_or(0, |result| result.samples);
         self.line(&format!(
             "{} eval step {step}: mean {:.2}% of {samples} per task in {seconds:.1} s | {}",
@@ -135,10 +115,5 @@ impl Progress {
 
 fn clock(seconds: f64) -> String {
     let seconds = seconds.max(0.0).min(360_000.0) as u64;
-    format!(
-        "{}:{:02}:{:02}",
-        seconds / 3600,
-        seconds / 60 % 60,
-        seconds % 60
-    )
+    format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }

@@ -59,13 +59,7 @@ pub struct Architecture {
 
 impl Default for Architecture {
     fn default() -> Self {
-        Self {
-            d_model: 128,
-            layers: 4,
-            heads: 4,
-            ff: 384,
-            context: 512,
-        }
+        Self { d_model: 128, layers: 4, heads: 4, ff: 384, context: 512 }
     }
 }
 
@@ -75,11 +69,29 @@ impl Architecture {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+/// Which steps are learned from. Whoever makes the samples reads it; the loop does not.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Data {
-    /// Tasks to train on; empty means every task that has samples.
+    /// Slugs of the tasks to train on.
     pub tasks: Vec<String>,
+    /// How often easy, medium and hard instances are drawn, as parts of their sum.
+    pub difficulty_mix: [u64; 3],
+    /// First of the thousand base seeds that training instances come from; the benchmark's own (42) is never one.
+    pub training_base_seed: u64,
+    /// First of the thousand base seeds of held-out instances.
+    pub held_out_base_seed: u64,
+}
+
+impl Default for Data {
+    fn default() -> Self {
+        Self {
+            tasks: Vec::new(),
+            difficulty_mix: [4, 4, 2],
+            training_base_seed: 1_000_000,
+            held_out_base_seed: 2_000_000,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -97,12 +109,7 @@ pub struct BatchPlan {
 
 impl Default for BatchPlan {
     fn default() -> Self {
-        Self {
-            tokens: 2048,
-            pass_tokens: 1024,
-            threads: 1,
-            floor: 0.1,
-        }
+        Self { tokens: 2048, pass_tokens: 1024, threads: 1, floor: 0.1 }
     }
 }
 
@@ -153,12 +160,7 @@ pub struct Evaluation {
 
 impl Default for Evaluation {
     fn default() -> Self {
-        Self {
-            every_s: 120.0,
-            samples: 200,
-            final_samples: 500,
-            share_max: 0.05,
-        }
+        Self { every_s: 120.0, samples: 200, final_samples: 500, share_max: 0.05 }
     }
 }
 
@@ -190,49 +192,22 @@ impl Recipe {
         let model = &self.model;
         let optimizer = &self.optimizer;
         let rules = [
-            (
-                model.d_model > 0 && model.layers > 0 && model.ff > 0,
-                "model sizes must be positive",
-            ),
+            (model.d_model > 0 && model.layers > 0 && model.ff > 0, "model sizes must be positive"),
             (
                 model.heads > 0 && model.d_model.is_multiple_of(2 * model.heads),
                 "d_model must be a multiple of twice the number of heads",
             ),
-            (
-                (8..=1 << 16).contains(&model.context),
-                "context must be 8 to 65536 tokens",
-            ),
-            (
-                (1..=64).contains(&self.batch.threads),
-                "threads must be 1 to 64",
-            ),
-            (
-                self.batch.tokens > 0 && self.batch.pass_tokens > 0,
-                "a batch needs at least one token",
-            ),
+            ((8..=1 << 16).contains(&model.context), "context must be 8 to 65536 tokens"),
+            ((1..=64).contains(&self.batch.threads), "threads must be 1 to 64"),
+            (self.batch.tokens > 0 && self.batch.pass_tokens > 0, "a batch needs at least one token"),
             (self.batch.floor > 0.0, "floor must be positive"),
-            (
-                optimizer.learning_rate > 0.0,
-                "the learning rate must be positive",
-            ),
-            (
-                (0.0..1.0).contains(&optimizer.warmup),
-                "warmup is a fraction of the budget",
-            ),
-            (
-                (0.0..=1.0).contains(&optimizer.decay_to),
-                "decay_to is a fraction of the peak",
-            ),
+            (optimizer.learning_rate > 0.0, "the learning rate must be positive"),
+            ((0.0..1.0).contains(&optimizer.warmup), "warmup is a fraction of the budget"),
+            ((0.0..=1.0).contains(&optimizer.decay_to), "decay_to is a fraction of the peak"),
             (optimizer.clip_norm > 0.0, "clip_norm must be positive"),
             (self.evaluation.every_s > 0.0, "every_s must be positive"),
-            (
-                (0.0..=1.0).contains(&self.evaluation.share_max),
-                "share_max is a fraction",
-            ),
-            (
-                self.evaluation.samples > 0 && self.evaluation.final_samples > 0,
-                "evaluation needs samples",
-            ),
+            ((0.0..=1.0).contains(&self.evaluation.share_max), "share_max is a fraction"),
+            (self.evaluation.samples > 0 && self.evaluation.final_samples > 0, "evaluation needs samples"),
             (
                 match self.budget {
                     Budget::Steps(steps) => steps > 0,
@@ -267,16 +242,13 @@ mod tests {
 
     #[test]
     fn the_shipped_recipe_parses() {
-        let recipe = Recipe::from_toml(include_str!("../../models/prime-tiny.toml"))
-            .expect("a valid recipe");
+        let recipe = Recipe::from_toml(include_str!("../../models/prime-tiny.toml")).expect("a valid recipe");
         assert_eq!(recipe.model, Architecture::default());
     }
 
     #[test]
     fn unknown_fields_and_bad_ranges_are_errors() {
-        assert!(
-            Recipe::from_toml("name = 'a'\nseed = 1\nbudget = { steps = 3 }\nlr = 1\n").is_err()
-        );
+        assert!(Recipe::from_toml("name = 'a'\nseed = 1\nbudget = { steps = 3 }\nlr = 1\n").is_err());
         assert!(Recipe::from_toml("name = 'a'\nseed = 1\nbudget = { steps = 0 }\n").is_err());
         assert!(Recipe::from_toml("name = 'a'\nseed = 1\nbudget = { steps = 3 }\n").is_ok());
     }

@@ -63,8 +63,7 @@ pub fn sft(
     let mut evaluated_s = run.progress.elapsed_s();
     while run.spent() < 1.0 && !session.stop.load(Ordering::Relaxed) {
         run.step(samples)?;
-        if run.progress.elapsed_s() - evaluated_s >= recipe.evaluation.every_s && run.spent() < 1.0
-        {
+        if run.progress.elapsed_s() - evaluated_s >= recipe.evaluation.every_s && run.spent() < 1.0 {
             let per_task = run.affordable(run.progress.elapsed_s() - evaluated_s);
             run.evaluate(per_task, true)?;
             run.save()?;
@@ -74,11 +73,7 @@ pub fn sft(
     let finished = run.spent() >= 1.0;
     // The last checkpoint comes before the long evaluation, so that an impatient second Ctrl-C loses nothing.
     run.save()?;
-    let accuracy = if finished {
-        run.evaluate(recipe.evaluation.final_samples, false)?
-    } else {
-        Vec::new()
-    };
+    let accuracy = if finished { run.evaluate(recipe.evaluation.final_samples, false)? } else { Vec::new() };
     run.progress.finish();
     Ok(Summary {
         finished,
@@ -109,12 +104,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn open(
-        recipe: &'a Recipe,
-        samples: &mut dyn Samples,
-        out: &Path,
-        resume: bool,
-    ) -> Result<Self, TrainError> {
+    fn open(recipe: &'a Recipe, samples: &mut dyn Samples, out: &Path, resume: bool) -> Result<Self, TrainError> {
         let tasks = samples.tasks().to_vec();
         if tasks.is_empty() {
             return Err(TrainError::NoTasks);
@@ -126,17 +116,9 @@ impl<'a> Run<'a> {
         let mut state = if resume && checkpoint.exists() {
             Checkpoint::load(&checkpoint, recipe.model, recipe.seed, &tasks)?
         } else {
-            Checkpoint::fresh(
-                recipe.model,
-                recipe.seed,
-                tasks,
-                layout.initialize(recipe.seed),
-            )
+            Checkpoint::fresh(recipe.model, recipe.seed, tasks, layout.initialize(recipe.seed))
         };
-        let most = recipe
-            .evaluation
-            .samples
-            .max(recipe.evaluation.final_samples);
+        let most = recipe.evaluation.samples.max(recipe.evaluation.final_samples);
         let device = Device::flex();
         let moments = state.take_moments();
         Ok(Self {
@@ -168,15 +150,12 @@ impl<'a> Run<'a> {
         let batches = std::mem::take(&mut self.pool[(self.state.step % POOL_STEPS) as usize]);
         let step = self.learn(&batches);
         if !step.loss.is_finite() || !step.norm.is_finite() {
-            return Err(TrainError::Diverged {
-                step: self.state.step,
-            });
+            return Err(TrainError::Diverged { step: self.state.step });
         }
         let rate = self.recipe.optimizer.rate_at(self.spent());
         self.state.step += 1;
         self.state.tokens += batches.iter().map(|b| b.inputs.len() as u64).sum::<u64>();
-        self.updater
-            .update(&mut self.weights, step.gradients, step.norm, rate);
+        self.updater.update(&mut self.weights, step.gradients, step.norm, rate);
         let status = Status {
             step: self.state.step,
             spent: self.spent(),
@@ -202,10 +181,7 @@ impl<'a> Run<'a> {
         let batch = &self.recipe.batch;
         let plan = PoolPlan {
             steps: POOL_STEPS as usize,
-            passes: batch
-                .tokens
-                .div_ceil(batch.pass_tokens)
-                .max(batch.threads),
+            passes: batch.tokens.div_ceil(batch.pass_tokens).max(batch.threads),
             tokens: batch.tokens,
             context: self.recipe.model.context,
         };
@@ -226,11 +202,7 @@ impl<'a> Run<'a> {
             for batch in batches.iter().skip(thread).step_by(threads) {
                 let (scores, gradients) = self.network.learn(&self.weights, batch, weight);
                 let (loss, exact) = tally(batch, &scores);
-                share.add(Share {
-                    loss,
-                    exact,
-                    gradients,
-                });
+                share.add(Share { loss, exact, gradients });
             }
             share
         };
@@ -243,10 +215,7 @@ impl<'a> Run<'a> {
             }
             total
         });
-        let squares = total
-            .gradients
-            .iter()
-            .map(|gradient| gradient.clone().square().sum().into_scalar::<f32>());
+        let squares = total.gradients.iter().map(|gradient| gradient.clone().square().sum().into_scalar::<f32>());
         Learned {
             loss: total.loss * f64::from(weight),
             exact: total.exact as f64 / samples as f64,
@@ -261,28 +230,18 @@ impl<'a> Run<'a> {
         if self.round_s == 0.0 {
             return most.min(16); // the first one measures
         }
-        ((since_s * self.recipe.evaluation.share_max / self.round_s) as usize)
-            .clamp(most.min(16), most)
+        ((since_s * self.recipe.evaluation.share_max / self.round_s) as usize).clamp(most.min(16), most)
     }
 
     fn evaluate(&mut self, per_task: usize, adapt: bool) -> Result<Vec<Accuracy>, TrainError> {
         let before = self.progress.elapsed_s();
-        let results = evaluate::evaluate(
-            self.recipe,
-            &self.network,
-            &self.weights,
-            &self.state.tasks,
-            &self.held_out,
-            per_task,
-        )?;
+        let results =
+            evaluate::evaluate(self.recipe, &self.network, &self.weights, &self.state.tasks, &self.held_out, per_task)?;
         let seconds = self.progress.elapsed_s() - before;
         self.round_s = seconds / per_task as f64;
         if adapt {
             let floor = self.recipe.batch.floor;
-            self.state.mix = results
-                .iter()
-                .map(|result| floor + 1.0 - result.rate())
-                .collect();
+            self.state.mix = results.iter().map(|result| floor + 1.0 - result.rate()).collect();
         }
         self.progress.evaluation(self.state.step, &results, seconds);
         Ok(results)
@@ -294,12 +253,7 @@ impl<'a> Run<'a> {
         let moments = self.updater.moments(&self.layout);
         self.state.save(&self.checkpoint, moments)?;
         let name = &self.recipe.name;
-        let model = gguf::encode(
-            name,
-            &self.layout,
-            &self.state.weights,
-            self.recipe.export.matrices,
-        );
+        let model = gguf::encode(name, &self.layout, &self.state.weights, self.recipe.export.matrices);
         replace(&self.out, &model)
     }
 }
@@ -332,10 +286,7 @@ impl Share {
         } else if other.gradients.is_empty() {
             own
         } else {
-            own.into_iter()
-                .zip(other.gradients)
-                .map(|(a, b)| a + b)
-                .collect()
+            own.into_iter().zip(other.gradients).map(|(a, b)| a + b).collect()
         };
     }
 }
@@ -343,8 +294,5 @@ impl Share {
 /// Summed loss and number of exact samples.
 fn tally(batch: &Batch, scores: &Scores) -> (f64, usize) {
     let loss = scores.losses.iter().map(|&loss| f64::from(loss)).sum();
-    (
-        loss,
-        evaluate::exact(batch, scores).filter(|&hit| hit).count(),
-    )
+    (loss, evaluate::exact(batch, scores).filter(|&hit| hit).count())
 }

@@ -24,9 +24,7 @@ pub struct Toy {
 
 impl Toy {
     pub fn new() -> Self {
-        Self {
-            tasks: vec!["copy".to_owned(), "reverse".to_owned()],
-        }
+        Self { tasks: vec!["copy".to_owned(), "reverse".to_owned()] }
     }
 }
 
@@ -37,61 +35,30 @@ impl Samples for Toy {
 
     fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample {
         // The last digit tells the two sets of instances apart.
-        let mut digits: Vec<char> = (0..2)
-            .map(|_| char::from(b'0' + (rng.next_u32() % 10) as u8))
-            .collect();
-        let last = if held_out {
-            8 + rng.next_u32() % 2
-        } else {
-            rng.next_u32() % 10
-        };
+        let mut digits: Vec<char> = (0..2).map(|_| char::from(b'0' + (rng.next_u32() % 10) as u8)).collect();
+        let last = if held_out { 8 + rng.next_u32() % 2 } else { rng.next_u32() % 10 };
         digits.push(char::from(b'0' + last as u8));
-        let prompt = format!(
-            "{}{}=",
-            if task == 0 { 'c' } else { 'r' },
-            digits.iter().collect::<String>()
-        );
+        let prompt = format!("{}{}=", if task == 0 { 'c' } else { 'r' }, digits.iter().collect::<String>());
         if task == 1 {
             digits.reverse();
         }
-        Sample {
-            task,
-            prompt,
-            completion: digits.into_iter().collect(),
-        }
+        Sample { task, prompt, completion: digits.into_iter().collect() }
     }
 }
 
-const SMALL: Architecture = Architecture {
-    d_model: 32,
-    layers: 2,
-    heads: 4,
-    ff: 48,
-    context: 128,
-};
+const SMALL: Architecture = Architecture { d_model: 32, layers: 2, heads: 4, ff: 48, context: 128 };
 
 fn text(length: usize, rng: &mut ChaCha8Rng) -> String {
-    (0..length)
-        .map(|_| char::from(b'a' + (rng.next_u32() % 26) as u8))
-        .collect()
+    (0..length).map(|_| char::from(b'a' + (rng.next_u32() % 26) as u8)).collect()
 }
 
 fn samples(lengths: &[(usize, usize)], rng: &mut ChaCha8Rng) -> Vec<Sample> {
-    lengths
-        .iter()
-        .map(|&(p, c)| Sample {
-            task: 0,
-            prompt: text(p, rng),
-            completion: text(c, rng),
-        })
-        .collect()
+    lengths.iter().map(|&(p, c)| Sample { task: 0, prompt: text(p, rng), completion: text(c, rng) }).collect()
 }
 
 fn batch_of(samples: &[Sample], context: usize) -> Batch {
     let mut batch = Batch::default();
-    samples
-        .iter()
-        .for_each(|sample| batch.push(sample, context).expect("the sample fits"));
+    samples.iter().for_each(|sample| batch.push(sample, context).expect("the sample fits"));
     batch
 }
 
@@ -103,26 +70,14 @@ fn samples_in_a_batch_do_not_see_each_other() {
     let network = Network::new(SMALL, &device);
     let weights = tensors(&layout, &layout.initialize(6), &device);
     let samples = samples(&[(70, 20), (5, 1), (20, 40), (0, 3)], &mut rng);
-    let together = network
-        .score(&weights, &batch_of(&samples, SMALL.context))
-        .losses;
+    let together = network.score(&weights, &batch_of(&samples, SMALL.context)).losses;
     let mut apart = Vec::new();
     for sample in &samples {
-        apart.extend(
-            network
-                .score(
-                    &weights,
-                    &batch_of(std::slice::from_ref(sample), SMALL.context),
-                )
-                .losses,
-        );
+        apart.extend(network.score(&weights, &batch_of(std::slice::from_ref(sample), SMALL.context)).losses);
     }
     assert_eq!(together.len(), apart.len());
     for (together, apart) in together.iter().zip(&apart) {
-        assert!(
-            (together - apart).abs() < 1e-4,
-            "{together} together, {apart} apart"
-        );
+        assert!((together - apart).abs() < 1e-4, "{together} together, {apart} apart");
     }
 }
 
@@ -133,16 +88,7 @@ fn train(extra: &str, out: &Path, resume: bool) -> Summary {
     ))
     .expect("a valid recipe");
     let stop = AtomicBool::new(false);
-    sft(
-        &recipe,
-        &mut Toy::new(),
-        out,
-        &Session {
-            resume,
-            stop: &stop,
-        },
-    )
-    .expect("training works")
+    sft(&recipe, &mut Toy::new(), out, &Session { resume, stop: &stop }).expect("training works")
 }
 
 const LEARNING: &str = "batch = { tokens = 512 }\noptimizer = { learning_rate = 5e-3 }\n\
@@ -151,11 +97,7 @@ const LEARNING: &str = "batch = { tokens = 512 }\noptimizer = { learning_rate = 
 #[test]
 fn learns_a_toy_task() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let summary = train(
-        &format!("budget = {{ steps = 500 }}\n{LEARNING}"),
-        &folder.path().join("toy.gguf"),
-        false,
-    );
+    let summary = train(&format!("budget = {{ steps = 500 }}\n{LEARNING}"), &folder.path().join("toy.gguf"), false);
     assert!(summary.finished);
     for accuracy in &summary.accuracy {
         assert!(accuracy.rate() > 0.97, "{accuracy:?}");
@@ -180,37 +122,20 @@ fn a_resumed_run_equals_an_uninterrupted_one() {
         let weights = |out: &Path| {
             let mut path = out.as_os_str().to_owned();
             path.push(".checkpoint");
-            let state = Checkpoint::load(Path::new(&path), recipe.model, recipe.seed, &tasks)
-                .expect("a checkpoint");
+            let state = Checkpoint::load(Path::new(&path), recipe.model, recipe.seed, &tasks).expect("a checkpoint");
             assert_eq!(state.step, 12);
             state.weights
         };
         let go = |out: &Path, resume: bool, stop_at: Option<u32>| {
             let stop = AtomicBool::new(false);
-            let mut samples = Stopping {
-                toy: Toy::new(),
-                left: stop_at,
-                stop: &stop,
-            };
-            sft(
-                &recipe,
-                &mut samples,
-                out,
-                &Session {
-                    resume,
-                    stop: &stop,
-                },
-            )
-            .expect("training works")
+            let mut samples = Stopping { toy: Toy::new(), left: stop_at, stop: &stop };
+            sft(&recipe, &mut samples, out, &Session { resume, stop: &stop }).expect("training works")
         };
         let whole = folder.path().join(format!("whole{threads}.gguf"));
         let parts = folder.path().join(format!("parts{threads}.gguf"));
         assert!(go(&whole, false, None).finished);
         let first = go(&parts, false, Some(70));
-        assert!(
-            !first.finished && first.steps > 0 && first.steps < 12,
-            "{first:?}"
-        );
+        assert!(!first.finished && first.steps > 0 && first.steps < 12, "{first:?}");
         assert!(go(&parts, true, None).finished);
         assert_eq!(weights(&whole), weights(&parts));
     }

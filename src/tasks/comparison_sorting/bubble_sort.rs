@@ -272,7 +272,13 @@ impl Task for BubbleSort {
 fn comparison(a: i64, b: i64) -> String {
     let mut line = String::new();
     for (x, y) in format!("{a:+05}").chars().zip(format!("{b:+05}").chars()) {
-        let relation = if x == y { '=' } else if x < y { '<' } else { '>' };
+        let relation = if x == y {
+            '='
+        } else if x < y {
+            '<'
+        } else {
+            '>'
+        };
         line.extend([x, y, relation]);
         if x != y {
             break;
