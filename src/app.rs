@@ -124,6 +124,20 @@ pub fn runtime_plan(settings: &Settings) -> RuntimePlan {
     }
 }
 
+/// Starts the executor's engine, if it needs one.
+///
+/// # Errors
+/// Whatever keeps it from starting.
+pub fn executor_engine(settings: &Settings) -> Result<Option<Engine>, AppError> {
+    if settings.agents.executor.implementation != "llama" {
+        return Ok(None);
+    }
+    let name = &settings.agents.executor.engine;
+    let entry = settings.engines.get(name).expect("invariant: validated settings name existing engines");
+    let engine = Engine::start(engine_spec(name, entry)?);
+    Ok(Some(engine.map_err(|source| AppError::Engine { engine: name.clone(), source })?))
+}
+
 impl App {
     /// Starts the engines that the agents need, then the cells. Must be called within an actix system; blocks while
     /// a model loads.
@@ -131,15 +145,15 @@ impl App {
     /// # Errors
     /// Whatever keeps an engine or an agent from being had, with the key of the configuration that names it.
     pub fn start(settings: Settings) -> Result<Self, AppError> {
-        let engine = if settings.agents.executor.implementation == "llama" {
-            let name = &settings.agents.executor.engine;
-            let entry = settings.engines.get(name).expect("invariant: validated settings name existing engines");
-            let spec = engine_spec(name, entry)?;
-            let started = Engine::start(spec);
-            Some(started.map_err(|source| AppError::Engine { engine: name.clone(), source })?)
-        } else {
-            None
-        };
+        let engine = executor_engine(&settings)?;
+        Self::with_engine(settings, engine)
+    }
+
+    /// Starts the cells on an engine that runs already: several configurations can share one.
+    ///
+    /// # Errors
+    /// When an agent cannot be had.
+    pub fn with_engine(settings: Settings, engine: Option<Engine>) -> Result<Self, AppError> {
         let agents = AgentSet::from_settings(&settings, engine.clone())?;
         let runtime = Runtime::start(&runtime_plan(&settings), agents);
         Ok(Self { config_hash: settings.hash(), settings, engine, runtime })

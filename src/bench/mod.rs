@@ -1,6 +1,9 @@
 //! Measuring the runtime and the agents. Starts what it measures; prints nothing.
 
+pub mod interval;
 pub mod load;
 mod null;
+pub mod solve;
+pub mod steps;
 
 pub use null::{NullExecutor, endless};

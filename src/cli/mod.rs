@@ -1,5 +1,6 @@
 //! The command line: one file a subcommand. Parses, loads the configuration, and hands over.
 
+mod bench;
 mod config;
 mod doctor;
 mod loadtest;
@@ -33,6 +34,8 @@ enum Command {
     Serve(serve::ServeArguments),
     /// Measure what coordination costs, without a model.
     Loadtest(loadtest::LoadtestArguments),
+    /// Measure the configured agents on held-out instances.
+    Bench(bench::BenchArguments),
     /// Say what was found on this machine, and what to do about what is missing.
     Doctor(doctor::DoctorArguments),
     /// Show, check or describe the configuration.
@@ -87,6 +90,7 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Serve(arguments) => serve::serve(&arguments),
         Command::Loadtest(arguments) => loadtest::loadtest(&arguments),
+        Command::Bench(arguments) => bench::bench(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Config(arguments) => config::config(&arguments),
         #[cfg(feature = "train")]

@@ -6,6 +6,7 @@ pub mod draw;
 pub mod instance;
 pub mod machine;
 pub mod pattern;
+pub mod sampling;
 pub mod spec;
 pub mod task;
 pub mod violations;

@@ -1,0 +1,199 @@
+//! `prime-agents bench`: measures the configured agents on held-out instances.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::builder::RangedU64ValueParser;
+use clap::{Args, Subcommand};
+use comfy_table::{Table, presets};
+use serde::Serialize;
+
+use super::run::Output;
+use super::{Configuration, start_log};
+use crate::agents::AgentSet;
+use crate::app::{executor_engine, run_plan, run_sampling, runtime_plan};
+use crate::bench::solve::{Contender, Instances, SolveRow, solve};
+use crate::bench::steps::{StepRow, steps};
+use crate::engine::Engine;
+use crate::settings::Settings;
+use crate::tasks::{self, AnyTask, Difficulty};
+
+#[derive(Args)]
+pub struct BenchArguments {
+    #[command(subcommand)]
+    command: BenchCommand,
+}
+
+#[derive(Subcommand)]
+enum BenchCommand {
+    /// Solve instances twice: in a single pass without a verifier, and with PRIME as configured.
+    Solve(Selection),
+    /// Ask the executor for single steps of reference traces, greedily, and count the right ones.
+    Steps(Selection),
+}
+
+#[derive(Args)]
+struct Selection {
+    /// Tasks to measure; all of them by default.
+    #[arg(long = "task", value_name = "TASK")]
+    tasks: Vec<String>,
+    /// Levels to measure.
+    #[arg(long = "difficulty", value_name = "LEVEL", default_values = ["easy"])]
+    difficulties: Vec<Difficulty>,
+    /// Instances (or steps) of each task and level.
+    #[arg(long, default_value_t = 100, value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000))]
+    instances: u32,
+    /// Base seed; the default is neither the benchmark's nor one that the shipped model was trained on.
+    #[arg(long, default_value_t = 7)]
+    base_seed: u64,
+    #[command(flatten)]
+    configuration: Configuration,
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+}
+
+impl Selection {
+    fn tasks(&self) -> anyhow::Result<Vec<&'static dyn AnyTask>> {
+        if self.tasks.is_empty() {
+            return Ok(tasks::all().collect());
+        }
+        self.tasks.iter().map(|slug| Ok(tasks::find(slug)?)).collect()
+    }
+}
+
+/// A single pass of the executor: one trajectory, nobody checks it.
+fn single_pass(settings: &Settings) -> Settings {
+    let mut settings = settings.clone();
+    settings.agents.verifier.implementation = "none".to_owned();
+    settings.run.fanout = 1;
+    settings.run.max_rounds = 1;
+    settings
+}
+
+fn contender(name: &'static str, settings: &Settings, engine: Option<Engine>) -> anyhow::Result<Contender> {
+    let agents = AgentSet::from_settings(settings, engine)?;
+    let plan = run_plan(settings, agents.kinds());
+    Ok(Contender { name, agents, plan, sampling: run_sampling(settings) })
+}
+
+fn print<Row: Serialize>(rows: &[Row], output: Output, table: impl Fn(&[Row]) -> Table) -> anyhow::Result<()> {
+    let text = match output {
+        Output::Text => format!("{}\n", table(rows)),
+        Output::Json => serde_json::to_string_pretty(rows)? + "\n",
+    };
+    drop(std::io::stdout().write_all(text.as_bytes()));
+    Ok(())
+}
+
+fn markdown(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN);
+    table.set_header(header);
+    rows.for_each(|row| {
+        table.add_row(row);
+    });
+    table
+}
+
+fn solve_table(rows: &[SolveRow]) -> Table {
+    let header = [
+        "task",
+        "level",
+        "mode",
+        "accuracy % (95 %)",
+        "verified",
+        "of them wrong",
+        "steps",
+        "proposals",
+        "prompt tokens",
+        "completion tokens",
+        "seconds",
+    ];
+    markdown(
+        &header,
+        rows.iter().map(|row| {
+            vec![
+                row.task.to_owned(),
+                row.difficulty.to_string(),
+                row.contender.to_owned(),
+                row.accuracy.text(),
+                row.verified.to_string(),
+                row.verified_wrong.to_string(),
+                format!("{:.1}", row.steps),
+                format!("{:.1}", row.proposals),
+                format!("{:.0}", row.prompt_tokens),
+                format!("{:.0}", row.completion_tokens),
+                format!("{:.1}", row.seconds),
+            ]
+        }),
+    )
+}
+
+fn step_table(rows: &[StepRow]) -> Table {
+    markdown(
+        &["task", "level", "steps", "accuracy % (95 %)", "completion tokens a step"],
+        rows.iter().map(|row| {
+            vec![
+                row.task.to_owned(),
+                row.difficulty.to_string(),
+                row.accuracy.of.to_string(),
+                row.accuracy.text(),
+                format!("{:.1}", row.completion_tokens),
+            ]
+        }),
+    )
+}
+
+pub fn bench(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
+    let (BenchCommand::Solve(selection) | BenchCommand::Steps(selection)) = &arguments.command;
+    let settings = selection.configuration.load()?;
+    start_log(&settings);
+    let tasks = selection.tasks()?;
+    actix::System::new().block_on(async {
+        let engine = executor_engine(&settings)?;
+        match &arguments.command {
+            BenchCommand::Solve(_) => {
+                let rows = solve_all(selection, &settings, engine.as_ref(), &tasks).await?;
+                print(&rows, selection.output, solve_table)?;
+            }
+            BenchCommand::Steps(_) => {
+                let executor = AgentSet::from_settings(&settings, engine.clone())?.executor();
+                let mut rows = Vec::new();
+                for task in tasks {
+                    for difficulty in &selection.difficulties {
+                        let row = steps(executor.as_ref(), task, *difficulty, selection.instances, selection.base_seed);
+                        rows.push(row.await.map_err(anyhow::Error::msg)?);
+                    }
+                }
+                print(&rows, selection.output, step_table)?;
+            }
+        }
+        if let Some(engine) = engine {
+            engine.shutdown();
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+async fn solve_all(
+    selection: &Selection,
+    settings: &Settings,
+    engine: Option<&Engine>,
+    tasks: &[&'static dyn AnyTask],
+) -> anyhow::Result<Vec<SolveRow>> {
+    let runtime = runtime_plan(settings);
+    let mut rows = Vec::new();
+    for task in tasks {
+        for difficulty in &selection.difficulties {
+            let instances =
+                Instances { difficulty: *difficulty, count: selection.instances, base_seed: selection.base_seed };
+            for (name, settings) in [("single pass", single_pass(settings)), ("PRIME", settings.clone())] {
+                let contender = contender(name, &settings, engine.cloned())?;
+                let row = solve(contender, &runtime, *task, instances).await.map_err(anyhow::Error::msg)?;
+                eprintln!("{} {} {}: {}", row.task, row.difficulty, row.contender, row.accuracy.text());
+                rows.push(row);
+            }
+        }
+    }
+    Ok(rows)
+}

@@ -1,0 +1,36 @@
+//! Random steps of reference traces: where supervised data and measurements of single steps come from.
+
+use super::{AnyTask, Difficulty, Draw, Machine};
+
+/// How far into a trace a step lies at most, where the task cannot jump.
+const WALK_MAX: u64 = 600;
+
+/// Base seeds that one source of steps draws from: consecutive ones, a thousand instances each.
+const BASE_SEEDS: u64 = 1_000;
+const INDICES: u64 = 1_000;
+
+/// A random state with a next step, of a random instance's reference trace, under one of the thousand base seeds
+/// from `base_seed` on.
+pub fn state_on_trace(task: &dyn AnyTask, difficulty: Difficulty, base_seed: u64, draw: &mut Draw) -> Box<dyn Machine> {
+    let index = u32::try_from(draw.below(INDICES)).expect("invariant: below 1,000");
+    let seed = task.spec().seed(base_seed + draw.below(BASE_SEEDS), difficulty, index);
+    let problem = task.generate(difficulty, seed);
+    if let Some(machine) = problem.on_path(draw) {
+        return machine;
+    }
+    let wanted = draw.below(WALK_MAX);
+    let mut machine = problem.start();
+    let mut trace = 0;
+    while trace < wanted && machine.reference().is_some() {
+        machine.follow_reference();
+        trace += 1;
+    }
+    if machine.reference().is_none() {
+        // The trace is shorter: any of its steps.
+        machine = problem.start();
+        for _ in 0..draw.below(trace) {
+            machine.follow_reference();
+        }
+    }
+    machine
+}
