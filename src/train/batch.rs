@@ -55,7 +55,6 @@ pub struct Batch {
 /// One sample's part of a batch.
 #[derive(Debug, Clone)]
 pub struct Sequence {
-    pub task: usize,
     pub rows: std::ops::Range<usize>,
     pub targets: std::ops::Range<usize>,
 }
@@ -84,7 +83,6 @@ impl Batch {
                 token,
             }));
         self.sequences.push(Sequence {
-            task: sample.task,
             rows: row..self.inputs.len(),
             targets: target..self.targets.len(),
         });

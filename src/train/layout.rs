@@ -100,11 +100,13 @@ impl Layout {
         }];
         for layer in &self.layers {
             parts.push(gain(&layer.attention_norm));
-            parts.extend(
-                (0..3).map(|index| {
-                    matrix(layer.qkv.start + index * d_model * d_model, d_model, d_model)
-                }),
-            );
+            parts.extend((0..3).map(|index| {
+                matrix(
+                    layer.qkv.start + index * d_model * d_model,
+                    d_model,
+                    d_model,
+                )
+            }));
             parts.push(matrix(layer.attention_output.start, d_model, d_model));
             parts.push(gain(&layer.ff_norm));
             parts.extend(

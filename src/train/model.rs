@@ -131,7 +131,10 @@ impl Network {
         let mut targets = Vec::with_capacity(batch.targets.len());
         for (index, sequence) in batch.sequences.iter().enumerate() {
             let start = index * length;
-            for (id, &token) in ids[start..].iter_mut().zip(&batch.inputs[sequence.rows.clone()]) {
+            for (id, &token) in ids[start..]
+                .iter_mut()
+                .zip(&batch.inputs[sequence.rows.clone()])
+            {
                 *id = i64::from(token);
             }
             targets.extend(
@@ -197,7 +200,10 @@ fn hits(batch: &Batch, logits: Tensor<2>) -> Vec<bool> {
     let [_, vocabulary] = logits.dims();
     let right = |(row, target): (&[f32], &Target)| {
         let own = row[usize::from(target.token)];
-        row.iter().map(|&logit| u32::from(logit >= own)).sum::<u32>() == 1
+        row.iter()
+            .map(|&logit| u32::from(logit >= own))
+            .sum::<u32>()
+            == 1
     };
     floats(logits)
         .chunks_exact(vocabulary)

@@ -314,9 +314,7 @@ impl Fused<1> for CrossEntropy {
     fn backward(&self, mut probabilities: Values, gradient: Values) -> [Values; 1] {
         let width = width(&probabilities);
         let slopes = gradient.storage::<f32>().iter().zip(&self.0);
-        let rows = probabilities
-            .storage_mut::<f32>()
-            .chunks_exact_mut(width);
+        let rows = probabilities.storage_mut::<f32>().chunks_exact_mut(width);
         for (row, (slope, &token)) in rows.zip(slopes) {
             row.iter_mut().for_each(|p| *p *= slope);
             row[usize::from(token)] -= slope;
@@ -427,9 +425,8 @@ mod tests {
         composed: impl Fn([Tensor<D>; N]) -> Tensor<D>,
     ) {
         let device = Device::flex().autodiff();
-        let random = |shape: [usize; D]| {
-            Tensor::<D>::random(shape, Distribution::Normal(0.0, 1.5), &device)
-        };
+        let random =
+            |shape: [usize; D]| Tensor::<D>::random(shape, Distribution::Normal(0.0, 1.5), &device);
         let inputs = shapes.map(|shape| random(shape).require_grad());
         let (ours, theirs) = (fused(inputs.clone()), composed(inputs.clone()));
         let weights = random(ours.dims());
@@ -473,7 +470,8 @@ mod tests {
             [[3, 37]],
             |[logits]| cross_entropy(logits, vec![0, 36, 5]),
             |[logits]| {
-                let tokens = Tensor::<1, burn::tensor::Int>::from_data([0, 36, 5], &logits.device());
+                let tokens =
+                    Tensor::<1, burn::tensor::Int>::from_data([0, 36, 5], &logits.device());
                 activation::log_softmax(logits, 1)
                     .gather(1, tokens.unsqueeze_dim(1))
                     .neg()
@@ -485,15 +483,21 @@ mod tests {
             |[x]| rotation.apply(x, 3, 0.5),
             |[x]| {
                 let turn = Tensor::<2>::from_data(
-                    [[0., 1., 0., 0.], [-1., 0., 0., 0.], [0., 0., 0., 1.], [0., 0., -1., 0.]],
+                    [
+                        [0., 1., 0., 0.],
+                        [-1., 0., 0., 0.],
+                        [0., 0., 0., 1.],
+                        [0., 0., -1., 0.],
+                    ],
                     &x.device(),
                 );
                 let angle = |row: usize, column: usize| {
                     (row % 3) as f32 * if column % 4 < 2 { 1.0 } else { 0.01 }
                 };
                 let table = |of: fn(f32) -> f32| {
-                    let cells: Vec<f32> =
-                        (0..48).map(|cell| 0.5 * of(angle(cell / 8, cell % 8))).collect();
+                    let cells: Vec<f32> = (0..48)
+                        .map(|cell| 0.5 * of(angle(cell / 8, cell % 8)))
+                        .collect();
                     Tensor::<2>::from_data(TensorData::new(cells, [6, 8]), &x.device())
                 };
                 let turned = x.clone().reshape([12, 4]).matmul(turn).reshape([6, 8]);

@@ -99,7 +99,7 @@ impl Default for BatchPlan {
     fn default() -> Self {
         Self {
             tokens: 2048,
-            pass_tokens: 1024,
+            pass_tokens: 512,
             threads: 1,
             floor: 0.1,
         }

@@ -202,10 +202,7 @@ impl<'a> Run<'a> {
         let batch = &self.recipe.batch;
         let plan = PoolPlan {
             steps: POOL_STEPS as usize,
-            passes: batch
-                .tokens
-                .div_ceil(batch.pass_tokens)
-                .max(batch.threads),
+            passes: batch.tokens.div_ceil(batch.pass_tokens).max(batch.threads),
             tokens: batch.tokens,
             context: self.recipe.model.context,
         };
