@@ -55,7 +55,6 @@ pub struct Batch {
 /// One sample's part of a batch.
 #[derive(Debug, Clone)]
 pub struct Sequence {
-    pub task: usize,
     pub rows: std::ops::Range<usize>,
     pub targets: std::ops::Range<usize>,
 }
@@ -74,11 +73,7 @@ impl Batch {
         let first = row + prompt.len();
         let answers = completion.iter().map(|&byte| u16::from(byte)).chain([EOS]);
         self.targets.extend(answers.enumerate().map(|(index, token)| Target { row: first + index, token }));
-        self.sequences.push(Sequence {
-            task: sample.task,
-            rows: row..self.inputs.len(),
-            targets: target..self.targets.len(),
-        });
+        self.sequences.push(Sequence { rows: row..self.inputs.len(), targets: target..self.targets.len() });
         Ok(())
     }
 

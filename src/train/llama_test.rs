@@ -68,7 +68,7 @@ fn compare(layout: &Layout, weights: &[f32], precision: Precision) -> (f32, usiz
     let sample = Sample { task: 0, prompt: String::new(), completion: TEXT.to_owned() };
     batch.push(&sample, layout.architecture.context).expect("fits");
     let device = Device::flex();
-    let network = Network::new(layout.architecture, &device);
+    let network = Network::new(layout.architecture);
     let ours =
         network.logits(&tensors(layout, weights, &device), &batch).into_data().to_vec::<f32>().expect("logits are f32");
     assert_eq!(ours.len(), theirs.len());
@@ -99,7 +99,7 @@ fn briefly_train(layout: &Layout, weights: &mut Vec<f32>) {
     use rand_chacha::rand_core::SeedableRng;
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(2);
     let device = Device::flex();
-    let network = Network::new(layout.architecture, &device);
+    let network = Network::new(layout.architecture);
     let zeros = Moments { first: vec![0.0; layout.len], second: vec![0.0; layout.len] };
     let mut updater = Updater::new(&Optimizer::default(), layout, &zeros, 0, &device);
     let mut current = tensors(layout, weights, &device);

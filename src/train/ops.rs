@@ -1,30 +1,468 @@
-//! The network's composite operations on burn tensors.
+//! The network's row-wise operations, each one pass over its data with its own gradient, as extensions of burn's
+//! autodiff: composed from burn's elementary operations they take longer than the matrix products. Plain loops that
+//! vectorise: no branches, no `libm` calls, sums in lanes.
 
-use burn::tensor::{Tensor, activation::sigmoid};
+use std::{fmt::Debug, sync::Arc};
+
+use burn::{
+    backend::{
+        Autodiff, Flex,
+        autodiff::{
+            checkpoint::{base::Checkpointer, strategy::NoCheckpointing},
+            grads::Gradients,
+            ops::{Backward, Ops, OpsKind},
+        },
+        tensor::FloatTensor,
+    },
+    tensor::{Tensor, TensorData},
+};
 
 use super::model::NORM_EPSILON;
 
+type Values = FloatTensor<Flex>;
+
+/// An operation with a gradient of its own. Tensors come contiguous and are free to be overwritten.
+trait Fused<const N: usize>: Send + Debug + 'static {
+    /// What the gradient needs of the forward pass.
+    type Saved: Clone + Send + Debug + 'static;
+    fn forward(&self, inputs: [Values; N]) -> (Values, Self::Saved);
+    /// The inputs' gradients.
+    fn backward(&self, saved: Self::Saved, gradient: Values) -> [Values; N];
+}
+
+#[derive(Debug)]
+struct Step<O>(O);
+
+impl<O: Fused<N>, const N: usize> Backward<Flex, N> for Step<O> {
+    type State = O::Saved;
+
+    fn backward(self, ops: Ops<O::Saved, N>, gradients: &mut Gradients, _: &mut Checkpointer) {
+        let gradient = contiguous(gradients.consume::<Flex>(&ops.node));
+        let results = self.0.backward(ops.state, gradient);
+        for (parent, result) in ops.parents.into_iter().zip(results) {
+            if let Some(parent) = parent {
+                gradients.register::<Flex>(parent.id, result);
+            }
+        }
+    }
+}
+
+fn apply<O: Fused<N>, const N: usize, const D: usize>(op: O, inputs: [Tensor<D>; N]) -> Tensor<D> {
+    if !inputs.iter().any(|input| input.is_autodiff()) {
+        let inputs = inputs.map(|input| {
+            let input = input.try_into_primitive::<Flex>();
+            contiguous(input.expect("invariant: the network runs on flex"))
+        });
+        return Tensor::from_primitive::<Flex>(op.forward(inputs).0);
+    }
+    let inputs = inputs.map(|input| {
+        let input = input.autodiff().try_into_primitive::<Autodiff<Flex>>();
+        input.expect("invariant: the network runs on flex")
+    });
+    let nodes = inputs.each_ref().map(|input| input.node());
+    let (output, saved) = op.forward(inputs.map(|input| contiguous(input.into_primitive())));
+    let prepared = Step(op).prepare::<NoCheckpointing>(nodes).compute_bound().stateful();
+    let output = match prepared {
+        OpsKind::Tracked(prepared) => prepared.finish(saved, output),
+        OpsKind::UnTracked(prepared) => prepared.finish(output),
+    };
+    Tensor::from_primitive::<Autodiff<Flex>>(output)
+}
+
+fn contiguous(values: Values) -> Values {
+    let all = Some((0, values.storage::<f32>().len()));
+    if values.layout().contiguous_offsets() == all { values } else { Values::from_data(values.into_data()) }
+}
+
+fn like(values: Vec<f32>, model: &Values) -> Values {
+    Values::from_data(TensorData::new(values, model.layout().shape().clone()))
+}
+
+/// Length of a row.
+fn width(values: &Values) -> usize {
+    let shape = values.layout().shape();
+    shape[shape.num_dims() - 1]
+}
+
 /// RMS norm of each row of `x` [n, d], times `gain` [1, d].
 pub fn norm(x: Tensor<2>, gain: Tensor<2>) -> Tensor<2> {
-    let inverse = x.clone().square().mean_dim(1).add_scalar(NORM_EPSILON).sqrt().recip();
-    x * inverse * gain
+    apply(Norm, [x, gain])
 }
 
-/// SwiGLU.
+#[derive(Debug)]
+struct Norm;
+
+fn inverse_rms(row: &[f32]) -> f32 {
+    1.0 / (dot(row, row) / row.len() as f32 + NORM_EPSILON).sqrt()
+}
+
+impl Fused<2> for Norm {
+    type Saved = (Values, Values);
+
+    fn forward(&self, [x, gain]: [Values; 2]) -> (Values, Self::Saved) {
+        let gains = gain.storage::<f32>();
+        let mut output = Vec::with_capacity(x.storage::<f32>().len());
+        for row in x.storage::<f32>().chunks_exact(gains.len()) {
+            let inverse = inverse_rms(row);
+            output.extend(row.iter().zip(gains).map(|(x, gain)| x * inverse * gain));
+        }
+        (like(output, &x), (x, gain))
+    }
+
+    fn backward(&self, (x, gain): Self::Saved, mut gradient: Values) -> [Values; 2] {
+        let gains = gain.storage::<f32>();
+        let width = gains.len();
+        let mut d_gain = vec![0.0; width];
+        let rows = x.storage::<f32>().chunks_exact(width);
+        for (row, slope) in rows.zip(gradient.storage_mut::<f32>().chunks_exact_mut(width)) {
+            let inverse = inverse_rms(row);
+            for ((d_gain, slope), x) in d_gain.iter_mut().zip(slope.iter_mut()).zip(row) {
+                *d_gain += *slope * x * inverse;
+            }
+            slope.iter_mut().zip(gains).for_each(|(s, gain)| *s *= gain);
+            let along = dot(row, slope) * inverse * inverse / width as f32;
+            for (slope, x) in slope.iter_mut().zip(row) {
+                *slope = inverse * (*slope - along * x);
+            }
+        }
+        [gradient, like(d_gain, &gain)]
+    }
+}
+
+/// SwiGLU: `gate` sigmoid(`gate`) `up`.
 pub fn swiglu(gate: Tensor<2>, up: Tensor<2>) -> Tensor<2> {
-    gate.clone() * sigmoid(gate) * up
+    apply(SwiGlu, [gate, up])
 }
 
-/// `x` [n, d] rotated by angles given as cosine and sine [1, t, d]; rows are sequences of t positions.
-pub fn rotate(x: Tensor<2>, cosine: &Tensor<3>, sine: &Tensor<3>, quarter_turn: &Tensor<2>) -> Tensor<2> {
-    let [rows, d_model] = x.dims();
-    let [_, length, _] = cosine.dims();
-    let [head_dim, _] = quarter_turn.dims();
-    let turned = x.clone().reshape([rows * d_model / head_dim, head_dim]).matmul(quarter_turn.clone()).reshape([
-        rows / length,
-        length,
-        d_model,
-    ]);
-    let x = x.reshape([rows / length, length, d_model]);
-    (x * cosine.clone() + turned * sine.clone()).reshape([rows, d_model])
+#[derive(Debug)]
+struct SwiGlu;
+
+impl Fused<2> for SwiGlu {
+    type Saved = (Values, Values);
+
+    fn forward(&self, [gate, up]: [Values; 2]) -> (Values, Self::Saved) {
+        let pairs = gate.storage::<f32>().iter().zip(up.storage::<f32>());
+        let output = pairs.map(|(gate, up)| gate * sigmoid(*gate) * up).collect();
+        (like(output, &gate), (gate, up))
+    }
+
+    fn backward(&self, (mut gate, mut up): Self::Saved, gradient: Values) -> [Values; 2] {
+        let pairs = gate.storage_mut::<f32>().iter_mut().zip(up.storage_mut::<f32>());
+        for ((gate, up), slope) in pairs.zip(gradient.storage::<f32>()) {
+            let sigmoid = sigmoid(*gate);
+            let d_up = slope * *gate * sigmoid;
+            *gate = slope * *up * sigmoid * (1.0 + *gate * (1.0 - sigmoid));
+            *up = d_up;
+        }
+        [gate, up]
+    }
+}
+
+/// Rotary position embedding on interleaved pairs.
+#[derive(Debug, Clone)]
+pub struct Rotation {
+    /// Per position, per pair: cosine, sine.
+    table: Arc<[[f32; 2]]>,
+    head_dim: usize,
+}
+
+impl Rotation {
+    pub fn new(context: usize, head_dim: usize) -> Self {
+        let half = head_dim / 2;
+        let angle = move |position: usize, pair: usize| position as f64 * 10_000f64.powf(-(pair as f64) / half as f64);
+        let table = (0..context * half)
+            .map(|cell| angle(cell / half, cell % half))
+            .map(|angle| [angle.cos() as f32, angle.sin() as f32])
+            .collect();
+        Self { table, head_dim }
+    }
+
+    /// `x` [n, d], rows being sequences of `length` positions, rotated and scaled.
+    pub fn apply(&self, x: Tensor<2>, length: usize, scale: f32) -> Tensor<2> {
+        let rotate = Rotate { rotation: self.clone(), length, scale };
+        apply(rotate, [x])
+    }
+}
+
+#[derive(Debug)]
+struct Rotate {
+    rotation: Rotation,
+    length: usize,
+    scale: f32,
+}
+
+impl Rotate {
+    /// `direction` -1 rotates back, which is the gradient.
+    fn turn(&self, mut x: Values, direction: f32) -> Values {
+        let width = width(&x);
+        let half = self.rotation.head_dim / 2;
+        let mut angles = vec![[0.0; 2]; half];
+        let rows = x.storage_mut::<f32>().chunks_exact_mut(width);
+        for (index, row) in rows.enumerate() {
+            let position = index % self.length;
+            let table = &self.rotation.table[position * half..(position + 1) * half];
+            for (angle, [cosine, sine]) in angles.iter_mut().zip(table) {
+                *angle = [cosine * self.scale, sine * self.scale * direction];
+            }
+            for head in row.chunks_exact_mut(2 * half) {
+                for ([x, y], [cosine, sine]) in head.as_chunks_mut::<2>().0.iter_mut().zip(&angles) {
+                    (*x, *y) = (*x * cosine - *y * sine, *x * sine + *y * cosine);
+                }
+            }
+        }
+        x
+    }
+}
+
+impl Fused<1> for Rotate {
+    type Saved = ();
+
+    fn forward(&self, [x]: [Values; 1]) -> (Values, ()) {
+        (self.turn(x, 1.0), ())
+    }
+
+    fn backward(&self, (): (), gradient: Values) -> [Values; 1] {
+        [self.turn(gradient, -1.0)]
+    }
+}
+
+/// Softmax of `scores` [.., queries, keys], both of them the same positions, over the keys that a query may see.
+pub fn causal_softmax(scores: Tensor<4>) -> Tensor<4> {
+    apply(CausalSoftmax, [scores])
+}
+
+#[derive(Debug)]
+struct CausalSoftmax;
+
+impl Fused<1> for CausalSoftmax {
+    type Saved = Values;
+
+    fn forward(&self, [mut scores]: [Values; 1]) -> (Values, Values) {
+        let width = width(&scores);
+        let rows = scores.storage_mut::<f32>().chunks_exact_mut(width);
+        for (index, row) in rows.enumerate() {
+            let (seen, hidden) = row.split_at_mut(index % width + 1);
+            hidden.fill(0.0);
+            let inverse = 1.0 / exponentials(seen, maximum(seen));
+            seen.iter_mut().for_each(|p| *p *= inverse);
+        }
+        (scores.clone(), scores)
+    }
+
+    fn backward(&self, probabilities: Values, mut gradient: Values) -> [Values; 1] {
+        let width = width(&gradient);
+        let rows = probabilities.storage::<f32>().chunks_exact(width);
+        let slopes = gradient.storage_mut::<f32>().chunks_exact_mut(width);
+        for (index, (row, slopes)) in rows.zip(slopes).enumerate() {
+            let count = index % width + 1;
+            let (seen, hidden) = slopes.split_at_mut(count);
+            let mean = dot(&row[..count], seen);
+            for (slope, p) in seen.iter_mut().zip(row) {
+                *slope = p * (*slope - mean);
+            }
+            hidden.fill(0.0);
+        }
+        [gradient]
+    }
+}
+
+/// Cross entropy in nats [n, 1] of `logits` [n, vocabulary] with the tokens that should come.
+pub fn cross_entropy(logits: Tensor<2>, tokens: Vec<u16>) -> Tensor<2> {
+    apply(CrossEntropy(tokens), [logits])
+}
+
+#[derive(Debug)]
+struct CrossEntropy(Vec<u16>);
+
+impl Fused<1> for CrossEntropy {
+    type Saved = Values;
+
+    fn forward(&self, [mut logits]: [Values; 1]) -> (Values, Values) {
+        let width = width(&logits);
+        let rows = logits.storage_mut::<f32>().chunks_exact_mut(width);
+        let losses: Vec<f32> = rows
+            .zip(&self.0)
+            .map(|(row, &token)| {
+                let own = row[usize::from(token)];
+                let most = maximum(row);
+                let sum = exponentials(row, most);
+                row.iter_mut().for_each(|p| *p /= sum);
+                sum.ln() + most - own
+            })
+            .collect();
+        let shape = [losses.len(), 1];
+        (Values::from_data(TensorData::new(losses, shape)), logits)
+    }
+
+    fn backward(&self, mut probabilities: Values, gradient: Values) -> [Values; 1] {
+        let width = width(&probabilities);
+        let slopes = gradient.storage::<f32>().iter().zip(&self.0);
+        let rows = probabilities.storage_mut::<f32>().chunks_exact_mut(width);
+        for (row, (slope, &token)) in rows.zip(slopes) {
+            row.iter_mut().for_each(|p| *p *= slope);
+            row[usize::from(token)] -= slope;
+        }
+        [probabilities]
+    }
+}
+
+const LANES: usize = 16;
+
+#[inline(always)]
+fn dot(left: &[f32], right: &[f32]) -> f32 {
+    let mut lanes = [0.0f32; LANES];
+    let (left_chunks, left_rest) = left.as_chunks::<LANES>();
+    let (right_chunks, right_rest) = right.as_chunks::<LANES>();
+    for (a, b) in left_chunks.iter().zip(right_chunks) {
+        for lane in 0..LANES {
+            lanes[lane] += a[lane] * b[lane];
+        }
+    }
+    let rest: f32 = left_rest.iter().zip(right_rest).map(|(a, b)| a * b).sum();
+    lanes.iter().sum::<f32>() + rest
+}
+
+#[inline(always)]
+fn maximum(values: &[f32]) -> f32 {
+    let larger = |a: f32, b: f32| if a > b { a } else { b };
+    let mut lanes = [f32::NEG_INFINITY; LANES];
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    for chunk in chunks {
+        for lane in 0..LANES {
+            lanes[lane] = larger(chunk[lane], lanes[lane]);
+        }
+    }
+    lanes.iter().chain(rest).copied().fold(f32::NEG_INFINITY, larger)
+}
+
+/// Turns each value into e^(value - `most`), and returns their sum.
+#[inline(always)]
+fn exponentials(values: &mut [f32], most: f32) -> f32 {
+    let mut lanes = [0.0f32; LANES];
+    let (chunks, rest) = values.as_chunks_mut::<LANES>();
+    for chunk in chunks {
+        for lane in 0..LANES {
+            chunk[lane] = exp(chunk[lane] - most);
+            lanes[lane] += chunk[lane];
+        }
+    }
+    let mut sum = lanes.iter().sum();
+    for value in rest {
+        *value = exp(*value - most);
+        sum += *value;
+    }
+    sum
+}
+
+#[inline(always)]
+fn sigmoid(x: f32) -> f32 {
+    1.0 / (1.0 + exp(-x))
+}
+
+/// e^x to about 2 ulp on [-87, 88], clamped outside: `f32::exp` would be a call per element.
+#[inline(always)]
+fn exp(x: f32) -> f32 {
+    const ROUND: f32 = 12_582_912.0; // 1.5 * 2^23: adding it leaves the nearest integer in the low mantissa bits
+    let x = if x > -87.0 { x } else { -87.0 };
+    let x = if x < 88.0 { x } else { 88.0 };
+    let shifted = x * std::f32::consts::LOG2_E + ROUND;
+    let whole = shifted - ROUND;
+    let part = (x - whole * 0.693_359_4) - whole * -2.121_944_4e-4; // ln 2 in two pieces, so that the difference is exact
+    let mut series = 1.987_569_1e-4;
+    for coefficient in [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5] {
+        series = series * part + coefficient;
+    }
+    let mantissa = series * part * part + part + 1.0;
+    mantissa * f32::from_bits((shifted.to_bits() << 23).wrapping_add(0x3f80_0000))
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::{Device, Distribution, activation};
+
+    use super::*;
+
+    #[test]
+    fn exp_is_accurate() {
+        for step in -8700..8800 {
+            let x = step as f32 / 100.0;
+            let exact = f64::from(x).exp();
+            assert!((f64::from(exp(x)) / exact - 1.0).abs() < 5e-7, "{x}");
+        }
+    }
+
+    /// Values and gradients of `fused` equal those of `composed`, under a random weighting of the outputs.
+    fn same<const D: usize, const N: usize>(
+        shapes: [[usize; D]; N],
+        fused: impl Fn([Tensor<D>; N]) -> Tensor<D>,
+        composed: impl Fn([Tensor<D>; N]) -> Tensor<D>,
+    ) {
+        let device = Device::flex().autodiff();
+        let random = |shape: [usize; D]| Tensor::<D>::random(shape, Distribution::Normal(0.0, 1.5), &device);
+        let inputs = shapes.map(|shape| random(shape).require_grad());
+        let (ours, theirs) = (fused(inputs.clone()), composed(inputs.clone()));
+        let weights = random(ours.dims());
+        let close = |a: Tensor<D>, b: Tensor<D>| {
+            let difference = (a - b).abs().max().into_scalar::<f32>();
+            assert!(difference < 1e-4, "{difference}");
+        };
+        close(ours.clone().inner(), theirs.clone().inner());
+        let ours = (ours * weights.clone()).sum().backward();
+        let theirs = (theirs * weights).sum().backward();
+        for input in inputs {
+            let gradient = |of| input.grad(of).expect("a gradient");
+            close(gradient(&ours), gradient(&theirs));
+        }
+    }
+
+    #[test]
+    fn fused_operations_equal_composed_ones() {
+        same(
+            [[5, 24], [1, 24]],
+            |[x, gain]| norm(x, gain),
+            |[x, gain]| {
+                let squares = x.clone().square().mean_dim(1);
+                x / squares.add_scalar(NORM_EPSILON).sqrt() * gain
+            },
+        );
+        same(
+            [[7, 20], [7, 20]],
+            |[gate, up]| swiglu(gate, up),
+            |[gate, up]| gate.clone() * activation::sigmoid(gate) * up,
+        );
+        same(
+            [[2, 3, 19, 19]],
+            |[scores]| causal_softmax(scores),
+            |[scores]| {
+                let mask = Tensor::<2>::ones([19, 19], &scores.device()).triu(1) * -1e9;
+                activation::softmax(scores + mask.unsqueeze(), 3)
+            },
+        );
+        same(
+            [[3, 37]],
+            |[logits]| cross_entropy(logits, vec![0, 36, 5]),
+            |[logits]| {
+                let tokens = Tensor::<1, burn::tensor::Int>::from_data([0, 36, 5], &logits.device());
+                activation::log_softmax(logits, 1).gather(1, tokens.unsqueeze_dim(1)).neg()
+            },
+        );
+        let rotation = Rotation::new(8, 4);
+        same(
+            [[6, 8]],
+            |[x]| rotation.apply(x, 3, 0.5),
+            |[x]| {
+                let turn = Tensor::<2>::from_data(
+                    [[0., 1., 0., 0.], [-1., 0., 0., 0.], [0., 0., 0., 1.], [0., 0., -1., 0.]],
+                    &x.device(),
+                );
+                let angle = |row: usize, column: usize| (row % 3) as f32 * if column % 4 < 2 { 1.0 } else { 0.01 };
+                let table = |of: fn(f32) -> f32| {
+                    let cells: Vec<f32> = (0..48).map(|cell| 0.5 * of(angle(cell / 8, cell % 8))).collect();
+                    Tensor::<2>::from_data(TensorData::new(cells, [6, 8]), &x.device())
+                };
+                let turned = x.clone().reshape([12, 4]).matmul(turn).reshape([6, 8]);
+                x.clone() * table(f32::cos) + turned * table(f32::sin)
+            },
+        );
+    }
 }

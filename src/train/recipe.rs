@@ -109,7 +109,7 @@ pub struct BatchPlan {
 
 impl Default for BatchPlan {
     fn default() -> Self {
-        Self { tokens: 2048, pass_tokens: 1024, threads: 1, floor: 0.1 }
+        Self { tokens: 2048, pass_tokens: 512, threads: 1, floor: 0.1 }
     }
 }
 

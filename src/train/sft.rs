@@ -123,7 +123,7 @@ impl<'a> Run<'a> {
         let moments = state.take_moments();
         Ok(Self {
             recipe,
-            network: Network::new(recipe.model, &device),
+            network: Network::new(recipe.model),
             weights: tensors(&layout, &state.weights, &device),
             updater: Updater::new(&recipe.optimizer, &layout, &moments, state.step, &device),
             pool: Vec::new(),

@@ -67,7 +67,7 @@ fn samples_in_a_batch_do_not_see_each_other() {
     let mut rng = ChaCha8Rng::seed_from_u64(4);
     let layout = Layout::new(SMALL);
     let device = Device::flex();
-    let network = Network::new(SMALL, &device);
+    let network = Network::new(SMALL);
     let weights = tensors(&layout, &layout.initialize(6), &device);
     let samples = samples(&[(70, 20), (5, 1), (20, 40), (0, 3)], &mut rng);
     let together = network.score(&weights, &batch_of(&samples, SMALL.context)).losses;
