@@ -18,8 +18,6 @@ pub enum AppError {
     Engine { engine: String, source: EngineError },
     #[error("engine `{engine}`: {source}")]
     Model { engine: String, source: settings::ModelMissing },
-    #[error("engine `{engine}`, key engines.{engine}.device: {reason}")]
-    Device { engine: String, reason: String },
     #[error(transparent)]
     Registry(#[from] RegistryError),
 }
@@ -40,7 +38,7 @@ pub fn cores() -> usize {
 /// An engine of the settings as the engine module wants it.
 ///
 /// # Errors
-/// When the model's file is nowhere, or the device's name is none.
+/// When the model's file is nowhere.
 pub fn engine_spec(name: &str, engine: &settings::Engine) -> Result<EngineSpec, AppError> {
     let executable: Option<PathBuf> = std::env::current_exe().ok();
     let model = engine
@@ -56,15 +54,9 @@ pub fn engine_spec(name: &str, engine: &settings::Engine) -> Result<EngineSpec, 
     Ok(EngineSpec {
         name: name.to_owned(),
         model,
-        device: engine
-            .device
-            .to_string()
-            .parse()
-            .map_err(|error| AppError::Device { engine: name.to_owned(), reason: format!("{error}") })?,
-        isolation: match engine.isolation {
-            settings::Isolation::Process => crate::engine::Isolation::Process,
-            settings::Isolation::Thread => crate::engine::Isolation::Thread,
-        },
+        device: engine.device.clone(),
+        isolation: engine.isolation,
+        kv: engine.kv,
         context_tokens: engine.context_tokens,
         sequences_max: narrow(engine.sequences_max),
         batch_tokens: engine.batch_tokens,

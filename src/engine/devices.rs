@@ -22,7 +22,7 @@ const LISTING_TIMEOUT: Duration = Duration::from_mins(1);
 /// A device as llama.cpp's backends name it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceInfo {
-    /// The name that [`super::Device::Named`] takes, for example `CUDA0`.
+    /// The name that [`super::Device::Cuda`] takes, for example `CUDA0`.
     pub name: String,
     /// What the device is, for example the GPU's model.
     pub description: String,

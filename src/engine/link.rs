@@ -218,8 +218,8 @@ pub(super) fn worker_command(worker: Option<&PathBuf>) -> io::Result<Command> {
 fn visible_devices(device: &Device) -> Option<&str> {
     match device {
         Device::Cpu => Some(""),
-        Device::Gpu(uuid) => Some(uuid),
-        Device::Named(_) => None,
+        Device::Uuid(uuid) => Some(uuid),
+        Device::Cuda(_) => None,
     }
 }
 

@@ -4,6 +4,7 @@
 //! `abort()`, so the context lives in a child process (the same binary) that a pump thread feeds, watches and replaces;
 //! in a thread instead for tests and small tools. Nothing outside this module may call llama.cpp.
 
+mod device;
 mod devices;
 mod error;
 mod handle;
@@ -38,12 +39,13 @@ mod port;
 #[cfg(feature = "llama")]
 mod sequence;
 
+pub use device::{Device, DeviceError};
 pub use devices::{DeviceInfo, devices, devices_of};
 pub use error::EngineError;
 pub use handle::Engine;
 pub use request::{Finish, Generation, Request, Sampling};
 #[doc(hidden)]
 pub use spec::Fault;
-pub use spec::{Device, DeviceError, EngineSpec, Isolation, KvPool};
+pub use spec::{EngineSpec, Isolation, KvPool};
 pub use status::EngineStatus;
 pub use worker::worker_main;

@@ -77,9 +77,9 @@ fn find<'a>(wanted: &Device, present: &'a [LlamaBackendDevice]) -> Result<&'a Ll
     let gpu = |device: &&LlamaBackendDevice| device.device_type == LlamaBackendDeviceType::Gpu;
     let found = match wanted {
         Device::Cpu => present.iter().find(|device| device.device_type == LlamaBackendDeviceType::Cpu),
-        Device::Named(name) => present.iter().find(|device| device.name.eq_ignore_ascii_case(name)),
+        Device::Cuda(_) => present.iter().find(|device| device.name.eq_ignore_ascii_case(&wanted.to_string())),
         // The worker's environment hides every other GPU: one that is visible is the one that was asked for.
-        Device::Gpu(_) => present.iter().find(gpu).filter(|_| present.iter().filter(gpu).count() == 1),
+        Device::Uuid(_) => present.iter().find(gpu).filter(|_| present.iter().filter(gpu).count() == 1),
     };
     found.ok_or_else(|| EngineError::DeviceMissing {
         device: wanted.to_string(),

@@ -2,13 +2,12 @@
 //!
 //! Plain values with serde; nothing here opens a file or talks to llama.cpp.
 
-use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::EngineError;
+use super::{Device, EngineError};
 
 /// One engine: one model on one device, with its sizes and limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,7 +100,7 @@ impl EngineSpec {
         if self.deadline_ms == 0 || self.start_timeout_ms == 0 || self.restart_window_ms == 0 {
             return bad("deadline_ms, start_timeout_ms and restart_window_ms must be above 0".to_owned());
         }
-        if self.isolation == Isolation::Thread && matches!(self.device, Device::Gpu(_)) {
+        if self.isolation == Isolation::Thread && matches!(self.device, Device::Uuid(_)) {
             return bad(format!(
                 "device {} needs isolation \"process\": a GPU is chosen through the worker's environment",
                 self.device
@@ -112,7 +111,7 @@ impl EngineSpec {
 }
 
 /// Where the model's loop runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Isolation {
     /// A child process; it may abort, hang or be killed, and is then replaced.
@@ -122,7 +121,7 @@ pub enum Isolation {
 }
 
 /// How sequences divide the KV pool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum KvPool {
     /// One pool: a turn may be as long as all of it, and a sequence's cells are looked at by every other one, which
@@ -131,69 +130,6 @@ pub enum KvPool {
     /// Each sequence has an equal part, rounded up to 256 tokens: on a CPU much faster with many short sequences,
     /// and no turn can be longer than a part.
     Split,
-}
-
-/// The device of an engine. As text: `cpu`, a backend device's name (`CUDA0`), or a GPU's UUID (`GPU-…`).
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub enum Device {
-    /// The processor only, even where a GPU is present.
-    Cpu,
-    /// A device by the name that the backend gives it, compared without regard to case.
-    Named(String),
-    /// An NVIDIA GPU by UUID, as `nvidia-smi -L` prints it; also `MIG-…`.
-    Gpu(String),
-}
-
-/// A text that names no device.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("device {found:?} is not one of: \"cpu\", a backend device such as \"CUDA0\", a GPU such as \"GPU-<uuid>\"")]
-pub struct DeviceError {
-    found: String,
-}
-
-impl FromStr for Device {
-    type Err = DeviceError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = || DeviceError { found: text.to_owned() };
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '/');
-        if text.is_empty() || text.len() > 128 || !text.chars().all(plain) {
-            return Err(wrong());
-        }
-        if text.eq_ignore_ascii_case("cpu") {
-            return Ok(Self::Cpu);
-        }
-        let uuid = |rest: &str| rest.len() >= 8 && rest.chars().all(|c| c.is_ascii_hexdigit() || c == '-' || c == '/');
-        match text.strip_prefix("GPU-").or_else(|| text.strip_prefix("MIG-")) {
-            Some(rest) if uuid(rest) => Ok(Self::Gpu(text.to_owned())),
-            None if text.starts_with(|c: char| c.is_ascii_alphabetic()) => Ok(Self::Named(text.to_owned())),
-            Some(_) | None => Err(wrong()),
-        }
-    }
-}
-
-impl fmt::Display for Device {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Cpu => f.write_str("cpu"),
-            Self::Named(name) | Self::Gpu(name) => f.write_str(name),
-        }
-    }
-}
-
-impl TryFrom<String> for Device {
-    type Error = DeviceError;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
-impl From<Device> for String {
-    fn from(device: Device) -> Self {
-        device.to_string()
-    }
 }
 
 /// A fault that the worker commits when it meets a prompt; only tests ask for it.
@@ -209,17 +145,6 @@ pub enum Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn device_texts_round_trip_and_wrong_ones_name_the_forms() {
-        for text in ["cpu", "CUDA0", "Vulkan1", "GPU-8f6d3c1e-0000-1111-2222-333344445555"] {
-            assert_eq!(text.parse::<Device>().map(|d| d.to_string()), Ok(text.to_owned()));
-        }
-        for text in ["", "GPU-", "GPU-xyz", "0", "a b", "CUDA0\n"] {
-            let error = text.parse::<Device>().expect_err("not a device").to_string();
-            assert!(error.contains("\"cpu\"") && error.contains("GPU-<uuid>"), "{error}");
-        }
-    }
 
     #[test]
     fn sizes_that_llama_cpp_would_abort_on_are_refused() {

@@ -7,10 +7,10 @@ use std::str::FromStr;
 use config::{Value, ValueKind};
 use serde_json::{Number, Value as Json};
 
-use super::device::Device;
 use super::error::SettingsError;
 use super::nearest::nearest;
 use super::schema::{child, choices, is_map, keys};
+use crate::engine::Device;
 
 /// Finds the first thing in `value` that the schema does not allow.
 pub(super) fn check(value: &Value, root: &Json) -> Result<(), SettingsError> {

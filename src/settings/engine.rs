@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::device::Device;
+use crate::engine::{Device, Isolation, KvPool};
 
 /// Folders above the executable that are searched: `target/<triple>/release/` lies three below a checkout, a test's
 /// executable `target/<triple>/release/deps/` four.
@@ -25,7 +25,11 @@ pub struct Engine {
     /// `process` (a worker process of its own: a crash of llama.cpp ends only the worker, which is started again) or
     /// `thread` (inside this process; for tests and small tools).
     pub isolation: Isolation,
-    /// Size of the KV cache in tokens, one pool for all sequences; prompt heads in common are stored once.
+    /// How sequences divide the KV cache: `shared` (one pool; a turn may be as long as all of it) or `split` (an equal
+    /// part each, in steps of 256 tokens; on a CPU much faster with many sequences, and no turn can be longer than a
+    /// part).
+    pub kv: KvPool,
+    /// Size of the KV cache of all sequences together, in tokens.
     #[schemars(range(min = 64, max = 16_777_216))]
     pub context_tokens: u32,
     /// Most sequences alive at once. More trajectories than this wait for their turn.
@@ -49,16 +53,6 @@ pub struct Engine {
     /// Time in milliseconds over which restarts are counted.
     #[schemars(range(min = 1, max = 86_400_000))]
     pub restart_window_ms: u64,
-}
-
-/// Where an engine lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Isolation {
-    /// In a worker process.
-    Process,
-    /// In a thread of this process.
-    Thread,
 }
 
 /// No file where the configuration says that a model is.

@@ -8,7 +8,6 @@
 //! be *used* is found out by the part that uses it.
 
 mod check;
-mod device;
 mod engine;
 mod error;
 mod layers;
@@ -18,8 +17,8 @@ mod reference;
 mod schema;
 mod sections;
 
-pub use device::{Device, DeviceError};
-pub use engine::{Engine, Isolation, ModelMissing};
+pub use crate::engine::{Device, DeviceError, Isolation, KvPool};
+pub use engine::{Engine, ModelMissing};
 pub use error::SettingsError;
 pub use load::DEFAULT_TOML;
 pub use reference::reference_markdown;

@@ -243,8 +243,8 @@ fn values_that_do_not_fit_each_other_name_both() {
         (&["engines.tiny.batch_tokens=32"], ["`engines.tiny.batch_tokens` is 32", "`sequences_max` (64)"]),
         (&["engines.tiny.context_tokens=256"], ["`engines.tiny.batch_tokens` is 512", "`context_tokens` (256)"]),
         (
-            &["agents.executor.max_tokens=20000"],
-            ["`agents.executor.max_tokens` is 20000", "`engines.tiny.context_tokens`, which is 16384"],
+            &["agents.executor.max_tokens=40000"],
+            ["`agents.executor.max_tokens` is 40000", "`engines.tiny.context_tokens`, which is 32768"],
         ),
     ] {
         let message = with_sets(arguments).unwrap_err();
@@ -330,9 +330,9 @@ fn the_shipped_defaults_are_the_documented_ones() {
     let from_file: Settings = toml::from_str(DEFAULT_TOML).unwrap();
     assert_eq!(settings, from_file, "the shipped file is complete");
     let (run, agents) = (&settings.run, &settings.agents);
-    assert_eq!((run.fanout, run.max_rounds, run.retries_max, run.attempts_max, run.pops_max), (8, 5, 2, 8, 10_000));
+    assert_eq!((run.fanout, run.max_rounds, run.retries_max, run.attempts_max, run.pops_max), (8, 5, 2, 8, 256));
     assert_eq!((run.tau_soft, run.tau_hard, run.temperature, run.top_p, run.seed), (0.3, 0.3, 0.7, 0.95, 42));
-    assert_eq!((run.budget.steps, run.budget.wall_ms, run.snapshot_every_frames), (4_194_304, 600_000, 256));
+    assert_eq!((run.budget.steps, run.budget.wall_ms, run.snapshot_every_frames), (16_777_216, 600_000, 256));
     let reward = &run.reward;
     assert_eq!((reward.task, reward.verify, reward.efficiency, reward.format), (10.0, 1.0, 0.5, 0.1));
     assert_eq!(agents.executor.implementation, "llama");
