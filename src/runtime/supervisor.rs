@@ -295,8 +295,8 @@ impl Handler<Died> for Supervisor {
 impl Handler<Halt> for Supervisor {
     type Result = ();
     fn handle(&mut self, _: Halt, ctx: &mut Context<Self>) {
-        let runs: Vec<_> = self.runs.keys().copied().collect();
-        for run in runs {
+        // A run that ends makes room for one that waits, which then ends too.
+        while let Some(run) = self.runs.keys().next().copied() {
             self.with_run(run, ctx, |live, effects| live.run.stop(Ending::Cancelled, effects));
         }
     }
