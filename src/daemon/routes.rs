@@ -12,7 +12,7 @@ use crate::app::run_sampling;
 use crate::protocol::{Outcome, RunPlan};
 use crate::report::{RunResult, Solved};
 use crate::runtime::{RunHandle, Silent};
-use crate::settings::Settings;
+use crate::settings::{Settings, SettingsError};
 use crate::tasks::instance::read_problem;
 use crate::tasks::{self, BASE_SEED, Difficulty, InstanceId, Problem};
 
@@ -75,8 +75,19 @@ fn wished(settings: &Settings, request: &RunRequest) -> Result<Settings, WireErr
         }
         *value = wish;
     }
-    settings.validate().map_err(|error| WireError::BadRequest { field: None, message: error.to_string() })?;
+    settings.validate().map_err(|error| refused(&error))?;
     Ok(settings)
+}
+
+/// A setting that is not allowed, as the field of the request that it came from.
+fn refused(error: &SettingsError) -> WireError {
+    match error {
+        SettingsError::OutOfRange { key, found, expected, .. } | SettingsError::WrongType { key, found, expected, .. } => {
+            let field = key.strip_prefix("run.").unwrap_or(key);
+            WireError::bad(field, format!("is {found}, but must be {expected}"))
+        }
+        error => WireError::BadRequest { field: None, message: error.to_string() },
+    }
 }
 
 fn problem_of(request: &RunRequest) -> Result<(String, Arc<dyn Problem>), WireError> {
