@@ -107,13 +107,24 @@ fn problem_of(request: &RunRequest) -> Result<(String, Arc<dyn Problem>), WireEr
 }
 
 fn read_request(body: &[u8]) -> Result<RunRequest, WireError> {
+    let not_json = |error: &serde_json::Error| {
+        WireError::BadRequest { field: None, message: format!("the body is not a JSON object: {error}") }
+    };
     let mut json = serde_json::Deserializer::from_slice(body);
-    serde_path_to_error::deserialize(&mut json).map_err(|error| {
-        let path = error.path().to_string();
-        let field = (path != ".").then_some(path);
-        let place = field.as_ref().map_or_else(|| "body".to_owned(), |field| format!("field `{field}`"));
-        WireError::BadRequest { field, message: format!("{place}: {}", error.into_inner()) }
-    })
+    let request = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let field = error.path().to_string();
+        let error = error.into_inner();
+        // What is not JSON has no fields; a missing field is one of the object's, which has no name.
+        if !error.is_data() || body.trim_ascii_start().first() != Some(&b'{') {
+            not_json(&error)
+        } else if field == "." {
+            WireError::BadRequest { field: None, message: format!("body: {error}") }
+        } else {
+            WireError::bad(&field, error)
+        }
+    })?;
+    json.end().map_err(|error| not_json(&error))?;
+    Ok(request)
 }
 
 async fn submit(
