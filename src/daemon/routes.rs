@@ -12,7 +12,7 @@ use crate::app::run_sampling;
 use crate::protocol::{Outcome, RunPlan};
 use crate::report::{RunResult, Solved};
 use crate::runtime::{RunHandle, Silent};
-use crate::settings::Settings;
+use crate::settings::{Settings, SettingsError};
 use crate::tasks::instance::read_problem;
 use crate::tasks::{self, BASE_SEED, Difficulty, InstanceId, Problem};
 
@@ -75,8 +75,19 @@ fn wished(settings: &Settings, request: &RunRequest) -> Result<Settings, WireErr
         }
         *value = wish;
     }
-    settings.validate().map_err(|error| WireError::BadRequest { field: None, message: error.to_string() })?;
+    settings.validate().map_err(|error| refused(&error))?;
     Ok(settings)
+}
+
+/// A setting that is not allowed, as the field of the request that it came from.
+fn refused(error: &SettingsError) -> WireError {
+    match error {
+        SettingsError::OutOfRange { key, found, expected, .. } | SettingsError::WrongType { key, found, expected, .. } => {
+            let field = key.strip_prefix("run.").unwrap_or(key);
+            WireError::bad(field, format!("is {found}, but must be {expected}"))
+        }
+        error => WireError::BadRequest { field: None, message: error.to_string() },
+    }
 }
 
 fn problem_of(request: &RunRequest) -> Result<(String, Arc<dyn Problem>), WireError> {
@@ -96,13 +107,24 @@ fn problem_of(request: &RunRequest) -> Result<(String, Arc<dyn Problem>), WireEr
 }
 
 fn read_request(body: &[u8]) -> Result<RunRequest, WireError> {
+    let not_json = |error: &serde_json::Error| {
+        WireError::BadRequest { field: None, message: format!("the body is not a JSON object: {error}") }
+    };
     let mut json = serde_json::Deserializer::from_slice(body);
-    serde_path_to_error::deserialize(&mut json).map_err(|error| {
-        let path = error.path().to_string();
-        let field = (path != ".").then_some(path);
-        let place = field.as_ref().map_or_else(|| "body".to_owned(), |field| format!("field `{field}`"));
-        WireError::BadRequest { field, message: format!("{place}: {}", error.into_inner()) }
-    })
+    let request = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let field = error.path().to_string();
+        let error = error.into_inner();
+        // What is not JSON has no fields; a missing field is one of the object's, which has no name.
+        if !error.is_data() || body.trim_ascii_start().first() != Some(&b'{') {
+            not_json(&error)
+        } else if field == "." {
+            WireError::BadRequest { field: None, message: format!("body: {error}") }
+        } else {
+            WireError::bad(&field, error)
+        }
+    })?;
+    json.end().map_err(|error| not_json(&error))?;
+    Ok(request)
 }
 
 async fn submit(

@@ -62,7 +62,7 @@ pub struct Submit(pub Box<Submitted>);
 #[rtype(result = "()")]
 pub struct Cancel(pub RunId);
 
-/// A run's wall-clock budget may be spent.
+/// All runs, waiting ones too, are to end with what is known.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct Halt;

@@ -24,7 +24,7 @@ struct Live {
     submission: Submission,
     started: Instant,
     reply: oneshot::Sender<Outcome>,
-    _load: Load,
+    load: Load,
 }
 
 impl Live {
@@ -136,6 +136,8 @@ impl Supervisor {
         if let Some(live) = self.runs.remove(&run) {
             live.submission.observer.observe(&Event::Finished(&outcome));
             self.in_flight -= live.submission.plan.fanout;
+            // The owner who hears of the end finds room for the next run.
+            drop(live.load);
             // Nobody may be waiting any more: the run has ended all the same.
             drop(live.reply.send(outcome));
         }
@@ -161,7 +163,7 @@ impl Supervisor {
         let wall = Duration::from_millis(submission.plan.budget.wall_ms);
         let mut effects = std::mem::take(&mut self.effects);
         run.start(&mut effects);
-        self.runs.insert(id, Live { run, submission, started: Instant::now(), reply, _load: load });
+        self.runs.insert(id, Live { run, submission, started: Instant::now(), reply, load });
         // A timer far away would overflow the clock; steps and tokens still end such a run.
         if wall < Duration::from_secs(365 * 86_400) {
             ctx.run_later(wall, move |this, ctx| {
@@ -295,8 +297,8 @@ impl Handler<Died> for Supervisor {
 impl Handler<Halt> for Supervisor {
     type Result = ();
     fn handle(&mut self, _: Halt, ctx: &mut Context<Self>) {
-        let runs: Vec<_> = self.runs.keys().copied().collect();
-        for run in runs {
+        // A run that ends makes room for one that waits, which then ends too.
+        while let Some(run) = self.runs.keys().next().copied() {
             self.with_run(run, ctx, |live, effects| live.run.stop(Ending::Cancelled, effects));
         }
     }

@@ -1,1 +1,219 @@
-#![cfg(test)]
+//! The ring with agents that err, panic, refuse or never answer: whatever they do, a run ends as the protocol says.
+
+mod deaths;
+mod ends;
+mod storms;
+mod whole;
+
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::{
+    Event, Observer, Placement, RestartLimit, RunHandle, RunSampling, Runtime, RuntimePlan, Silent, Submission,
+};
+use crate::agents::{
+    AgentError, AgentSet, Coordinator, Executor, Names, Proposal, ReferenceExecutor, RulesVerifier, Sampling,
+    ThresholdCoordinator, Verifier,
+};
+use crate::protocol::{
+    Budget, Decision, End, Limits, Outcome, RewardWeights, RunPlan, Score, Thresholds, Trajectory, TurnId, Verdict,
+};
+use crate::tasks::{self, Difficulty, Kinds, Problem};
+
+/// A run that takes longer hangs.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Begins every panic that a test wants; such panics are not printed.
+const PLANNED: &str = "planned panic";
+
+/// Does this within an actix system, and fails if it does not end.
+fn in_system<T>(work: impl Future<Output = T>) -> T {
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| {
+        let print = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let text = info.payload_as_str().unwrap_or_default();
+            if !text.starts_with(PLANNED) {
+                print(info);
+            }
+        }));
+    });
+    actix::System::new().block_on(async { tokio::time::timeout(PATIENCE, work).await.expect("it hangs") })
+}
+
+/// One cell, and restarts without end.
+fn runtime_plan(placement: Placement) -> RuntimePlan {
+    RuntimePlan {
+        cells: 1,
+        placement,
+        restart_limit: RestartLimit { restarts_max: 1_000_000, window: Duration::from_mins(1) },
+        in_flight_max: 1024,
+    }
+}
+
+fn plan(fanout: u32) -> RunPlan {
+    RunPlan {
+        fanout,
+        max_rounds: 3,
+        confidence: 0.5,
+        limits: Limits { attempts_max: 8, pops_max: 5_000, snapshot_every_frames: 64 },
+        budget: Budget { steps: 1 << 22, tokens: 0, wall_ms: u64::MAX },
+        weights: RewardWeights { task: 10.0, verify: 1.0, efficiency: 0.5, format: 0.1 },
+        is_checked: true,
+    }
+}
+
+fn problem(slug: &str) -> Arc<dyn Problem> {
+    tasks::find(slug).expect("listed").generate(Difficulty::Easy, 7)
+}
+
+fn submission(problem: &Arc<dyn Problem>, plan: RunPlan) -> Submission {
+    let sampling = RunSampling { temperature: 0.7, top_p: 0.95, seed: 42 };
+    Submission { problem: Arc::clone(problem), plan, sampling, observer: Arc::new(Silent) }
+}
+
+/// The outcome of a run, whose runtime must still be there.
+async fn outcome_of(mut handle: RunHandle) -> Outcome {
+    handle.outcome().await.expect("the Supervisor lives")
+}
+
+fn rules() -> RulesVerifier {
+    RulesVerifier::new(Kinds::ALL)
+}
+
+fn threshold() -> ThresholdCoordinator {
+    ThresholdCoordinator(Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 })
+}
+
+/// How many agents of each role were made.
+#[derive(Clone, Default)]
+struct Made(Arc<[AtomicU64; 3]>);
+
+impl Made {
+    fn counts(&self) -> [u64; 3] {
+        [0, 1, 2].map(|role: usize| self.0[role].load(Ordering::SeqCst))
+    }
+
+    /// Counts one more of this role; says which it is, from 0.
+    fn next(&self, role: usize) -> u64 {
+        self.0[role].fetch_add(1, Ordering::SeqCst)
+    }
+}
+
+/// Agents from these functions, which are given the number of agents that were made before in that role.
+fn agents<E: Executor + 'static, V: Verifier + 'static, C: Coordinator + 'static>(
+    executor: impl Fn(u64) -> E + Send + Sync + 'static,
+    verifier: impl Fn(u64) -> V + Send + Sync + 'static,
+    coordinator: impl Fn(u64) -> C + Send + Sync + 'static,
+) -> (AgentSet, Made) {
+    let names = Names { executor: "test".into(), verifier: "test".into(), coordinator: "test".into() };
+    let made = Made::default();
+    let counters = [made.clone(), made.clone(), made.clone()];
+    let [one, two, three] = counters;
+    let set = AgentSet::of(
+        names,
+        Kinds::ALL,
+        move || Arc::new(executor(one.next(0))),
+        move || Arc::new(verifier(two.next(1))),
+        move || Arc::new(coordinator(three.next(2))),
+    );
+    (set, made)
+}
+
+/// An executor, with a verifier by rules of every kind and a coordinator by thresholds.
+fn checked<E: Executor + 'static>(executor: impl Fn(u64) -> E + Send + Sync + 'static) -> (AgentSet, Made) {
+    agents(executor, |_| rules(), |_| threshold())
+}
+
+/// Does something before the work of an agent: panics, waits, counts.
+#[async_trait]
+trait Before: Send + Sync {
+    async fn before(&self, seed: u64, trajectory: &Trajectory) -> Result<(), AgentError>;
+}
+
+/// An agent after a [`Before`].
+struct After<B, A>(B, A);
+
+#[async_trait]
+impl<B: Before, A: Executor> Executor for After<B, A> {
+    async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
+        self.0.before(sampling.seed, trajectory).await?;
+        self.1.propose(trajectory, sampling).await
+    }
+}
+
+#[async_trait]
+impl<B: Before, A: Verifier> Verifier for After<B, A> {
+    fn kinds(&self) -> Kinds {
+        self.1.kinds()
+    }
+
+    async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {
+        self.0.before(0, trajectory).await?;
+        self.1.judge(trajectory, line).await
+    }
+}
+
+#[async_trait]
+impl<B: Before, A: Coordinator> Coordinator for After<B, A> {
+    async fn decide(&self, trajectory: &Trajectory, verdict: &Verdict) -> Result<Decision, AgentError> {
+        self.0.before(0, trajectory).await?;
+        self.1.decide(trajectory, verdict).await
+    }
+}
+
+/// A reference executor after a [`Before`].
+fn reference_after<B: Before>(before: B) -> After<B, ReferenceExecutor> {
+    After(before, ReferenceExecutor)
+}
+
+/// A step as an observer saw it.
+#[derive(Clone, Debug, PartialEq)]
+struct SeenStep {
+    id: TurnId,
+    depth: usize,
+    line: String,
+    decision: Decision,
+}
+
+/// Everything that an observer saw.
+#[derive(Default)]
+struct Seen {
+    steps: Vec<SeenStep>,
+    ends: Vec<(TurnId, End)>,
+    rounds: Vec<u32>,
+    finished: usize,
+}
+
+/// Records the events of a run.
+#[derive(Clone, Default)]
+struct Recorder(Arc<Mutex<Seen>>);
+
+impl Recorder {
+    fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Observer for Recorder {
+    fn observe(&self, event: &Event<'_>) {
+        let mut seen = self.seen();
+        match event {
+            Event::Step { id, depth, proposal, decision, .. } => {
+                seen.steps.push(SeenStep { id: *id, depth: *depth, line: proposal.line.clone(), decision: *decision });
+            }
+            Event::TrajectoryEnded { id, end, .. } => seen.ends.push((*id, (*end).clone())),
+            Event::Voted { round, .. } => seen.rounds.push(*round),
+            Event::Finished(_) => seen.finished += 1,
+        }
+    }
+}
+
+/// Starts a runtime of one cell with its actors on one thread.
+fn shared(agents: AgentSet) -> Runtime {
+    Runtime::start(&runtime_plan(Placement::Shared), agents)
+}

@@ -1,6 +1,10 @@
 //! The one integration test binary; a file for each part.
 #![allow(clippy::unwrap_used, reason = "also in the helpers of tests, which clippy does not take for tests")]
 
+mod binary;
+mod cli;
 #[cfg(feature = "llama")]
 mod engine;
+mod layers;
+mod serve;
 mod settings;

@@ -1,0 +1,213 @@
+//! Errors, cancelling and limits: how runs end that do not come to a vote.
+
+use tokio::sync::mpsc;
+
+use super::*;
+use crate::protocol::Ending;
+
+/// Fails the first calls.
+#[derive(Clone)]
+struct Fails {
+    calls: Arc<AtomicU64>,
+    /// How many calls fail.
+    first: u64,
+    is_transient: bool,
+}
+
+impl Fails {
+    fn new(first: u64, is_transient: bool) -> Self {
+        Self { calls: Arc::default(), first, is_transient }
+    }
+}
+
+#[async_trait]
+impl Before for Fails {
+    async fn before(&self, _: u64, _: &Trajectory) -> Result<(), AgentError> {
+        if self.calls.fetch_add(1, Ordering::SeqCst) >= self.first {
+            return Ok(());
+        }
+        let reason = "out of paper".to_owned();
+        Err(AgentError { agent: "executor `test`".to_owned(), reason, is_transient: self.is_transient })
+    }
+}
+
+/// The outcome of a run whose executor fails so, and the executors made.
+fn run_with(fails: &Fails, fanout: u32) -> (Outcome, Recorder) {
+    let before = fails.clone();
+    in_system(async {
+        let (agents, made) = checked(move |_| reference_after(before.clone()));
+        let recorder = Recorder::default();
+        let submission =
+            Submission { observer: Arc::new(recorder.clone()), ..submission(&problem("bubble-sort"), plan(fanout)) };
+        let outcome = outcome_of(shared(agents).submit(submission)).await;
+        assert_eq!(made.counts(), [1; 3], "an error is no death");
+        (outcome, recorder)
+    })
+}
+
+#[test]
+fn an_error_that_stays_ends_its_trajectory_at_once() {
+    let fails = Fails::new(u64::MAX, false);
+    let (outcome, recorder) = run_with(&fails, 3);
+    let Ending::AgentFailed(reason) = outcome.ending else { panic!("{:?}", outcome.ending) };
+    assert_eq!(reason, "executor `test`: out of paper");
+    assert_eq!(fails.calls.load(Ordering::SeqCst), 3, "each trajectory asked once");
+    assert_eq!((outcome.rounds, recorder.seen().ends.len()), (1, 3));
+
+    let (outcome, recorder) = run_with(&Fails::new(1, false), 3);
+    assert!(outcome.verified, "the other trajectories answer");
+    assert_eq!(recorder.seen().ends.iter().filter(|(_, end)| matches!(end, End::Failed(_))).count(), 1);
+}
+
+#[test]
+fn an_error_that_may_pass_is_tried_again_a_few_times() {
+    let fails = Fails::new(u64::MAX, true);
+    let (outcome, _) = run_with(&fails, 3);
+    assert!(matches!(outcome.ending, Ending::AgentFailed(_)), "{:?}", outcome.ending);
+    assert_eq!(fails.calls.load(Ordering::SeqCst), 3 * 5, "each trajectory asked five times");
+
+    let fails = Fails::new(4, true);
+    let (outcome, recorder) = run_with(&fails, 1);
+    assert!(outcome.verified, "the fifth call succeeds");
+    assert_eq!(fails.calls.load(Ordering::SeqCst), outcome.proposals + 4);
+    assert_eq!(recorder.seen().steps.len() as u64, outcome.proposals, "failed calls are no steps");
+}
+
+/// Lets one trajectory through; every other waits for ever at its start.
+#[derive(Clone, Default)]
+struct LetsOneThrough(Arc<AtomicU64>);
+
+#[async_trait]
+impl Before for LetsOneThrough {
+    async fn before(&self, _: u64, trajectory: &Trajectory) -> Result<(), AgentError> {
+        if trajectory.counts.proposals == 0 && self.0.fetch_add(1, Ordering::SeqCst) > 0 {
+            std::future::pending::<()>().await;
+        }
+        Ok(())
+    }
+}
+
+/// Tells when a trajectory has ended.
+struct Tells(mpsc::UnboundedSender<()>);
+
+impl Observer for Tells {
+    fn observe(&self, event: &Event<'_>) {
+        if let Event::TrajectoryEnded { .. } = event {
+            // Nobody may listen any more.
+            let _ = self.0.send(());
+        }
+    }
+}
+
+#[test]
+fn cancelling_ends_a_run_with_what_is_known() {
+    in_system(async {
+        let lets = LetsOneThrough::default();
+        let runtime = shared(checked(move |_| reference_after(lets.clone())).0);
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let problem = problem("long-division");
+        let handle = runtime.submit(Submission { observer: Arc::new(Tells(tell)), ..submission(&problem, plan(4)) });
+        told.recv().await.expect("a trajectory ends");
+        handle.cancel();
+        handle.cancel();
+        let outcome = outcome_of(handle).await;
+        assert_eq!((&outcome.ending, outcome.verified, outcome.votes.len()), (&Ending::Cancelled, true, 1));
+        assert_eq!(outcome.answer, Some(problem.reference().answer));
+        assert_eq!((outcome.steps, outcome.votes[0].votes), (problem.reference().steps, 1));
+        assert_eq!(runtime.load(), 0);
+    });
+}
+
+/// Never answers.
+struct Silence;
+
+#[async_trait]
+impl Before for Silence {
+    async fn before(&self, _: u64, _: &Trajectory) -> Result<(), AgentError> {
+        std::future::pending().await
+    }
+}
+
+fn silent_runtime(in_flight_max: u32) -> Runtime {
+    let plan = RuntimePlan { in_flight_max, ..runtime_plan(Placement::Shared) };
+    Runtime::start(&plan, checked(|_| reference_after(Silence)).0)
+}
+
+#[test]
+fn a_run_that_waits_can_be_cancelled_and_makes_room() {
+    in_system(async {
+        let runtime = silent_runtime(4);
+        let problem = problem("bubble-sort");
+        let [first, second, third] = [0, 1, 2].map(|_| runtime.submit(submission(&problem, plan(4))));
+        second.cancel();
+        let outcome = outcome_of(second).await;
+        assert_eq!((outcome.ending, outcome.answer, outcome.proposals), (Ending::Cancelled, None, 0));
+        assert_eq!(runtime.load(), 2);
+        first.cancel();
+        outcome_of(first).await;
+        third.cancel();
+        assert_eq!(outcome_of(third).await.ending, Ending::Cancelled);
+        assert_eq!(runtime.load(), 0);
+    });
+}
+
+#[test]
+fn halting_ends_runs_that_go_on_and_runs_that_wait() {
+    in_system(async {
+        let runtime = silent_runtime(4);
+        let problem = problem("bubble-sort");
+        let handles: Vec<_> = (0..5).map(|_| runtime.submit(submission(&problem, plan(3)))).collect();
+        runtime.halt();
+        for handle in handles {
+            assert_eq!(outcome_of(handle).await.ending, Ending::Cancelled);
+        }
+        assert_eq!(runtime.load(), 0);
+    });
+}
+
+/// Stops the clock of its thread, so that time jumps to the next timer whenever nothing else is to do.
+struct StopsTheClock;
+
+#[async_trait]
+impl Before for StopsTheClock {
+    async fn before(&self, _: u64, _: &Trajectory) -> Result<(), AgentError> {
+        tokio::time::pause();
+        std::future::pending().await
+    }
+}
+
+#[test]
+fn the_wall_clock_ends_a_run_whose_executor_never_answers() {
+    in_system(async {
+        let runtime = shared(checked(|_| reference_after(StopsTheClock)).0);
+        let budget = Budget { wall_ms: 86_400_000, ..plan(1).budget };
+        let plan = RunPlan { budget, ..plan(1) };
+        let outcome = outcome_of(runtime.submit(submission(&problem("bubble-sort"), plan))).await;
+        assert_eq!((outcome.ending, outcome.answer, outcome.proposals), (Ending::WallMsSpent, None, 0));
+    });
+}
+
+#[test]
+fn the_step_budget_ends_a_run_by_name() {
+    in_system(async {
+        let lets = LetsOneThrough::default();
+        let runtime = shared(checked(move |_| reference_after(lets.clone())).0);
+        let budget = Budget { steps: 5, ..plan(1).budget };
+        let outcome =
+            outcome_of(runtime.submit(submission(&problem("bubble-sort"), RunPlan { budget, ..plan(2) }))).await;
+        assert_eq!((outcome.ending, outcome.proposals, outcome.verified), (Ending::StepsSpent, 5, false));
+    });
+}
+
+#[test]
+fn a_handle_that_was_dropped_leaves_its_run_to_end_alone() {
+    in_system(async {
+        let runtime = shared(checked(|_| ReferenceExecutor).0);
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let problem = problem("dfa-simulation");
+        drop(runtime.submit(Submission { observer: Arc::new(Tells(tell)), ..submission(&problem, plan(1)) }));
+        told.recv().await.expect("the run went on");
+        assert!(outcome_of(runtime.submit(submission(&problem, plan(1)))).await.verified);
+        assert_eq!(runtime.load(), 0);
+    });
+}

@@ -1,0 +1,72 @@
+//! Starts the binary, for the tests of its commands.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The executors and limits of these tests, so that no model is needed.
+pub const SCRIPTED: [&str; 2] = ["--set", "agents.executor.implementation=scripted"];
+pub const REFERENCE: [&str; 2] = ["--set", "agents.executor.implementation=reference"];
+
+/// The binary with these arguments; nothing of this process's environment reaches it.
+pub fn prime(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prime-agents"));
+    command.args(arguments).env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// What a command printed and how it ended.
+pub struct Done {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl From<Output> for Done {
+    fn from(output: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+        let code = output.status.code().expect("it ended by itself");
+        let done = Self { code, stdout: text(output.stdout), stderr: text(output.stderr) };
+        assert!(!done.stderr.contains("panicked"), "{}", done.stderr);
+        done
+    }
+}
+
+impl Done {
+    /// The JSON that was printed; fails unless the exit code is this one.
+    pub fn json(&self, code: i32) -> Value {
+        assert_eq!(self.code, code, "{}{}", self.stdout, self.stderr);
+        serde_json::from_str(&self.stdout).expect("JSON on standard output")
+    }
+
+    /// Fails unless this was refused with exit code 2, nothing on standard output and all of these parts in the message.
+    pub fn refused(&self, parts: &[&str]) {
+        assert_eq!((self.code, self.stdout.as_str()), (2, ""), "{}", self.stderr);
+        for part in parts {
+            assert!(self.stderr.contains(part), "{part:?} is missing in {:?}", self.stderr);
+        }
+    }
+}
+
+pub fn done(arguments: &[&str]) -> Done {
+    prime(arguments).output().expect("the binary starts").into()
+}
+
+/// `run` with JSON and these arguments after it.
+pub fn run(arguments: &[&[&str]]) -> Done {
+    done(&[&["run", "--output", "json"], arguments.concat().as_slice()].concat())
+}
+
+/// A folder with one file.
+pub fn file(name: &str, text: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join(name);
+    std::fs::write(&path, text).expect("written");
+    (folder, path)
+}
+
+pub fn shown(path: &Path) -> &str {
+    path.to_str().expect("temporary folders have plain names")
+}

@@ -1,0 +1,86 @@
+//! `loadtest`, `doctor` and `config`.
+
+use std::net::TcpListener;
+
+use serde_json::Value;
+
+use crate::binary::{REFERENCE, done, file, shown};
+
+#[test]
+fn a_load_test_reports_rate_and_percentiles() {
+    for placement in ["shared", "own"] {
+        let placement = format!("runtime.placement={placement}");
+        let arguments = ["loadtest", "--trajectories", "50", "--steps", "40", "--output", "json", "--set", &placement];
+        let report = done(&arguments).json(0);
+        assert!(report["mode"].is_string());
+        assert_eq!((report["trajectories"].as_u64(), report["steps"].as_u64()), (Some(50), Some(40)));
+        assert!(report["steps_per_second"].as_f64().unwrap() > 0.0);
+        let percentiles = ["p50", "p90", "p99", "p999", "max"].map(|name| report["step_us"][name].as_f64().unwrap());
+        assert!(percentiles[0] > 0.0 && percentiles.is_sorted(), "{report}");
+    }
+    let text = done(&["loadtest", "--trajectories", "1", "--steps", "1"]);
+    assert_eq!(text.code, 0);
+    assert!(text.stdout.contains("steps/s"), "{}", text.stdout);
+}
+
+#[test]
+fn a_load_of_nothing_is_refused() {
+    done(&["loadtest", "--trajectories", "0"]).refused(&["--trajectories", "0"]);
+    done(&["loadtest", "--steps", "0"]).refused(&["--steps", "0"]);
+    done(&["loadtest", "--trajectories", "-5"]).refused(&["-5"]);
+}
+
+#[test]
+fn the_doctor_says_what_was_found_and_what_to_do() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let bind = format!("server.bind={}", taken.local_addr().unwrap());
+    let report = done(&["doctor", "--set", "engines.tiny.model=/nowhere/model.gguf", "--set", &bind]);
+    assert_eq!(report.code, 1, "{}", report.stdout);
+    let line = |part: &str| {
+        report.stdout.lines().find(|line| line.contains(part)).unwrap_or_else(|| panic!("{part}: {}", report.stdout))
+    };
+    assert!(line("cpu:").contains("cores"));
+    assert!(line("engine tiny").starts_with("FAIL") && line("engine tiny").contains("/nowhere/model.gguf"));
+    assert!(line("port:").starts_with("FAIL") && line("port:").contains("server.bind"));
+    drop(taken);
+    let report = done(&["doctor", "--set", "engines.tiny.model=/nowhere/model.gguf", "--set", &bind]);
+    assert!(report.stdout.lines().any(|line| line.starts_with("ok") && line.contains("port:")), "{}", report.stdout);
+}
+
+#[test]
+fn the_configuration_shown_is_the_configuration_meant() {
+    // A relative model in a file starts at that file's folder, so these are absolute.
+    let models = ["--set", "engines.tiny.model=/m/tiny.gguf", "--set", "engines.big={model=\"/m/a b.gguf\"}"];
+    let changed = [&["--set", "run.fanout=3"][..], &models].concat();
+    let shown_first = done(&[&["config", "show"][..], &changed, &REFERENCE].concat());
+    assert_eq!(shown_first.code, 0, "{}", shown_first.stderr);
+    assert!(shown_first.stdout.contains("fanout = 3"));
+    let (_folder, path) = file("shown.toml", &shown_first.stdout);
+    let shown_again = done(&["config", "show", "--config", shown(&path)]);
+    assert_eq!(shown_again.stdout, shown_first.stdout);
+
+    let check = |arguments: &[&str]| done(&[&["config", "check"], arguments].concat());
+    let checked = check(&["--config", shown(&path)]);
+    assert_eq!(checked.code, 0);
+    assert!(checked.stdout.contains("valid"));
+    assert_eq!(checked.stdout, check(&[&changed[..], &REFERENCE].concat()).stdout, "the hash is of the values");
+    assert_ne!(checked.stdout, check(&[]).stdout);
+}
+
+#[test]
+fn the_schema_is_json_and_knows_every_section() {
+    let schema: Value = done(&["config", "schema"]).json(0);
+    for section in ["agents", "engines", "run", "runtime", "server", "log"] {
+        assert!(schema["properties"][section].is_object(), "{section}");
+    }
+    assert!(done(&["config", "schema", "--markdown"]).stdout.contains("run.fanout"));
+}
+
+#[test]
+fn help_and_version_are_no_mistakes() {
+    for arguments in [&["--help"][..], &["--version"], &["run", "--help"], &["config", "show", "--help"]] {
+        let help = done(arguments);
+        assert_eq!((help.code, help.stderr.as_str()), (0, ""), "{arguments:?}");
+        assert!(!help.stdout.contains("engine-worker"), "the hidden command is hidden");
+    }
+}

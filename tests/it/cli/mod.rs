@@ -1,0 +1,7 @@
+//! The commands as their users meet them: the binary, its output and its exit codes.
+#![allow(clippy::disallowed_methods, reason = "these tests wait for other processes, in real time")]
+
+mod commands;
+mod mistakes;
+mod runs;
+mod whole;

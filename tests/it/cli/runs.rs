@@ -1,0 +1,144 @@
+//! `run`: the fields of a result, what labels it, and inputs of one's own.
+
+use serde_json::{Value, json};
+
+use crate::binary::{REFERENCE, SCRIPTED, file, run, shown};
+
+const TASKS: [&str; 5] = ["bubble-sort", "tower-of-hanoi", "n-queens", "dfa-simulation", "long-division"];
+
+/// The fields that every result has, each of its type.
+fn check_fields(result: &Value) {
+    for name in ["task", "instance", "verifier", "outcome"] {
+        assert!(result[name].is_string(), "{name}: {result}");
+    }
+    for name in ["verified", "correct"] {
+        assert!(result[name].is_boolean(), "{name}: {result}");
+    }
+    for name in ["steps", "retries", "backtracks", "rounds", "trajectories", "wall_ms"] {
+        assert!(result[name].is_u64(), "{name}: {result}");
+    }
+    for name in ["checked_kinds", "votes"] {
+        assert!(result[name].is_array(), "{name}: {result}");
+    }
+    assert!(result.as_object().unwrap().contains_key("answer"));
+    assert!((0.0..=1.0).contains(&result["agreement"].as_f64().unwrap()));
+    for name in ["prompt", "completion"] {
+        assert!(result["tokens"][name].is_u64(), "{name}: {result}");
+    }
+    for name in ["executor", "verifier", "coordinator"] {
+        assert!(result["agents"][name].is_string(), "{name}: {result}");
+    }
+}
+
+fn label_of<'a>(result: &'a Value, part: &str) -> Option<&'a str> {
+    result["labels"].as_array().unwrap().iter().filter_map(Value::as_str).find(|label| label.contains(part))
+}
+
+#[test]
+fn every_task_is_solved_and_the_result_has_every_field() {
+    for task in TASKS {
+        let result = run(&[&[task], &REFERENCE]).json(0);
+        check_fields(&result);
+        assert_eq!((&result["task"], &result["instance"]), (&json!(task), &json!(format!("{task}/easy/000"))));
+        assert_eq!((&result["verified"], &result["correct"]), (&json!(true), &json!(true)));
+        assert_eq!(result["outcome"], "agreed");
+        assert_eq!(result["checked_kinds"], json!(["format", "invariant", "terminal"]));
+        assert_eq!(result["tokens"], json!({"prompt": 0, "completion": 0}));
+        assert_eq!(result["agents"], json!({"executor": "reference", "verifier": "rules", "coordinator": "threshold"}));
+        assert!(label_of(&result, "reference").is_some_and(|label| label.contains("not a model")), "{result}");
+    }
+}
+
+#[test]
+fn errors_are_drawn_caught_and_labelled() {
+    let arguments: [&[&str]; 3] = [
+        &["bubble-sort", "--index", "3", "--set", "agents.executor.error_rate=0.3"],
+        &SCRIPTED,
+        &["--set", "run.seed=5"],
+    ];
+    let result = run(&arguments).json(0);
+    check_fields(&result);
+    assert_eq!(result["instance"], "bubble-sort/easy/003");
+    assert!(result["backtracks"].as_u64().unwrap() > 0, "{result}");
+    assert_eq!(result["agents"]["executor"], "scripted");
+    assert!(label_of(&result, "scripted").is_some_and(|label| label.contains("not a model")), "{result}");
+}
+
+#[test]
+fn an_answer_that_nobody_checked_is_not_verified() {
+    let none = ["--set", "agents.verifier.implementation=none"];
+    let result = run(&[&["long-division"], &REFERENCE, &none]).json(1);
+    check_fields(&result);
+    assert_eq!((&result["verified"], &result["correct"]), (&json!(false), &json!(true)));
+    assert_eq!((&result["verifier"], &result["checked_kinds"]), (&json!("none"), &json!([])));
+}
+
+#[test]
+fn a_verifier_that_checks_transitions_is_labelled() {
+    let kinds = ["--set", r#"agents.verifier.kinds=["format", "transition"]"#];
+    let result = run(&[&["n-queens"], &REFERENCE, &kinds]).json(0);
+    assert_eq!(result["checked_kinds"], json!(["format", "transition"]));
+    assert!(label_of(&result, "transitions").is_some(), "{result}");
+    let result = run(&[&["n-queens"], &REFERENCE]).json(0);
+    assert!(label_of(&result, "transitions").is_none(), "{result}");
+}
+
+#[test]
+fn another_base_seed_gives_another_instance_and_its_name_says_so() {
+    let result = run(&[&["long-division", "--base-seed", "7", "--difficulty", "medium"], &REFERENCE]).json(0);
+    assert_eq!(result["instance"], "long-division/medium/000@7");
+    assert_ne!(result["answer"], run(&[&["long-division", "--difficulty", "medium"], &REFERENCE]).json(0)["answer"]);
+}
+
+#[test]
+fn an_input_of_ones_own_is_an_input_object_or_an_instance_line() {
+    let input = json!({"a": [3, 1, 2]});
+    let line = json!({"id": "x", "task": "bubble-sort", "difficulty": "easy", "input": input, "answer": null});
+    for value in [input, line] {
+        let (_folder, path) = file("input.json", &value.to_string());
+        let result = run(&[&["bubble-sort", "--input", shown(&path)], &REFERENCE]).json(0);
+        assert_eq!((&result["instance"], &result["correct"]), (&json!("input"), &json!(true)));
+        assert_eq!(result["answer"]["sorted"], json!([1, 2, 3]), "{result}");
+    }
+}
+
+#[test]
+fn a_trace_has_every_proposal_and_the_end() {
+    let (_folder, path) = file("trace.jsonl", "an old trace");
+    let arguments = ["bubble-sort", "--trace", shown(&path), "--set", "agents.executor.error_rate=0.2"];
+    let result = run(&[&arguments, &SCRIPTED]).json(0);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
+    let count = |event: &str| lines.iter().filter(|line| line["event"] == event).count() as u64;
+    let decided = |decision: &str| lines.iter().filter(|line| line["decision"] == decision).count() as u64;
+
+    assert_eq!(count("step"), result["proposals"]);
+    assert_eq!(decided("backtrack"), result["backtracks"]);
+    assert_eq!(count("voted"), result["rounds"]);
+    assert_eq!(lines.last().unwrap(), &json!({"event": "finished", "outcome": "agreed", "verified": true}));
+    assert!(lines[0]["action"].is_string() && lines[0]["score"].is_number(), "{}", lines[0]);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_result_and_the_budget_ends_a_run_by_name() {
+    let arguments: [&[&str]; 2] = [&["dfa-simulation", "--set", "agents.executor.error_rate=0.3"], &SCRIPTED];
+    let results = [(); 2].map(|()| {
+        let mut result = run(&arguments).json(0);
+        result["wall_ms"] = json!(0);
+        result
+    });
+    assert_eq!(results[0], results[1]);
+
+    let spent =
+        run(&[&["tower-of-hanoi", "--set", "run.budget.steps=10", "--set", "run.fanout=2"], &REFERENCE]).json(1);
+    assert_eq!((&spent["outcome"], &spent["proposals"]), (&json!("steps_spent"), &json!(10)));
+}
+
+#[test]
+fn text_for_people_says_what_was_checked_and_that_this_was_no_model() {
+    let done = crate::binary::done(&[&["run", "n-queens"][..], &REFERENCE].concat());
+    assert_eq!(done.code, 0);
+    for part in ["n-queens/easy/000", "verified by `rules` (checked: format, invariant, terminal)", "not a model"] {
+        assert!(done.stdout.contains(part), "{part:?} is missing in {}", done.stdout);
+    }
+}

@@ -1,0 +1,273 @@
+//! The daemon as its clients meet it: a real process and real HTTP.
+#![allow(clippy::disallowed_methods, reason = "these tests wait for other processes, in real time")]
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, ChildStderr};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use ureq::Agent;
+
+use crate::binary::{REFERENCE, done, prime};
+
+/// Longest wait for anything that must happen; far above what it takes, because the machine may be busy.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A daemon of its own, ended when dropped.
+struct Daemon {
+    child: Child,
+    stderr: BufReader<ChildStderr>,
+    address: String,
+    agent: Agent,
+}
+
+/// An answer: status, body, and two headers.
+#[derive(Debug)]
+struct Answer {
+    status: u16,
+    body: Value,
+    location: Option<String>,
+    retry_after: Option<String>,
+}
+
+impl From<ureq::http::Response<ureq::Body>> for Answer {
+    fn from(mut response: ureq::http::Response<ureq::Body>) -> Self {
+        let header = |name| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        let (location, retry_after) = (header("Location"), header("Retry-After"));
+        let status = response.status().as_u16();
+        let text = response.body_mut().read_to_string().unwrap();
+        let body =
+            serde_json::from_str(&text).unwrap_or_else(|_| panic!("{status} with a body that is not JSON: {text}"));
+        Self { status, body, location, retry_after }
+    }
+}
+
+impl Answer {
+    /// Fails unless this is an error of this status that names the field and has these parts in its message.
+    fn refused(&self, status: u16, field: Option<&str>, parts: &[&str]) {
+        let (error, message) = (&self.body["error"], self.body["error"]["message"].as_str().unwrap_or_default());
+        assert_eq!((self.status, error["field"].as_str()), (status, field), "{self:?}");
+        for part in parts {
+            assert!(message.contains(part), "{part:?} is missing in {message:?}");
+        }
+    }
+}
+
+impl Daemon {
+    fn start(sets: &[&str]) -> Self {
+        let sets: Vec<_> = sets.iter().flat_map(|set| ["--set", *set]).collect();
+        let arguments = [&["serve", "--set", "server.bind=127.0.0.1:0"][..], &REFERENCE, &sets].concat();
+        let mut child = prime(&arguments).spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut before = String::new();
+        let address = loop {
+            let mut line = String::new();
+            assert!(stderr.read_line(&mut line).unwrap() > 0, "it ended: {before}");
+            if let Some((_, address)) = line.trim().split_once("ready on http://") {
+                break address.to_owned();
+            }
+            before += &line;
+        };
+        let config = Agent::config_builder().http_status_as_error(false).timeout_global(Some(PATIENCE)).build();
+        Self { child, stderr, address, agent: Agent::new_with_config(config) }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    fn get(&self, path: &str) -> Answer {
+        self.agent.get(self.url(path)).call().unwrap().into()
+    }
+
+    fn post_text(&self, path: &str, body: &str) -> Answer {
+        self.agent.post(self.url(path)).content_type("application/json").send(body).unwrap().into()
+    }
+
+    fn submit(&self, request: &Value) -> Answer {
+        self.post_text("/v1/runs", &request.to_string())
+    }
+
+    /// Asks for a run until it is over.
+    fn finished(&self, location: &str) -> Value {
+        let started = Instant::now();
+        loop {
+            let answer = self.get(location);
+            assert_eq!(answer.status, 200, "{answer:?}");
+            if answer.body["status"] != "running" {
+                return answer.body;
+            }
+            assert!(started.elapsed() < PATIENCE, "not in time: {answer:?}");
+        }
+    }
+
+    /// Sends a signal and waits for the end; gives the exit code and the rest of standard error.
+    fn end_by(mut self, signal: Signal) -> (Option<i32>, String) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        let mut rest = String::new();
+        self.stderr.read_to_string(&mut rest).unwrap();
+        (self.child.wait().unwrap().code(), rest)
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Takes minutes if nobody ends it.
+fn long_run() -> Value {
+    json!({"task": "tower-of-hanoi", "input": {"n": 30, "from": 0, "to": 2}})
+}
+
+#[test]
+fn a_run_is_taken_carried_out_and_its_result_kept() {
+    let daemon = Daemon::start(&[]);
+    let taken = daemon.submit(&json!({"task": "n-queens", "difficulty": "medium", "index": 3, "fanout": 4, "seed": 9}));
+    assert_eq!(taken.status, 202, "{taken:?}");
+    let location = taken.location.expect("where to ask");
+    let id = taken.body["id"].as_str().unwrap();
+    assert_eq!(location, format!("/v1/runs/{id}"));
+    assert_eq!((&taken.body["status"], &taken.body["task"]), (&json!("running"), &json!("n-queens")));
+
+    let result = daemon.finished(&location);
+    assert_eq!((&result["id"], &result["status"], &result["verified"]), (&json!(id), &json!("verified"), &json!(true)));
+    assert_eq!((&result["instance"], &result["seed"]), (&json!("n-queens/medium/003"), &json!(9)));
+    assert_eq!((&result["outcome"], &result["trajectories"]), (&json!("agreed"), &json!(4)));
+    assert_eq!(result["agents"], json!({"executor": "reference", "verifier": "rules", "coordinator": "threshold"}));
+    assert!(result["labels"][0].as_str().unwrap().contains("not a model"));
+    assert!(result["answer"].is_object() && result["steps"].is_u64() && result["wall_ms"].is_u64());
+    assert!(result.get("correct").is_none(), "nobody looked the answer up");
+    assert_eq!(result["config_hash"], taken.body["config_hash"]);
+    assert_eq!(daemon.get(&location).body, result, "the result stays");
+
+    let other = daemon.submit(&json!({"task": "bubble-sort", "input": {"a": [2, 1]}}));
+    assert_ne!(other.body["id"], json!(id));
+    let other = daemon.finished(&other.location.unwrap());
+    assert_eq!((&other["answer"]["sorted"], &other["instance"]), (&json!([1, 2]), &json!("input")));
+}
+
+#[test]
+fn a_budget_of_the_request_ends_its_run_by_name() {
+    let daemon = Daemon::start(&[]);
+    let mut request = long_run();
+    request["budget"] = json!({"steps": 100});
+    let result = daemon.finished(&daemon.submit(&request).location.unwrap());
+    assert_eq!((&result["status"], &result["outcome"]), (&json!("unverified"), &json!("steps_spent")));
+    assert_eq!(result["proposals"], json!(100));
+}
+
+#[test]
+fn the_process_says_that_it_lives_and_is_ready() {
+    let daemon = Daemon::start(&["server.queue_max=1"]);
+    assert_eq!(daemon.get("/livez").status, 200);
+    let ready = daemon.get("/readyz");
+    assert_eq!((ready.status, &ready.body["ready"], &ready.body["live_runs"]), (200, &json!(true), &json!(0)));
+    assert_eq!(daemon.submit(&long_run()).status, 202);
+    let full = daemon.get("/readyz");
+    assert_eq!((full.status, &full.body["ready"], &full.body["live_runs"]), (503, &json!(false), &json!(1)));
+    assert_eq!(daemon.get("/livez").status, 200, "full is not dead");
+}
+
+#[test]
+fn a_full_queue_says_when_to_come_again() {
+    let daemon = Daemon::start(&["server.queue_max=1"]);
+    assert_eq!(daemon.submit(&long_run()).status, 202);
+    let full = daemon.submit(&json!({"task": "n-queens"}));
+    full.refused(429, None, &["server.queue_max is 1"]);
+    assert!(full.retry_after.expect("a time").parse::<u32>().unwrap() > 0);
+    daemon.submit(&json!({"task": 5})).refused(400, Some("task"), &["5"]);
+}
+
+#[test]
+fn a_finished_run_makes_room_at_once() {
+    let daemon = Daemon::start(&["server.queue_max=1"]);
+    for _ in 0..50 {
+        let taken = daemon.submit(&json!({"task": "dfa-simulation"}));
+        assert_eq!(taken.status, 202, "{taken:?}");
+        daemon.finished(&taken.location.unwrap());
+    }
+}
+
+#[test]
+fn requests_that_are_wrong_are_told_what() {
+    let daemon = Daemon::start(&["server.body_bytes_max=1024"]);
+    let with = |field: &str, value: Value| {
+        let mut request = json!({"task": "n-queens"});
+        request[field] = value;
+        daemon.submit(&request)
+    };
+    daemon.submit(&json!({"task": "n-quens"})).refused(400, Some("task"), &["n-quens", "did you mean `n-queens`?"]);
+    daemon.submit(&json!({})).refused(400, None, &["task"]);
+    with("index", json!(200)).refused(400, Some("index"), &["200", "0 to 199"]);
+    with("index", json!(-1)).refused(400, Some("index"), &["-1"]);
+    with("index", json!("three")).refused(400, Some("index"), &["three"]);
+    with("difficulty", json!("extreme")).refused(400, Some("difficulty"), &["extreme", "easy"]);
+    with("input", json!({"n": 4})).refused(400, Some("input"), &["order"]);
+    with("input", json!({"n": 4, "order": [0, 1, 2, 9]})).refused(400, Some("input"), &["`order`"]);
+    with("input", json!({"task": "bubble-sort", "input": {"a": [1]}})).refused(400, Some("input"), &["bubble-sort"]);
+    with("fanout", json!(0)).refused(400, Some("fanout"), &["fanout", "from 1 to 256"]);
+    with("fanout", json!(-1)).refused(400, Some("fanout"), &["-1"]);
+    with("fanout", json!(1_000_000_000)).refused(400, Some("fanout"), &["fanout", "from 1 to 256"]);
+    with("fanout", json!(1e30)).refused(400, Some("fanout"), &["fanout"]);
+    with("max_rounds", json!(0)).refused(400, Some("max_rounds"), &["from 1 to 100"]);
+    with("temperature", json!(-0.5)).refused(400, Some("temperature"), &["temperature"]);
+    with("top_p", json!(0)).refused(400, Some("top_p"), &["top_p"]);
+    with("seed", json!(u64::MAX)).refused(400, Some("seed"), &["seed"]);
+    with("budget", json!({"steps": 0})).refused(400, Some("budget.steps"), &["0"]);
+    with("budget", json!({"steps": u64::MAX})).refused(400, Some("budget.steps"), &["the daemon's own limit"]);
+    with("budget", json!({"stesp": 5})).refused(400, Some("budget.stesp"), &["stesp", "steps"]);
+    with("fan_out", json!(2)).refused(400, Some("fan_out"), &["fan_out", "fanout"]);
+    for body in ["", "{", "[]", "null", "\"n-queens\"", "{\"task\": \"n-queens\"} x", "\u{0}"] {
+        daemon.post_text("/v1/runs", body).refused(400, None, &["body"]);
+    }
+    let large = format!("{{\"task\": \"{}\"}}", "x".repeat(2_000));
+    daemon.post_text("/v1/runs", &large).refused(413, None, &["1024", "server.body_bytes_max"]);
+    assert_eq!(daemon.get("/readyz").body["live_runs"], json!(0), "none of these was taken");
+    let (code, log) = daemon.end_by(Signal::TERM);
+    assert_eq!(code, Some(0), "{log}");
+    assert!(!log.contains("panicked"), "{log}");
+}
+
+#[test]
+fn what_is_not_there_is_said_in_json() {
+    let daemon = Daemon::start(&[]);
+    daemon.get("/v1/runs/run_0000000000000000").refused(404, None, &["run_0000000000000000"]);
+    daemon.get("/v2/runs").refused(404, None, &["README"]);
+    daemon.get("/").refused(404, None, &[]);
+    daemon.get("/v1/runs").refused(405, None, &["method"]);
+    daemon.post_text("/livez", "{}").refused(405, None, &["method"]);
+    let deleted: Answer = daemon.agent.delete(daemon.url("/v1/runs/x")).call().unwrap().into();
+    deleted.refused(405, None, &["method"]);
+}
+
+#[test]
+fn two_daemons_cannot_share_a_port() {
+    let first = Daemon::start(&[]);
+    let bind = format!("server.bind={}", first.address);
+    done(&[&["serve", "--set", &bind][..], &REFERENCE].concat()).refused(&["server.bind", &first.address, "port"]);
+    assert_eq!(first.get("/livez").status, 200);
+}
+
+#[test]
+fn addresses_that_others_can_reach_are_refused() {
+    for bind in ["0.0.0.0:0", "[::]:0"] {
+        let set = format!("server.bind={bind}");
+        done(&[&["serve", "--set", &set][..], &REFERENCE].concat()).refused(&["server.bind", bind, "127.0.0.1"]);
+    }
+}
+
+#[test]
+fn a_signal_ends_the_process_with_runs_under_way() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let daemon = Daemon::start(&[]);
+        assert_eq!(daemon.submit(&long_run()).status, 202);
+        let (code, log) = daemon.end_by(signal);
+        assert_eq!(code, Some(0), "{log}");
+        assert!(!log.contains("panicked"), "{log}");
+    }
+}
