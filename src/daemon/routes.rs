@@ -82,7 +82,8 @@ fn wished(settings: &Settings, request: &RunRequest) -> Result<Settings, WireErr
 /// A setting that is not allowed, as the field of the request that it came from.
 fn refused(error: &SettingsError) -> WireError {
     match error {
-        SettingsError::OutOfRange { key, found, expected, .. } | SettingsError::WrongType { key, found, expected, .. } => {
+        SettingsError::OutOfRange { key, found, expected, .. }
+        | SettingsError::WrongType { key, found, expected, .. } => {
             let field = key.strip_prefix("run.").unwrap_or(key);
             WireError::bad(field, format!("is {found}, but must be {expected}"))
         }
@@ -107,8 +108,9 @@ fn problem_of(request: &RunRequest) -> Result<(String, Arc<dyn Problem>), WireEr
 }
 
 fn read_request(body: &[u8]) -> Result<RunRequest, WireError> {
-    let not_json = |error: &serde_json::Error| {
-        WireError::BadRequest { field: None, message: format!("the body is not a JSON object: {error}") }
+    let not_json = |error: &serde_json::Error| WireError::BadRequest {
+        field: None,
+        message: format!("the body is not a JSON object: {error}"),
     };
     let mut json = serde_json::Deserializer::from_slice(body);
     let request = serde_path_to_error::deserialize(&mut json).map_err(|error| {

@@ -3,7 +3,7 @@
 
 use std::future::Future;
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
@@ -94,7 +94,9 @@ impl Work for Coordinate {
 
 /// An independent actor that does one role's work.
 pub struct Agent<W: Work> {
-    work: Arc<W>,
+    /// Made at the first turn, so that a constructor that panics is a mishap like any other.
+    work: Option<Arc<W>>,
+    make: Box<dyn Fn() -> W + Send>,
     downstream: Recipient<W::Out>,
     watch: Watch,
     role: PhantomData<fn() -> W>,
@@ -104,8 +106,8 @@ type Panic = Box<dyn std::any::Any + Send>;
 type Worked = (Turn, Result<Result<(), AgentError>, Panic>);
 
 impl<W: Work> Agent<W> {
-    pub fn new(work: W, downstream: Recipient<W::Out>, watch: Watch) -> Self {
-        Self { work: Arc::new(work), downstream, watch, role: PhantomData }
+    pub fn new(make: impl Fn() -> W + Send + 'static, downstream: Recipient<W::Out>, watch: Watch) -> Self {
+        Self { work: None, make: Box::new(make), downstream, watch, role: PhantomData }
     }
 
     fn pass_on(&mut self, (mut turn, result): Worked) {
@@ -142,7 +144,13 @@ impl<W: Work> Actor for Agent<W> {
 /// Handles the role's message; named by the bound `Handler<W::In>`.
 impl<W: Work> Agent<W> {
     fn take(&mut self, mut turn: Turn, ctx: &mut Context<Self>) {
-        let work = Arc::clone(&self.work);
+        let work = match &self.work {
+            Some(work) => Arc::clone(work),
+            None => match catch_unwind(AssertUnwindSafe(|| (self.make)())) {
+                Ok(work) => Arc::clone(self.work.insert(Arc::new(work))),
+                Err(panic) => return self.pass_on((turn, Err(panic))),
+            },
+        };
         let mut working: Pin<Box<dyn Future<Output = Worked>>> = Box::pin(async move {
             let result = AssertUnwindSafe(work.work(turn.body())).catch_unwind().await;
             (turn, result)

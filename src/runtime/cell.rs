@@ -63,7 +63,7 @@ fn coordinator(plan: &CellPlan, home: &Addr<Supervisor>, generation: u32) -> Add
     let (agents, home) = (Arc::clone(&plan.agents), home.clone());
     plan.start(Role::Coordinator, move || {
         let decided = home.clone().recipient::<Decided>();
-        Agent::new(Coordinate(agents.coordinator()), decided, Watch::new(home, Role::Coordinator, generation))
+        Agent::new(move || Coordinate(agents.coordinator()), decided, Watch::new(home, Role::Coordinator, generation))
     })
 }
 
@@ -75,7 +75,7 @@ fn verifier(
 ) -> Addr<Agent<Verify>> {
     let (agents, home, decide) = (Arc::clone(&plan.agents), home.clone(), coordinator.clone().recipient::<Decide>());
     plan.start(Role::Verifier, move || {
-        Agent::new(Verify(agents.verifier()), decide, Watch::new(home, Role::Verifier, generation))
+        Agent::new(move || Verify(agents.verifier()), decide, Watch::new(home, Role::Verifier, generation))
     })
 }
 
@@ -87,7 +87,7 @@ fn executor(
 ) -> Addr<Agent<Execute>> {
     let (agents, home, judge) = (Arc::clone(&plan.agents), home.clone(), verifier.clone().recipient::<Judge>());
     plan.start(Role::Executor, move || {
-        Agent::new(Execute(agents.executor()), judge, Watch::new(home, Role::Executor, generation))
+        Agent::new(move || Execute(agents.executor()), judge, Watch::new(home, Role::Executor, generation))
     })
 }
 

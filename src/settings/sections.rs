@@ -209,8 +209,8 @@ pub struct Server {
     /// Address and port to listen on; port 0 = any free port. The default is reachable from this machine only.
     #[schemars(with = "String", extend("format" = "socket-address"))]
     pub bind: SocketAddr,
-    /// Most runs that wait; a further one is refused with status 429.
-    #[schemars(range(min = 0, max = 1_000_000))]
+    /// Most runs that are open, under way or waiting; a further one is refused with status 429.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub queue_max: u32,
     /// Largest body of a request in bytes; a larger one is refused with status 413.
     #[schemars(range(min = 1_024, max = 1_073_741_824))]

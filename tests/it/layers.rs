@@ -8,7 +8,7 @@ const MAY_IMPORT: [(&str, &[&str]); 12] = [
     ("tasks", &[]),
     ("protocol", &["tasks"]),
     ("engine", &[]),
-    ("settings", &["tasks"]),
+    ("settings", &["tasks", "engine"]),
     ("agents", &["tasks", "protocol", "engine", "settings"]),
     ("runtime", &["tasks", "protocol", "agents"]),
     ("report", &["tasks", "protocol", "agents", "runtime"]),
