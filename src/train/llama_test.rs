@@ -69,8 +69,11 @@ fn compare(layout: &Layout, weights: &[f32], precision: Precision) -> (f32, usiz
     batch.push(&sample, layout.architecture.context).expect("fits");
     let device = Device::flex();
     let network = Network::new(layout.architecture);
-    let ours =
-        network.logits(&tensors(layout, weights, &device), &batch).into_data().try_to_vec::<f32>().expect("logits are f32");
+    let ours = network
+        .logits(&tensors(layout, weights, &device), &batch)
+        .into_data()
+        .try_to_vec::<f32>()
+        .expect("logits are f32");
     assert_eq!(ours.len(), theirs.len());
     let largest = ours.iter().zip(&theirs).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     let best = |row: &[f32]| row.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map(|(index, _)| index);

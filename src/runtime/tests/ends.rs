@@ -40,7 +40,7 @@ fn run_with(fails: &Fails, fanout: u32) -> (Outcome, Recorder) {
         let submission =
             Submission { observer: Arc::new(recorder.clone()), ..submission(&problem("bubble-sort"), plan(fanout)) };
         let outcome = outcome_of(shared(agents).submit(submission)).await;
-        assert_eq!(made.counts(), [1; 3], "an error is no death");
+        assert!(made.counts().iter().all(|made| *made <= 1), "an error is no death");
         (outcome, recorder)
     })
 }

@@ -2,7 +2,6 @@
 #![allow(clippy::disallowed_methods, reason = "these tests wait for other processes, in real time")]
 
 mod answers;
-mod rate;
 mod survival;
 
 use std::path::{Path, PathBuf};

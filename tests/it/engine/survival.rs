@@ -150,11 +150,11 @@ fn a_worker_sees_nothing_of_its_parents_environment_that_it_does_not_need() {
     assert!(environment.contains("CUDA_VISIBLE_DEVICES=\0"), "a worker on the CPU sees no GPU");
 }
 
-/// Not a test: the parent that [`a_worker_dies_with_its_parent`] kills. It runs in a process of its own.
+/// The parent that [`a_worker_dies_with_its_parent`] kills: it runs in a process of its own, which names a model. In
+/// an ordinary run of the tests nothing names one, and there is nothing to do.
 #[test]
-#[ignore = "run by a_worker_dies_with_its_parent"]
 fn parent_to_be_killed() {
-    let model = std::env::var_os("TINY_MODEL").expect("the model's path");
+    let Some(model) = std::env::var_os("TINY_MODEL") else { return };
     let engine = Engine::start(spec(Path::new(&model), Isolation::Process)).expect("started");
     println!("worker {}", engine.status().worker_pid.expect("a worker process"));
     // Busy, so that the worker does not notice the closed socket first.
@@ -167,7 +167,7 @@ fn parent_to_be_killed() {
 fn a_worker_dies_with_its_parent() {
     let fixture = fixture();
     let mut parent = Command::new(std::env::current_exe().expect("this binary"))
-        .args(["--exact", "engine::survival::parent_to_be_killed", "--ignored", "--nocapture"])
+        .args(["--exact", "engine::survival::parent_to_be_killed", "--nocapture"])
         .env("TINY_MODEL", &fixture.model)
         .stdout(Stdio::piped())
         .spawn()
