@@ -55,6 +55,10 @@ impl Problem for Null {
         Box::new(NullMachine { problem: self.clone(), done: 0, is_proposed: false })
     }
 
+    fn steps_max(&self) -> u64 {
+        self.steps
+    }
+
     fn on_path(&self, _: &mut Draw) -> Option<Box<dyn Machine>> {
         None
     }

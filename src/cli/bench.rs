@@ -64,7 +64,7 @@ impl Selection {
 /// A single pass of the executor: one trajectory, nobody checks it.
 fn single_pass(settings: &Settings) -> Settings {
     let mut settings = settings.clone();
-    settings.agents.verifier.implementation = "none".to_owned();
+    "none".clone_into(&mut settings.agents.verifier.implementation);
     settings.run.fanout = 1;
     settings.run.max_rounds = 1;
     settings

@@ -58,7 +58,6 @@ struct Configuration {
 
 impl Configuration {
     fn load(&self) -> Result<Settings, SettingsError> {
-        #[expect(clippy::disallowed_methods, reason = "the one place where the environment is read")]
         let environment =
             std::env::vars_os().filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)));
         Settings::load(&self.files, environment, &self.sets)

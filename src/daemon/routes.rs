@@ -9,6 +9,7 @@ use serde_json::json;
 use super::State;
 use super::wire::{Progress, RunRecord, RunRequest, Status, WireError};
 use crate::app::run_sampling;
+use crate::engine::Engine;
 use crate::protocol::{Outcome, RunPlan};
 use crate::report::{RunResult, Solved};
 use crate::runtime::{RunHandle, Silent};
@@ -33,7 +34,7 @@ async fn livez() -> HttpResponse {
 /// Ready means that a run handed in now would go on: the engine stands, and there is room.
 async fn readyz(state: web::Data<State>) -> HttpResponse {
     let (live, limit) = (state.app.runtime().load(), state.app.settings().server.queue_max);
-    let engine = state.app.engine().map(|engine| engine.status());
+    let engine = state.app.engine().map(Engine::status);
     let engine_ready = engine.as_ref().is_none_or(|status| status.ready);
     let has_room = live < limit as usize;
     let body = json!({
@@ -208,6 +209,6 @@ fn status_of(outcome: &Outcome) -> Status {
 
 async fn show(state: web::Data<State>, id: web::Path<String>) -> Result<HttpResponse, WireError> {
     let id = id.into_inner();
-    let record = state.registry.get(&id).ok_or_else(|| WireError::NoSuchRun(id))?;
+    let record = state.registry.get(&id).ok_or(WireError::NoSuchRun(id))?;
     Ok(HttpResponse::Ok().json(record))
 }

@@ -226,7 +226,7 @@ impl Run {
             solved: matches!(end, End::Answered(_)) && trajectory.last_score == Score::ZERO,
             last_score: trajectory.last_score,
             steps: trajectory.stack.depth() as u64,
-            steps_max: self.plan.budget.steps,
+            steps_max: self.problem.steps_max(),
             proposals: trajectory.counts.proposals,
             applicable: trajectory.counts.applicable,
         });
@@ -240,7 +240,7 @@ impl Run {
             }
             End::Exhausted => self.exhausted += 1,
             End::Failed(reason) => failure = Some(reason.clone()),
-            End::Stuck | End::PopsSpent | End::Cancelled => {}
+            End::Stuck | End::PopsSpent | End::StepsSpent | End::Cancelled => {}
         }
         effects.push(Effect::Ended(id, end, reward));
         if self.live == 0 || self.votes.is_decided(self.live, self.plan.quorum()) {

@@ -59,6 +59,8 @@ pub enum End {
     /// The line was accepted but could not be carried out, `attempts_max` times at one state.
     Stuck,
     PopsSpent,
+    /// It came to T_max, the length of the longest valid trace, without an end: it has lost its way.
+    StepsSpent,
     /// The executor failed and cannot go on.
     Failed(String),
     /// The run no longer needs it.
@@ -94,6 +96,8 @@ pub struct Trajectory {
     pub feedback: Option<String>,
     /// V of the last judged step.
     pub last_score: Score,
+    /// T_max of the instance.
+    steps_max: u64,
     /// Scores above zero that were tolerated, by depth.
     tolerated: Vec<(usize, Score)>,
 }
@@ -101,8 +105,10 @@ pub struct Trajectory {
 impl Trajectory {
     pub fn new(machine: Box<dyn Machine>, limits: &Limits) -> Self {
         let stack = StateStack::new(machine.as_ref(), limits.snapshot_every_frames);
+        let steps_max = machine.problem().steps_max();
         Self {
             machine,
+            steps_max,
             stack,
             counts: Counts::default(),
             usage: Usage::default(),
@@ -167,6 +173,7 @@ impl Trajectory {
         }
         match self.machine.answer() {
             Some(answer) => Next::Ended(End::Answered(answer)),
+            None if self.stack.depth() as u64 >= self.steps_max => Next::Ended(End::StepsSpent),
             None => Next::Propose,
         }
     }

@@ -41,6 +41,7 @@ pub struct Supervisor {
     runs: HashMap<RunId, Live>,
     waiting: VecDeque<Box<Submitted>>,
     /// Turns that wait for their agent to be replaced.
+    #[expect(clippy::vec_box, reason = "turns move on as the boxes that they came in")]
     parked: [Vec<Box<TurnBody>>; 3],
     /// Turns of live runs, for admission.
     in_flight: u32,
@@ -165,9 +166,9 @@ impl Supervisor {
         run.start(&mut effects);
         self.runs.insert(id, Live { run, submission, started: Instant::now(), reply, load });
         // A timer far away would overflow the clock; steps and tokens still end such a run.
-        if wall < Duration::from_secs(365 * 86_400) {
+        if wall < Duration::from_hours(365 * 24) {
             ctx.run_later(wall, move |this, ctx| {
-                this.with_run(id, ctx, |live, effects| live.run.tick(live.elapsed_ms(), effects))
+                this.with_run(id, ctx, |live, effects| live.run.tick(live.elapsed_ms(), effects));
             });
         }
         self.carry_out(id, effects, ctx);

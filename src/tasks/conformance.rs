@@ -72,6 +72,7 @@ fn the_reference_is_legal_breaks_nothing_and_ends() {
             }
         }
         assert!(machine.ended(), "{id} ends");
+        assert!(problem.reference().steps <= problem.steps_max(), "{id}: T_max bounds the reference trace");
         let answer = machine.answer().expect("a final state has an answer");
         assert!(problem.accepts(&answer), "{id}: its own answer is right");
         assert!(!problem.accepts(&serde_json::Value::Null), "{id}: null is wrong");

@@ -81,6 +81,8 @@ pub trait Problem: Send + Sync {
     fn spec(&self) -> &'static Spec;
     fn input(&self) -> Value;
     fn start(&self) -> Box<dyn Machine>;
+    /// T_max: a bound on the steps of valid traces that follows from the input's size.
+    fn steps_max(&self) -> u64;
     /// A random state of the reference trace, where the task can jump there.
     fn on_path(&self, draw: &mut Draw) -> Option<Box<dyn Machine>>;
     /// Whether an answer is right. Runs the reference unless the task has a goal test; for the benchmark's eyes only.
@@ -198,6 +200,10 @@ impl<T: Task> Problem for Arc<Instance<T>> {
 
     fn start(&self) -> Box<dyn Machine> {
         Box::new(Run::<T> { instance: Arc::clone(self), state: T::start(&self.0), candidate: None })
+    }
+
+    fn steps_max(&self) -> u64 {
+        T::steps_max(&self.0)
     }
 
     fn on_path(&self, draw: &mut Draw) -> Option<Box<dyn Machine>> {

@@ -82,6 +82,12 @@ pub trait Task: Send + Sync + 'static {
     /// The contract's `answer`, read off a final state.
     fn answer(instance: &Self::Instance, state: &Self::State) -> Value;
 
+    /// T_max: no valid trace of an instance of this size is longer. A trajectory that comes here has lost its way.
+    /// It follows from the input's size alone, never from running the reference.
+    fn steps_max(_instance: &Self::Instance) -> u64 {
+        1 << 24
+    }
+
     /// Judges an answer where several are right, by the goal test; `None` means that only equality with the
     /// reference answer counts.
     fn goal(_instance: &Self::Instance, _answer: &Value) -> Option<bool> {

@@ -60,7 +60,7 @@ impl Checkpoint {
     pub fn save(&mut self, path: &Path, moments: Moments) -> Result<(), TrainError> {
         self.first_moments = moments.first;
         self.second_moments = moments.second;
-        let bytes = postcard::to_stdvec(self).map_err(|e| self.refuse(path, &e.to_string()))?;
+        let bytes = postcard::to_stdvec(self).map_err(|e| Self::refuse(path, &e.to_string()))?;
         replace(path, &bytes)
     }
 
@@ -90,7 +90,7 @@ impl Checkpoint {
         }
     }
 
-    fn refuse(&self, path: &Path, reason: &str) -> TrainError {
+    fn refuse(path: &Path, reason: &str) -> TrainError {
         TrainError::Checkpoint { path: path.to_owned(), reason: reason.to_owned() }
     }
 }

@@ -1,12 +1,10 @@
 //! What the user sees of a run, and its clock: a bar on a terminal, a plain line now and then elsewhere. The only
 //! place in `train` that reads the time.
 
-use std::{
-    io::IsTerminal,
-    time::{Duration, Instant},
-};
+use std::{io::IsTerminal, time::Duration};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tokio::time::Instant;
 
 use super::evaluate::Accuracy;
 
@@ -114,6 +112,6 @@ impl Progress {
 }
 
 fn clock(seconds: f64) -> String {
-    let seconds = seconds.max(0.0).min(360_000.0) as u64;
+    let seconds = seconds.clamp(0.0, 360_000.0) as u64;
     format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }

@@ -181,6 +181,10 @@ impl Task for DfaSimulation {
         state.pos >= instance.word.len()
     }
 
+    fn steps_max(instance: &Instance) -> u64 {
+        instance.word.len() as u64
+    }
+
     fn answer(instance: &Instance, state: &State) -> Value {
         json!({ "final": state.q, "accepted": instance.accept.contains(&state.q), "visits": state.visits })
     }

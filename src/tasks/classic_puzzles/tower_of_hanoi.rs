@@ -222,6 +222,11 @@ impl Task for TowerOfHanoi {
         usize::from(state.pegs[instance.to].len) == instance.n
     }
 
+    fn steps_max(instance: &Instance) -> u64 {
+        // The optimal solution has 2^n - 1; a legal detour may take as many again.
+        2 << instance.n
+    }
+
     fn answer(_: &Instance, state: &State) -> Value {
         json!({
             "moves": state.disk_moves.iter().sum::<u64>(),

@@ -2,6 +2,7 @@
 //!
 //! A step is one action line: `cmp i i+1`, `swap i i+1`, `pass` at the end of a pass, `done` at the end of the last.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -226,6 +227,12 @@ impl Task for BubbleSort {
         state.last.0 == Some(Action::Done)
     }
 
+    fn steps_max(instance: &Instance) -> u64 {
+        // n(n-1)/2 comparisons, as many swaps, n passes.
+        let n = instance.a.len() as u64;
+        n * n
+    }
+
     fn answer(_: &Instance, state: &State) -> Value {
         json!({ "sorted": state.a, "comparisons": state.comparisons, "swaps": state.swaps, "passes": state.passes })
     }
@@ -272,12 +279,10 @@ impl Task for BubbleSort {
 fn comparison(a: i64, b: i64) -> String {
     let mut line = String::new();
     for (x, y) in format!("{a:+05}").chars().zip(format!("{b:+05}").chars()) {
-        let relation = if x == y {
-            '='
-        } else if x < y {
-            '<'
-        } else {
-            '>'
+        let relation = match x.cmp(&y) {
+            Ordering::Equal => '=',
+            Ordering::Less => '<',
+            Ordering::Greater => '>',
         };
         line.extend([x, y, relation]);
         if x != y {

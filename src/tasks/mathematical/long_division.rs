@@ -203,6 +203,10 @@ impl Task for LongDivision {
         state.pos == instance.dividend.len()
     }
 
+    fn steps_max(instance: &Instance) -> u64 {
+        instance.dividend.len() as u64
+    }
+
     fn answer(_: &Instance, state: &State) -> Value {
         let quotient = state.q.trim_start_matches('0');
         json!({ "quotient": if quotient.is_empty() { "0" } else { quotient }, "remainder": state.r.to_string() })
