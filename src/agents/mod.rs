@@ -1,15 +1,13 @@
 //! The agents: what an Executor, a Verifier and a Coordinator are, and the implementations that configuration picks
 //! from. Agents know tasks and the protocol; they know nothing of actors, and hold no run.
 
+mod llama;
 pub mod prompt;
 mod reference;
 pub mod registry;
 mod rules;
 mod scripted;
 mod threshold;
-
-#[cfg(feature = "llama")]
-mod llama;
 
 use async_trait::async_trait;
 

@@ -1,13 +1,31 @@
 //! The compact step prompt of small models, and how their completions are read. Training and serving share it, so
 //! that a model is asked in exactly the words that it was trained on.
 
+use std::sync::LazyLock;
+
+use minijinja::{Environment, UndefinedBehavior, context};
+
 use crate::tasks::Machine;
 use crate::tasks::pattern;
 use crate::tasks::spec::Spec;
 
-/// What the executor sees: the task and a local view of the state, one line.
+const COMPACT: &str = "compact";
+
+static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut templates = Environment::new();
+    templates.set_undefined_behavior(UndefinedBehavior::Strict);
+    templates.set_keep_trailing_newline(true);
+    templates
+        .add_template(COMPACT, include_str!("../../agents/executor/compact.j2"))
+        .expect("invariant: the built-in templates parse, as a test shows");
+    templates
+});
+
+/// What the executor sees: the task and a local view of the state, one line (`agents/executor/compact.j2`).
 pub fn compact(machine: &dyn Machine) -> String {
-    format!("{} {}\n", machine.spec().slug, machine.view())
+    let variables = context! { task => machine.spec().slug, view => machine.view() };
+    let template = TEMPLATES.get_template(COMPACT).expect("invariant: the template was added");
+    template.render(variables).expect("invariant: the built-in templates use these variables, as a test shows")
 }
 
 /// What a trained executor writes for the reference step: a derivation (where the task has one), then the action.
@@ -47,6 +65,7 @@ mod tests {
             let machine = task.generate(Difficulty::Hard, 9).start();
             let prompt = compact(machine.as_ref());
             let wanted = completion(machine.as_ref()).expect("a start has a next step");
+            assert_eq!(prompt, format!("{} {}\n", task.spec().slug, machine.view()), "what the model was trained on");
             assert!(prompt.ends_with('\n') && prompt.len() + wanted.len() < 500, "{prompt}{wanted}");
             assert_eq!(action_line(&wanted), machine.reference().expect("a next step"));
         }

@@ -7,6 +7,8 @@
 
 use std::fmt::Write as _;
 
+use super::rational::Rational;
+
 /// Integers in JSON stay exact below this bound.
 pub const NUMBER_LIMIT: u64 = 1 << 53;
 
@@ -52,6 +54,11 @@ impl<'a> Fields<'a> {
             Field::Int(value) => Some(*value),
             _ => None,
         }
+    }
+
+    /// The rational at place `index`, if it is in lowest terms.
+    pub fn rational(&self, index: usize) -> Option<Rational> {
+        self.text(index)?.parse().ok()
     }
 
     pub fn text(&self, index: usize) -> Option<&'a str> {

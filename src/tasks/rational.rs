@@ -1,0 +1,71 @@
+//! Exact rationals as the contract writes them: strings in lowest terms (`"-3/2"`, `"4"`), in lines as in JSON.
+
+use std::fmt;
+use std::str::FromStr;
+
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use serde::{Deserialize, Serialize};
+
+/// An exact rational number.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Rational(pub BigRational);
+
+/// A text that is no rational in lowest terms.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no rational in lowest terms, such as \"4\" or \"-3/2\"")]
+pub struct NotRational(String);
+
+impl fmt::Display for Rational {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A whole number is written without its denominator.
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for Rational {
+    type Err = NotRational;
+
+    fn from_str(text: &str) -> Result<Self, NotRational> {
+        let refuse = || NotRational(text.to_owned());
+        let (numerator, denominator) = text.split_once('/').unwrap_or((text, "1"));
+        let denominator: BigInt = denominator.parse().map_err(|_| refuse())?;
+        let numerator: BigInt = numerator.parse().map_err(|_| refuse())?;
+        if denominator <= BigInt::ZERO {
+            return Err(refuse());
+        }
+        let value = Self(BigRational::new(numerator, denominator));
+        // `2/4`, `3/1`, `-0`, `05` and `+1` are numbers, but not written in the one form.
+        if value.to_string() == text { Ok(value) } else { Err(refuse()) }
+    }
+}
+
+impl TryFrom<String> for Rational {
+    type Error = NotRational;
+
+    fn try_from(text: String) -> Result<Self, NotRational> {
+        text.parse()
+    }
+}
+
+impl From<Rational> for String {
+    fn from(rational: Rational) -> Self {
+        rational.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rational;
+
+    #[test]
+    fn only_the_one_form_is_read() {
+        for text in ["0", "4", "-3/2", "7/4", "100000000000000000000000000001/2"] {
+            assert_eq!(text.parse::<Rational>().map(|value| value.to_string()).as_deref(), Ok(text));
+        }
+        for text in ["", "2/4", "3/1", "1/0", "-0", "05", "+1", "1/-2", "1/", "/2", "1.5", " 1", "1/2/3", "0/5"] {
+            assert!(text.parse::<Rational>().is_err(), "{text:?}");
+        }
+    }
+}
