@@ -155,7 +155,7 @@ impl<'m> Batcher<'m> {
         }
     }
 
-    fn enqueue(&mut self, turn: Turn<'static>, port: &mut impl Port) {
+    fn enqueue(&mut self, mut turn: Turn<'static>, port: &mut impl Port) {
         match &self.fault {
             Some(Fault::AbortOn(prompt)) if *prompt == turn.prompt => ffi::abort_on_purpose(),
             Some(Fault::HangOn(prompt)) if *prompt == turn.prompt => loop {
@@ -164,11 +164,12 @@ impl<'m> Batcher<'m> {
             _ => {}
         }
         let prompt = self.model.vocab().tokenize(turn.prompt.as_bytes(), true, true);
-        let tokens = prompt.len() as u64 + u64::from(turn.max_tokens);
-        let limit = self.turn_tokens_max;
+        let (tokens, limit) = (u32::try_from(prompt.len()).unwrap_or(u32::MAX), self.turn_tokens_max);
+        // What the prompt leaves free is all that can be generated, whatever was asked for.
+        turn.max_tokens = turn.max_tokens.min(limit.saturating_sub(tokens));
         let result = if prompt.is_empty() {
             Err(EngineError::BadRequest { detail: "the prompt is empty and the model adds no token to it".to_owned() })
-        } else if tokens > u64::from(limit) {
+        } else if turn.max_tokens == 0 {
             Err(EngineError::PromptTooLong { tokens, limit })
         } else {
             Ok(())

@@ -59,14 +59,15 @@ pub enum EngineError {
         /// Which field, and its range.
         detail: String,
     },
-    /// Prompt and generation can never fit together.
+    /// The prompt leaves no room to generate a token.
     #[error(
-        "prompt and max_tokens need {tokens} tokens, at most {limit} fit: shorten the prompt or raise context_tokens"
+        "the prompt has {tokens} tokens, and prompt and generation together at most {limit}: shorten the prompt or \
+        raise context_tokens (a model's own trained context cannot be raised)"
     )]
     PromptTooLong {
-        /// Tokens of the prompt plus `max_tokens`.
-        tokens: u64,
-        /// The smaller of the KV pool and the model's trained context, in tokens.
+        /// Tokens of the prompt.
+        tokens: u32,
+        /// The smaller of a sequence's share of the KV pool and the model's trained context, in tokens.
         limit: u32,
     },
     /// The grammar cannot be used.

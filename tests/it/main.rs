@@ -8,3 +8,5 @@ mod engine;
 mod layers;
 mod serve;
 mod settings;
+#[cfg(feature = "llama")]
+mod shipped;
