@@ -240,7 +240,7 @@ impl Run {
             }
             End::Exhausted => self.exhausted += 1,
             End::Failed(reason) => failure = Some(reason.clone()),
-            End::Stuck | End::PopsSpent | End::StepsSpent | End::Cancelled => {}
+            End::Stuck | End::PopsSpent | End::StepsSpent => {}
         }
         effects.push(Effect::Ended(id, end, reward));
         if self.live == 0 || self.votes.is_decided(self.live, self.plan.quorum()) {

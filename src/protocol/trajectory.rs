@@ -63,8 +63,20 @@ pub enum End {
     StepsSpent,
     /// The executor failed and cannot go on.
     Failed(String),
-    /// The run no longer needs it.
-    Cancelled,
+}
+
+impl End {
+    /// The name that traces carry.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Answered(_) => "answered",
+            Self::Exhausted => "exhausted",
+            Self::Stuck => "stuck",
+            Self::PopsSpent => "pops_spent",
+            Self::StepsSpent => "steps_spent",
+            Self::Failed(_) => "failed",
+        }
+    }
 }
 
 /// What a trajectory does after a decision.

@@ -1,8 +1,9 @@
 //! The lines of a trace file: every judged step of a run, in the order in which they were decided.
 
 use serde::Serialize;
+use serde_json::Value;
 
-use crate::protocol::{Decision, Reward, Score};
+use crate::protocol::{Decision, End, Reward, Score};
 use crate::runtime::Event;
 
 /// One line of a trace file.
@@ -27,7 +28,11 @@ pub enum TraceLine<'a> {
     TrajectoryEnded {
         round: u32,
         trajectory: u32,
-        end: String,
+        end: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        answer: Option<&'a Value>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failure: Option<&'a str>,
         reward: Reward,
     },
     Voted {
@@ -59,7 +64,9 @@ impl<'a> TraceLine<'a> {
             Event::TrajectoryEnded { id, end, reward } => Self::TrajectoryEnded {
                 round: id.round,
                 trajectory: id.trajectory,
-                end: format!("{end:?}"),
+                end: end.name(),
+                answer: if let End::Answered(answer) = end { Some(answer) } else { None },
+                failure: if let End::Failed(reason) = end { Some(reason) } else { None },
                 reward: **reward,
             },
             Event::Voted { round, winner, agreement } => {
