@@ -10,6 +10,7 @@ mod serve;
 mod train;
 
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -111,7 +112,10 @@ fn start_log(settings: &Settings) {
         LogLevel::Debug => "debug",
         LogLevel::Trace => "trace",
     };
-    let log = tracing_subscriber::fmt().with_env_filter(EnvFilter::new(level)).with_writer(std::io::stderr);
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::new(level))
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr);
     // A second start in one process (tests) keeps the first.
     drop(match settings.log.format {
         LogFormat::Text => log.try_init(),
