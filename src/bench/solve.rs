@@ -16,6 +16,9 @@ use crate::tasks::{AnyTask, Difficulty, Problem};
 /// is bounded, so that an executor that walks in circles does not hold up the measurement.
 const STEPS_FACTOR: u64 = 4;
 
+/// Turns of a cell that go on at the same time.
+const TURNS_IN_FLIGHT: u32 = 32;
+
 /// One configuration under measurement.
 pub struct Contender {
     pub name: &'static str,
@@ -40,6 +43,8 @@ pub struct SolveRow {
     pub proposals: f64,
     pub prompt_tokens: f64,
     pub completion_tokens: f64,
+    /// Runs that the wall-clock budget cut short: above zero, the machine was too slow for the budget.
+    pub out_of_time: u64,
     /// Wall time of all instances together, run side by side.
     pub seconds: f64,
 }
@@ -63,7 +68,9 @@ pub async fn solve(
     instances: Instances,
 ) -> Result<SolveRow, String> {
     let Contender { name, agents, plan, sampling } = contender;
-    let runtime = Runtime::start(runtime, agents);
+    // Few runs at a time: a run's wall-clock budget must measure that run, not a queue before the engine.
+    let runtime = RuntimePlan { in_flight_max: TURNS_IN_FLIGHT.max(plan.fanout), ..runtime.clone() };
+    let runtime = Runtime::start(&runtime, agents);
     let problems: Vec<Arc<dyn Problem>> = (0..instances.count)
         .map(|index| {
             let seed = task.spec().seed(instances.base_seed, instances.difficulty, index);
@@ -112,6 +119,7 @@ pub async fn solve(
         proposals: mean(&|outcome| outcome.proposals),
         prompt_tokens: mean(&|outcome| outcome.usage.prompt),
         completion_tokens: mean(&|outcome| outcome.usage.completion),
+        out_of_time: count(&|outcome, _| outcome.ending == crate::protocol::Ending::WallMsSpent),
         seconds,
     })
 }

@@ -330,7 +330,7 @@ fn the_shipped_defaults_are_the_documented_ones() {
     let from_file: Settings = toml::from_str(DEFAULT_TOML).unwrap();
     assert_eq!(settings, from_file, "the shipped file is complete");
     let (run, agents) = (&settings.run, &settings.agents);
-    assert_eq!((run.fanout, run.max_rounds, run.retries_max, run.attempts_max, run.pops_max), (8, 5, 2, 8, 256));
+    assert_eq!((run.fanout, run.max_rounds, run.retries_max, run.attempts_max, run.pops_max), (4, 5, 2, 8, 256));
     assert_eq!((run.tau_soft, run.tau_hard, run.temperature, run.top_p, run.seed), (0.3, 0.3, 0.7, 0.95, 42));
     assert_eq!((run.budget.steps, run.budget.wall_ms, run.snapshot_every_frames), (16_777_216, 600_000, 256));
     let reward = &run.reward;
