@@ -8,9 +8,9 @@ use serde_json::json;
 
 use super::State;
 use super::wire::{Progress, RunRecord, RunRequest, Status, WireError};
-use crate::app::run_sampling;
+use crate::app::{run_plan, run_sampling};
 use crate::engine::Engine;
-use crate::protocol::{Outcome, RunPlan};
+use crate::protocol::Outcome;
 use crate::report::{RunResult, Solved};
 use crate::runtime::{RunHandle, Silent};
 use crate::settings::{Settings, SettingsError};
@@ -149,8 +149,7 @@ async fn submit(
     let drawn = web::block(move || problem_of(&request)).await;
     let (instance, problem) =
         drawn.map_err(|_| WireError::BadRequest { field: None, message: "the daemon is stopping".to_owned() })??;
-    let plan =
-        RunPlan { is_checked: state.app.plan().is_checked, ..crate::app::run_plan(&settings, tasks::Kinds::NONE) };
+    let plan = run_plan(&settings, state.app.runtime().agents().kinds());
     let sampling = run_sampling(&settings);
     let handle = state.app.submit(Arc::clone(&problem), plan, sampling, Arc::new(Silent));
     let spec = problem.spec();

@@ -118,15 +118,6 @@ impl Run {
         &self.plan
     }
 
-    pub fn is_over(&self) -> bool {
-        self.is_over
-    }
-
-    /// Proposals so far, for progress displays.
-    pub fn proposals(&self) -> u64 {
-        self.totals.proposals
-    }
-
     /// Opens the first round.
     pub fn start(&mut self, effects: &mut Vec<Effect>) {
         self.open_round(effects);
