@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use crate::agents::{AgentError, Executor, Proposal, Sampling};
 use crate::protocol::Trajectory;
 use crate::tasks::machine::{Machine, Problem, Refusal, Snapshot};
-use crate::tasks::{Category, Constraint, Draw, Kinds, Severity, Spec, Violations};
+use crate::tasks::page::Page;
+use crate::tasks::{Category, Constraint, Draw, Kind, Kinds, Severity, Spec, Violations};
 
 /// The line that every step of the null problem takes.
 const STEP: &str = "step";
@@ -20,9 +21,15 @@ static SPEC: Spec = Spec {
     category: Category::SystemSimulation,
     sizes: ["", "", ""],
     actions: &[STEP],
-    constraints: &[Constraint::format("format", Severity::Critical, "the line is `step`")],
+    constraints: &[Constraint {
+        name: "format",
+        kind: Kind::Format,
+        severity: Severity::Critical,
+        meaning: "the line is `step`",
+    }],
     decisive: &[],
     paper: crate::tasks::spec::PaperFigures { steps: 0, baseline: 0.0, prime: 0.0 },
+    page: &Page::EMPTY,
 };
 
 #[derive(Clone)]

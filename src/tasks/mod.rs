@@ -1,25 +1,37 @@
 //! PRIME-Bench's step machines. Pure: no I/O, no clock, no actors, no async; nothing here imports the rest of the crate.
 
+mod array;
 #[cfg(test)]
 mod conformance;
 pub mod draw;
 pub mod instance;
 pub mod machine;
+pub mod page;
 pub mod pattern;
 mod rational;
 pub mod sampling;
 pub mod spec;
 pub mod task;
 pub mod violations;
+mod word_actions;
 
+pub mod advanced_sorting;
 pub mod automata;
 pub mod classic_puzzles;
 pub mod comparison_sorting;
+pub mod data_structures;
+pub mod graph_traversal;
+pub mod logic;
 pub mod mathematical;
+pub mod non_comparison_sorting;
+pub mod string_matching;
+pub mod system_simulation;
+pub mod tree_structures;
 
 pub use draw::Draw;
 pub use instance::InstanceId;
 pub use machine::{AnyTask, BadInput, Machine, Problem, Reference, Refusal, Snapshot};
+pub use page::pages;
 pub use rational::Rational;
 pub use spec::{Category, Constraint, Difficulty, Kind, Kinds, Severity, Spec};
 pub use task::{Illegal, InvalidInput, Last, Task};
@@ -33,10 +45,23 @@ pub const BASE_SEED: u64 = 42;
 
 /// Every task, in the order of its category and id.
 pub fn all() -> impl Iterator<Item = &'static dyn AnyTask> {
-    [comparison_sorting::TASKS, classic_puzzles::TASKS, automata::TASKS, mathematical::TASKS]
-        .into_iter()
-        .flatten()
-        .copied()
+    [
+        comparison_sorting::TASKS,
+        non_comparison_sorting::TASKS,
+        advanced_sorting::TASKS,
+        graph_traversal::TASKS,
+        tree_structures::TASKS,
+        classic_puzzles::TASKS,
+        automata::TASKS,
+        string_matching::TASKS,
+        mathematical::TASKS,
+        logic::TASKS,
+        data_structures::TASKS,
+        system_simulation::TASKS,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
 }
 
 /// A name that is no task's.

@@ -2,10 +2,13 @@
 //!
 //! A form is literal text with fields in angle brackets:
 //! `<nat>` a natural number below 2^53 without leading zeros; `<int>` the same with an optional minus sign (no `-0`);
-//! `<digit>` one digit; `<rat>` an integer or a fraction; `<nats>` naturals separated by single spaces; `<nat?>` a
-//! natural number or `-`; `<asc|desc>` one of the words; `<[a-d]{1,2}>` one to two characters of a class.
+//! `<big>` and `<bigint>` are the same without a limit; `<digit>` is one digit; `<rat>` an integer or a fraction;
+//! `<nats>` and `<ints>` are numbers separated by single spaces; `<nat?>` and `<nats?>` may be `-` instead;
+//! `<asc|desc>` is one of the words; `<[a-d]{1,2}>` one to two characters of a class, `<[a-d]+>` one or more.
 
 use std::fmt::Write as _;
+
+use num_bigint::BigInt;
 
 use super::rational::Rational;
 
@@ -56,6 +59,34 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// The numbers of a `<nats>` or `<nats?>` at place `index`; none for `-`.
+    pub fn nats<N: TryFrom<u64>>(&self, index: usize) -> Option<Vec<N>> {
+        match self.fields[..self.count].get(index)? {
+            Field::Absent => Some(Vec::new()),
+            Field::Text(text) => text.split(' ').map(|digits| N::try_from(nat_of(digits)?).ok()).collect(),
+            _ => None,
+        }
+    }
+
+    /// The numbers of an `<ints>` at place `index`.
+    pub fn ints(&self, index: usize) -> Option<Vec<i64>> {
+        self.text(index)?.split(' ').map(int_of).collect()
+    }
+
+    /// The number of a `<big>` or `<bigint>` at place `index`.
+    pub fn bigint(&self, index: usize) -> Option<BigInt> {
+        self.text(index)?.parse().ok()
+    }
+
+    /// The number of a `<nat?>` at place `index`: `Some(None)` for `-`.
+    pub fn optional<N: TryFrom<u64>>(&self, index: usize) -> Option<Option<N>> {
+        match self.fields[..self.count].get(index)? {
+            Field::Absent => Some(None),
+            Field::Nat(value) => N::try_from(*value).ok().map(Some),
+            _ => None,
+        }
+    }
+
     /// The rational at place `index`, if it is in lowest terms.
     pub fn rational(&self, index: usize) -> Option<Rational> {
         self.text(index)?.parse().ok()
@@ -81,9 +112,11 @@ fn parts(form: &str) -> impl Iterator<Item = Part<'_>> {
             return None;
         }
         if let Some(inside) = rest.strip_prefix('<') {
-            let (field, after) = inside.split_once('>').expect("invariant: forms close their brackets");
-            rest = after;
-            return Some(Part::Field(field));
+            // A class may contain the closing bracket.
+            let class = if inside.starts_with('[') { inside.find(']').unwrap_or(0) } else { 0 };
+            let end = class + inside[class..].find('>').expect("invariant: forms close their brackets");
+            rest = &inside[end + 1..];
+            return Some(Part::Field(&inside[..end]));
         }
         let (literal, after) = rest.split_at(rest.find('<').unwrap_or(rest.len()));
         rest = after;
@@ -104,8 +137,31 @@ fn int_len(text: &str) -> Option<usize> {
     }
 }
 
-/// `[a-d]{1,2}` as (ranges, min, max).
+fn nat_of(digits: &str) -> Option<u64> {
+    digits.parse().ok().filter(|value| *value < NUMBER_LIMIT)
+}
+
+fn int_of(digits: &str) -> Option<i64> {
+    digits.parse::<i64>().ok().filter(|value| value.unsigned_abs() < NUMBER_LIMIT)
+}
+
+/// Length of numbers separated by single spaces, each measured by `number`.
+fn list_len(text: &str, number: fn(&str) -> Option<usize>) -> Option<usize> {
+    let mut len = number(text)?;
+    while text[len..].starts_with(' ') {
+        match number(&text[len + 1..]) {
+            Some(more) => len += 1 + more,
+            None => break,
+        }
+    }
+    Some(len)
+}
+
+/// `[a-d]{1,2}` or `[a-d]+` as (ranges, min, max).
 fn class_of(field: &str) -> (&str, usize, usize) {
+    if let Some(class) = field.strip_suffix("]+") {
+        return (&class[1..], 1, usize::MAX);
+    }
     let (class, count) = field.split_once("]{").expect("invariant: a class has a count");
     let count = count.trim_end_matches('}');
     let (min, max) = count.split_once(',').unwrap_or((count, count));
@@ -134,43 +190,35 @@ fn in_class(ranges: &str, c: char) -> bool {
 
 fn take<'a>(field: &str, text: &'a str) -> Option<(Field<'a>, &'a str)> {
     let cut = |len: usize| (&text[..len], &text[len..]);
+    let as_text = |len: usize| {
+        let (taken, rest) = cut(len);
+        (Field::Text(taken), rest)
+    };
     match field {
+        "nat?" | "nats?" if text.starts_with('-') => Some((Field::Absent, &text[1..])),
         "nat" | "nat?" => {
-            if field == "nat?" && text.starts_with('-') {
-                return Some((Field::Absent, &text[1..]));
-            }
             let (digits, rest) = cut(nat_len(text)?);
-            let value = digits.parse().ok().filter(|value| *value < NUMBER_LIMIT)?;
-            Some((Field::Nat(value), rest))
+            Some((Field::Nat(nat_of(digits)?), rest))
         }
         "int" => {
             let (digits, rest) = cut(int_len(text)?);
-            let value = digits.parse::<i64>().ok().filter(|value| value.unsigned_abs() < NUMBER_LIMIT)?;
-            Some((Field::Int(value), rest))
+            Some((Field::Int(int_of(digits)?), rest))
         }
         "digit" => {
             let digit = text.bytes().next().filter(u8::is_ascii_digit)?;
             Some((Field::Nat(u64::from(digit - b'0')), &text[1..]))
         }
+        "big" => Some(as_text(nat_len(text)?)),
+        "bigint" => Some(as_text(int_len(text)?)),
         "rat" => {
             let mut len = int_len(text)?;
             if text[len..].starts_with('/') {
                 len += 1 + nat_len(&text[len + 1..])?;
             }
-            let (number, rest) = cut(len);
-            Some((Field::Text(number), rest))
+            Some(as_text(len))
         }
-        "nats" => {
-            let mut len = nat_len(text)?;
-            while text[len..].starts_with(' ') {
-                match nat_len(&text[len + 1..]) {
-                    Some(more) => len += 1 + more,
-                    None => break,
-                }
-            }
-            let (numbers, rest) = cut(len);
-            Some((Field::Text(numbers), rest))
-        }
+        "nats" | "nats?" => Some(as_text(list_len(text, nat_len)?)),
+        "ints" => Some(as_text(list_len(text, int_len)?)),
         class if class.starts_with('[') => {
             let (ranges, min, max) = class_of(class);
             let taken = text.chars().take(max).take_while(|c| in_class(ranges, *c));
@@ -226,10 +274,15 @@ fn field_gbnf(field: &str, out: &mut String) {
         "int" => out.push_str("int"),
         "digit" => out.push_str("[0-9]"),
         "rat" => out.push_str("int (\"/\" nat)?"),
+        "big" => out.push_str("big"),
+        "bigint" => out.push_str("(big | \"-\" [1-9] [0-9]*)"),
         "nats" => out.push_str("nat (\" \" nat)*"),
+        "nats?" => out.push_str("(nat (\" \" nat)* | \"-\")"),
+        "ints" => out.push_str("int (\" \" int)*"),
         class if class.starts_with('[') => {
             let (ranges, min, max) = class_of(class);
-            write!(out, "[{ranges}]{{{min},{max}}}").expect("invariant: writing to a string succeeds");
+            let count = if max == usize::MAX { "+".to_owned() } else { format!("{{{min},{max}}}") };
+            write!(out, "[{ranges}]{count}").expect("invariant: writing to a string succeeds");
         }
         words => {
             out.push('(');
@@ -244,7 +297,8 @@ fn field_gbnf(field: &str, out: &mut String) {
     }
 }
 
-/// GBNF rules for the forms: the rule `action` matches one action line; `nat` and `int` are its numbers.
+/// GBNF rules for the forms: the rule `action` matches one action line; `nat`, `int` and `big` are its
+/// numbers.
 pub fn gbnf(forms: &[&str]) -> String {
     let mut out = String::from("action ::= ");
     for (index, form) in forms.iter().enumerate() {
@@ -262,6 +316,7 @@ pub fn gbnf(forms: &[&str]) -> String {
         }
     }
     out.push_str("\nnat ::= \"0\" | [1-9] [0-9]{0,15}\nint ::= nat | \"-\" [1-9] [0-9]{0,15}\n");
+    out.push_str("big ::= \"0\" | [1-9] [0-9]*\n");
     out
 }
 
@@ -291,9 +346,18 @@ mod tests {
         assert_eq!(text("_ R", 0), Some("_"));
         assert_eq!(parse(&forms, "acc -35").and_then(|(_, fields)| fields.int(0)), Some(-35));
         assert!(parse(&forms, "link -").is_some());
+        assert_eq!(parse(&["res <ints>"], "res -2 5").and_then(|(_, fields)| fields.ints(0)), Some(vec![-2, 5]));
+        assert_eq!(parse(&["set <nats?>"], "set -").and_then(|(_, fields)| fields.nats::<u8>(0)), Some(Vec::new()));
+        assert_eq!(text_of("<[a-z >-]+> end", "a -> b end"), None, "a class takes all that it can");
+        assert_eq!(text_of("<[A-Za-z >-]+>", "Int -> a"), Some("Int -> a".to_owned()));
+        assert_eq!(text_of("<big>", "123456789012345678901234567890").map(|text| text.len()), Some(30));
         for wrong in ["acc -0", "run 1 up", "4 R", "move ", "x1 = 1/", "link"] {
             assert!(parse(&forms, wrong).is_none(), "{wrong:?}");
         }
+    }
+
+    fn text_of(form: &str, line: &str) -> Option<String> {
+        parse(&[form], line).and_then(|(_, fields)| fields.text(0).map(str::to_owned))
     }
 
     #[test]

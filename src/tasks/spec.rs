@@ -6,6 +6,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::page::Page;
+
 /// One of the three levels of PRIME-Bench (d = 0, 1, 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -141,15 +143,6 @@ pub struct Constraint {
     pub meaning: &'static str,
 }
 
-macro_rules! constraint_kinds {
-    ($($function:ident => $kind:ident),*) => { impl Constraint { $(
-        pub const fn $function(name: &'static str, severity: Severity, meaning: &'static str) -> Self {
-            Self { name, kind: Kind::$kind, severity, meaning }
-        }
-    )* } };
-}
-constraint_kinds!(format => Format, invariant => Invariant, transition => Transition, terminal => Terminal);
-
 /// The paper's figures for a task: stated steps, and accuracy in per cent without and with PRIME.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct PaperFigures {
@@ -167,7 +160,7 @@ pub struct Spec {
     pub slug: &'static str,
     pub title: &'static str,
     pub category: Category,
-    /// One sentence a difficulty.
+    /// The size parameters in words, one text a difficulty.
     pub sizes: [&'static str; 3],
     /// Forms of an action line, in the language of [`super::pattern`].
     pub actions: &'static [&'static str],
@@ -176,6 +169,9 @@ pub struct Spec {
     /// Answer fields that decide whether two answers are the same; empty means all.
     pub decisive: &'static [&'static str],
     pub paper: PaperFigures,
+    /// The texts of the task's page.
+    #[serde(skip)]
+    pub page: &'static Page,
 }
 
 impl Spec {

@@ -42,6 +42,7 @@ pub trait Task: Send + Sync + 'static {
     /// One action; `Display` writes its line.
     type Action: Clone + PartialEq + fmt::Display + fmt::Debug + Send + Sync;
 
+    /// The constants of the task's page, with its action forms and the fields that decide.
     const SPEC: Spec;
 
     /// Draws an instance. The only randomness of a task.
@@ -115,6 +116,25 @@ pub trait Task: Send + Sync + 'static {
     fn state_on_path(_instance: &Self::Instance, _draw: &mut Draw) -> Option<Self::State> {
         None
     }
+}
+
+/// Steps of the reference trace, or `None` when it is longer than `max`: for generators that reject by length.
+pub fn reference_steps<T: Task>(instance: &T::Instance, max: u64) -> Option<u64> {
+    reference_end::<T>(instance, max).map(|(_, steps)| steps)
+}
+
+/// Final state and steps of the reference trace, or `None` when it is longer than `max`.
+pub fn reference_end<T: Task>(instance: &T::Instance, max: u64) -> Option<(T::State, u64)> {
+    let mut state = T::start(instance);
+    let mut steps = 0;
+    while let Some(action) = T::reference(instance, &state) {
+        if steps == max {
+            return None;
+        }
+        T::apply(instance, &mut state, &action).expect("invariant: reference actions are legal");
+        steps += 1;
+    }
+    Some((state, steps))
 }
 
 /// The state field `last`: the last action, written as its line, `""` at the start.

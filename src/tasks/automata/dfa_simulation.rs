@@ -7,8 +7,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::tasks::pages::dfa_simulation as page;
 use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Category, Constraint, Difficulty, PaperFigures, Severity, Spec};
+use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
 use crate::tasks::{Draw, Violations};
 
@@ -51,50 +52,18 @@ impl fmt::Display for Action {
     }
 }
 
-const VISIT_SUM: usize = 1;
-const POSSIBLE_TARGET: usize = 2;
-const PROGRESS: usize = 3;
-const WHOLE_WORD: usize = 5;
-
 impl Task for DfaSimulation {
     type Instance = Instance;
     type State = State;
     type Action = Action;
 
-    const SPEC: Spec = Spec {
-        id: 45,
-        slug: "dfa-simulation",
-        title: "DFA Simulation",
-        category: Category::Automata,
-        sizes: [
-            "5 to 8 states, 2 letters, words of 100 to 500",
-            "9 to 14 states, 2 or 3 letters, words of 501 to 2,500",
-            "15 to 20 states, 3 or 4 letters, words of 2,501 to 10,000",
-        ],
-        actions: &["q<nat>"],
-        constraints: &[
-            Constraint::format("format", Severity::Critical, "the line names a state, and there is a letter to read"),
-            Constraint::invariant("visit-sum", Severity::Critical, "the visits add up to pos + 1"),
-            Constraint::invariant(
-                "possible-target",
-                Severity::Major,
-                "after reading letter c, q is delta[p][c] for at least one state p",
-            ),
-            Constraint::invariant("progress", Severity::Minor, "pos rises by 1 and is at most the word's length"),
-            Constraint::transition("next-step", Severity::Critical, "q = delta[previous q][letter]"),
-            Constraint::terminal("whole-word", Severity::Critical, "pos is the word's length"),
-        ],
-        decisive: &[],
-        paper: PaperFigures { steps: 100_000, baseline: 31.2, prime: 95.6 },
-    };
+    const SPEC: Spec = Spec { actions: &["q<nat>"], ..page::SPEC };
 
     fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
         loop {
-            let (states, letters, length) = match difficulty {
-                Difficulty::Easy => (draw.size(5, 8), 2, draw.size(100, 500)),
-                Difficulty::Medium => (draw.size(9, 14), draw.size(2, 3), draw.size(501, 2500)),
-                Difficulty::Hard => (draw.size(15, 20), draw.size(3, 4), draw.size(2501, 10_000)),
-            };
+            let states = page::size::STATES.draw(difficulty, draw);
+            let letters = page::size::ALPHABET.draw(difficulty, draw);
+            let length = page::size::LENGTH.draw(difficulty, draw);
             let alphabet = "abcd"[..letters].to_owned();
             let delta: Vec<Vec<usize>> =
                 (0..states).map(|_| (0..letters).map(|_| draw.index(states)).collect()).collect();
@@ -166,13 +135,13 @@ impl Task for DfaSimulation {
 
     fn violations(instance: &Instance, before: &State, _: &Action, after: &State) -> Violations {
         let mut found = Violations::NONE;
-        found.require(VISIT_SUM, after.visits.iter().sum::<u64>() == after.pos as u64 + 1);
+        found.require(page::VISIT_SUM, after.visits.iter().sum::<u64>() == after.pos as u64 + 1);
         let reachable =
             instance.column(before.pos).is_some_and(|column| instance.delta.iter().any(|row| row[column] == after.q));
-        found.require(POSSIBLE_TARGET, reachable);
-        found.require(PROGRESS, after.pos == before.pos + 1 && after.pos <= instance.word.len());
+        found.require(page::POSSIBLE_TARGET, reachable);
+        found.require(page::PROGRESS, after.pos == before.pos + 1 && after.pos <= instance.word.len());
         if Self::ended(instance, after) {
-            found.require(WHOLE_WORD, after.pos == instance.word.len());
+            found.require(page::WHOLE_WORD, after.pos == instance.word.len());
         }
         found
     }

@@ -7,8 +7,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::tasks::pages::n_queens as page;
 use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Category, Constraint, Difficulty, PaperFigures, Severity, Spec};
+use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
 use crate::tasks::{Draw, Violations};
 
@@ -44,11 +45,6 @@ impl fmt::Display for Action {
     }
 }
 
-const NO_ATTACK: usize = 1;
-const ROWS: usize = 2;
-const NEXT: usize = 3;
-const GOAL: usize = 5;
-
 fn attacks(queens: &[usize], row: usize, column: usize) -> bool {
     queens.iter().enumerate().any(|(r, c)| *c == column || c.abs_diff(column) == r.abs_diff(row))
 }
@@ -67,31 +63,10 @@ impl Task for NQueens {
     type State = State;
     type Action = Action;
 
-    const SPEC: Spec = Spec {
-        id: 40,
-        slug: "n-queens",
-        title: "N-Queens",
-        category: Category::ClassicPuzzles,
-        sizes: ["n = 4 to 6", "n = 7 to 9", "n = 10 to 12"],
-        actions: &["place <nat> <nat>", "back <nat>"],
-        constraints: &[
-            Constraint::format("format", Severity::Critical, "the line is an action with row and column on the board"),
-            Constraint::invariant("no-attack", Severity::Critical, "no two queens share a column or a diagonal"),
-            Constraint::invariant("rows", Severity::Major, "at most n queens, all in columns 0..n-1"),
-            Constraint::invariant("next", Severity::Major, "0 <= next <= n, and next is 0 after `place`"),
-            Constraint::transition("next-step", Severity::Critical, "the action is the one that the search prescribes"),
-            Constraint::terminal("goal", Severity::Critical, "n queens, no two in one column or diagonal"),
-        ],
-        decisive: &["queens"],
-        paper: PaperFigures { steps: 500_000, baseline: 37.4, prime: 96.4 },
-    };
+    const SPEC: Spec = Spec { actions: &["place <nat> <nat>", "back <nat>"], decisive: &["queens"], ..page::SPEC };
 
     fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
-        let n = match difficulty {
-            Difficulty::Easy => draw.size(4, 6),
-            Difficulty::Medium => draw.size(7, 9),
-            Difficulty::Hard => draw.size(10, 12),
-        };
+        let n = page::size::N.draw(difficulty, draw);
         let mut order: Vec<_> = (0..n).collect();
         draw.shuffle(&mut order);
         Instance { n, order }
@@ -155,12 +130,12 @@ impl Task for NQueens {
 
     fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
         let mut found = Violations::NONE;
-        found.require(NO_ATTACK, is_peaceful(&after.queens));
-        found.require(ROWS, after.queens.len() <= instance.n && after.queens.iter().all(|c| *c < instance.n));
+        found.require(page::NO_ATTACK, is_peaceful(&after.queens));
+        found.require(page::ROWS, after.queens.len() <= instance.n && after.queens.iter().all(|c| *c < instance.n));
         let placed = matches!(action, Action::Place(..));
-        found.require(NEXT, after.next <= instance.n && (!placed || after.next == 0));
+        found.require(page::NEXT, after.next <= instance.n && (!placed || after.next == 0));
         if Self::ended(instance, after) {
-            found.require(GOAL, is_peaceful(&after.queens));
+            found.require(page::GOAL, is_peaceful(&after.queens));
         }
         found
     }

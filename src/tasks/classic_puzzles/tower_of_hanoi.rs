@@ -7,8 +7,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
+use crate::tasks::pages::tower_of_hanoi as page;
 use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Category, Constraint, Difficulty, PaperFigures, Severity, Spec};
+use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
 use crate::tasks::{Draw, Violations};
 
@@ -80,12 +81,6 @@ impl fmt::Display for Action {
     }
 }
 
-const STACKING: usize = 1;
-const DISKS: usize = 2;
-const COUNTS: usize = 3;
-const HALVING: usize = 4;
-const GOAL: usize = 6;
-
 /// Place of a pair of pegs among 0->1, 0->2, 1->0, 1->2, 2->0, 2->1.
 fn pair_index(from: usize, to: usize) -> usize {
     2 * from + usize::from(if to > from { to - 1 } else { to } == 1)
@@ -123,36 +118,10 @@ impl Task for TowerOfHanoi {
     type State = State;
     type Action = Action;
 
-    const SPEC: Spec = Spec {
-        id: 39,
-        slug: "tower-of-hanoi",
-        title: "Tower of Hanoi",
-        category: Category::ClassicPuzzles,
-        sizes: ["n = 3 to 8", "n = 9 to 14", "n = 15 to 20"],
-        actions: &["move <nat> <nat> <nat>"],
-        constraints: &[
-            Constraint::format("format", Severity::Critical, "the line is a move of the top disk of a peg to another"),
-            Constraint::invariant(
-                "stacking",
-                Severity::Critical,
-                "on every peg the disks get smaller from bottom to top",
-            ),
-            Constraint::invariant("disks", Severity::Critical, "the pegs together hold the disks 1..n, each once"),
-            Constraint::invariant("counts", Severity::Minor, "disk_moves and pair_moves have the same sum"),
-            Constraint::invariant("halving", Severity::Minor, "disk k has made at most 2^(n-k) moves"),
-            Constraint::transition("next-step", Severity::Critical, "the move is the next of the optimal solution"),
-            Constraint::terminal("goal", Severity::Critical, "all disks are on peg `to`"),
-        ],
-        decisive: &[],
-        paper: PaperFigures { steps: 1_000_000, baseline: 33.0, prime: 98.5 },
-    };
+    const SPEC: Spec = Spec { actions: &["move <nat> <nat> <nat>"], ..page::SPEC };
 
     fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
-        let n = match difficulty {
-            Difficulty::Easy => draw.size(3, 8),
-            Difficulty::Medium => draw.size(9, 14),
-            Difficulty::Hard => draw.size(15, 20),
-        };
+        let n = page::size::N.draw(difficulty, draw);
         let (from, to) = draw.one_of(&[(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]);
         Instance { n, from, to }
     }
@@ -205,15 +174,15 @@ impl Task for TowerOfHanoi {
 
     fn violations(instance: &Instance, _: &State, _: &Action, after: &State) -> Violations {
         let mut found = Violations::NONE;
-        found.require(STACKING, after.pegs.iter().all(|peg| peg.as_slice().is_sorted_by(|a, b| a > b)));
+        found.require(page::STACKING, after.pegs.iter().all(|peg| peg.as_slice().is_sorted_by(|a, b| a > b)));
         let held = after.pegs.iter().flat_map(Peg::as_slice).fold(0u64, |set, disk| set | 1 << (disk - 1));
         let count: u8 = after.pegs.iter().map(|peg| peg.len).sum();
-        found.require(DISKS, usize::from(count) == instance.n && held == (1 << instance.n) - 1);
-        found.require(COUNTS, after.disk_moves.iter().sum::<u64>() == after.pair_moves.iter().sum::<u64>());
+        found.require(page::DISKS, usize::from(count) == instance.n && held == (1 << instance.n) - 1);
+        found.require(page::COUNTS, after.disk_moves.iter().sum::<u64>() == after.pair_moves.iter().sum::<u64>());
         let halved = after.disk_moves.iter().enumerate().all(|(k, moves)| *moves <= 1 << (instance.n - k - 1));
-        found.require(HALVING, halved);
+        found.require(page::HALVING, halved);
         if Self::ended(instance, after) {
-            found.require(GOAL, usize::from(after.pegs[instance.to].len) == instance.n);
+            found.require(page::GOAL, usize::from(after.pegs[instance.to].len) == instance.n);
         }
         found
     }

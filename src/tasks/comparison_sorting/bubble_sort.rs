@@ -3,15 +3,16 @@
 //! A step is one action line: `cmp i i+1`, `swap i i+1`, `pass` at the end of a pass, `done` at the end of the last.
 
 use std::cmp::Ordering;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::tasks::pages::bubble_sort as page;
 use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Category, Constraint, Difficulty, PaperFigures, Severity, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_steps};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations, array};
 
 pub struct BubbleSort;
 
@@ -31,35 +32,7 @@ pub struct State {
     last: Last<Action>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    Cmp(usize, usize),
-    Swap(usize, usize),
-    Pass,
-    Done,
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Cmp(i, j) => write!(f, "cmp {i} {j}"),
-            Self::Swap(i, j) => write!(f, "swap {i} {j}"),
-            Self::Pass => f.write_str("pass"),
-            Self::Done => f.write_str("done"),
-        }
-    }
-}
-
-const PERMUTATION: usize = 1;
-const INVERSIONS: usize = 2;
-const TAIL: usize = 3;
-const ADJACENT: usize = 4;
-const COUNTS: usize = 5;
-const SORTED: usize = 7;
-
-fn inversions(a: &[i64]) -> u64 {
-    a.iter().enumerate().map(|(i, x)| a[i + 1..].iter().filter(|y| *y < x).count() as u64).sum()
-}
+word_actions!(Action { Cmp(i, j) = "cmp", Swap(i, j) = "swap", Pass = "pass", Done = "done" });
 
 fn is_sorted_tail(a: &[i64], passes: u64) -> bool {
     let split = a.len().saturating_sub(usize::try_from(passes).unwrap_or(usize::MAX));
@@ -78,63 +51,24 @@ impl Task for BubbleSort {
     type State = State;
     type Action = Action;
 
-    const SPEC: Spec = Spec {
-        id: 0,
-        slug: "bubble-sort",
-        title: "Bubble Sort",
-        category: Category::ComparisonSorting,
-        sizes: ["n = 8 or 12", "n = 16", "n = 20 or 25"],
-        actions: &["cmp <nat> <nat>", "swap <nat> <nat>", "pass", "done"],
-        constraints: &[
-            Constraint::format("format", Severity::Critical, "the line is an action, its places exist"),
-            Constraint::invariant("permutation", Severity::Critical, "a is a permutation of the input"),
-            Constraint::invariant(
-                "inversions",
-                Severity::Major,
-                "swaps plus the inversions left in a are the inversions of the input",
-            ),
-            Constraint::invariant("tail", Severity::Major, "the last `passes` cells are in their final place"),
-            Constraint::invariant("adjacent", Severity::Major, "after `cmp i j` or `swap i j`: j = i + 1"),
-            Constraint::invariant("counts", Severity::Minor, "swaps <= comparisons"),
-            Constraint::transition(
-                "next-step",
-                Severity::Critical,
-                "the action is the one that the algorithm prescribes",
-            ),
-            Constraint::terminal("sorted", Severity::Critical, "after `done`: a is non-decreasing"),
-        ],
-        decisive: &[],
-        paper: PaperFigures { steps: 1_000_000, baseline: 28.4, prime: 96.7 },
-    };
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
     fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
         loop {
-            let n = match difficulty {
-                Difficulty::Easy => draw.one_of(&[8, 12]),
-                Difficulty::Medium => 16,
-                Difficulty::Hard => draw.one_of(&[20, 25]),
-            };
-            let instance = Instance { a: (0..n).map(|_| draw.between(-1000, 1000)).collect() };
+            let n = page::size::N.draw(difficulty, draw);
+            let instance = Instance { a: array::uniform(n, -1000, 1000, draw) };
             if instance.a.is_sorted() {
                 continue;
             }
-            let mut state = Self::start(&instance);
-            let mut steps = 0;
-            while let Some(action) = Self::reference(&instance, &state) {
-                Self::apply(&instance, &mut state, &action).expect("invariant: reference actions are legal");
-                steps += 1;
-            }
-            if steps >= n * n / 4 {
+            let steps = reference_steps::<Self>(&instance, u64::MAX).unwrap_or(0);
+            if steps >= (n * n / 4) as u64 {
                 return instance;
             }
         }
     }
 
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
-        let n = instance.a.len();
-        InvalidInput::unless((2..=1000).contains(&n), "a", format!("has {n} values; give 2 to 1000"))?;
-        let bounded = instance.a.iter().all(|x| x.unsigned_abs() < 1 << 53);
-        InvalidInput::unless(bounded, "a", "every value must lie between -2^53 and 2^53")
+        array::validate("a", &instance.a)
     }
 
     fn start(instance: &Instance) -> State {
@@ -142,12 +76,7 @@ impl Task for BubbleSort {
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Some(match form {
-            0 => Action::Cmp(fields.nat(0)?, fields.nat(1)?),
-            1 => Action::Swap(fields.nat(0)?, fields.nat(1)?),
-            2 => Action::Pass,
-            _ => Action::Done,
-        })
+        Action::read(form, fields)
     }
 
     fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
@@ -204,21 +133,16 @@ impl Task for BubbleSort {
         let mut found = Violations::NONE;
         // Only swaps move values, so that the array stays a permutation by construction; it is checked all the same.
         if matches!(action, Action::Swap(..)) {
-            let sorted = |a: &[i64]| {
-                let mut a = a.to_vec();
-                a.sort_unstable();
-                a
-            };
-            found.require(PERMUTATION, sorted(&after.a) == sorted(&instance.a));
+            found.require(page::PERMUTATION, array::is_permutation(&after.a, &instance.a));
         }
-        found.require(INVERSIONS, after.swaps + inversions(&after.a) == inversions(&instance.a));
-        found.require(TAIL, is_sorted_tail(&after.a, after.passes));
+        found.require(page::INVERSIONS, after.swaps + array::inversions(&after.a) == array::inversions(&instance.a));
+        found.require(page::TAIL, is_sorted_tail(&after.a, after.passes));
         if let Action::Cmp(i, j) | Action::Swap(i, j) = *action {
-            found.require(ADJACENT, j == i + 1);
+            found.require(page::ADJACENT, j == i + 1);
         }
-        found.require(COUNTS, after.swaps <= after.comparisons);
+        found.require(page::COUNTS, after.swaps <= after.comparisons);
         if *action == Action::Done {
-            found.require(SORTED, after.a.is_sorted());
+            found.require(page::SORTED, after.a.is_sorted());
         }
         found
     }

@@ -8,8 +8,9 @@ use num_bigint::BigUint;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::tasks::pages::long_division as page;
 use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Category, Constraint, Difficulty, PaperFigures, Severity, Spec};
+use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
 use crate::tasks::{Draw, Violations};
 
@@ -57,11 +58,6 @@ impl fmt::Display for Action {
     }
 }
 
-const REMAINDER_RANGE: usize = 1;
-const CASTING_OUT_NINES: usize = 2;
-const LENGTH: usize = 3;
-const EXACT: usize = 5;
-
 fn digit_sum(digits: &str) -> u64 {
     digits.bytes().map(|c| u64::from(c - b'0')).sum()
 }
@@ -100,48 +96,12 @@ impl Task for LongDivision {
     type State = State;
     type Action = Action;
 
-    const SPEC: Spec = Spec {
-        id: 58,
-        slug: "long-division",
-        title: "Long Division",
-        category: Category::Mathematical,
-        sizes: [
-            "20 to 30 digits by 1 or 2 digits",
-            "31 to 45 digits by 2 to 4 digits",
-            "46 to 60 digits by 4 to 6 digits",
-        ],
-        actions: &["<digit> <nat>"],
-        constraints: &[
-            Constraint::format(
-                "format",
-                Severity::Critical,
-                "the line is a digit and a number, and a digit is left to use",
-            ),
-            Constraint::invariant("remainder-range", Severity::Critical, "0 <= r < divisor"),
-            Constraint::invariant(
-                "casting-out-nines",
-                Severity::Critical,
-                "q · divisor + r is congruent modulo 9 to the digit sum of the digits used",
-            ),
-            Constraint::invariant("length", Severity::Major, "q has as many digits as digits of the dividend are used"),
-            Constraint::transition("next-step", Severity::Critical, "digit and remainder are those of the algorithm"),
-            Constraint::terminal(
-                "exact",
-                Severity::Critical,
-                "quotient · divisor + remainder = dividend, remainder < divisor",
-            ),
-        ],
-        decisive: &[],
-        paper: PaperFigures { steps: 1_000, baseline: 15.6, prime: 94.3 },
-    };
+    const SPEC: Spec = Spec { actions: &["<digit> <nat>"], ..page::SPEC };
 
     fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
         loop {
-            let (dividend, divisor) = match difficulty {
-                Difficulty::Easy => (draw.size(20, 30), draw.size(1, 2)),
-                Difficulty::Medium => (draw.size(31, 45), draw.size(2, 4)),
-                Difficulty::Hard => (draw.size(46, 60), draw.size(4, 6)),
-            };
+            let dividend = page::size::DIVIDEND_DIGITS.draw(difficulty, draw);
+            let divisor = page::size::DIVISOR_DIGITS.draw(difficulty, draw);
             let instance = Instance { dividend: number_of(dividend, draw), divisor: number_of(divisor, draw) };
             if instance.divisor() >= 3 {
                 return instance;
@@ -188,13 +148,13 @@ impl Task for LongDivision {
     fn violations(instance: &Instance, _: &State, _: &Action, after: &State) -> Violations {
         let divisor = instance.divisor();
         let mut found = Violations::NONE;
-        found.require(REMAINDER_RANGE, after.r < divisor);
+        found.require(page::REMAINDER_RANGE, after.r < divisor);
         let sum = digit_sum(&after.q) % 9 * (divisor % 9) + after.r % 9;
-        found.require(CASTING_OUT_NINES, sum % 9 == digit_sum(&instance.dividend[..after.pos]) % 9);
-        found.require(LENGTH, after.q.len() == after.pos);
+        found.require(page::CASTING_OUT_NINES, sum % 9 == digit_sum(&instance.dividend[..after.pos]) % 9);
+        found.require(page::LENGTH, after.q.len() == after.pos);
         if Self::ended(instance, after) {
             let exact = big(&after.q) * divisor + after.r == big(&instance.dividend);
-            found.require(EXACT, exact && after.r < divisor);
+            found.require(page::EXACT, exact && after.r < divisor);
         }
         found
     }

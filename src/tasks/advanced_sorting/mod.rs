@@ -1,0 +1,5 @@
+//! The advanced sorts of PRIME-Bench, one file each.
+
+use super::AnyTask;
+
+pub const TASKS: &[&dyn AnyTask] = &[];

@@ -1,0 +1,5 @@
+//! The graph algorithms of PRIME-Bench, one file each.
+
+use super::AnyTask;
+
+pub const TASKS: &[&dyn AnyTask] = &[];

@@ -1,0 +1,5 @@
+//! The logic tasks of PRIME-Bench, one file each.
+
+use super::AnyTask;
+
+pub const TASKS: &[&dyn AnyTask] = &[];

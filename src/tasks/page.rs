@@ -1,0 +1,117 @@
+//! What the benchmark's page of a task says: texts for people and prompts, and the size parameters of its levels.
+
+use serde::Serialize;
+
+use super::draw::Draw;
+use super::spec::Difficulty;
+
+/// The texts of a task's page (`tasks.toml` of its category).
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Page {
+    /// How an input is drawn, and what is rejected.
+    pub generate: &'static str,
+    pub algorithm: &'static str,
+    /// What one step of the trace is.
+    pub step: &'static str,
+    /// What was decided where the paper is silent or wrong; may be empty.
+    pub note: &'static str,
+    pub actions: &'static [ActionPage],
+    /// Field and meaning.
+    pub input: &'static [(&'static str, &'static str)],
+    pub answer: &'static [(&'static str, &'static str)],
+    pub state: &'static [(&'static str, &'static str)],
+    pub example: Example,
+}
+
+impl Page {
+    /// The page of a problem that is no task of the benchmark.
+    pub const EMPTY: Self = Self {
+        generate: "",
+        algorithm: "",
+        step: "",
+        note: "",
+        actions: &[],
+        input: &[],
+        answer: &[],
+        state: &[],
+        example: Example { input: "{}", answer: "{}", steps: 0, first: &[], last: &[] },
+    };
+}
+
+/// One form of an action line.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct ActionPage {
+    /// The form with named placeholders.
+    pub line: &'static str,
+    pub effect: &'static str,
+    pub example: &'static str,
+}
+
+/// A small worked instance.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Example {
+    /// JSON.
+    pub input: &'static str,
+    /// JSON.
+    pub answer: &'static str,
+    pub steps: u64,
+    /// The first actions, up to 12.
+    pub first: &'static [&'static str],
+    /// The last actions, up to 3.
+    pub last: &'static [&'static str],
+}
+
+/// The values that a size parameter takes at one level.
+#[derive(Clone, Copy, Debug)]
+pub enum Size {
+    Of(&'static [i64]),
+    /// Both ends included.
+    Between(i64, i64),
+}
+
+/// A size parameter at the three levels.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes(pub [Size; 3]);
+
+impl Sizes {
+    /// Draws a value uniformly.
+    pub fn draw(&self, difficulty: Difficulty, draw: &mut Draw) -> usize {
+        // A single value takes no draw.
+        let value = match self.0[difficulty.rank()] {
+            Size::Of([value]) => *value,
+            Size::Of(values) => draw.one_of(values),
+            Size::Between(min, max) if min == max => min,
+            Size::Between(min, max) => draw.between(min, max),
+        };
+        usize::try_from(value).expect("invariant: sizes that are drawn are not negative")
+    }
+
+    /// Whether a value is within the bounds: for parameters that only accept or reject.
+    pub fn accepts(&self, difficulty: Difficulty, value: u64) -> bool {
+        let Ok(value) = i64::try_from(value) else { return false };
+        match self.0[difficulty.rank()] {
+            Size::Of(values) => values.contains(&value),
+            Size::Between(min, max) => (min..=max).contains(&value),
+        }
+    }
+
+    /// Lowest and highest value.
+    pub fn range(&self, difficulty: Difficulty) -> (i64, i64) {
+        match self.0[difficulty.rank()] {
+            Size::Of(values) => {
+                let extreme = |value: Option<&i64>| *value.expect("invariant: sizes name a value");
+                (extreme(values.iter().min()), extreme(values.iter().max()))
+            }
+            Size::Between(min, max) => (min, max),
+        }
+    }
+}
+
+/// Constants made from the pages by the build script: a module a task, named after its slug.
+#[expect(clippy::unreadable_literal, clippy::doc_markdown, reason = "written by the build script from prose")]
+pub mod pages {
+    use super::super::spec::{Category, Constraint, Kind, PaperFigures, Severity, Spec};
+    use super::{ActionPage, Example, Page, Size, Sizes};
+
+    include!(concat!(env!("OUT_DIR"), "/pages.rs"));
+}

@@ -1,0 +1,5 @@
+//! The tree algorithms of PRIME-Bench, one file each.
+
+use super::AnyTask;
+
+pub const TASKS: &[&dyn AnyTask] = &[];
