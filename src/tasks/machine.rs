@@ -85,8 +85,13 @@ pub trait Problem: Send + Sync {
     fn steps_max(&self) -> u64;
     /// A random state of the reference trace, where the task can jump there.
     fn on_path(&self, draw: &mut Draw) -> Option<Box<dyn Machine>>;
+    /// Judges an answer by the task's goal test; `None` where only the reference answer is right.
+    fn goal(&self, answer: &Value) -> Option<bool>;
+
     /// Whether an answer is right. Runs the reference unless the task has a goal test; for the benchmark's eyes only.
-    fn accepts(&self, answer: &Value) -> bool;
+    fn accepts(&self, answer: &Value) -> bool {
+        self.goal(answer).unwrap_or_else(|| *answer == self.reference().answer)
+    }
 
     /// Runs the reference algorithm to its end.
     fn reference(&self) -> Reference {
@@ -139,6 +144,13 @@ pub trait Machine: Send + Sync {
     fn view(&self) -> String;
     fn derivation(&self) -> Option<String>;
     fn state(&self) -> Value;
+
+    /// Writes the state's JSON in place of what `text` holds.
+    fn write_state(&self, text: &mut Vec<u8>) {
+        text.clear();
+        serde_json::to_writer(text, &self.state()).expect("invariant: writing to memory succeeds");
+    }
+
     fn snapshot(&self) -> Snapshot;
     /// Goes back to a saved state of the same instance; a candidate is dropped.
     fn restore(&mut self, snapshot: &Snapshot);
@@ -211,8 +223,8 @@ impl<T: Task> Problem for Arc<Instance<T>> {
         Some(Box::new(Run::<T> { instance: Arc::clone(self), state, candidate: None }))
     }
 
-    fn accepts(&self, answer: &Value) -> bool {
-        T::goal(&self.0, answer).unwrap_or_else(|| *answer == self.reference().answer)
+    fn goal(&self, answer: &Value) -> Option<bool> {
+        T::goal(&self.0, answer)
     }
 }
 
@@ -324,6 +336,11 @@ impl<T: Task> Machine for Run<T> {
 
     fn state(&self) -> Value {
         serde_json::to_value(&self.state).expect("invariant: states serialise")
+    }
+
+    fn write_state(&self, text: &mut Vec<u8>) {
+        text.clear();
+        serde_json::to_writer(text, &self.state).expect("invariant: states serialise");
     }
 
     fn snapshot(&self) -> Snapshot {

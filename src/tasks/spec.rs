@@ -64,6 +64,62 @@ pub enum Category {
     SystemSimulation,
 }
 
+impl Category {
+    pub const ALL: [Self; 12] = [
+        Self::ComparisonSorting,
+        Self::NonComparisonSorting,
+        Self::AdvancedSorting,
+        Self::GraphTraversal,
+        Self::TreeStructures,
+        Self::ClassicPuzzles,
+        Self::Automata,
+        Self::StringMatching,
+        Self::Mathematical,
+        Self::Logic,
+        Self::DataStructures,
+        Self::SystemSimulation,
+    ];
+
+    /// The kebab-case name.
+    pub fn name(self) -> &'static str {
+        [
+            "comparison-sorting",
+            "non-comparison-sorting",
+            "advanced-sorting",
+            "graph-traversal",
+            "tree-structures",
+            "classic-puzzles",
+            "automata",
+            "string-matching",
+            "mathematical",
+            "logic",
+            "data-structures",
+            "system-simulation",
+        ][self as usize]
+    }
+
+    /// Whether its tasks sort an array.
+    pub fn sorts(self) -> bool {
+        matches!(self, Self::ComparisonSorting | Self::NonComparisonSorting | Self::AdvancedSorting)
+    }
+}
+
+impl fmt::Display for Category {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Category {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|category| category.name() == text)
+            .ok_or_else(|| format!("unknown category {text:?}: use one of {}", Self::ALL.map(Self::name).join(", ")))
+    }
+}
+
 /// What a constraint looks at; verifiers choose the kinds that they check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -1,0 +1,100 @@
+//! A whole file of submissions judged, line by line, on all cores, in memory that does not grow with the file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, BufRead};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use serde::Serialize;
+
+use super::lines::{Lines, Numbered};
+use super::submission::read_submission;
+use super::tally::{Report, Tally};
+use super::verdict::{Verdict, judge};
+use crate::tasks::{Difficulty, Kinds, Spec};
+
+/// Lines that are judged together.
+const BATCH_LINES: usize = 512;
+/// Bytes after which a batch is full; one line more may follow.
+const BATCH_BYTES: usize = 16 << 20;
+
+/// A line that could not be judged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// From 1.
+    pub line: u64,
+    pub problem: String,
+}
+
+fn batch<R: BufRead>(lines: &mut Lines<R>) -> io::Result<Vec<Numbered>> {
+    let mut batch = Vec::new();
+    let mut bytes = 0;
+    while batch.len() < BATCH_LINES && bytes < BATCH_BYTES {
+        let Some(line) = lines.next()? else { break };
+        bytes += line.text.as_ref().map_or(0, String::len);
+        batch.push(line);
+    }
+    Ok(batch)
+}
+
+fn judge_batch(batch: &[Numbered], base_seed: u64, kinds: Kinds, threads: usize) -> Vec<Result<Verdict, String>> {
+    let next = AtomicUsize::new(0);
+    let judged = Mutex::new(BTreeMap::new());
+    thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, batch.len().max(1)) {
+            scope.spawn(|| {
+                while let Some((place, line)) = {
+                    let place = next.fetch_add(1, Ordering::Relaxed);
+                    batch.get(place).map(|line| (place, line))
+                } {
+                    let verdict = line
+                        .text
+                        .clone()
+                        .and_then(|text| read_submission(&text, base_seed))
+                        .map(|submission| judge(&submission, kinds));
+                    judged.lock().expect("invariant: no thread panics with the lock").insert(place, verdict);
+                }
+            });
+        }
+    });
+    judged.into_inner().expect("invariant: no thread panics with the lock").into_values().collect()
+}
+
+/// Judges every line of `input` and hands each verdict or finding to `each`, in the order of the file. An instance that
+/// comes twice is judged once, the first time.
+///
+/// # Errors
+/// When `input` cannot be read or `each` fails.
+pub fn check<R: BufRead>(
+    input: R,
+    base_seed: u64,
+    kinds: Kinds,
+    threads: usize,
+    mut each: impl FnMut(Result<&Verdict, &Finding>) -> io::Result<()>,
+) -> io::Result<Report> {
+    let mut lines = Lines::new(input);
+    let mut tallies: BTreeMap<(u16, Difficulty), (Tally, &'static Spec)> = BTreeMap::new();
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    loop {
+        let batch = batch(&mut lines)?;
+        if batch.is_empty() {
+            return Ok(Report::of(&tallies));
+        }
+        for (line, verdict) in batch.iter().zip(judge_batch(&batch, base_seed, kinds, threads)) {
+            let finding = |problem| Finding { line: line.number, problem };
+            match verdict {
+                Ok(verdict) if seen.contains(&verdict.id) => {
+                    each(Err(&finding(format!("{} was judged before; this line is passed over", verdict.id))))?;
+                }
+                Ok(verdict) => {
+                    let key = (verdict.spec.id, verdict.difficulty);
+                    tallies.entry(key).or_insert_with(|| (Tally::default(), verdict.spec)).0.add(&verdict);
+                    each(Ok(&verdict))?;
+                    seen.insert(verdict.id);
+                }
+                Err(problem) => each(Err(&finding(problem)))?,
+            }
+        }
+    }
+}

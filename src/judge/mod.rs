@@ -1,0 +1,16 @@
+//! Judges submitted outputs in the paper's four stages: format parsing, syntax validation, semantic verification of the
+//! steps, comparison of the result. Says where a trace first goes wrong, and how.
+
+pub mod check;
+mod extract;
+mod lines;
+mod submission;
+mod tally;
+mod taxonomy;
+mod verdict;
+
+pub use check::{Finding, check};
+pub use submission::{Body, Submission, read_submission};
+pub use tally::{Report, Row, Tally};
+pub use taxonomy::ErrorType;
+pub use verdict::{FirstError, Stage, StageResult, Verdict, judge};

@@ -1,0 +1,141 @@
+//! One line of a file of submissions: which instance it speaks of, and what was handed in.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::tasks::{self, InstanceId};
+
+/// Indices below this have a seed of their own (contract, "Instances").
+pub const INDEX_LIMIT: u32 = 1_000;
+
+/// What was handed in for an instance.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    pub id: InstanceId,
+    pub body: Body,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// A model's free text.
+    Text(String),
+    /// Action lines and answer, either of which may be missing.
+    Structured { actions: Option<Vec<String>>, answer: Option<Value> },
+}
+
+/// The fields that are read; others (a generated line has many) are ignored.
+#[derive(Deserialize)]
+struct Line {
+    id: Option<Value>,
+    output: Option<Value>,
+    actions: Option<Value>,
+    answer: Option<Value>,
+}
+
+fn name_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+fn read_id(text: &str, base_seed: u64) -> Result<InstanceId, String> {
+    const FORM: &str = "an id reads <task>/<difficulty>/<index>, such as bubble-sort/easy/007";
+    let parts: Vec<&str> = text.split('/').collect();
+    let [slug, difficulty, index] = parts[..] else { return Err(format!("field `id`: {text:?}: {FORM}")) };
+    let task = tasks::find(slug).map_err(|error| {
+        format!(
+            "field `id`: unknown task {slug:?}: did you mean `{}`? `prime-agents bench list` names all",
+            error.nearest
+        )
+    })?;
+    let difficulty = difficulty.parse().map_err(|error| format!("field `id`: {error}"))?;
+    let digits = !index.is_empty() && index.len() <= 9 && index.bytes().all(|byte| byte.is_ascii_digit());
+    let number = digits.then(|| index.parse::<u32>().ok()).flatten().filter(|index| *index < INDEX_LIMIT);
+    let index =
+        number.ok_or_else(|| format!("field `id`: index {index:?} is no number below {INDEX_LIMIT}: {FORM}"))?;
+    Ok(InstanceId { task, difficulty, index, base_seed })
+}
+
+fn read_actions(value: Value) -> Result<Vec<String>, String> {
+    let Value::Array(lines) = value else {
+        return Err(format!("field `actions`: {} instead of a list of lines", name_of(&value)));
+    };
+    let text = |(place, line)| match line {
+        Value::String(line) => Ok(line),
+        other => Err(format!("field `actions[{place}]`: {} instead of a text", name_of(&other))),
+    };
+    lines.into_iter().enumerate().map(text).collect()
+}
+
+/// Reads a line of a file of submissions: `{"id":…, "output":"…"}` or `{"id":…, "actions":[…], "answer":…}`.
+///
+/// # Errors
+/// Says which field is wrong and what would be right.
+pub fn read_submission(text: &str, base_seed: u64) -> Result<Submission, String> {
+    let line: Line = serde_json::from_str(text).map_err(|error| match text.trim_start().starts_with('{') {
+        true => format!("not a JSON object: {error}"),
+        false => "not a JSON object: a submission reads {\"id\": …, \"output\": …}".to_owned(),
+    })?;
+    let id = match line.id {
+        Some(Value::String(id)) => read_id(&id, base_seed)?,
+        Some(other) => return Err(format!("field `id`: {} instead of a text", name_of(&other))),
+        None => return Err("field `id` is missing".to_owned()),
+    };
+    let body = match (line.output, line.actions, line.answer) {
+        (Some(Value::String(output)), None, None) => Body::Text(output),
+        (Some(Value::String(_)), _, _) => {
+            return Err("give either `output` or `actions` and `answer`, not both".to_owned());
+        }
+        (Some(other), _, _) => return Err(format!("field `output`: {} instead of a text", name_of(&other))),
+        (None, None, None) => return Err("neither `output` nor `actions` nor `answer` is there".to_owned()),
+        (None, actions, answer) => Body::Structured { actions: actions.map(read_actions).transpose()?, answer },
+    };
+    Ok(Submission { id, body })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_are_read() {
+        let text = read_submission(r#"{"id":"bubble-sort/easy/007","output":"so {\"a\":1}"}"#, 42).expect("read");
+        assert_eq!((text.id.to_string().as_str(), text.id.seed()), ("bubble-sort/easy/007", 42_000_007));
+        assert_eq!(text.body, Body::Text("so {\"a\":1}".to_owned()));
+        let line = r#"{"id":"n-queens/hard/199","actions":["place 0 1"],"answer":{"queens":[]},"extra":1}"#;
+        let Body::Structured { actions, answer } = read_submission(line, 42).expect("read").body else {
+            panic!("structured");
+        };
+        assert_eq!((actions, answer), (Some(vec!["place 0 1".to_owned()]), Some(serde_json::json!({"queens": []}))));
+    }
+
+    #[test]
+    fn mistakes_name_the_field() {
+        for (line, wanted) in [
+            ("", "not a JSON object"),
+            ("[1]", "not a JSON object"),
+            (r#"{"id":"bubble-sort/easy/007","out"#, "not a JSON object"),
+            (r#"{"id":"bubble-sort/easy/007","answer":NaN}"#, "not a JSON object"),
+            (r#"{"output":"x"}"#, "`id` is missing"),
+            (r#"{"id":7,"output":"x"}"#, "`id`: a number"),
+            (r#"{"id":"buble-sort/easy/007","output":"x"}"#, "did you mean `bubble-sort`"),
+            (r#"{"id":"bubble-sort/simple/007","output":"x"}"#, "easy, medium or hard"),
+            (r#"{"id":"bubble-sort/easy/1000","output":"x"}"#, "below 1000"),
+            (r#"{"id":"bubble-sort/easy/-1","output":"x"}"#, "below 1000"),
+            (r#"{"id":"bubble-sort/easy","output":"x"}"#, "<task>/<difficulty>/<index>"),
+            (r#"{"id":"bubble-sort/easy/007"}"#, "neither"),
+            (r#"{"id":"bubble-sort/easy/007","output":"x","actions":[]}"#, "not both"),
+            (r#"{"id":"bubble-sort/easy/007","output":["x"]}"#, "`output`: a list"),
+            (r#"{"id":"bubble-sort/easy/007","actions":"x"}"#, "`actions`: a text"),
+            (r#"{"id":"bubble-sort/easy/007","actions":["done",1]}"#, "`actions[1]`: a number"),
+        ] {
+            let error = read_submission(line, 42).expect_err(line);
+            assert!(error.contains(wanted), "{line}: {error}");
+        }
+    }
+}

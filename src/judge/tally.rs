@@ -1,0 +1,211 @@
+//! Many verdicts added up: a row a task and level, a category, and all.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::taxonomy::ErrorType;
+use super::verdict::{Stage, StageResult, Verdict};
+use crate::tasks::{Difficulty, Severity};
+
+/// Mean and standard deviation of values that were added one by one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Moments {
+    count: u64,
+    sum: f64,
+    squares: f64,
+}
+
+impl Moments {
+    fn add(&mut self, value: Option<f64>) {
+        if let Some(value) = value {
+            self.count += 1;
+            self.sum += value;
+            self.squares += value * value;
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.squares += other.squares;
+    }
+
+    fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / self.count as f64)
+    }
+
+    fn deviation(&self) -> Option<f64> {
+        let mean = self.mean()?;
+        Some((self.squares / self.count as f64 - mean * mean).max(0.0).sqrt())
+    }
+}
+
+/// Sums over verdicts.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    submissions: u64,
+    traces: u64,
+    lines: u64,
+    /// Passed this stage and all before it that were judged.
+    passed: [u64; 4],
+    correct: u64,
+    partial_credit: Moments,
+    efficiency: Moments,
+    first_error: Moments,
+    faithful: Moments,
+    violations: BTreeMap<&'static str, u64>,
+    severities: [u64; 3],
+    errors: [u64; 9],
+    /// Wrong answers without a trace: nobody can say where they went wrong.
+    unlocated: u64,
+}
+
+impl Tally {
+    pub fn add(&mut self, verdict: &Verdict) {
+        self.submissions += 1;
+        self.traces += u64::from(verdict.steps.is_some());
+        self.lines += verdict.steps.unwrap_or_default();
+        self.correct += u64::from(verdict.correct());
+        for (stage, passed) in Stage::ALL.into_iter().zip(&mut self.passed) {
+            if verdict.stage(stage) == StageResult::Failed {
+                break;
+            }
+            *passed += 1;
+        }
+        self.partial_credit.add(verdict.partial_credit);
+        self.efficiency.add(verdict.efficiency);
+        self.first_error.add(verdict.first_error.as_ref().map(|error| error.percentile));
+        self.faithful.add(verdict.faithful.map(|faithful| f64::from(u8::from(faithful))));
+        for broken in &verdict.violations {
+            *self.violations.entry(broken.constraint).or_default() += broken.times;
+            self.severities[broken.severity as usize] += broken.times;
+        }
+        match &verdict.first_error {
+            Some(error) => self.errors[error.error as usize] += 1,
+            None if verdict.format == StageResult::Failed => self.errors[ErrorType::Format as usize] += 1,
+            None => self.unlocated += u64::from(!verdict.correct()),
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.submissions += other.submissions;
+        self.traces += other.traces;
+        self.lines += other.lines;
+        self.correct += other.correct;
+        self.unlocated += other.unlocated;
+        let pairs = self.passed.iter_mut().zip(&other.passed);
+        pairs.chain(self.errors.iter_mut().zip(&other.errors)).for_each(|(sum, more)| *sum += more);
+        self.severities.iter_mut().zip(&other.severities).for_each(|(sum, more)| *sum += more);
+        self.partial_credit.merge(&other.partial_credit);
+        self.efficiency.merge(&other.efficiency);
+        self.first_error.merge(&other.first_error);
+        self.faithful.merge(&other.faithful);
+        for (constraint, times) in &other.violations {
+            *self.violations.entry(constraint).or_default() += times;
+        }
+    }
+
+    fn row(&self, name: String) -> Row {
+        let share = |count: u64| count as f64 / self.submissions.max(1) as f64;
+        let stages = Stage::ALL.into_iter().zip(self.passed).map(|(stage, passed)| (stage.name(), share(passed)));
+        let severity = |severity: Severity| self.severities[severity as usize];
+        Row {
+            name,
+            submissions: self.submissions,
+            traces: self.traces,
+            lines: self.lines,
+            stages: stages.collect(),
+            correct: self.correct,
+            accuracy: share(self.correct),
+            partial_credit: self.partial_credit.mean(),
+            efficiency: self.efficiency.mean(),
+            first_error_mean: self.first_error.mean(),
+            first_error_deviation: self.first_error.deviation(),
+            faithfulness: self.faithful.mean(),
+            violations: self.violations.clone(),
+            critical: severity(Severity::Critical),
+            major: severity(Severity::Major),
+            minor: severity(Severity::Minor),
+            errors: ErrorType::ALL
+                .into_iter()
+                .map(|error| (error.name(), self.errors[error as usize]))
+                .filter(|(_, count)| *count > 0)
+                .collect(),
+            unlocated: self.unlocated,
+        }
+    }
+}
+
+/// What a report says of a task and level, a category, or all.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    pub name: String,
+    pub submissions: u64,
+    /// Submissions with a trace.
+    pub traces: u64,
+    /// Lines of these traces.
+    pub lines: u64,
+    /// Share that passed the stage and all before it, 0 to 1. A submission without a trace is not held back by the
+    /// semantic stage.
+    pub stages: BTreeMap<&'static str, f64>,
+    pub correct: u64,
+    /// Right answers over submissions.
+    pub accuracy: f64,
+    /// Mean share of right states, over traces.
+    pub partial_credit: Option<f64>,
+    /// Mean of steps over reference steps, over traces.
+    pub efficiency: Option<f64>,
+    /// Mean position of the first error, per cent of the reference trace, over traces that have one.
+    pub first_error_mean: Option<f64>,
+    pub first_error_deviation: Option<f64>,
+    /// For sorts: share of answers that hold the values of the input.
+    pub faithfulness: Option<f64>,
+    /// How often each constraint was broken.
+    pub violations: BTreeMap<&'static str, u64>,
+    pub critical: u64,
+    pub major: u64,
+    pub minor: u64,
+    /// First errors by type.
+    pub errors: BTreeMap<&'static str, u64>,
+    /// Wrong answers without a trace.
+    pub unlocated: u64,
+}
+
+/// The sums of a whole file.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    pub overall: Row,
+    /// Mean accuracy of the tasks, each counted once, as in the paper's tables.
+    pub accuracy_of_tasks: f64,
+    pub categories: Vec<Row>,
+    pub tasks: Vec<Row>,
+    pub levels: Vec<Row>,
+}
+
+impl Report {
+    /// Adds up verdicts by task, category and level, in the order of the benchmark.
+    pub fn of<'v>(
+        verdicts: impl IntoIterator<Item = (&'v (u16, Difficulty), &'v (Tally, &'static crate::tasks::Spec))>,
+    ) -> Self {
+        let mut overall = Tally::default();
+        let mut categories: BTreeMap<usize, (&str, Tally)> = BTreeMap::new();
+        let mut tasks: BTreeMap<(u16, &str), Tally> = BTreeMap::new();
+        let mut levels: BTreeMap<Difficulty, Tally> = BTreeMap::new();
+        for ((id, difficulty), (tally, spec)) in verdicts {
+            overall.merge(tally);
+            let category = spec.category;
+            categories.entry(category as usize).or_insert((category.name(), Tally::default())).1.merge(tally);
+            tasks.entry((*id, spec.slug)).or_default().merge(tally);
+            levels.entry(*difficulty).or_default().merge(tally);
+        }
+        let tasks: Vec<Row> = tasks.into_iter().map(|((_, slug), tally)| tally.row(slug.to_owned())).collect();
+        Self {
+            overall: overall.row("all".to_owned()),
+            accuracy_of_tasks: tasks.iter().map(|row| row.accuracy).sum::<f64>() / tasks.len().max(1) as f64,
+            categories: categories.into_values().map(|(name, tally)| tally.row(name.to_owned())).collect(),
+            levels: levels.into_iter().map(|(level, tally)| tally.row(level.name().to_owned())).collect(),
+            tasks,
+        }
+    }
+}
