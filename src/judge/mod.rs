@@ -10,7 +10,7 @@ mod taxonomy;
 mod verdict;
 
 pub use check::{Finding, check};
-pub use submission::{Body, Submission, read_submission};
+pub use submission::{Body, INDEX_LIMIT, Submission, read_submission};
 pub use tally::{Report, Row, Tally};
 pub use taxonomy::ErrorType;
 pub use verdict::{FirstError, Stage, StageResult, Verdict, judge};

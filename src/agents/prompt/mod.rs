@@ -1,5 +1,5 @@
-//! The compact step prompt of small models, and how their completions are read. Training and serving share it, so
-//! that a model is asked in exactly the words that it was trained on.
+//! Prompts from the templates of `agents/`. Here: the compact step prompt of small models, and how their completions are
+//! read. Training and serving share it, so that a model is asked in exactly the words that it was trained on.
 
 use std::sync::LazyLock;
 
@@ -9,15 +9,32 @@ use crate::tasks::Machine;
 use crate::tasks::pattern;
 use crate::tasks::spec::Spec;
 
-const COMPACT: &str = "compact";
+pub mod benchmark;
+
+const COMPACT: &str = "executor/compact.j2";
+
+macro_rules! built_in {
+    ($($name:literal),+ $(,)?) => { [$(($name, include_str!(concat!("../../../agents/", $name)))),+] };
+}
+
+const BUILT_IN: [(&str, &str); 8] = built_in![
+    "executor/compact.j2",
+    "benchmark/parts.j2",
+    "benchmark/baseline.j2",
+    "benchmark/structured.j2",
+    "benchmark/sorting.j2",
+    "benchmark/state-machine.j2",
+    "benchmark/mathematical.j2",
+    "verifier/check.j2",
+];
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut templates = Environment::new();
     templates.set_undefined_behavior(UndefinedBehavior::Strict);
     templates.set_keep_trailing_newline(true);
-    templates
-        .add_template(COMPACT, include_str!("../../agents/executor/compact.j2"))
-        .expect("invariant: the built-in templates parse, as a test shows");
+    for (name, text) in BUILT_IN {
+        templates.add_template(name, text).expect("invariant: the built-in templates parse, as a test shows");
+    }
     templates
 });
 

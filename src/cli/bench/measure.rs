@@ -1,15 +1,15 @@
-//! `prime-agents bench`: measures the configured agents on held-out instances.
+//! `prime-agents bench solve` and `bench steps`: measure the configured agents on held-out instances.
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use clap::{Args, Subcommand};
 use comfy_table::{Table, presets};
 use serde::Serialize;
 
-use super::run::Output;
-use super::{Configuration, start_log};
+use super::super::run::Output;
+use super::super::{Configuration, start_log};
 use crate::agents::AgentSet;
 use crate::app::{executor_engine, run_plan, run_sampling, runtime_plan};
 use crate::bench::solve::{Contender, Instances, SolveRow, solve};
@@ -19,21 +19,7 @@ use crate::settings::Settings;
 use crate::tasks::{self, AnyTask, Difficulty};
 
 #[derive(Args)]
-pub struct BenchArguments {
-    #[command(subcommand)]
-    command: BenchCommand,
-}
-
-#[derive(Subcommand)]
-enum BenchCommand {
-    /// Solve instances twice: in a single pass without a verifier, and with PRIME as configured.
-    Solve(Selection),
-    /// Ask the executor for single steps of reference traces, greedily, and count the right ones.
-    Steps(Selection),
-}
-
-#[derive(Args)]
-struct Selection {
+pub struct Measured {
     /// Tasks to measure; all of them by default.
     #[arg(long = "task", value_name = "TASK")]
     tasks: Vec<String>,
@@ -52,7 +38,7 @@ struct Selection {
     output: Output,
 }
 
-impl Selection {
+impl Measured {
     fn tasks(&self) -> anyhow::Result<Vec<&'static dyn AnyTask>> {
         if self.tasks.is_empty() {
             return Ok(tasks::all().collect());
@@ -144,30 +130,19 @@ fn step_table(rows: &[StepRow]) -> Table {
     )
 }
 
-pub fn bench(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
-    let (BenchCommand::Solve(selection) | BenchCommand::Steps(selection)) = &arguments.command;
-    let settings = selection.configuration.load()?;
+/// Solves instances twice, or asks for single steps, and prints a table.
+fn with_agents<Row: Serialize>(
+    measured: &Measured,
+    table: impl Fn(&[Row]) -> Table,
+    rows: impl AsyncFn(&Settings, Option<&Engine>, &[&'static dyn AnyTask]) -> anyhow::Result<Vec<Row>>,
+) -> anyhow::Result<ExitCode> {
+    let settings = measured.configuration.load()?;
     start_log(&settings);
-    let tasks = selection.tasks()?;
+    let tasks = measured.tasks()?;
     actix::System::new().block_on(async {
         let engine = executor_engine(&settings)?;
-        match &arguments.command {
-            BenchCommand::Solve(_) => {
-                let rows = solve_all(selection, &settings, engine.as_ref(), &tasks).await?;
-                print(&rows, selection.output, solve_table)?;
-            }
-            BenchCommand::Steps(_) => {
-                let executor = AgentSet::from_settings(&settings, engine.clone())?.executor();
-                let mut rows = Vec::new();
-                for task in tasks {
-                    for difficulty in &selection.difficulties {
-                        let row = steps(executor.as_ref(), task, *difficulty, selection.instances, selection.base_seed);
-                        rows.push(row.await.map_err(anyhow::Error::msg)?);
-                    }
-                }
-                print(&rows, selection.output, step_table)?;
-            }
-        }
+        let rows = rows(&settings, engine.as_ref(), &tasks).await?;
+        print(&rows, measured.output, table)?;
         if let Some(engine) = engine {
             engine.shutdown();
         }
@@ -175,8 +150,28 @@ pub fn bench(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
     })
 }
 
+pub fn solve_instances(measured: &Measured) -> anyhow::Result<ExitCode> {
+    with_agents(measured, solve_table, async |settings, engine, tasks| {
+        solve_all(measured, settings, engine, tasks).await
+    })
+}
+
+pub fn ask_for_steps(measured: &Measured) -> anyhow::Result<ExitCode> {
+    with_agents(measured, step_table, async |settings, engine, tasks| {
+        let executor = AgentSet::from_settings(settings, engine.cloned())?.executor();
+        let mut rows = Vec::new();
+        for task in tasks {
+            for difficulty in &measured.difficulties {
+                let row = steps(executor.as_ref(), *task, *difficulty, measured.instances, measured.base_seed);
+                rows.push(row.await.map_err(anyhow::Error::msg)?);
+            }
+        }
+        Ok(rows)
+    })
+}
+
 async fn solve_all(
-    selection: &Selection,
+    measured: &Measured,
     settings: &Settings,
     engine: Option<&Engine>,
     tasks: &[&'static dyn AnyTask],
@@ -184,9 +179,9 @@ async fn solve_all(
     let runtime = runtime_plan(settings);
     let mut rows = Vec::new();
     for task in tasks {
-        for difficulty in &selection.difficulties {
+        for difficulty in &measured.difficulties {
             let instances =
-                Instances { difficulty: *difficulty, count: selection.instances, base_seed: selection.base_seed };
+                Instances { difficulty: *difficulty, count: measured.instances, base_seed: measured.base_seed };
             for (name, settings) in [("single pass", single_pass(settings)), ("PRIME", settings.clone())] {
                 let contender = contender(name, &settings, engine.cloned())?;
                 let row = solve(contender, &runtime, *task, instances).await.map_err(anyhow::Error::msg)?;

@@ -1,0 +1,216 @@
+//! Whole-problem prompts for the benchmark: the paper's baseline, its structured prompt with components that can be
+//! switched off, its templates by kind of task, and the verifier's prompt (appendix, "Prompt Templates").
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use minijinja::{Value as Variable, context};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::TEMPLATES;
+use crate::tasks::page::{ActionPage, Example};
+use crate::tasks::{Category, Constraint, Machine, Problem, Refusal, Spec};
+
+/// A prompt that asks for a whole problem at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// The problem and nothing else.
+    Baseline,
+    /// The paper's PRIME prompt, with these components.
+    Structured(Components),
+    /// The paper's template for sorting.
+    Sorting,
+    /// The paper's template for automata and simulations.
+    StateMachine,
+    /// The paper's template for computations.
+    Mathematical,
+}
+
+/// The four components of the structured prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Components {
+    pub constraints: bool,
+    pub verification: bool,
+    pub examples: bool,
+    pub format: bool,
+}
+
+impl Components {
+    pub const ALL: Self = Self { constraints: true, verification: true, examples: true, format: true };
+    pub const NAMES: [&'static str; 4] = ["constraints", "verification", "examples", "format"];
+
+    /// Without one component.
+    ///
+    /// # Errors
+    /// When there is no component of the name.
+    pub fn without(mut self, name: &str) -> Result<Self, String> {
+        match name {
+            "constraints" => self.constraints = false,
+            "verification" => self.verification = false,
+            "examples" => self.examples = false,
+            "format" => self.format = false,
+            _ => return Err(format!("unknown component {name:?}: use {}", Self::NAMES.join(", "))),
+        }
+        Ok(self)
+    }
+}
+
+impl Style {
+    pub const NAMES: [&'static str; 5] = ["baseline", "structured", "sorting", "state-machine", "mathematical"];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Baseline => "baseline",
+            Self::Structured(_) => "structured",
+            Self::Sorting => "sorting",
+            Self::StateMachine => "state-machine",
+            Self::Mathematical => "mathematical",
+        }
+    }
+
+    /// Whether the style is made for tasks of a category: the sorting template wants an array.
+    pub fn suits(self, category: Category) -> bool {
+        self != Self::Sorting || category.sorts()
+    }
+}
+
+impl fmt::Display for Style {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Style {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        [Self::Baseline, Self::Structured(Components::ALL), Self::Sorting, Self::StateMachine, Self::Mathematical]
+            .into_iter()
+            .find(|style| style.name() == text)
+            .ok_or_else(|| format!("unknown style {text:?}: use {}", Self::NAMES.join(", ")))
+    }
+}
+
+/// What templates see of a task.
+#[derive(Serialize)]
+struct TaskView {
+    slug: &'static str,
+    title: &'static str,
+    category: Category,
+    algorithm: &'static str,
+    step: &'static str,
+    note: &'static str,
+    actions: &'static [ActionPage],
+    constraints: &'static [Constraint],
+    input: &'static [(&'static str, &'static str)],
+    answer: &'static [(&'static str, &'static str)],
+    state: &'static [(&'static str, &'static str)],
+    example: Example,
+}
+
+fn view(spec: &'static Spec) -> TaskView {
+    let page = spec.page;
+    TaskView {
+        slug: spec.slug,
+        title: spec.title,
+        category: spec.category,
+        algorithm: page.algorithm.trim(),
+        step: page.step,
+        note: page.note,
+        actions: page.actions,
+        constraints: spec.constraints,
+        input: page.input,
+        answer: page.answer,
+        state: page.state,
+        example: page.example,
+    }
+}
+
+fn render(name: &str, variables: Variable) -> String {
+    let template = TEMPLATES.get_template(name).expect("invariant: the template was added");
+    template.render(variables).expect("invariant: the built-in templates use these variables, as a test shows")
+}
+
+/// The prompt that asks for a whole problem.
+pub fn whole(problem: &dyn Problem, style: Style) -> String {
+    let components = if let Style::Structured(components) = style { components } else { Components::ALL };
+    let input = problem.input();
+    let fields = input.as_object().expect("invariant: inputs are objects");
+    // As JSON texts: the templates' own JSON is made for web pages and escapes `<` and `>`.
+    let values: BTreeMap<&str, String> =
+        fields.iter().map(|(name, value)| (name.as_str(), value.to_string())).collect();
+    let variables = context! {
+        task => view(problem.spec()),
+        input => input.to_string(),
+        values,
+        length => fields.get("a").and_then(Value::as_array).map(Vec::len),
+        with => components,
+    };
+    render(&format!("benchmark/{style}.j2"), variables)
+}
+
+/// The prompt that asks a verifier to judge one action in a state.
+///
+/// # Errors
+/// When the action cannot be applied: there is then no state after it to look at.
+pub fn verifier(machine: &dyn Machine, action: &str) -> Result<String, Refusal> {
+    let mut after = machine.fork();
+    after.replay(action)?;
+    let json = |value: Value| value.to_string();
+    Ok(render(
+        "verifier/check.j2",
+        context! {
+            task => view(machine.spec()),
+            input => json(machine.problem().input()),
+            state => json(machine.state()),
+            action,
+            after => json(after.state()),
+        },
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tasks::{self, Difficulty};
+
+    #[test]
+    fn every_task_has_every_prompt() {
+        for task in tasks::all() {
+            let spec = task.spec();
+            let problem = task.generate(Difficulty::Easy, 3);
+            for name in Style::NAMES {
+                let style: Style = name.parse().expect("a style");
+                if !style.suits(spec.category) {
+                    continue;
+                }
+                let prompt = whole(problem.as_ref(), style);
+                assert!(prompt.contains(spec.title), "{}: {name}", spec.slug);
+                assert!(!prompt.contains("\n\n\n"), "{}: {name}: {prompt}", spec.slug);
+                for (field, _) in spec.page.answer {
+                    assert!(prompt.contains(field), "{}: {name}: {field}", spec.slug);
+                }
+            }
+            let start = problem.start();
+            let action = start.reference().expect("a first step");
+            let prompt = verifier(start.as_ref(), &action).expect("legal");
+            assert!(prompt.contains(&format!("Action: {action}\n")) && prompt.contains("Violation Score"), "{prompt}");
+        }
+    }
+
+    #[test]
+    fn components_of_the_structured_prompt_are_switched_one_by_one() {
+        let problem = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 3);
+        let heads = ["\nCONSTRAINTS:\n", "\nVERIFICATION PROCEDURE:\n", "\nEXAMPLES:\n", "<actions>"];
+        for (off, name) in Components::NAMES.into_iter().enumerate() {
+            let components = Components::ALL.without(name).expect("a component");
+            let prompt = whole(problem.as_ref(), Style::Structured(components));
+            for (place, head) in heads.into_iter().enumerate() {
+                assert_eq!(prompt.contains(head), place != off, "without {name}: {head:?} in\n{prompt}");
+            }
+        }
+        assert!(Components::ALL.without("colour").is_err());
+    }
+}

@@ -1,0 +1,202 @@
+//! `bench check`: judges a file of outputs.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use super::super::run::Output;
+use super::{progress, say, table, threads};
+use crate::dataset::files::Whole;
+use crate::judge::{self, Finding, Report, Row, Stage};
+use crate::tasks::{BASE_SEED, Kind, Kinds};
+
+/// Findings that are printed; all are counted, and all are in `--output json` and `--details`.
+const FINDINGS_SHOWN: usize = 20;
+
+#[derive(Clone, Copy, ValueEnum)]
+enum KindName {
+    Format,
+    Invariant,
+    Transition,
+    Terminal,
+}
+
+impl From<KindName> for Kind {
+    fn from(name: KindName) -> Self {
+        match name {
+            KindName::Format => Self::Format,
+            KindName::Invariant => Self::Invariant,
+            KindName::Transition => Self::Transition,
+            KindName::Terminal => Self::Terminal,
+        }
+    }
+}
+
+#[derive(Args)]
+pub struct CheckArguments {
+    /// JSON Lines with {"id": …, "output": "…"} or {"id": …, "actions": […], "answer": …}; .zst is unpacked, - is
+    /// standard input.
+    file: PathBuf,
+    /// Base seed of the instances that the ids speak of.
+    #[arg(long, default_value_t = BASE_SEED)]
+    base_seed: u64,
+    /// Kinds of constraints that count; `transition` runs the algorithm beside the trace.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [KindName::Format, KindName::Invariant, KindName::Transition, KindName::Terminal])]
+    kinds: Vec<KindName>,
+    /// Write the judgement of every line to this file, as JSON Lines.
+    #[arg(long, value_name = "FILE")]
+    details: Option<PathBuf>,
+    #[arg(long)]
+    threads: Option<NonZeroUsize>,
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+}
+
+/// The report with what went beside it.
+#[derive(Serialize)]
+struct Checked {
+    /// Kinds of constraints that counted.
+    kinds: Vec<&'static str>,
+    base_seed: u64,
+    #[serde(flatten)]
+    report: Report,
+    /// Lines that could not be judged.
+    findings: Vec<Finding>,
+    seconds: f64,
+    /// Lines of traces judged in a second.
+    steps_per_second: f64,
+}
+
+fn open(path: &Path) -> anyhow::Result<(Box<dyn BufRead>, Option<u64>)> {
+    if path.as_os_str() == "-" {
+        return Ok((Box::new(BufReader::new(io::stdin())), None));
+    }
+    let file = File::open(path).with_context(|| format!("{}", path.display()))?;
+    let length = file.metadata()?.len();
+    let file = BufReader::with_capacity(1 << 18, file);
+    if path.extension().is_some_and(|extension| extension == "zst") {
+        return Ok((Box::new(BufReader::with_capacity(1 << 18, zstd::Decoder::with_buffer(file)?)), None));
+    }
+    Ok((Box::new(file), Some(length)))
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1}", 100.0 * share)
+}
+
+fn optional(value: Option<f64>, scale: f64) -> String {
+    value.map_or("-".to_owned(), |value| format!("{:.1}", value * scale))
+}
+
+fn row(row: &Row) -> Vec<String> {
+    let mut cells = vec![row.name.clone(), row.submissions.to_string()];
+    cells.extend(Stage::ALL.map(|stage| percent(row.stages[stage.name()])));
+    cells.push(percent(row.accuracy));
+    cells.push(optional(row.partial_credit, 100.0));
+    cells.push(row.efficiency.map_or("-".to_owned(), |value| format!("{value:.2}")));
+    cells.push(optional(row.first_error_mean, 1.0));
+    cells.push(optional(row.faithfulness, 100.0));
+    cells.push(format!("{} / {} / {}", row.critical, row.major, row.minor));
+    cells
+}
+
+fn counts(counts: impl Iterator<Item = (&'static str, u64)>) -> String {
+    let parts: Vec<String> = counts.map(|(name, count)| format!("{name} {count}")).collect();
+    if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
+}
+
+fn text(checked: &Checked) -> String {
+    let report = &checked.report;
+    let header = [
+        "",
+        "outputs",
+        "format %",
+        "syntax %",
+        "semantic %",
+        "result %",
+        "accuracy %",
+        "partial %",
+        "efficiency",
+        "first error %",
+        "faithful %",
+        "critical / major / minor",
+    ];
+    let rows = report.tasks.iter().chain(&report.categories).chain(&report.levels).chain([&report.overall]);
+    let overall = &report.overall;
+    format!(
+        "{}\nAccuracy: {} % of the outputs; mean of the tasks {} %\nFirst errors: {}\nWrong answers without a trace: {}\n\
+         Constraints broken: {}\nKinds that counted: {}\n{} lines could not be judged\n{} steps in {:.2} s: {:.2} million a \
+         second\n",
+        table(&header, rows.map(row)),
+        percent(overall.accuracy),
+        percent(report.accuracy_of_tasks),
+        counts(overall.errors.iter().map(|(name, count)| (*name, *count))),
+        overall.unlocated,
+        counts(overall.violations.iter().map(|(name, count)| (*name, *count))),
+        checked.kinds.join(", "),
+        checked.findings.len(),
+        overall.lines,
+        checked.seconds,
+        checked.steps_per_second / 1e6,
+    )
+}
+
+pub fn check(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
+    let kinds: Kinds = arguments.kinds.iter().map(|kind| Kind::from(*kind)).collect();
+    let (input, length) = open(&arguments.file)?;
+    let bar = progress(length.unwrap_or_default(), "bytes");
+    let input: Box<dyn BufRead> = match length {
+        Some(_) => Box::new(BufReader::with_capacity(1 << 18, bar.wrap_read(input))),
+        None => input,
+    };
+    let details_failed = || arguments.details.as_ref().map_or(String::new(), |path| path.display().to_string());
+    let mut details = arguments.details.as_deref().map(Whole::create).transpose().with_context(details_failed)?;
+    let mut findings = Vec::new();
+    let started = Instant::now();
+    let report = judge::check(input, arguments.base_seed, kinds, threads(arguments.threads), |judged| {
+        if let Some(details) = &mut details {
+            match judged {
+                Ok(verdict) => serde_json::to_writer(&mut *details, verdict)?,
+                Err(finding) => serde_json::to_writer(&mut *details, finding)?,
+            }
+            details.write_all(b"\n")?;
+        }
+        if let Err(finding) = judged {
+            if findings.len() < FINDINGS_SHOWN {
+                bar.suspend(|| eprintln!("line {}: {}", finding.line, finding.problem));
+            }
+            findings.push(finding.clone());
+        }
+        Ok(())
+    });
+    let report = report.with_context(|| format!("{}", arguments.file.display()))?;
+    bar.finish_and_clear();
+    if let Some(details) = details {
+        details.finish().with_context(details_failed)?;
+    }
+    if findings.len() > FINDINGS_SHOWN {
+        eprintln!("... and {} more lines that could not be judged", findings.len() - FINDINGS_SHOWN);
+    }
+    let seconds = started.elapsed().as_secs_f64();
+    let checked = Checked {
+        kinds: kinds.iter().map(Kind::name).collect(),
+        base_seed: arguments.base_seed,
+        steps_per_second: report.overall.lines as f64 / seconds.max(1e-9),
+        report,
+        seconds,
+        findings,
+    };
+    match arguments.output {
+        Output::Json => say(&(serde_json::to_string_pretty(&checked)? + "\n")),
+        Output::Text => say(&text(&checked)),
+    }
+    // Judged is judged, right or wrong; a line that could not be is something to mend.
+    Ok(if checked.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}

@@ -1,0 +1,56 @@
+//! `bench export`: a dataset with prompts.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+
+use super::{Chosen, progress};
+use crate::agents::prompt::benchmark::{Components, Style, whole};
+use crate::dataset::export::{Format, export as write_export};
+use crate::tasks::Problem;
+
+#[derive(Clone, Copy, ValueEnum)]
+enum FileFormat {
+    Jsonl,
+    Parquet,
+}
+
+#[derive(Args)]
+pub struct ExportArguments {
+    #[command(flatten)]
+    chosen: Chosen,
+    #[arg(long, value_enum)]
+    format: FileFormat,
+    /// Style of the prompt column: baseline, structured, sorting, state-machine or mathematical. Tasks that a style does
+    /// not suit have the structured prompt.
+    #[arg(long, default_value_t = Style::Structured(Components::ALL))]
+    style: Style,
+    /// The folder to write.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+}
+
+pub fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
+    let mut chosen = arguments.chosen.tasks();
+    // A dataset is the whole benchmark unless something is named.
+    if arguments.chosen.tasks.is_empty() && arguments.chosen.categories.is_empty() {
+        chosen = Ok(crate::tasks::all().collect());
+    }
+    let (tasks, selection) = (chosen?, arguments.chosen.selection());
+    let format = match arguments.format {
+        FileFormat::Jsonl => Format::JsonLines,
+        FileFormat::Parquet => Format::Parquet,
+    };
+    let style = arguments.style;
+    let prompt = |problem: &dyn Problem| {
+        let style = if style.suits(problem.spec().category) { style } else { Style::Structured(Components::ALL) };
+        whole(problem, style)
+    };
+    let bar = progress(tasks.len() as u64 * selection.per_task(), "instances");
+    let (out, threads) = (&arguments.out, arguments.chosen.threads());
+    write_export(out, &tasks, &selection, format, threads, &prompt, &|| bar.inc(1))?;
+    bar.finish_and_clear();
+    eprintln!("{}: {} splits of {} rows", out.display(), tasks.len(), selection.per_task());
+    Ok(ExitCode::SUCCESS)
+}

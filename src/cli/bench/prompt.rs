@@ -1,0 +1,101 @@
+//! `bench prompt`: the prompt of an instance, as a model gets it.
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+
+use super::say;
+use crate::agents::prompt::benchmark::{Components, Style, verifier, whole};
+use crate::agents::prompt::compact;
+use crate::tasks::{self, BASE_SEED, Difficulty, InstanceId, Machine};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PromptStyle {
+    /// The problem and nothing else.
+    Baseline,
+    /// With constraints, verification procedure, worked example and format.
+    Structured,
+    /// The paper's template for sorts.
+    Sorting,
+    /// The paper's template for automata and simulations.
+    StateMachine,
+    /// The paper's template for computations.
+    Mathematical,
+    /// What a verifier is asked about one step.
+    Verifier,
+    /// The one-line step prompt of small models.
+    Compact,
+}
+
+#[derive(Args)]
+pub struct PromptArguments {
+    /// The task, for example `tower-of-hanoi`.
+    task: String,
+    #[arg(long, default_value = "easy")]
+    difficulty: Difficulty,
+    /// Which instance of the benchmark, 0 to 199.
+    #[arg(long, default_value_t = 0)]
+    index: u32,
+    #[arg(long, default_value_t = BASE_SEED)]
+    base_seed: u64,
+    #[arg(long, value_enum, default_value_t = PromptStyle::Structured)]
+    style: PromptStyle,
+    /// A component to leave out of the structured prompt: constraints, verification, examples or format.
+    #[arg(long, value_name = "COMPONENT", value_delimiter = ',')]
+    without: Vec<String>,
+    /// For `verifier` and `compact`: the state after so many steps of the reference.
+    #[arg(long, value_name = "STEPS", default_value_t = 0)]
+    step: u64,
+    /// For `verifier`: the action to judge; the reference's by default.
+    #[arg(long, value_name = "LINE")]
+    action: Option<String>,
+}
+
+fn state(arguments: &PromptArguments, id: &InstanceId) -> anyhow::Result<Box<dyn Machine>> {
+    let mut machine = id.problem().start();
+    for step in 0..arguments.step {
+        anyhow::ensure!(
+            machine.follow_reference(),
+            "--step {}: the trace of {id} ends after {step} steps",
+            arguments.step
+        );
+    }
+    Ok(machine)
+}
+
+fn text(arguments: &PromptArguments) -> anyhow::Result<String> {
+    let task = tasks::find(&arguments.task)?;
+    let id = InstanceId::new(task, arguments.difficulty, arguments.index, arguments.base_seed)?;
+    let structured = arguments.style == PromptStyle::Structured;
+    anyhow::ensure!(structured || arguments.without.is_empty(), "--without is for the structured prompt");
+    let steps = matches!(arguments.style, PromptStyle::Verifier | PromptStyle::Compact);
+    anyhow::ensure!(steps || arguments.step == 0, "--step is for the verifier and compact prompts");
+    let judges = arguments.style == PromptStyle::Verifier;
+    anyhow::ensure!(judges || arguments.action.is_none(), "--action is for the verifier prompt");
+    let style = match arguments.style {
+        PromptStyle::Baseline => Style::Baseline,
+        PromptStyle::Structured => {
+            let components = arguments.without.iter().try_fold(Components::ALL, |all, name| all.without(name));
+            Style::Structured(components.map_err(anyhow::Error::msg)?)
+        }
+        PromptStyle::Sorting => Style::Sorting,
+        PromptStyle::StateMachine => Style::StateMachine,
+        PromptStyle::Mathematical => Style::Mathematical,
+        PromptStyle::Compact => return Ok(compact(state(arguments, &id)?.as_ref())),
+        PromptStyle::Verifier => {
+            let machine = state(arguments, &id)?;
+            let given = arguments.action.clone().or_else(|| machine.reference());
+            let action = given.context("the trace has ended here: give --action, or fewer --step")?;
+            return verifier(machine.as_ref(), &action).with_context(|| format!("--action {action:?}"));
+        }
+    };
+    let category = task.spec().category;
+    anyhow::ensure!(style.suits(category), "--style {style}: {} is no sort", arguments.task);
+    Ok(whole(id.problem().as_ref(), style))
+}
+
+pub fn prompt(arguments: &PromptArguments) -> anyhow::Result<ExitCode> {
+    say(&text(arguments)?);
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,96 @@
+//! `bench show`: the page of a task, with a worked example.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::json;
+
+use super::super::run::Output;
+use super::say;
+use crate::tasks::{self, AnyTask, Spec, pattern};
+
+/// Steps of the example that are shown with their states; of longer ones the beginning.
+const STEPS_SHOWN: usize = 40;
+
+#[derive(Args)]
+pub struct ShowArguments {
+    /// The task, for example `tower-of-hanoi`.
+    task: String,
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+}
+
+fn fields(head: &str, list: &[(&str, &str)]) -> String {
+    let lines: String = list.iter().map(|(name, meaning)| format!("  {name}: {meaning}\n")).collect();
+    format!("\n{head}\n{lines}")
+}
+
+fn indented(text: &str) -> String {
+    text.trim().lines().map(|line| format!("  {line}\n")).collect()
+}
+
+fn page(spec: &Spec) -> String {
+    let page = spec.page;
+    let mut text = format!("{} ({}, task {}, {})\n", spec.title, spec.slug, spec.id, spec.category);
+    for (level, size) in ["easy", "medium", "hard"].into_iter().zip(spec.sizes) {
+        text += &format!("  {level}: {size}\n");
+    }
+    let paper = spec.paper;
+    text += &format!(
+        "  the paper: {} steps, {:.1} % without and {:.1} % with PRIME\n",
+        paper.steps, paper.baseline, paper.prime
+    );
+    text += &format!("\nAlgorithm\n{}", indented(page.algorithm));
+    text += &format!("\nA step\n{}", indented(page.step));
+    text += &format!("\nInstances\n{}", indented(page.generate));
+    text += &fields("Input", page.input);
+    text += &fields("Answer", page.answer);
+    text += &fields("State", page.state);
+    text += "\nActions\n";
+    for action in page.actions {
+        text += &format!("  {}\n      {}; such as `{}`\n", action.line, action.effect, action.example);
+    }
+    text += "\nConstraints\n";
+    for constraint in spec.constraints {
+        let severity = format!("{:?}", constraint.severity).to_lowercase();
+        text += &format!("  {} ({}, {severity}): {}\n", constraint.name, constraint.kind.name(), constraint.meaning);
+    }
+    if !page.note.is_empty() {
+        text += &format!("\nNote\n{}", indented(page.note));
+    }
+    text
+}
+
+fn example(task: &dyn AnyTask) -> anyhow::Result<String> {
+    let example = &task.spec().page.example;
+    let problem = task.read_input(&serde_json::from_str(example.input)?)?;
+    let mut machine = problem.start();
+    let mut text = format!("\nExample\n  input: {}\n  start: {}\n", example.input, machine.state());
+    let mut steps = 0;
+    while let Some(line) = machine.reference() {
+        machine.follow_reference();
+        if steps < STEPS_SHOWN {
+            text += &format!("  {line}\n      {}\n", machine.state());
+        }
+        steps += 1;
+    }
+    if steps > STEPS_SHOWN {
+        text += &format!("  ... {} more\n", steps - STEPS_SHOWN);
+    }
+    Ok(text + &format!("  answer: {}\n  steps: {steps}\n", example.answer))
+}
+
+pub fn show(arguments: &ShowArguments) -> anyhow::Result<ExitCode> {
+    let task = tasks::find(&arguments.task)?;
+    let spec = task.spec();
+    match arguments.output {
+        Output::Text => say(&(page(spec) + &example(task)?)),
+        Output::Json => {
+            let mut value = serde_json::to_value(spec)?;
+            value["page"] = serde_json::to_value(spec.page)?;
+            value["grammar"] = json!(pattern::gbnf(spec.actions));
+            say(&(serde_json::to_string_pretty(&value)? + "\n"));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
