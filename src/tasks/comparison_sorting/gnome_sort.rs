@@ -71,7 +71,6 @@ impl Task for GnomeSort {
 
     fn reference(_: &Input, state: &State) -> Option<Action> {
         match state.last.0 {
-            None => Some(Action::Cmp(0, 1)),
             Some(Action::Cmp(i, j)) if j == i + 1 => Some(if state.a[i] > state.a[j] {
                 Action::Swap(i, j)
             } else if j + 1 < state.a.len() {
@@ -80,7 +79,7 @@ impl Task for GnomeSort {
                 Action::Done
             }),
             // At the bottom the walk turns without an action.
-            Some(Action::Swap(0, 1)) => Some(Action::Cmp(0, 1)),
+            None | Some(Action::Swap(0, 1)) => Some(Action::Cmp(0, 1)),
             Some(Action::Swap(i, j)) if j == i + 1 => Some(Action::Cmp(i - 1, i)),
             Some(_) => None,
         }

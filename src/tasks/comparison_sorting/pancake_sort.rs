@@ -102,9 +102,8 @@ impl Task for PancakeSort {
     fn reference(_: &Input, state: &State) -> Option<Action> {
         let State { a, m, size, .. } = state;
         match state.last.0 {
-            None => Some(Action::Cmp(1, 0)),
             Some(Action::Pass) if *size == 1 => Some(Action::Done),
-            Some(Action::Pass) => Some(Action::Cmp(1, 0)),
+            None | Some(Action::Pass) => Some(Action::Cmp(1, 0)),
             Some(Action::Cmp(j, seen)) if seen == *m => {
                 let no_greater = state.after_place(j)?;
                 Some(if a[j] > a[*m] { Action::Max(j) } else { no_greater })

@@ -6,6 +6,8 @@ mod cells;
 mod counting_sort;
 mod input;
 mod radix_sort;
+#[cfg(test)]
+mod tests;
 
 use super::AnyTask;
 use super::machine::Of;

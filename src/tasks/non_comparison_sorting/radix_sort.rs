@@ -157,7 +157,6 @@ impl Task for RadixSort {
             (state.digit < instance.d).then(|| Action::Put(i, instance.digit(i, state.digit)))
         };
         match state.last.0 {
-            None => put(0),
             Some(Action::Put(i, _)) => {
                 // The places in the buckets are the first of `order`.
                 let count = state.buckets.joined().len();
@@ -168,7 +167,7 @@ impl Task for RadixSort {
                 }
             }
             Some(Action::Gather) if state.digit == instance.d => Some(Action::Done),
-            Some(Action::Gather) => put(0),
+            None | Some(Action::Gather) => put(0),
             Some(Action::Done) => None,
         }
     }
