@@ -1,5 +1,19 @@
 //! The sorts that do not compare all pairs, one file each.
 
-use super::AnyTask;
+mod bucket_sort;
+mod buckets;
+mod cells;
+mod counting_sort;
+mod input;
+mod radix_sort;
+#[cfg(test)]
+mod tests;
 
-pub const TASKS: &[&dyn AnyTask] = &[];
+use super::AnyTask;
+use super::machine::Of;
+
+pub const TASKS: &[&dyn AnyTask] = &[
+    &Of::<counting_sort::CountingSort>::new(),
+    &Of::<radix_sort::RadixSort>::new(),
+    &Of::<bucket_sort::BucketSort>::new(),
+];

@@ -1,0 +1,181 @@
+//! Cocktail Shaker Sort: bubble sort whose passes go up and down in turn, between ends that close in.
+//!
+//! A step is one action line: `cmp i i+1`, `swap i i+1`, `pass` at the end of a pass, `done` at the end of the last.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::input::{Input, has_a_quarter_square_of_steps, require_places};
+use super::inversions::InversionChange;
+use crate::tasks::pages::cocktail_sort as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations, array};
+
+pub struct CocktailSort;
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    a: Vec<i64>,
+    lo: u64,
+    /// Surplus passes take it below zero.
+    hi: i64,
+    swapped: bool,
+    comparisons: u64,
+    swaps: u64,
+    passes: u64,
+    last: Last<Action>,
+    #[serde(skip)]
+    inversion_change: InversionChange,
+}
+
+word_actions!(Action { Cmp(i, j) = "cmp", Swap(i, j) = "swap", Pass = "pass", Done = "done" });
+
+impl State {
+    fn goes_up(&self) -> bool {
+        self.passes.is_multiple_of(2)
+    }
+
+    /// The places `lo` and `hi`, while there is a pair between them.
+    fn ends(&self) -> Option<(usize, usize)> {
+        let (lo, hi) = (usize::try_from(self.lo).ok()?, usize::try_from(self.hi).ok()?);
+        (lo < hi).then_some((lo, hi))
+    }
+
+    fn first_pair(&self) -> Option<Action> {
+        let (lo, hi) = self.ends()?;
+        Some(if self.goes_up() { Action::Cmp(lo, lo + 1) } else { Action::Cmp(hi - 1, hi) })
+    }
+
+    /// What follows when the pair i, j = i + 1 is in order.
+    fn after_pair(&self, i: usize, j: usize) -> Option<Action> {
+        let (lo, hi) = self.ends()?;
+        if j != i + 1 || i < lo || j > hi {
+            None
+        } else if self.goes_up() && j < hi {
+            Some(Action::Cmp(j, j + 1))
+        } else if !self.goes_up() && i > lo {
+            Some(Action::Cmp(i - 1, i))
+        } else if !self.swapped || hi - lo == 1 {
+            Some(Action::Done)
+        } else {
+            Some(Action::Pass)
+        }
+    }
+
+    fn ends_are_in_place(&self) -> bool {
+        let n = self.a.len();
+        let (head, after) = self.a.split_at(usize::try_from(self.lo).map_or(n, |lo| lo.min(n)));
+        let (before, tail) = self.a.split_at(usize::try_from(self.hi + 1).map_or(0, |start| start.min(n)));
+        head.is_sorted()
+            && tail.is_sorted()
+            && head.last().is_none_or(|greatest| after.iter().all(|x| x >= greatest))
+            && tail.first().is_none_or(|least| before.iter().all(|x| x <= least))
+    }
+}
+
+impl Task for CocktailSort {
+    type Instance = Input;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Input {
+        Input::draw(&page::size::N, difficulty, draw, has_a_quarter_square_of_steps::<Self>)
+    }
+
+    fn validate(input: &Input) -> Result<(), InvalidInput> {
+        input.validate()
+    }
+
+    fn start(input: &Input) -> State {
+        State {
+            a: input.a.clone(),
+            lo: 0,
+            hi: i64::try_from(input.a.len()).expect("invariant: lengths are bounded") - 1,
+            swapped: false,
+            comparisons: 0,
+            swaps: 0,
+            passes: 0,
+            last: Last(None),
+            inversion_change: InversionChange::default(),
+        }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        match *action {
+            Action::Cmp(i, j) => {
+                require_places(&state.a, i, j)?;
+                state.comparisons += 1;
+            }
+            Action::Swap(i, j) => {
+                require_places(&state.a, i, j)?;
+                state.inversion_change.exchange(&mut state.a, i, j);
+                state.swaps += 1;
+                state.swapped = true;
+            }
+            Action::Pass => {
+                if state.goes_up() {
+                    state.hi -= 1;
+                } else {
+                    state.lo += 1;
+                }
+                state.swapped = false;
+                state.passes += 1;
+            }
+            Action::Done => state.passes += 1,
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(_: &Input, state: &State) -> Option<Action> {
+        match state.last.0 {
+            None | Some(Action::Pass) => state.first_pair(),
+            Some(Action::Cmp(i, j)) => {
+                let in_order = state.after_pair(i, j)?;
+                Some(if state.a[i] > state.a[j] { Action::Swap(i, j) } else { in_order })
+            }
+            Some(Action::Swap(i, j)) => state.after_pair(i, j),
+            Some(Action::Done) => None,
+        }
+    }
+
+    fn violations(input: &Input, _: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        // Only swaps move values.
+        if matches!(action, Action::Swap(..)) {
+            found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
+        }
+        found.require(page::INVERSIONS, after.inversion_change.makes_up_for(after.swaps));
+        found.require(page::ENDS, after.ends_are_in_place());
+        if let Action::Cmp(i, j) | Action::Swap(i, j) = *action {
+            found.require(page::ADJACENT, j == i + 1);
+        }
+        found.require(page::COUNTS, after.swaps <= after.comparisons);
+        if *action == Action::Done {
+            found.require(page::SORTED, after.a.is_sorted());
+        }
+        found
+    }
+
+    fn ended(_: &Input, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(input: &Input) -> u64 {
+        // Each pass compares one pair fewer, from n-1 down to 1; a swap takes away one inversion.
+        2 * input.pairs() + input.len() - 1
+    }
+
+    fn answer(_: &Input, state: &State) -> Value {
+        json!({ "sorted": state.a, "comparisons": state.comparisons, "swaps": state.swaps, "passes": state.passes })
+    }
+}

@@ -1,0 +1,153 @@
+//! Comb Sort: passes that compare cells at a distance, which shrinks by 10/13 from pass to pass down to 1.
+//!
+//! A step is one action line: `gap g` opens a pass, `cmp i i+g`, `swap i i+g`, `done`.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::input::{Input, require_places};
+use crate::tasks::pages::comb_sort as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations, array};
+
+pub struct CombSort;
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    a: Vec<i64>,
+    gaps: Vec<usize>,
+    swapped: bool,
+    comparisons: u64,
+    swaps: u64,
+    last: Last<Action>,
+}
+
+word_actions!(Action { Gap(g) = "gap", Cmp(i, j) = "cmp", Swap(i, j) = "swap", Done = "done" });
+
+/// The gap of the pass after one with this gap.
+fn shrunk(gap: usize) -> usize {
+    (10 * gap / 13).max(1)
+}
+
+impl State {
+    /// What follows when the pair i, j is in order.
+    fn after_pair(&self, i: usize, j: usize) -> Option<Action> {
+        let gap = *self.gaps.last()?;
+        if gap == 0 || j != i + gap {
+            None
+        } else if j + 1 < self.a.len() {
+            Some(Action::Cmp(i + 1, j + 1))
+        } else if gap == 1 && !self.swapped {
+            Some(Action::Done)
+        } else {
+            Some(Action::Gap(shrunk(gap)))
+        }
+    }
+}
+
+impl Task for CombSort {
+    type Instance = Input;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Input {
+        Input::draw(&page::size::N, difficulty, draw, |_| true)
+    }
+
+    fn validate(input: &Input) -> Result<(), InvalidInput> {
+        input.validate()
+    }
+
+    fn start(input: &Input) -> State {
+        State { a: input.a.clone(), gaps: Vec::new(), swapped: false, comparisons: 0, swaps: 0, last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        match *action {
+            Action::Gap(g) => {
+                state.gaps.push(g);
+                state.swapped = false;
+            }
+            Action::Cmp(i, j) => {
+                require_places(&state.a, i, j)?;
+                state.comparisons += 1;
+            }
+            Action::Swap(i, j) => {
+                require_places(&state.a, i, j)?;
+                state.a.swap(i, j);
+                state.swaps += 1;
+                state.swapped = true;
+            }
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(_: &Input, state: &State) -> Option<Action> {
+        let n = state.a.len();
+        match state.last.0 {
+            None => Some(Action::Gap(shrunk(n))),
+            Some(Action::Gap(g)) => (1..n).contains(&g).then_some(Action::Cmp(0, g)),
+            Some(Action::Cmp(i, j)) => {
+                let in_order = state.after_pair(i, j)?;
+                Some(if state.a[i] > state.a[j] { Action::Swap(i, j) } else { in_order })
+            }
+            Some(Action::Swap(i, j)) => state.after_pair(i, j),
+            Some(Action::Done) => None,
+        }
+    }
+
+    fn violations(input: &Input, _: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        if let Action::Cmp(i, j) | Action::Swap(i, j) = *action {
+            found.require(page::STRIDE, after.gaps.last().is_some_and(|gap| j.checked_sub(i) == Some(*gap)));
+        }
+        if let Action::Swap(i, j) = *action {
+            // Only swaps move values.
+            found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
+            found.require(page::SWAP_ORDER, after.a[i] < after.a[j]);
+        }
+        let gaps_fall = after.gaps.is_sorted_by(|earlier, later| earlier >= later);
+        let in_range = |gap: Option<&usize>| gap.is_none_or(|gap| (1..after.a.len()).contains(gap));
+        // Of gaps that never increase, the first is the greatest and the last the least.
+        found.require(page::GAPS, gaps_fall && in_range(after.gaps.first()) && in_range(after.gaps.last()));
+        found.require(page::COUNTS, after.swaps <= after.comparisons);
+        if *action == Action::Done {
+            found.require(page::SORTED, after.a.is_sorted());
+        }
+        found
+    }
+
+    fn ended(_: &Input, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(input: &Input) -> u64 {
+        let n = input.a.len();
+        let mut steps = 1;
+        let mut gap = shrunk(n);
+        while gap > 1 {
+            steps += (1 + n - gap) as u64;
+            gap = shrunk(gap);
+        }
+        // With gap 1, each pass brings the greatest that is left to its place: n passes with the one that swaps nothing.
+        // A swap takes away at least one inversion.
+        steps + input.len() * input.len() + input.pairs()
+    }
+
+    fn answer(_: &Input, state: &State) -> Value {
+        json!({
+            "sorted": state.a, "gaps": state.gaps, "comparisons": state.comparisons, "swaps": state.swaps,
+        })
+    }
+}

@@ -1,0 +1,182 @@
+//! Cycle Sort: take an element, count the smaller ones to find its place, put it there and go on with the one displaced.
+//!
+//! A step is one action line: `take c` opens a cycle, `cmp i`, `put p`, `done`.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::input::{Input, has_a_quarter_square_of_steps, require_places};
+use crate::tasks::pages::cycle_sort as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+pub struct CycleSort;
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    a: Vec<i64>,
+    start: Option<usize>,
+    item: Option<i64>,
+    puts: u64,
+    writes: u64,
+    cycles: u64,
+    comparisons: u64,
+    last: Last<Action>,
+    /// The input in order, for the constraints alone.
+    #[serde(skip)]
+    sorted: Arc<[i64]>,
+}
+
+word_actions!(Action { Take(c) = "take", Cmp(i) = "cmp", Put(p) = "put", Done = "done" });
+
+const NOTHING_IN_HAND: Illegal = Illegal("no element has been taken");
+
+impl State {
+    fn after_cycle(&self, start: usize) -> Action {
+        if start + 2 < self.a.len() { Action::Take(start + 1) } else { Action::Done }
+    }
+
+    /// What follows when all cells after `start` have been compared with the item in hand.
+    fn after_scan(&self) -> Option<Action> {
+        let (start, item) = (self.start?, self.item?);
+        let place = start + self.a[start + 1..].iter().filter(|x| **x < item).count();
+        if self.puts == 0 && place == start {
+            return Some(self.after_cycle(start));
+        }
+        let taken = self.a[place..].iter().take_while(|x| **x == item).count();
+        (place + taken < self.a.len()).then_some(Action::Put(place + taken))
+    }
+
+    fn is_permutation(&self) -> bool {
+        let is_sorted_input = |mut values: Vec<i64>| {
+            values.sort_unstable();
+            *values == *self.sorted
+        };
+        let with_item = || {
+            let (start, item) = (self.start?, self.item?);
+            let mut values = self.a.clone();
+            values[start] = item;
+            Some(values)
+        };
+        with_item().is_some_and(is_sorted_input) || is_sorted_input(self.a.clone())
+    }
+}
+
+impl Task for CycleSort {
+    type Instance = Input;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Input {
+        Input::draw(&page::size::N, difficulty, draw, has_a_quarter_square_of_steps::<Self>)
+    }
+
+    fn validate(input: &Input) -> Result<(), InvalidInput> {
+        input.validate()
+    }
+
+    fn start(input: &Input) -> State {
+        let mut sorted = input.a.clone();
+        sorted.sort_unstable();
+        State {
+            a: input.a.clone(),
+            start: None,
+            item: None,
+            puts: 0,
+            writes: 0,
+            cycles: 0,
+            comparisons: 0,
+            last: Last(None),
+            sorted: sorted.into(),
+        }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        if let Action::Take(place) | Action::Cmp(place) | Action::Put(place) = *action {
+            require_places(&state.a, place, place)?;
+        }
+        match *action {
+            Action::Take(c) => {
+                state.start = Some(c);
+                state.item = Some(state.a[c]);
+                state.puts = 0;
+            }
+            Action::Cmp(_) => {
+                state.item.ok_or(NOTHING_IN_HAND)?;
+                state.comparisons += 1;
+            }
+            Action::Put(p) => {
+                let item = state.item.as_mut().ok_or(NOTHING_IN_HAND)?;
+                std::mem::swap(item, &mut state.a[p]);
+                state.writes += 1;
+                state.puts += 1;
+                state.cycles += u64::from(state.start == Some(p));
+            }
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(_: &Input, state: &State) -> Option<Action> {
+        let n = state.a.len();
+        match state.last.0 {
+            None => Some(Action::Take(0)),
+            Some(Action::Take(c)) => (c + 1 < n).then_some(Action::Cmp(c + 1)),
+            Some(Action::Cmp(i)) if i <= state.start? => None,
+            Some(Action::Cmp(i)) if i + 1 < n => Some(Action::Cmp(i + 1)),
+            Some(Action::Cmp(_)) => state.after_scan(),
+            Some(Action::Put(p)) => {
+                let start = state.start?;
+                if p == start {
+                    Some(state.after_cycle(start))
+                } else {
+                    (start + 1 < n).then_some(Action::Cmp(start + 1))
+                }
+            }
+            Some(Action::Done) => None,
+        }
+    }
+
+    fn violations(_: &Input, _: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        found.require(page::PERMUTATION, after.is_permutation());
+        found.require(page::PREFIX, after.start.is_none_or(|start| after.a[..start] == after.sorted[..start]));
+        if let Action::Put(p) = *action {
+            found.require(page::FINAL_PLACE, after.a[p] == after.sorted[p]);
+        }
+        found.require(page::COUNTS, after.puts <= after.writes && 2 * after.cycles <= after.writes);
+        if *action == Action::Done {
+            found.require(page::SORTED, after.a.is_sorted());
+        }
+        found
+    }
+
+    fn ended(_: &Input, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(input: &Input) -> u64 {
+        // n-1 takes with one scan each, n-1 + ... + 1 comparisons; n writes at most, for each is the last to its cell;
+        // all but the closing one of a cycle have a scan after them.
+        let n = input.len();
+        (n - 1) + input.pairs() + n + (n - 1) * (n - 1) + 1
+    }
+
+    fn answer(_: &Input, state: &State) -> Value {
+        json!({
+            "sorted": state.a, "writes": state.writes, "cycles": state.cycles, "comparisons": state.comparisons,
+        })
+    }
+}

@@ -1,0 +1,118 @@
+//! Gnome Sort: walk up while neighbours are in order; carry a value that is not back down, one swap at a time.
+//!
+//! A step is one action line: `cmp p-1 p`, `swap p-1 p`, `done`.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::input::{Input, has_a_quarter_square_of_steps, require_places};
+use super::inversions::InversionChange;
+use crate::tasks::pages::gnome_sort as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations, array};
+
+pub struct GnomeSort;
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    a: Vec<i64>,
+    comparisons: u64,
+    swaps: u64,
+    last: Last<Action>,
+    #[serde(skip)]
+    inversion_change: InversionChange,
+}
+
+word_actions!(Action { Cmp(i, j) = "cmp", Swap(i, j) = "swap", Done = "done" });
+
+impl Task for GnomeSort {
+    type Instance = Input;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Input {
+        Input::draw(&page::size::N, difficulty, draw, has_a_quarter_square_of_steps::<Self>)
+    }
+
+    fn validate(input: &Input) -> Result<(), InvalidInput> {
+        input.validate()
+    }
+
+    fn start(input: &Input) -> State {
+        let inversion_change = InversionChange::default();
+        State { a: input.a.clone(), comparisons: 0, swaps: 0, last: Last(None), inversion_change }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        match *action {
+            Action::Cmp(i, j) => {
+                require_places(&state.a, i, j)?;
+                state.comparisons += 1;
+            }
+            Action::Swap(i, j) => {
+                require_places(&state.a, i, j)?;
+                state.inversion_change.exchange(&mut state.a, i, j);
+                state.swaps += 1;
+            }
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(_: &Input, state: &State) -> Option<Action> {
+        match state.last.0 {
+            Some(Action::Cmp(i, j)) if j == i + 1 => Some(if state.a[i] > state.a[j] {
+                Action::Swap(i, j)
+            } else if j + 1 < state.a.len() {
+                Action::Cmp(j, j + 1)
+            } else {
+                Action::Done
+            }),
+            // At the bottom the walk turns without an action.
+            None | Some(Action::Swap(0, 1)) => Some(Action::Cmp(0, 1)),
+            Some(Action::Swap(i, j)) if j == i + 1 => Some(Action::Cmp(i - 1, i)),
+            Some(_) => None,
+        }
+    }
+
+    fn violations(input: &Input, _: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        found.require(page::INVERSIONS, after.inversion_change.makes_up_for(after.swaps));
+        if let Action::Cmp(i, j) | Action::Swap(i, j) = *action {
+            found.require(page::ADJACENT, j == i + 1);
+        }
+        if let Action::Swap(i, j) = *action {
+            // Only swaps move values.
+            found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
+            found.require(page::SWAP_ORDER, after.a[i] < after.a[j]);
+        }
+        found.require(page::COUNTS, after.swaps <= after.comparisons);
+        if *action == Action::Done {
+            found.require(page::SORTED, after.a.is_sorted());
+        }
+        found
+    }
+
+    fn ended(_: &Input, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(input: &Input) -> u64 {
+        // A swap takes away one inversion and one step back at most; n-1 comparisons more lead to the end.
+        3 * input.pairs() + input.len()
+    }
+
+    fn answer(_: &Input, state: &State) -> Value {
+        json!({ "sorted": state.a, "comparisons": state.comparisons, "swaps": state.swaps })
+    }
+}

@@ -1,0 +1,48 @@
+//! The number of inversions, followed from exchange to exchange: counting it anew costs n² at every step.
+
+/// The inversions of an array (pairs i < j with `a[i] > a[j]`) less those of the input that it came from by exchanges.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InversionChange(i64);
+
+impl InversionChange {
+    /// Exchanges `a[i]` and `a[j]`.
+    pub fn exchange(&mut self, a: &mut [i64], i: usize, j: usize) {
+        let (left, right) = (i.min(j), i.max(j));
+        let (x, y) = (a[left], a[right]);
+        let sign = |less: i64, greater: i64| i64::from(less < greater) - i64::from(less > greater);
+        self.0 += sign(x, y);
+        if left < right {
+            // A value between the two turns around towards both of them.
+            self.0 += a[left + 1..right].iter().map(|middle| sign(x, *middle) + sign(*middle, y)).sum::<i64>();
+        }
+        a.swap(i, j);
+    }
+
+    /// Whether `swaps` plus the inversions that are left make the inversions of the input.
+    pub fn makes_up_for(self, swaps: u64) -> bool {
+        self.0 <= 0 && self.0.unsigned_abs() == swaps
+    }
+
+    /// Whether `swaps` plus the inversions that are left are no more than the inversions of the input.
+    pub fn covers(self, swaps: u64) -> bool {
+        self.0 <= 0 && self.0.unsigned_abs() >= swaps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::InversionChange;
+    use crate::tasks::{Draw, array};
+
+    #[test]
+    fn the_change_is_that_of_a_full_count() {
+        let mut draw = Draw::new(3);
+        let input = array::uniform(9, 0, 6, &mut draw);
+        let (mut a, mut change) = (input.clone(), InversionChange::default());
+        for _ in 0..500 {
+            change.exchange(&mut a, draw.index(9), draw.index(9));
+            let (now, before) = (array::inversions(&a), array::inversions(&input));
+            assert_eq!(i128::from(change.0), i128::from(now) - i128::from(before), "{a:?} from {input:?}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Odd-Even Sort: compare the pairs at odd places, then those at even places, until a round of both swaps nothing.
+//!
+//! A step is one action line: `cmp i i+1`, `swap i i+1`, `phase` at the end of a phase, `done` at the end of the last.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::input::{Input, has_a_quarter_square_of_steps, require_places};
+use super::inversions::InversionChange;
+use crate::tasks::pages::odd_even_sort as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations, array};
+
+pub struct OddEvenSort;
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    a: Vec<i64>,
+    swapped: bool,
+    comparisons: u64,
+    swaps: u64,
+    phases: u64,
+    last: Last<Action>,
+    #[serde(skip)]
+    inversion_change: InversionChange,
+}
+
+word_actions!(Action { Cmp(i, j) = "cmp", Swap(i, j) = "swap", Phase = "phase", Done = "done" });
+
+/// The first left place of a phase after `phases` finished ones: odd phases come first.
+fn first_place(phases: u64) -> usize {
+    usize::from(phases.is_multiple_of(2))
+}
+
+impl State {
+    /// The comparison at this left place, or what ends the phase if the place has no right neighbour.
+    fn at(&self, i: usize) -> Action {
+        if i + 1 < self.a.len() {
+            Action::Cmp(i, i + 1)
+        } else if self.swapped || self.phases.is_multiple_of(2) {
+            Action::Phase
+        } else {
+            Action::Done
+        }
+    }
+
+    fn is_pair_of_the_phase(&self, i: usize, j: usize) -> bool {
+        j == i + 1 && i % 2 == first_place(self.phases)
+    }
+}
+
+impl Task for OddEvenSort {
+    type Instance = Input;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Input {
+        Input::draw(&page::size::N, difficulty, draw, has_a_quarter_square_of_steps::<Self>)
+    }
+
+    fn validate(input: &Input) -> Result<(), InvalidInput> {
+        input.validate()
+    }
+
+    fn start(input: &Input) -> State {
+        State {
+            a: input.a.clone(),
+            swapped: false,
+            comparisons: 0,
+            swaps: 0,
+            phases: 0,
+            last: Last(None),
+            inversion_change: InversionChange::default(),
+        }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        match *action {
+            Action::Cmp(i, j) => {
+                require_places(&state.a, i, j)?;
+                state.comparisons += 1;
+            }
+            Action::Swap(i, j) => {
+                require_places(&state.a, i, j)?;
+                state.inversion_change.exchange(&mut state.a, i, j);
+                state.swaps += 1;
+                state.swapped = true;
+            }
+            Action::Phase => {
+                state.phases += 1;
+                // A round has two phases.
+                if state.phases.is_multiple_of(2) {
+                    state.swapped = false;
+                }
+            }
+            Action::Done => state.phases += 1,
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(_: &Input, state: &State) -> Option<Action> {
+        match state.last.0 {
+            None | Some(Action::Phase) => Some(state.at(first_place(state.phases))),
+            Some(Action::Cmp(i, j)) if state.is_pair_of_the_phase(i, j) => {
+                Some(if state.a[i] > state.a[j] { Action::Swap(i, j) } else { state.at(i + 2) })
+            }
+            Some(Action::Swap(i, j)) if state.is_pair_of_the_phase(i, j) => Some(state.at(i + 2)),
+            Some(_) => None,
+        }
+    }
+
+    fn violations(input: &Input, _: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        // Only swaps move values.
+        if matches!(action, Action::Swap(..)) {
+            found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
+        }
+        found.require(page::INVERSIONS, after.inversion_change.makes_up_for(after.swaps));
+        if let Action::Cmp(i, j) | Action::Swap(i, j) = *action {
+            found.require(page::ADJACENT, j == i + 1);
+            found.require(page::PARITY, i % 2 == first_place(after.phases));
+        }
+        found.require(page::COUNTS, after.swaps <= after.comparisons);
+        if *action == Action::Done {
+            found.require(page::SORTED, after.a.is_sorted());
+        }
+        found
+    }
+
+    fn ended(_: &Input, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(input: &Input) -> u64 {
+        // n phases sort any array, and one more round swaps nothing; a round has n-1 comparisons and two phases.
+        // A swap takes away one inversion.
+        let n = input.len();
+        (n.div_ceil(2) + 1) * (n + 1) + input.pairs()
+    }
+
+    fn answer(_: &Input, state: &State) -> Value {
+        json!({ "sorted": state.a, "comparisons": state.comparisons, "swaps": state.swaps, "phases": state.phases })
+    }
+}

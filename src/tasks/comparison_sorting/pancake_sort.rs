@@ -1,0 +1,154 @@
+//! Pancake Sort: find the greatest of the unsorted cells, flip it to the front and then to their end.
+//!
+//! A step is one action line: `cmp j m`, `max j`, `flip k`, `pass` when a cell is settled, `done`.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::input::{Input, has_a_quarter_square_of_steps, require_places};
+use crate::tasks::pages::pancake_sort as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations, array};
+
+pub struct PancakeSort;
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    a: Vec<i64>,
+    m: usize,
+    flips: Vec<usize>,
+    size: usize,
+    comparisons: u64,
+    last: Last<Action>,
+}
+
+word_actions!(Action { Cmp(j, m) = "cmp", Max(j) = "max", Flip(k) = "flip", Pass = "pass", Done = "done" });
+
+impl State {
+    /// What follows when place j has been looked at and m is the greatest so far.
+    fn after_place(&self, j: usize) -> Option<Action> {
+        if j == 0 || j >= self.size || self.m >= self.size {
+            None
+        } else if j + 1 < self.size {
+            Some(Action::Cmp(j + 1, self.m))
+        } else if self.m == j {
+            Some(Action::Pass)
+        } else {
+            // The greatest goes to the front first, unless it is there.
+            Some(Action::Flip(if self.m > 0 { self.m + 1 } else { self.size }))
+        }
+    }
+
+    fn suffix_is_in_place(&self) -> bool {
+        let (before, suffix) = self.a.split_at(self.size);
+        suffix.is_sorted() && suffix.first().is_none_or(|least| before.iter().all(|x| x <= least))
+    }
+}
+
+impl Task for PancakeSort {
+    type Instance = Input;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Input {
+        Input::draw(&page::size::N, difficulty, draw, has_a_quarter_square_of_steps::<Self>)
+    }
+
+    fn validate(input: &Input) -> Result<(), InvalidInput> {
+        input.validate()
+    }
+
+    fn start(input: &Input) -> State {
+        let a = input.a.clone();
+        State { m: 0, flips: Vec::new(), size: a.len(), comparisons: 0, last: Last(None), a }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        match *action {
+            Action::Cmp(j, m) => {
+                require_places(&state.a, j, m)?;
+                state.comparisons += 1;
+            }
+            Action::Max(j) => {
+                require_places(&state.a, j, j)?;
+                state.m = j;
+            }
+            Action::Flip(k) => {
+                state.a.get_mut(..k).ok_or(Illegal("the array has fewer cells"))?.reverse();
+                state.flips.push(k);
+            }
+            Action::Pass => {
+                if state.size <= 1 {
+                    return Err(Illegal("a single cell is left"));
+                }
+                state.size -= 1;
+                state.m = 0;
+            }
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(_: &Input, state: &State) -> Option<Action> {
+        let State { a, m, size, .. } = state;
+        match state.last.0 {
+            Some(Action::Pass) if *size == 1 => Some(Action::Done),
+            None | Some(Action::Pass) => Some(Action::Cmp(1, 0)),
+            Some(Action::Cmp(j, seen)) if seen == *m => {
+                let no_greater = state.after_place(j)?;
+                Some(if a[j] > a[*m] { Action::Max(j) } else { no_greater })
+            }
+            Some(Action::Max(j)) => state.after_place(j),
+            // Without a flip to make, m is the last unsorted cell.
+            Some(Action::Flip(k)) if m + 1 < *size => {
+                if k == *size {
+                    Some(Action::Pass)
+                } else {
+                    (k == m + 1).then_some(Action::Flip(*size))
+                }
+            }
+            Some(_) => None,
+        }
+    }
+
+    fn violations(input: &Input, _: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        // Only flips move values.
+        if matches!(action, Action::Flip(_)) {
+            found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
+        }
+        let n = after.a.len();
+        found.require(page::SUFFIX, after.suffix_is_in_place());
+        found.require(page::M_RANGE, after.m < after.size);
+        let few_flips = after.flips.len() <= 2 * (n - after.size + 1);
+        found.require(page::FLIPS, few_flips && after.flips.iter().all(|k| (2..=n).contains(k)));
+        found.require(page::COUNTS, after.comparisons <= input.pairs());
+        if *action == Action::Done {
+            found.require(page::SORTED, after.a.is_sorted());
+        }
+        found
+    }
+
+    fn ended(_: &Input, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(input: &Input) -> u64 {
+        // Every comparison may find a new maximum; each of the n-1 passes has two flips at most.
+        2 * input.pairs() + 3 * (input.len() - 1) + 1
+    }
+
+    fn answer(_: &Input, state: &State) -> Value {
+        json!({ "sorted": state.a, "flips": state.flips, "comparisons": state.comparisons })
+    }
+}

@@ -1,0 +1,140 @@
+//! Stooge Sort: put the ends of a range in order, then sort its first two thirds, its last two and its first two again.
+//!
+//! A step is one action line: `cmp l h` takes a range off the stack, `swap l h`, `done`.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::input::{Input, has_a_quarter_square_of_steps, require_places};
+use super::inversions::InversionChange;
+use crate::tasks::pages::stooge_sort as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations, array};
+
+pub struct StoogeSort;
+
+/// The longest array that a user may give: the comparisons grow as n to the power of 2.7.
+const LENGTH_MAX: usize = 512;
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    a: Vec<i64>,
+    stack: Vec<(usize, usize)>,
+    comparisons: u64,
+    swaps: u64,
+    last: Last<Action>,
+    #[serde(skip)]
+    inversion_change: InversionChange,
+}
+
+word_actions!(Action { Cmp(l, h) = "cmp", Swap(l, h) = "swap", Done = "done" });
+
+impl State {
+    fn next_range(&self) -> Action {
+        self.stack.last().map_or(Action::Done, |&(l, h)| Action::Cmp(l, h))
+    }
+}
+
+/// Comparisons that sort a range of this length.
+fn comparisons(length: u64) -> u64 {
+    if length > 2 { 1 + 3 * comparisons(length - length / 3) } else { 1 }
+}
+
+impl Task for StoogeSort {
+    type Instance = Input;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Input {
+        Input::draw(&page::size::N, difficulty, draw, has_a_quarter_square_of_steps::<Self>)
+    }
+
+    fn validate(input: &Input) -> Result<(), InvalidInput> {
+        let n = input.a.len();
+        InvalidInput::unless(n <= LENGTH_MAX, "a", format!("has {n} values; give 2 to {LENGTH_MAX}"))?;
+        input.validate()
+    }
+
+    fn start(input: &Input) -> State {
+        State {
+            a: input.a.clone(),
+            stack: vec![(0, input.a.len() - 1)],
+            comparisons: 0,
+            swaps: 0,
+            last: Last(None),
+            inversion_change: InversionChange::default(),
+        }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        match *action {
+            Action::Cmp(l, h) => {
+                if state.stack.last() != Some(&(l, h)) {
+                    return Err(Illegal("this range is not on top of the stack"));
+                }
+                state.stack.pop();
+                let length = h - l + 1;
+                if length > 2 {
+                    let third = length / 3;
+                    state.stack.extend([(l, h - third), (l + third, h), (l, h - third)]);
+                }
+                state.comparisons += 1;
+            }
+            Action::Swap(l, h) => {
+                require_places(&state.a, l, h)?;
+                state.inversion_change.exchange(&mut state.a, l, h);
+                state.swaps += 1;
+            }
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(_: &Input, state: &State) -> Option<Action> {
+        match state.last.0 {
+            Some(Action::Cmp(l, h)) if state.a[l] > state.a[h] => Some(Action::Swap(l, h)),
+            Some(Action::Done) => None,
+            _ => Some(state.next_range()),
+        }
+    }
+
+    fn violations(input: &Input, _: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        found.require(page::INVERSIONS, after.inversion_change.covers(after.swaps));
+        found.require(page::STACK, after.stack.iter().all(|&(l, h)| l < h && h < after.a.len()));
+        if let Action::Swap(l, h) = *action {
+            // Only swaps move values.
+            found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
+            found.require(page::SWAP_ORDER, l < h && after.a[l] < after.a[h]);
+        }
+        found.require(page::COUNTS, after.swaps <= after.comparisons);
+        if *action == Action::Done {
+            found.require(page::SORTED, after.a.is_sorted());
+        }
+        found
+    }
+
+    fn ended(_: &Input, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(input: &Input) -> u64 {
+        // A comparison has one swap at most, and a swap takes away at least one inversion.
+        let comparisons = comparisons(input.len());
+        comparisons + comparisons.min(input.pairs()) + 1
+    }
+
+    fn answer(_: &Input, state: &State) -> Value {
+        json!({ "sorted": state.a, "comparisons": state.comparisons, "swaps": state.swaps })
+    }
+}

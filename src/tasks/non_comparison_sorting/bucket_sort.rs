@@ -1,0 +1,256 @@
+//! Bucket Sort: distribute the values to buckets of equal range, sort each by insertion, join them.
+//!
+//! A step is one action line: `put i b`, `take b k` opens an insertion, `cmp i j`, `swap i j`, `gather`, `done`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::buckets::Buckets;
+use super::input;
+use crate::tasks::pages::bucket_sort as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+pub struct BucketSort;
+
+/// A value x stands for x / SCALE.
+const SCALE: usize = 1_000_000;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    a: Vec<usize>,
+    buckets: usize,
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    put: usize,
+    b: Option<usize>,
+    k: Option<usize>,
+    buckets: Buckets,
+    out: Vec<u32>,
+    comparisons: u64,
+    swaps: u64,
+    last: Last<Action>,
+    #[serde(skip)]
+    faults: Faults,
+}
+
+/// How far a state is from keeping the constraints, kept up to date with each action: a full check costs n steps.
+#[derive(Clone, Copy, Default)]
+struct Faults {
+    /// A `put` did not take the next value. Without that, `multiset` holds by construction.
+    out_of_turn: bool,
+    /// A value is in a bucket that is not its own; it never leaves it.
+    wrong_bucket: bool,
+    /// Neighbours in the wrong order within the buckets before bucket b.
+    descents: usize,
+}
+
+word_actions!(Action {
+    Put(i, b) = "put",
+    Take(b, k) = "take",
+    Cmp(i, j) = "cmp",
+    Swap(i, j) = "swap",
+    Gather = "gather",
+    Done = "done",
+});
+
+impl Instance {
+    fn bucket_of(&self, value: usize) -> usize {
+        value * self.buckets / SCALE
+    }
+
+    fn put(&self, i: usize) -> Action {
+        Action::Put(i, self.bucket_of(self.a[i]))
+    }
+}
+
+impl State {
+    /// Neighbours in the wrong order within these buckets.
+    fn descents(&self, buckets: std::ops::Range<usize>) -> usize {
+        let within = |bucket| self.buckets.get(bucket).windows(2).filter(|pair| pair[0] > pair[1]).count();
+        buckets.map(within).sum()
+    }
+
+    /// The bucket of the last `take`, if it has cells i and j.
+    fn bucket_with(&self, i: usize, j: usize) -> Result<usize, Illegal> {
+        let bucket = self.b.ok_or(Illegal("no bucket has been taken"))?;
+        if i.max(j) < self.buckets.size(bucket) { Ok(bucket) } else { Err(Illegal("the bucket has fewer cells")) }
+    }
+
+    /// The first insertion from this bucket on.
+    fn first_take(&self, from: usize) -> Action {
+        let bucket = (from..self.buckets.count()).find(|bucket| self.buckets.size(*bucket) > 1);
+        bucket.map_or(Action::Gather, |bucket| Action::Take(bucket, 1))
+    }
+
+    /// What follows an insertion.
+    fn next_take(&self, bucket: usize, k: usize) -> Action {
+        if k + 1 < self.buckets.size(bucket) { Action::Take(bucket, k + 1) } else { self.first_take(bucket + 1) }
+    }
+
+    fn holds_the_first_values(&self, a: &[usize]) -> bool {
+        let mut values: Vec<usize> = self.buckets.joined().iter().map(|x| *x as usize).collect();
+        values.sort_unstable();
+        values == sorted(&a[..self.put])
+    }
+}
+
+fn sorted(values: &[usize]) -> Vec<usize> {
+    let mut values = values.to_vec();
+    values.sort_unstable();
+    values
+}
+
+impl Task for BucketSort {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let n = page::size::N.draw(difficulty, draw);
+            let a = input::uniform(n, SCALE - 1, draw);
+            if !a.is_sorted() {
+                return Instance { a, buckets: n / 4 };
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let counts = 1..=input::LENGTH_MAX;
+        let range = format!("must lie in 1..{}", input::LENGTH_MAX);
+        InvalidInput::unless(counts.contains(&instance.buckets), "buckets", range)?;
+        input::validate(&instance.a, SCALE - 1)
+    }
+
+    fn start(instance: &Instance) -> State {
+        State {
+            put: 0,
+            b: None,
+            k: None,
+            buckets: Buckets::empty(instance.buckets),
+            out: Vec::new(),
+            comparisons: 0,
+            swaps: 0,
+            last: Last(None),
+            faults: Faults::default(),
+        }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        match *action {
+            Action::Put(i, b) => {
+                let value = *instance.a.get(i).ok_or(Illegal("there is no such place in the array"))?;
+                if b >= instance.buckets {
+                    return Err(Illegal("there is no such bucket"));
+                }
+                if state.put >= instance.a.len() {
+                    return Err(Illegal("all elements are distributed"));
+                }
+                let descends = state.buckets.get(b).last().is_some_and(|last| *last as usize > value);
+                state.faults.descents += usize::from(descends && state.b.is_some_and(|current| b < current));
+                state.faults.out_of_turn |= i != state.put;
+                state.faults.wrong_bucket |= b != instance.bucket_of(value);
+                state.buckets.push(b, value);
+                state.put += 1;
+            }
+            Action::Take(b, k) => {
+                if b >= instance.buckets || k >= state.buckets.size(b) {
+                    return Err(Illegal("there is no such cell in a bucket"));
+                }
+                let before = state.b.unwrap_or(0);
+                state.faults.descents += state.descents(before..b);
+                state.faults.descents -= state.descents(b..before);
+                state.b = Some(b);
+                state.k = Some(k);
+            }
+            Action::Cmp(i, j) => {
+                state.bucket_with(i, j)?;
+                state.comparisons += 1;
+            }
+            Action::Swap(i, j) => {
+                let bucket = state.bucket_with(i, j)?;
+                state.buckets.swap(bucket, i, j);
+                state.swaps += 1;
+            }
+            Action::Gather => state.out = state.buckets.joined().to_vec(),
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let n = instance.a.len();
+        match state.last.0 {
+            None => Some(instance.put(0)),
+            Some(Action::Put(i, _)) if i + 1 != state.put => None,
+            Some(Action::Put(..)) if state.put < n => Some(instance.put(state.put)),
+            Some(Action::Put(..)) => Some(state.first_take(0)),
+            // Nothing is prescribed after a step that came before all elements were distributed.
+            Some(_) if state.put < n => None,
+            Some(Action::Take(_, k)) => Some(Action::Cmp(k.checked_sub(1)?, k)),
+            Some(Action::Cmp(i, j)) => {
+                let (b, k) = (state.b?, state.k?);
+                if j != i + 1 || j > k {
+                    return None;
+                }
+                let cells = state.buckets.get(b);
+                Some(if cells[i] > cells[j] { Action::Swap(i, j) } else { state.next_take(b, k) })
+            }
+            Some(Action::Swap(i, j)) => {
+                let (b, k) = (state.b?, state.k?);
+                if j != i + 1 || j > k {
+                    return None;
+                }
+                Some(if i > 0 { Action::Cmp(i - 1, i) } else { state.next_take(b, k) })
+            }
+            Some(Action::Gather) => Some(Action::Done),
+            Some(Action::Done) => None,
+        }
+    }
+
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let faults = &after.faults;
+        found.require(page::MULTISET, !faults.out_of_turn || after.holds_the_first_values(&instance.a));
+        found.require(page::BUCKET_RANGE, !faults.wrong_bucket);
+        found.require(page::FINISHED, faults.descents == 0);
+        if let Action::Swap(i, j) = *action {
+            let cells = after.b.map_or(&[][..], |bucket| after.buckets.get(bucket));
+            found.require(page::SWAP_ORDER, j == i + 1 && cells.get(i) < cells.get(j));
+        }
+        found.require(page::COUNTS, after.swaps <= after.comparisons);
+        if *action == Action::Done {
+            found.require(page::SORTED, after.out.iter().map(|x| *x as usize).eq(sorted(&instance.a)));
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // All values may fall into one bucket: n puts, n-1 insertions, n(n-1)/2 comparisons and as many swaps.
+        let n = instance.a.len() as u64;
+        n + (n - 1) + n * (n - 1) + 2
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        let sizes: Vec<usize> = state.buckets.sizes().collect();
+        json!({ "sorted": state.out, "sizes": sizes, "comparisons": state.comparisons, "swaps": state.swaps })
+    }
+}

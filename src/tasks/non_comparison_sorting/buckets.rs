@@ -1,0 +1,78 @@
+//! Buckets of small numbers in a single allocation: a state with hundreds of buckets is copied at every step.
+
+use serde::{Serialize, Serializer};
+
+/// Lists that only grow, one behind the other.
+#[derive(Clone)]
+pub struct Buckets {
+    items: Vec<u32>,
+    /// Where each bucket ends among the items.
+    ends: Vec<u32>,
+}
+
+impl Buckets {
+    pub fn empty(count: usize) -> Self {
+        Self { items: Vec::new(), ends: vec![0; count] }
+    }
+
+    pub fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Appends an item to a bucket.
+    pub fn push(&mut self, bucket: usize, item: usize) {
+        let item = u32::try_from(item).expect("invariant: places and values of an input are small");
+        self.items.insert(self.ends[bucket] as usize, item);
+        self.ends[bucket..].iter_mut().for_each(|end| *end += 1);
+    }
+
+    fn start(&self, bucket: usize) -> usize {
+        bucket.checked_sub(1).map_or(0, |before| self.ends[before] as usize)
+    }
+
+    pub fn size(&self, bucket: usize) -> usize {
+        self.ends[bucket] as usize - self.start(bucket)
+    }
+
+    pub fn sizes(&self) -> impl Iterator<Item = usize> {
+        (0..self.count()).map(|bucket| self.size(bucket))
+    }
+
+    pub fn get(&self, bucket: usize) -> &[u32] {
+        &self.items[self.start(bucket)..self.ends[bucket] as usize]
+    }
+
+    /// Exchanges two cells of a bucket.
+    pub fn swap(&mut self, bucket: usize, i: usize, j: usize) {
+        let start = self.start(bucket);
+        self.items.swap(start + i, start + j);
+    }
+
+    /// All buckets, from the first to the last.
+    pub fn joined(&self) -> &[u32] {
+        &self.items
+    }
+}
+
+impl Serialize for Buckets {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((0..self.count()).map(|bucket| self.get(bucket)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Buckets;
+
+    #[test]
+    fn buckets_keep_the_order_of_arrival() {
+        let mut buckets = Buckets::empty(3);
+        for (bucket, item) in [(2, 5), (0, 7), (2, 1), (0, 0)] {
+            buckets.push(bucket, item);
+        }
+        buckets.swap(2, 0, 1);
+        assert_eq!(serde_json::to_string(&buckets).ok().as_deref(), Some("[[7,0],[],[1,5]]"));
+        assert_eq!(buckets.joined(), [7, 0, 1, 5]);
+        assert_eq!(buckets.sizes().collect::<Vec<_>>(), [2, 0, 2]);
+    }
+}

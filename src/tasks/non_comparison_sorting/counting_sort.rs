@@ -1,0 +1,240 @@
+//! Counting Sort: count each value, sum the counts up to places, then place every element, from the last to the first.
+//!
+//! A step is one action line: `count i v`, `sum v`, `place i p`, `done`.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::cells::Cells;
+use super::input;
+use crate::tasks::pages::counting_sort as page;
+use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+pub struct CountingSort;
+
+/// The greatest value that a user may allow.
+const VALUE_MAX: usize = 65_535;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    a: Vec<usize>,
+    k: usize,
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    count: Vec<i64>,
+    #[serde(serialize_with = "Cells::serialize_or_minus_one")]
+    pos: Cells,
+    out: Cells,
+    last: Last<Action>,
+    #[serde(skip)]
+    facts: Arc<Facts>,
+    #[serde(skip)]
+    faults: Faults,
+}
+
+/// What the constraints compare with; it follows from the input.
+struct Facts {
+    sorted: Vec<usize>,
+    /// Number of input values <= v.
+    up_to: Vec<usize>,
+    /// The input places in order of value, then of place.
+    by_value: Vec<usize>,
+}
+
+/// How far a state is from keeping the constraints, kept up to date with each action: a full check costs n steps.
+#[derive(Clone, Copy, Default)]
+struct Faults {
+    /// An element was placed again or on top of another. Without that, `placed` holds by construction.
+    placed_again: bool,
+    /// Pairs that break `stable`.
+    unstable: usize,
+    /// Values that break `count-bounds`.
+    counts: usize,
+    /// Cells of `out` that break `final-place`.
+    misplaced: usize,
+}
+
+word_actions!(Action { Count(i, v) = "count", Sum(v) = "sum", Place(i, p) = "place", Done = "done" });
+
+const NO_PLACE: Illegal = Illegal("there is no such place in the array");
+
+impl Facts {
+    fn of(instance: &Instance) -> Self {
+        let mut by_value: Vec<usize> = (0..instance.a.len()).collect();
+        by_value.sort_by_key(|i| instance.a[*i]);
+        let sorted: Vec<usize> = by_value.iter().map(|i| instance.a[*i]).collect();
+        let up_to = (0..=instance.k).map(|v| sorted.partition_point(|x| *x <= v)).collect();
+        Self { sorted, up_to, by_value }
+    }
+
+    /// The input places that hold this value.
+    fn places_of(&self, value: usize) -> &[usize] {
+        let start = value.checked_sub(1).map_or(0, |less| self.up_to[less]);
+        &self.by_value[start..self.up_to[value]]
+    }
+
+    fn breaks_bounds(&self, value: usize, count: i64) -> bool {
+        usize::try_from(count).map_or(true, |count| count > self.up_to[value])
+    }
+}
+
+impl State {
+    fn set_count(&mut self, value: usize, count: i64) -> Result<(), Illegal> {
+        if count.unsigned_abs() >= NUMBER_LIMIT {
+            return Err(Illegal("the count would leave the numbers that JSON holds exactly"));
+        }
+        self.faults.counts += usize::from(self.facts.breaks_bounds(value, count));
+        self.faults.counts -= usize::from(self.facts.breaks_bounds(value, self.count[value]));
+        self.count[value] = count;
+        Ok(())
+    }
+
+    fn set_position(&mut self, i: usize, value: usize, place: usize) {
+        // Pairs of i with an equal element that is placed out of order, if i lies at this position.
+        let unstable = |position: usize| {
+            let others = self.facts.places_of(value).iter().filter(|other| **other != i);
+            let placed = others.filter_map(|other| Some((*other, self.pos.get(*other)?)));
+            placed.filter(|(other, at)| if *other < i { *at >= position } else { position >= *at }).count()
+        };
+        let before = self.pos.get(i).map_or(0, unstable);
+        self.faults.unstable = self.faults.unstable + unstable(place) - before;
+        self.faults.placed_again |= self.pos.get(i).is_some() || self.out.get(place).is_some();
+        self.pos.set(i, place);
+    }
+
+    fn set_out(&mut self, place: usize, value: usize) {
+        let right = self.facts.sorted[place];
+        self.faults.misplaced -= usize::from(self.out.get(place).is_some_and(|held| held != right));
+        self.faults.misplaced += usize::from(value != right);
+        self.out.set(place, value);
+    }
+
+    fn all_is_placed_once(&self, a: &[usize]) -> bool {
+        let mut taken = vec![false; a.len()];
+        let right = self.pos.iter().zip(a).all(|(position, value)| {
+            position.is_none_or(|p| !std::mem::replace(&mut taken[p], true) && self.out.get(p) == Some(*value))
+        });
+        // Every position taken is a cell that is not null, so that there is no other when the numbers agree.
+        right && self.out.iter().zip(taken).all(|(cell, taken)| cell.is_some() == taken)
+    }
+
+    fn place(&self, instance: &Instance, i: usize) -> Option<Action> {
+        let place = usize::try_from(self.count[instance.a[i]] - 1).ok()?;
+        (place < instance.a.len()).then_some(Action::Place(i, place))
+    }
+}
+
+impl Task for CountingSort {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let n = page::size::N.draw(difficulty, draw);
+            let k = page::size::K.draw(difficulty, draw);
+            let a = input::uniform(n, k, draw);
+            if !a.is_sorted() {
+                return Instance { a, k };
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        InvalidInput::unless(instance.k <= VALUE_MAX, "k", format!("must be at most {VALUE_MAX}"))?;
+        input::validate(&instance.a, instance.k)
+    }
+
+    fn start(instance: &Instance) -> State {
+        let n = instance.a.len();
+        State {
+            count: vec![0; instance.k + 1],
+            pos: Cells::empty(n),
+            out: Cells::empty(n),
+            last: Last(None),
+            facts: Arc::new(Facts::of(instance)),
+            faults: Faults::default(),
+        }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        match *action {
+            Action::Count(i, v) => {
+                instance.a.get(i).ok_or(NO_PLACE)?;
+                let count = state.count.get(v).ok_or(Illegal("there is no such value"))?;
+                state.set_count(v, count + 1)?;
+            }
+            Action::Sum(v) => {
+                let less = v.checked_sub(1).ok_or(Illegal("there is no value before 0"))?;
+                let count = state.count.get(v).ok_or(Illegal("there is no such value"))?;
+                state.set_count(v, count + state.count[less])?;
+            }
+            Action::Place(i, p) => {
+                let value = *instance.a.get(i).ok_or(NO_PLACE)?;
+                instance.a.get(p).ok_or(NO_PLACE)?;
+                state.set_count(value, state.count[value] - 1)?;
+                state.set_position(i, value, p);
+                state.set_out(p, value);
+            }
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let (a, k) = (&instance.a, instance.k);
+        match state.last.0 {
+            None => Some(Action::Count(0, a[0])),
+            Some(Action::Count(i, v)) if v != a[i] => None,
+            Some(Action::Count(i, _)) if i + 1 < a.len() => Some(Action::Count(i + 1, a[i + 1])),
+            Some(Action::Count(..)) if k > 0 => Some(Action::Sum(1)),
+            Some(Action::Sum(v)) if v < k => Some(Action::Sum(v + 1)),
+            Some(Action::Count(..) | Action::Sum(_)) => state.place(instance, a.len() - 1),
+            Some(Action::Place(0, _)) => Some(Action::Done),
+            Some(Action::Place(i, _)) => state.place(instance, i - 1),
+            Some(Action::Done) => None,
+        }
+    }
+
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let faults = &after.faults;
+        found.require(page::PLACED, !faults.placed_again || after.all_is_placed_once(&instance.a));
+        found.require(page::STABLE, faults.unstable == 0);
+        found.require(page::COUNT_BOUNDS, faults.counts == 0);
+        found.require(page::FINAL_PLACE, faults.misplaced == 0);
+        if *action == Action::Done {
+            found.require(page::SORTED, after.out.iter().all(|cell| cell.is_some()) && after.out.iter().is_sorted());
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // The exact number.
+        (2 * instance.a.len() + instance.k + 1) as u64
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({ "sorted": state.out, "positions": state.pos.or_minus_one(), "starts": state.count })
+    }
+}

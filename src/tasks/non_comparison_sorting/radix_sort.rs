@@ -1,0 +1,201 @@
+//! Radix Sort: distribute the elements to ten buckets by a digit and gather them again, from the units upwards.
+//!
+//! A step is one action line: `put i b`, `gather` at the end of a digit, `done`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::buckets::Buckets;
+use super::input;
+use crate::tasks::pages::radix_sort as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+pub struct RadixSort;
+
+const BASE: usize = 10;
+/// Values of this many digits stay exact in JSON.
+const DIGITS_MAX: u32 = 15;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    a: Vec<usize>,
+    d: u32,
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    digit: u32,
+    order: Vec<u32>,
+    buckets: Buckets,
+    sizes: Vec<[usize; BASE]>,
+    last: Last<Action>,
+    #[serde(skip)]
+    faults: Faults,
+}
+
+/// Which constraints a state breaks, kept up to date with each action: a full check costs n steps.
+#[derive(Clone)]
+struct Faults {
+    /// Which input places are in the buckets.
+    in_buckets: Vec<bool>,
+    /// A place is in the buckets twice.
+    twice: bool,
+    /// A place is in a bucket that is not its digit's.
+    wrong_bucket: bool,
+    /// `order` is no permutation.
+    order: bool,
+    low_digits: bool,
+    sizes: bool,
+}
+
+word_actions!(Action { Put(i, b) = "put", Gather = "gather", Done = "done" });
+
+impl Instance {
+    /// floor(a[i] / 10^digit) mod 10.
+    fn digit(&self, i: usize, digit: u32) -> usize {
+        self.a[i] / BASE.pow(digit) % BASE
+    }
+}
+
+fn is_permutation(order: &[u32]) -> bool {
+    let mut seen = vec![false; order.len()];
+    order.iter().all(|i| seen.get_mut(*i as usize).is_some_and(|seen| !std::mem::replace(seen, true)))
+}
+
+impl Task for RadixSort {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let n = page::size::N.draw(difficulty, draw);
+            let d = u32::try_from(page::size::D.draw(difficulty, draw)).expect("invariant: few digits");
+            let a = input::uniform(n, BASE.pow(d) - 1, draw);
+            if !a.is_sorted() && a.iter().any(|x| *x >= BASE.pow(d - 1)) {
+                return Instance { a, d };
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let digits = 1..=DIGITS_MAX;
+        InvalidInput::unless(digits.contains(&instance.d), "d", format!("must lie in 1..{DIGITS_MAX}"))?;
+        input::validate(&instance.a, BASE.pow(instance.d) - 1)
+    }
+
+    fn start(instance: &Instance) -> State {
+        let n = instance.a.len();
+        State {
+            digit: 0,
+            order: (0..).take(n).collect(),
+            buckets: Buckets::empty(BASE),
+            sizes: Vec::new(),
+            last: Last(None),
+            faults: Faults {
+                in_buckets: vec![false; n],
+                twice: false,
+                wrong_bucket: false,
+                order: false,
+                low_digits: false,
+                sizes: false,
+            },
+        }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let a = &instance.a;
+        let faults = &mut state.faults;
+        match *action {
+            Action::Put(i, b) => {
+                if i >= a.len() || b >= BASE {
+                    return Err(Illegal("there is no such place or no such bucket"));
+                }
+                faults.twice |= std::mem::replace(&mut faults.in_buckets[i], true);
+                faults.wrong_bucket |= instance.digit(i, state.digit) != b;
+                state.buckets.push(b, i);
+            }
+            Action::Gather => {
+                if state.digit >= instance.d {
+                    return Err(Illegal("there is no digit left"));
+                }
+                let mut sizes = [0; BASE];
+                sizes.iter_mut().zip(state.buckets.sizes()).for_each(|(entry, size)| *entry = size);
+                state.sizes.push(sizes);
+                state.order = state.buckets.joined().to_vec();
+                state.buckets = Buckets::empty(BASE);
+                state.digit += 1;
+
+                faults.in_buckets.fill(false);
+                faults.twice = false;
+                faults.wrong_bucket = false;
+                faults.order = state.order.len() != a.len() || !is_permutation(&state.order);
+                let low = |i: u32| (a[i as usize] % BASE.pow(state.digit), i);
+                faults.low_digits = !state.order.is_sorted_by(|i, j| low(*i) < low(*j));
+                faults.sizes |= state.order.len() != a.len();
+            }
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let put = |count: usize| {
+            let i = *state.order.get(count)? as usize;
+            (state.digit < instance.d).then(|| Action::Put(i, instance.digit(i, state.digit)))
+        };
+        match state.last.0 {
+            Some(Action::Put(i, _)) => {
+                // The places in the buckets are the first of `order`.
+                let count = state.buckets.joined().len();
+                if state.digit >= instance.d || state.order.get(count - 1).is_none_or(|last| *last as usize != i) {
+                    None
+                } else {
+                    put(count).or(Some(Action::Gather))
+                }
+            }
+            Some(Action::Gather) if state.digit == instance.d => Some(Action::Done),
+            None | Some(Action::Gather) => put(0),
+            Some(Action::Done) => None,
+        }
+    }
+
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let faults = &after.faults;
+        found.require(page::ITEMS, !faults.order && !faults.twice);
+        found.require(page::BUCKET_DIGIT, !faults.wrong_bucket);
+        found.require(page::LOW_DIGITS, !faults.low_digits);
+        found.require(page::SIZES, !faults.sizes);
+        if *action == Action::Done {
+            found.require(page::SORTED, after.order.iter().map(|i| instance.a[*i as usize]).is_sorted());
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // The exact number.
+        u64::from(instance.d) * (instance.a.len() as u64 + 1) + 1
+    }
+
+    fn answer(instance: &Instance, state: &State) -> Value {
+        let sorted: Vec<usize> = state.order.iter().map(|i| instance.a[*i as usize]).collect();
+        json!({ "sorted": sorted, "order": state.order, "sizes": state.sizes })
+    }
+}
