@@ -6,6 +6,7 @@ mod block_sort;
 mod input;
 mod introsort;
 mod library_sort;
+mod merge;
 mod moves;
 mod network;
 mod patience_sort;

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::input::Instance;
+use super::merge::Merge;
 use super::moves;
 use crate::tasks::pages::timsort as page;
 use crate::tasks::pattern::Fields;
@@ -17,23 +18,6 @@ use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
 use crate::tasks::{Draw, Violations, array};
 
 pub struct Timsort;
-
-/// Wins in a row after which a merge gallops.
-const GALLOP: u64 = 7;
-
-/// A merge in progress of a[lo..mid) and a[mid..hi).
-#[derive(Clone, Serialize)]
-struct Merge {
-    at: usize,
-    lo: usize,
-    mid: usize,
-    hi: usize,
-    i: usize,
-    j: usize,
-    lw: u64,
-    rw: u64,
-    buf: Vec<i64>,
-}
 
 #[derive(Clone, Serialize)]
 pub struct State {
@@ -90,40 +74,6 @@ fn minimum_run(n: usize) -> usize {
         m /= 2;
     }
     m + odd
-}
-
-impl Merge {
-    fn step(&self, a: &[i64]) -> Action {
-        if self.i >= self.mid || self.j >= self.hi {
-            return Action::Rest;
-        }
-        let (left, right) = (a[self.i], a[self.j]);
-        if self.lw == GALLOP {
-            Action::GallopLeft(a[self.i..self.mid].iter().filter(|x| **x <= right).count())
-        } else if self.rw == GALLOP {
-            Action::GallopRight(a[self.j..self.hi].iter().filter(|x| **x < left).count())
-        } else if right < left {
-            Action::Right
-        } else {
-            Action::Left
-        }
-    }
-
-    /// Moves `count` elements of the left or the right run to the buffer.
-    fn take(&mut self, a: &[i64], left: bool, count: usize) -> Result<(), Illegal> {
-        let (from, end) = if left { (&mut self.i, self.mid) } else { (&mut self.j, self.hi) };
-        if count > end - *from {
-            return Err(Illegal("the run has not so many elements left"));
-        }
-        self.buf.extend_from_slice(&a[*from..*from + count]);
-        *from += count;
-        Ok(())
-    }
-
-    fn is_consistent(&self) -> bool {
-        let ordered = self.lo <= self.i && self.i <= self.mid && self.mid <= self.j && self.j <= self.hi;
-        ordered && self.buf.len() == self.i - self.lo + self.j - self.mid && self.buf.is_sorted()
-    }
 }
 
 impl State {
@@ -200,9 +150,7 @@ impl State {
                 else {
                     return Err(Illegal("there are no such two runs on the stack"));
                 };
-                let mid = lo + left;
-                let buf = Vec::with_capacity(left + right);
-                self.merge = Some(Merge { at: t, lo, mid, hi: mid + right, i: lo, j: mid, lw: 0, rw: 0, buf });
+                self.merge = Some(Merge::new(t, lo, lo + left, lo + left + right));
                 self.merges.push([left, right]);
             }
             _ => return Err(Illegal("there is no merge in progress")),
@@ -212,12 +160,10 @@ impl State {
 
     fn apply_rest(&mut self) -> Result<(), Illegal> {
         let merge = self.merge.take().ok_or(Illegal("there is no merge in progress"))?;
-        let mut merged = merge.buf;
-        merged.extend_from_slice(&self.a[merge.i..merge.mid]);
-        merged.extend_from_slice(&self.a[merge.j..merge.hi]);
-        self.a[merge.lo..merge.hi].copy_from_slice(&merged);
-        let [_, right] = self.stack.remove(merge.at + 1);
-        self.stack[merge.at][1] += right;
+        let at = merge.at;
+        merge.finish(&mut self.a);
+        let [_, right] = self.stack.remove(at + 1);
+        self.stack[at][1] += right;
         Ok(())
     }
 }
@@ -302,19 +248,12 @@ impl Task for Timsort {
         match (*action, &mut state.merge) {
             (Action::Done, _) => {}
             (Action::Rest, _) => state.apply_rest()?,
-            (Action::Left, Some(merge)) => {
-                merge.take(&state.a, true, 1)?;
-                (merge.lw, merge.rw) = (merge.lw + 1, 0);
-                state.comparisons += 1;
-            }
-            (Action::Right, Some(merge)) => {
-                merge.take(&state.a, false, 1)?;
-                (merge.lw, merge.rw) = (0, merge.rw + 1);
+            (Action::Left | Action::Right, Some(merge)) => {
+                merge.win(&state.a, *action == Action::Left)?;
                 state.comparisons += 1;
             }
             (Action::GallopLeft(count) | Action::GallopRight(count), Some(merge)) => {
-                merge.take(&state.a, matches!(action, Action::GallopLeft(_)), count)?;
-                (merge.lw, merge.rw) = (0, 0);
+                merge.gallop(&state.a, matches!(action, Action::GallopLeft(_)), count)?;
                 state.gallops += 1;
             }
             _ => state.apply_outside_merge(*action)?,
