@@ -15,6 +15,8 @@ macro_rules! word_actions {
                 &[$(concat!($word $($(, word_actions!(@form $field))+)?)),+];
 
             fn read(form: usize, fields: &$crate::tasks::pattern::Fields<'_>) -> Option<Self> {
+                // Not looked at where no line has a number.
+                let _ = fields;
                 let mut forms = 0..;
                 $(
                     if forms.next() == Some(form) {

@@ -1,0 +1,178 @@
+//! Block Sort: insertion sort in blocks of 16, then stable merges in place by rotations.
+//!
+//! A step is one action line: an insertion, a merge begun, a rotation, `done`.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::input::Instance;
+use super::moves;
+use crate::tasks::pages::block_sort as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+pub struct BlockSort;
+
+const BLOCK: usize = 16;
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    a: Vec<i64>,
+    base: Option<usize>,
+    lo: Option<usize>,
+    mid: Option<usize>,
+    hi: Option<usize>,
+    merges: u64,
+    rotations: u64,
+    moved: u64,
+    last: Last<Action>,
+}
+
+word_actions!(Action { Insert(k, p) = "insert", Merge(lo, mid, hi) = "merge", Rotate(lo, mid, e) = "rotate", Done = "done" });
+
+/// The first insertion at or after place `k`, or what follows when all blocks are sorted.
+fn insertion(a: &[i64], k: usize) -> Action {
+    let k = if k.is_multiple_of(BLOCK) { k + 1 } else { k };
+    if k < a.len() { Action::Insert(k, moves::insertion_place(a, k - k % BLOCK, k)) } else { merge(a.len(), 0, BLOCK) }
+}
+
+/// The first merge of two neighbours of `width` cells at or after place `lo`, or what follows.
+fn merge(n: usize, lo: usize, width: usize) -> Action {
+    if lo + width < n {
+        Action::Merge(lo, lo + width, n.min(lo + 2 * width))
+    } else if 2 * width < n && lo > 0 {
+        merge(n, 0, 2 * width)
+    } else {
+        Action::Done
+    }
+}
+
+/// The width of the merge of these bounds.
+fn width(n: usize, base: usize, hi: usize) -> Option<usize> {
+    let mut width = BLOCK;
+    while 2 * width < hi.checked_sub(base)? {
+        width *= 2;
+    }
+    (base.is_multiple_of(2 * width) && base + width < n && hi == n.min(base + 2 * width)).then_some(width)
+}
+
+impl State {
+    /// The next rotation of the merge in progress, if there is one.
+    fn rotation(&self, lo: usize, mid: usize, hi: usize) -> Option<Action> {
+        let next = *moves::part(&self.a, mid..hi).first()?;
+        let lo = moves::first(&self.a, lo, mid, |value| value > next);
+        let least = *moves::part(&self.a, lo..mid).first()?;
+        Some(Action::Rotate(lo, mid, moves::first(&self.a, mid, hi, |value| value >= least)))
+    }
+}
+
+impl Task for BlockSort {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        Instance::uniform(&page::size::N, difficulty, draw)
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        instance.validate()
+    }
+
+    fn start(instance: &Instance) -> State {
+        State {
+            a: instance.a.clone(),
+            base: None,
+            lo: None,
+            mid: None,
+            hi: None,
+            merges: 0,
+            rotations: 0,
+            moved: 0,
+            last: Last(None),
+        }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let n = state.a.len();
+        match *action {
+            Action::Insert(k, p) => moves::insert(&mut state.a, k, p)?,
+            Action::Merge(lo, mid, hi) | Action::Rotate(lo, mid, hi) if lo > mid || mid > hi || hi > n => {
+                return Err(Illegal("the three places do not ascend within the array"));
+            }
+            Action::Merge(lo, mid, hi) => {
+                (state.base, state.lo, state.mid, state.hi) = (Some(lo), Some(lo), Some(mid), Some(hi));
+                state.merges += 1;
+            }
+            Action::Rotate(lo, mid, end) => {
+                state.a[lo..end].rotate_left(mid - lo);
+                state.moved += (end - lo) as u64;
+                state.rotations += 1;
+                (state.lo, state.mid) = (Some(lo + (end - mid)), Some(end));
+            }
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(_: &Instance, state: &State) -> Option<Action> {
+        let n = state.a.len();
+        match state.last.0 {
+            None => Some(insertion(&state.a, 0)),
+            // Blocks are sorted before the first merge.
+            Some(Action::Insert(k, _)) => state.base.is_none().then(|| insertion(&state.a, k + 1)),
+            Some(Action::Merge(..) | Action::Rotate(..)) => {
+                let (base, hi) = (state.base?, state.hi?);
+                let width = width(n, base, hi)?;
+                let next = || merge(n, base + 2 * width, width);
+                Some(state.rotation(state.lo?, state.mid?, hi).unwrap_or_else(next))
+            }
+            Some(Action::Done) => None,
+        }
+    }
+
+    fn violations(_: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let a = &after.a;
+        let mut found = Violations::NONE;
+        found.require(page::PERMUTATION, moves::keeps_values(&before.a, a));
+        if let (Some(base), Some(lo), Some(mid), Some(hi)) = (after.base, after.lo, after.mid, after.hi) {
+            found.require(page::BOUNDS, base <= lo && lo <= mid && mid <= hi && hi <= a.len());
+            let (left, right) = (moves::part(a, lo..mid), moves::part(a, mid..hi));
+            found.require(page::HALVES, left.is_sorted() && right.is_sorted());
+            let merged = moves::part(a, base..lo);
+            let bounded = merged.last().is_none_or(|x| moves::part(a, lo..hi).iter().all(|y| y >= x));
+            found.require(page::MERGED, merged.is_sorted() && bounded);
+        }
+        found.require(page::COUNTS, after.moved >= 2 * after.rotations);
+        if *action == Action::Done {
+            found.require(page::SORTED, a.is_sorted());
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // Of b blocks, n - b cells are inserted and b - 1 merges made. Each rotation of a merge moves another element of
+        // the right half down, which is at most half of the cells; there are as many levels as doublings of 16 below n.
+        let n = instance.a.len();
+        let levels = n.div_ceil(BLOCK).next_power_of_two().ilog2() as usize;
+        (n + levels * (n / 2)) as u64
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({ "sorted": state.a, "merges": state.merges, "rotations": state.rotations, "moved": state.moved })
+    }
+}

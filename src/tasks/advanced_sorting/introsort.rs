@@ -1,0 +1,356 @@
+//! Introsort: quicksort by a median of three; short ranges go to insertion sort, ranges at the depth limit to heapsort.
+//!
+//! A step is one action line: a range taken up, a median, comparison, exchange or pivot of a partition, an insertion, a
+//! sift or pop of a heap, `done`.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::input::Instance;
+use super::moves;
+use crate::tasks::pages::introsort as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations, array};
+
+pub struct Introsort;
+
+/// Ranges of at most so many cells go to insertion sort.
+const LEAF: usize = 16;
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    a: Vec<i64>,
+    lo: Option<usize>,
+    hi: Option<usize>,
+    depth: Option<i64>,
+    i: Option<usize>,
+    size: Option<usize>,
+    pivots: Vec<usize>,
+    heaps: Vec<[usize; 2]>,
+    depth_limit: i64,
+    /// Start, end (exclusive) and depth left.
+    stack: Vec<(usize, usize, i64)>,
+    leaves: u64,
+    comparisons: u64,
+    swaps: u64,
+    last: Last<Action>,
+    /// `pivots` in ascending order.
+    #[serde(skip)]
+    pivots_sorted: Vec<usize>,
+}
+
+word_actions!(Action {
+    Leaf(lo, hi) = "leaf",
+    Insert(k, p) = "insert",
+    Heap(lo, hi) = "heap",
+    Sift(i, d) = "sift",
+    Pop(e) = "pop",
+    Part(lo, hi) = "part",
+    Median(m) = "median",
+    Cmp(i, j) = "cmp",
+    Swap(i, j) = "swap",
+    Pivot(p) = "pivot",
+    Done = "done",
+});
+
+const NO_PLACE: Illegal = Illegal("there is no such place in the array");
+const NO_RANGE: Illegal = Illegal("no range has been taken up");
+const NO_HEAP: Illegal = Illegal("there is no such node in a heap");
+
+fn depth_limit(n: usize) -> i64 {
+    2 * i64::from(n.ilog2())
+}
+
+/// The node where the element of node `i` ends in this max-heap.
+fn sift_end(heap: &[i64], i: usize) -> usize {
+    let element = heap[i];
+    let mut node = i;
+    loop {
+        let left = 2 * node + 1;
+        let Some(value) = heap.get(left) else { return node };
+        let child = if heap.get(left + 1).is_some_and(|right| right > value) { left + 1 } else { left };
+        if heap[child] <= element {
+            return node;
+        }
+        node = child;
+    }
+}
+
+fn are_disjoint(mut ranges: Vec<(usize, usize)>) -> bool {
+    ranges.sort_unstable();
+    ranges.is_sorted_by(|(_, end), (start, _)| end <= start)
+}
+
+impl State {
+    /// Takes the range off the stack that the line names.
+    fn take_up(&mut self, lo: usize, hi: usize) -> Result<(), Illegal> {
+        match self.stack.last() {
+            Some((start, end, depth)) if (*start, *end) == (lo, hi) => {
+                (self.lo, self.hi, self.depth) = (Some(lo), Some(hi), Some(*depth));
+                self.stack.pop();
+                Ok(())
+            }
+            _ => Err(Illegal("this range is not on top of the stack")),
+        }
+    }
+
+    /// Moves the element of node `i` to its descendant `d`.
+    fn sift(&mut self, i: usize, d: usize) -> Result<(), Illegal> {
+        let (lo, size) = (self.lo.ok_or(NO_RANGE)?, self.size.ok_or(NO_HEAP)?);
+        let parent = |node: usize| (node - 1) / 2;
+        let mut node = d;
+        while node > i {
+            node = parent(node);
+        }
+        // After a wrong line the heap's size may belong to another range.
+        let exists = i < size && d < size && d < self.a.len() - lo;
+        if !exists || node != i {
+            return Err(NO_HEAP);
+        }
+        let mut carried = self.a[lo + i];
+        let mut node = d;
+        std::mem::swap(&mut self.a[lo + node], &mut carried);
+        while node > i {
+            node = parent(node);
+            std::mem::swap(&mut self.a[lo + node], &mut carried);
+        }
+        Ok(())
+    }
+
+    fn pivot(&mut self, p: usize) -> Result<(), Illegal> {
+        let (Some(lo), Some(hi), Some(depth)) = (self.lo, self.hi, self.depth) else { return Err(NO_RANGE) };
+        if p >= self.a.len() {
+            return Err(NO_PLACE);
+        }
+        self.a.swap(p, hi - 1);
+        self.pivots.push(p);
+        self.pivots_sorted.insert(self.pivots_sorted.partition_point(|place| *place < p), p);
+        for (start, end) in [(p + 1, hi), (lo, p)] {
+            if start + 2 <= end {
+                self.stack.push((start, end, depth - 1));
+            }
+        }
+        Ok(())
+    }
+
+    fn next_range(&self) -> Action {
+        match self.stack.last() {
+            None => Action::Done,
+            Some((lo, hi, _)) if hi - lo <= LEAF => Action::Leaf(*lo, *hi),
+            Some((lo, hi, 0)) => Action::Heap(*lo, *hi),
+            Some((lo, hi, _)) => Action::Part(*lo, *hi),
+        }
+    }
+
+    /// What follows in a partition after place `j - 1`.
+    fn compare_or_end(&self, j: usize, hi: usize) -> Option<Action> {
+        if j + 1 < hi {
+            return Some(Action::Cmp(j, hi - 1));
+        }
+        self.i.filter(|i| *i < hi).map(Action::Pivot)
+    }
+
+    /// The sift of node `i` in the heap at `lo`.
+    fn sift_of(&self, lo: usize, i: usize) -> Option<Action> {
+        let heap = self.a.get(lo..lo + self.size?)?;
+        (i < heap.len()).then(|| Action::Sift(i, sift_end(heap, i)))
+    }
+
+    /// Pivots in ascending order bound the values between them; that is their constraint, looked at once a cell.
+    fn pivots_hold(&self) -> bool {
+        let bounded = |values: &[i64], least: i64, greatest: i64| values.iter().all(|x| (least..=greatest).contains(x));
+        let (mut start, mut least) = (0, i64::MIN);
+        for p in &self.pivots_sorted {
+            // The same place may have been named twice.
+            if !bounded(moves::part(&self.a, start..*p), least, self.a[*p]) || self.a[*p] < least {
+                return false;
+            }
+            (start, least) = (p + 1, self.a[*p]);
+        }
+        bounded(&self.a[start..], least, i64::MAX)
+    }
+
+    fn stack_holds(&self) -> bool {
+        let ranges = self.stack.iter().map(|(lo, hi, _)| (*lo, *hi)).collect();
+        self.stack.iter().all(|(lo, hi, depth)| {
+            let next = self.pivots_sorted.partition_point(|p| p < lo);
+            let free = self.pivots_sorted.get(next).is_none_or(|p| p >= hi);
+            lo + 2 <= *hi && free && (0..=self.depth_limit).contains(depth)
+        }) && are_disjoint(ranges)
+    }
+
+    fn heaps_hold(&self) -> bool {
+        self.heaps.iter().all(|[lo, hi]| hi - lo > LEAF)
+            && are_disjoint(self.heaps.iter().map(|[lo, hi]| (*lo, *hi)).collect())
+    }
+}
+
+impl Task for Introsort {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        Instance::unsorted(|| {
+            let n = page::size::N.draw(difficulty, draw);
+            if draw.chance(1, 2) {
+                return array::uniform(n, -1000, 1000, draw);
+            }
+            let values = array::uniform(8, -1000, 1000, draw);
+            (0..n).map(|_| draw.one_of(&values)).collect()
+        })
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        instance.validate()
+    }
+
+    fn start(instance: &Instance) -> State {
+        let n = instance.a.len();
+        State {
+            a: instance.a.clone(),
+            lo: None,
+            hi: None,
+            depth: None,
+            i: None,
+            size: None,
+            pivots: Vec::new(),
+            heaps: Vec::new(),
+            depth_limit: depth_limit(n),
+            stack: vec![(0, n, depth_limit(n))],
+            leaves: 0,
+            comparisons: 0,
+            swaps: 0,
+            last: Last(None),
+            pivots_sorted: Vec::new(),
+        }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let n = state.a.len();
+        match *action {
+            Action::Leaf(lo, hi) => {
+                state.take_up(lo, hi)?;
+                state.leaves += 1;
+            }
+            Action::Insert(k, p) => moves::insert(&mut state.a, k, p)?,
+            Action::Heap(lo, hi) => {
+                state.take_up(lo, hi)?;
+                state.heaps.push([lo, hi]);
+                state.size = Some(hi - lo);
+            }
+            Action::Sift(i, d) => state.sift(i, d)?,
+            Action::Pop(e) => {
+                let (lo, size) = (state.lo.ok_or(NO_RANGE)?, state.size.ok_or(NO_HEAP)?);
+                if e >= size || e >= n - lo {
+                    return Err(NO_HEAP);
+                }
+                state.a.swap(lo, lo + e);
+                state.size = Some(e);
+            }
+            Action::Part(lo, hi) => {
+                state.take_up(lo, hi)?;
+                state.i = Some(lo);
+            }
+            Action::Median(m) => {
+                let hi = state.hi.ok_or(NO_RANGE)?;
+                if m >= n {
+                    return Err(NO_PLACE);
+                }
+                state.a.swap(m, hi - 1);
+            }
+            Action::Cmp(i, j) | Action::Swap(i, j) if i >= n || j >= n => return Err(NO_PLACE),
+            Action::Cmp(..) => state.comparisons += 1,
+            Action::Swap(i, j) => {
+                state.a.swap(i, j);
+                state.swaps += 1;
+                state.i = Some(i + 1);
+            }
+            Action::Pivot(p) => state.pivot(p)?,
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(_: &Instance, state: &State) -> Option<Action> {
+        let a = &state.a;
+        let Some(last) = state.last.0 else { return Some(state.next_range()) };
+        let insertion = |k: usize, lo: usize| Action::Insert(k, moves::insertion_place(a, lo, k));
+        match last {
+            Action::Leaf(lo, _) => return Some(insertion(lo + 1, lo)),
+            Action::Heap(lo, hi) => return state.sift_of(lo, (hi - lo) / 2 - 1),
+            Action::Pivot(_) => return Some(state.next_range()),
+            Action::Done => return None,
+            _ => {}
+        }
+        let (lo, hi) = (state.lo?, state.hi?);
+        let size = state.size.filter(|size| state.heaps.last() == Some(&[lo, hi]) && *size <= hi - lo);
+        match last {
+            Action::Insert(k, _) if hi - lo <= LEAF && lo < k && k < hi => {
+                Some(if k + 1 < hi { insertion(k + 1, lo) } else { state.next_range() })
+            }
+            // The heap has its full size while it is built.
+            Action::Sift(i, _) if i > 0 && size? == hi - lo => state.sift_of(lo, i - 1),
+            Action::Sift(0, _) => Some(if size? > 1 { Action::Pop(size? - 1) } else { state.next_range() }),
+            Action::Pop(_) => size.and_then(|_| state.sift_of(lo, 0)),
+            Action::Part(..) => {
+                let mut places = [lo, lo + (hi - lo) / 2, hi - 1];
+                places.sort_unstable_by_key(|place| (a[*place], *place));
+                Some(Action::Median(places[1]))
+            }
+            Action::Median(_) => state.compare_or_end(lo, hi),
+            Action::Cmp(j, right) if right == hi - 1 && (lo..right).contains(&j) => match state.i {
+                Some(i) if a[j] < a[right] => (i <= j).then_some(Action::Swap(i, j)),
+                _ => state.compare_or_end(j + 1, hi),
+            },
+            Action::Swap(_, j) if (lo..hi - 1).contains(&j) => state.compare_or_end(j + 1, hi),
+            _ => None,
+        }
+    }
+
+    fn violations(_: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        found.require(page::PERMUTATION, moves::keeps_values(&before.a, &after.a));
+        found.require(page::PIVOTS, after.pivots_hold());
+        found.require(page::STACK, after.stack_holds());
+        found.require(page::HEAPS, after.heaps_hold());
+        found.require(page::COUNTS, after.swaps <= after.comparisons);
+        if *action == Action::Done {
+            found.require(page::SORTED, after.a.is_sorted());
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // A partition of z > 16 cells takes at most 2z + 1 lines, and the ranges of one depth are disjoint. At the end a
+        // heap takes less than 2.5z + 1 lines and a leaf z.
+        let n = instance.a.len() as u64;
+        u64::from(n.ilog2()) * 2 * (2 * n + n / 17) + 3 * n + 1
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({
+            "sorted": state.a,
+            "depth_limit": state.depth_limit,
+            "pivots": state.pivots,
+            "heaps": state.heaps,
+            "leaves": state.leaves,
+            "comparisons": state.comparisons,
+            "swaps": state.swaps,
+        })
+    }
+}

@@ -1,0 +1,232 @@
+//! Library Sort: insertion sort with gaps; binary search finds the place, and the gaps are renewed at each doubling.
+//!
+//! A step is one action line: a rebalancing, a comparison of a search, an insertion, `done`.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::input::Instance;
+use crate::tasks::pages::library_sort as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+pub struct LibrarySort;
+
+/// Cells an element after a rebalancing.
+const SPREAD: usize = 4;
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    cells: Vec<Option<i64>>,
+    count: usize,
+    lo: usize,
+    hi: usize,
+    rebalances: u64,
+    shifts: u64,
+    comparisons: u64,
+    last: Last<Action>,
+}
+
+word_actions!(Action { Rebalance = "rebalance", Cmp(k, c) = "cmp", Insert(k, c) = "insert", Done = "done" });
+
+const NOT_NEXT: Illegal = Illegal("this element is not the next one");
+
+impl State {
+    fn values(&self) -> impl Iterator<Item = i64> {
+        self.cells.iter().filter_map(|cell| *cell)
+    }
+
+    /// Cell of the element of this rank.
+    fn cell_of(&self, rank: usize) -> Option<usize> {
+        self.cells.iter().enumerate().filter(|(_, cell)| cell.is_some()).nth(rank).map(|(place, _)| place)
+    }
+
+    /// Elements before this cell.
+    fn rank_of(&self, cell: usize) -> usize {
+        self.cells[..cell].iter().flatten().count()
+    }
+
+    fn rebalance(&mut self) {
+        let mut cells = vec![None; SPREAD * self.count];
+        for (rank, value) in self.values().enumerate() {
+            cells[SPREAD * rank] = Some(value);
+        }
+        self.cells = cells;
+        self.rebalances += 1;
+    }
+
+    /// Puts the value into the cell, after elements have made way to the nearest gap.
+    fn insert(&mut self, value: i64, c: usize) -> Result<(), Illegal> {
+        if self.cells[c].is_some() {
+            let after = self.cells[c..].iter().position(Option::is_none);
+            if let Some(distance) = after {
+                self.cells[c..=c + distance].rotate_right(1);
+                self.shifts += distance as u64;
+            } else {
+                let gap = self.cells[..c].iter().rposition(Option::is_none).ok_or(Illegal("there is no gap left"))?;
+                self.cells[gap..=c].rotate_left(1);
+                self.shifts += (c - gap) as u64;
+            }
+        }
+        self.cells[c] = Some(value);
+        self.count += 1;
+        (self.lo, self.hi) = (0, self.count);
+        Ok(())
+    }
+
+    /// The step that the binary search for element `count`, or its end, prescribes.
+    fn search_step(&self) -> Option<Action> {
+        let k = self.count;
+        if self.lo < self.hi {
+            return self.cell_of(usize::midpoint(self.lo, self.hi)).map(|cell| Action::Cmp(k, cell));
+        }
+        // Cells counted from 1, so that 0 stands for "before the first".
+        let p = match self.lo.checked_sub(1) {
+            Some(rank) => self.cell_of(rank)? + 1,
+            None => 0,
+        };
+        let q = self.cell_of(self.lo).unwrap_or(self.cells.len()) + 1;
+        let cell = if q - p > 1 {
+            p + (q - p) / 2 - 1
+        } else if self.cells[p..].contains(&None) {
+            p
+        } else if self.cells.contains(&None) {
+            p.checked_sub(1)?
+        } else {
+            return None;
+        };
+        Some(Action::Insert(k, cell))
+    }
+
+    /// Whether the values are those of `before` in the same order, with the one just inserted among them.
+    fn keeps_values(&self, a: &[i64], before: &Self, action: Action) -> bool {
+        let mut old = before.values().peekable();
+        let mut inserted = match action {
+            Action::Insert(k, _) => a.get(k),
+            _ => None,
+        };
+        for value in self.values() {
+            if old.next_if_eq(&value).is_none() && inserted.take() != Some(&value) {
+                return false;
+            }
+        }
+        old.next().is_none() && inserted.is_none()
+    }
+
+    fn search_holds(&self, a: &[i64]) -> bool {
+        let Some(element) = a.get(self.count) else { return true };
+        let bounded = self
+            .values()
+            .enumerate()
+            .all(|(rank, value)| (rank >= self.lo || value <= *element) && (rank < self.hi || value > *element));
+        self.lo <= self.hi && self.hi <= self.count && bounded
+    }
+}
+
+impl Task for LibrarySort {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        Instance::uniform(&page::size::N, difficulty, draw)
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        instance.validate()
+    }
+
+    fn start(_: &Instance) -> State {
+        State { cells: vec![None], count: 0, lo: 0, hi: 0, rebalances: 0, shifts: 0, comparisons: 0, last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        match *action {
+            Action::Rebalance => {
+                if state.count == 0 {
+                    return Err(Illegal("there is no element to spread"));
+                }
+                state.rebalance();
+            }
+            Action::Cmp(k, c) => {
+                let element = instance.a.get(k).filter(|_| k == state.count).ok_or(NOT_NEXT)?;
+                let value = state.cells.get(c).copied().flatten().ok_or(Illegal("this cell is not in use"))?;
+                let rank = state.rank_of(c);
+                if value <= *element {
+                    state.lo = rank + 1;
+                } else {
+                    state.hi = rank;
+                }
+                state.comparisons += 1;
+            }
+            Action::Insert(k, c) => {
+                let element = instance.a.get(k).filter(|_| k == state.count).ok_or(NOT_NEXT)?;
+                if c >= state.cells.len() {
+                    return Err(Illegal("there is no such cell"));
+                }
+                state.insert(*element, c)?;
+            }
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let searching = state.count < instance.a.len();
+        match state.last.0 {
+            None | Some(Action::Insert(..)) if !searching => Some(Action::Done),
+            None | Some(Action::Insert(..)) if state.count.is_power_of_two() => Some(Action::Rebalance),
+            Some(Action::Done) => None,
+            _ => searching.then(|| state.search_step())?,
+        }
+    }
+
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        // Legal lines keep the order of the elements and add the next one, so that only this step is looked at.
+        found.require(page::MULTISET, after.keeps_values(&instance.a, before, *action));
+        let ordered = after.values().is_sorted();
+        found.require(page::ORDERED, ordered);
+        found.require(page::SEARCH, after.search_holds(&instance.a));
+        let rebalanced = *action != Action::Rebalance || SPREAD * after.count == after.cells.len();
+        found.require(page::ROOM, after.count <= after.cells.len() && rebalanced);
+        found.require(page::COUNTS, after.rebalances <= u64::from(instance.a.len().ilog2()) + 1);
+        if *action == Action::Done {
+            found.require(page::SORTED, after.count == instance.a.len() && ordered);
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // An insertion each, a rebalancing at each power of two below n, and floor(log2 k) + 1 comparisons among k.
+        let n = instance.a.len();
+        let comparisons: u64 = (1..n).map(|k| u64::from(k.ilog2()) + 1).sum();
+        n as u64 + u64::from((n - 1).ilog2()) + 1 + comparisons + 1
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        let (layout, sorted): (Vec<_>, Vec<_>) =
+            state.cells.iter().enumerate().filter_map(|(place, cell)| Some((place, (*cell)?))).unzip();
+        json!({
+            "sorted": sorted,
+            "layout": layout,
+            "rebalances": state.rebalances,
+            "shifts": state.shifts,
+            "comparisons": state.comparisons,
+        })
+    }
+}

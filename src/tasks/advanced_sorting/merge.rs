@@ -1,0 +1,84 @@
+//! A merge of Timsort in progress.
+
+use serde::Serialize;
+
+use super::timsort::Action;
+use crate::tasks::task::Illegal;
+
+/// Wins in a row after which a merge gallops.
+const GALLOP: u64 = 7;
+
+/// A merge in progress of a[lo..mid) and a[mid..hi).
+#[derive(Clone, Serialize)]
+pub struct Merge {
+    pub at: usize,
+    lo: usize,
+    mid: usize,
+    hi: usize,
+    i: usize,
+    j: usize,
+    lw: u64,
+    rw: u64,
+    buf: Vec<i64>,
+}
+
+impl Merge {
+    /// The merge of runs `at` and `at + 1` of the stack, which begin at `lo` and `mid`.
+    pub fn new(at: usize, lo: usize, mid: usize, hi: usize) -> Self {
+        Self { at, lo, mid, hi, i: lo, j: mid, lw: 0, rw: 0, buf: Vec::with_capacity(hi - lo) }
+    }
+
+    /// The step that the algorithm prescribes.
+    pub fn step(&self, a: &[i64]) -> Action {
+        if self.i >= self.mid || self.j >= self.hi {
+            return Action::Rest;
+        }
+        let (left, right) = (a[self.i], a[self.j]);
+        if self.lw == GALLOP {
+            Action::GallopLeft(a[self.i..self.mid].iter().filter(|x| **x <= right).count())
+        } else if self.rw == GALLOP {
+            Action::GallopRight(a[self.j..self.hi].iter().filter(|x| **x < left).count())
+        } else if right < left {
+            Action::Right
+        } else {
+            Action::Left
+        }
+    }
+
+    /// Takes an element that won the comparison.
+    pub fn win(&mut self, a: &[i64], left: bool) -> Result<(), Illegal> {
+        self.take(a, left, 1)?;
+        (self.lw, self.rw) = if left { (self.lw + 1, 0) } else { (0, self.rw + 1) };
+        Ok(())
+    }
+
+    /// Takes all elements that a gallop has passed.
+    pub fn gallop(&mut self, a: &[i64], left: bool, count: usize) -> Result<(), Illegal> {
+        self.take(a, left, count)?;
+        (self.lw, self.rw) = (0, 0);
+        Ok(())
+    }
+
+    /// Writes the merged elements back, with what is left of both runs behind them.
+    pub fn finish(mut self, a: &mut [i64]) {
+        self.buf.extend_from_slice(&a[self.i..self.mid]);
+        self.buf.extend_from_slice(&a[self.j..self.hi]);
+        a[self.lo..self.hi].copy_from_slice(&self.buf);
+    }
+
+    /// Moves `count` elements of the left or the right run to the buffer.
+    fn take(&mut self, a: &[i64], left: bool, count: usize) -> Result<(), Illegal> {
+        let (from, end) = if left { (&mut self.i, self.mid) } else { (&mut self.j, self.hi) };
+        if count > end - *from {
+            return Err(Illegal("the run has not so many elements left"));
+        }
+        self.buf.extend_from_slice(&a[*from..*from + count]);
+        *from += count;
+        Ok(())
+    }
+
+    pub fn is_consistent(&self) -> bool {
+        let ordered = self.lo <= self.i && self.i <= self.mid && self.mid <= self.j && self.j <= self.hi;
+        ordered && self.buf.len() == self.i - self.lo + self.j - self.mid && self.buf.is_sorted()
+    }
+}

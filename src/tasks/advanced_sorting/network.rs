@@ -1,0 +1,197 @@
+//! Sorting networks on a power of two of cells: stages of comparators that do not depend on the values.
+//!
+//! A step is one action line: a stage begun, a comparison, an exchange, `done`.
+
+use std::marker::PhantomData;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::input::Instance;
+use super::moves;
+use crate::tasks::page::Sizes;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+/// The two numbers of a `stage` line.
+pub type Stage = [usize; 2];
+
+/// Indices of the constraints that all networks have.
+pub struct Constraints {
+    pub permutation: usize,
+    pub distance: usize,
+    pub blocks: usize,
+    pub counts: usize,
+    pub sorted: usize,
+}
+
+/// What tells one network from another.
+pub trait Network: Send + Sync + 'static {
+    const PAGE: Spec;
+    const N: Sizes;
+    const CONSTRAINTS: Constraints;
+    const FIRST: Stage;
+
+    /// Whether the network of `n` cells has this stage.
+    fn has(n: usize, stage: Stage) -> bool;
+
+    /// The stage after this one of the network.
+    fn next(n: usize, stage: Stage) -> Option<Stage>;
+
+    /// The upper cell of the comparator of this stage whose lower one is `i`, if there is one.
+    fn partner(n: usize, stage: Stage, i: usize) -> Option<usize>;
+
+    /// Whether the comparator at cell `i` leaves the greater value there.
+    fn is_descending(stage: Stage, i: usize) -> bool;
+
+    /// Whether a line names two cells that lie as those of a comparator of the stage do.
+    fn is_distance(stage: Stage, i: usize, j: usize) -> bool;
+
+    /// Whether the blocks that the stage is about to merge are sorted.
+    fn are_blocks_sorted(a: &[i64], stage: Stage) -> bool;
+
+    /// The constraint that only this network has.
+    fn own_constraint(n: usize, action: Action, after: &State) -> (usize, bool);
+
+    /// Comparators of the network of 2^m cells.
+    fn comparators(m: u64) -> u64;
+}
+
+/// The task of sorting by a network.
+pub struct NetworkSort<N>(PhantomData<fn() -> N>);
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    pub a: Vec<i64>,
+    pub stage: Option<Stage>,
+    stage_swaps: Vec<u64>,
+    comparisons: u64,
+    swaps: u64,
+    last: Last<Action>,
+}
+
+word_actions!(Action { Stage(k, j) = "stage", Cmp(i, j) = "cmp", Swap(i, j) = "swap", Done = "done" });
+
+/// The first comparator at or after cell `i`, or what follows the stage.
+fn comparator<N: Network>(n: usize, stage: Stage, i: usize) -> Action {
+    let next = (i..n).find_map(|i| Some(Action::Cmp(i, N::partner(n, stage, i)?)));
+    next.unwrap_or_else(|| match N::next(n, stage) {
+        Some([k, j]) => Action::Stage(k, j),
+        None => Action::Done,
+    })
+}
+
+impl<N: Network> Task for NetworkSort<N> {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..N::PAGE };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        Instance::uniform(&N::N, difficulty, draw)
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        instance.validate()?;
+        let n = instance.a.len();
+        InvalidInput::unless(n.is_power_of_two(), "a", format!("has {n} values; the network needs a power of two"))
+    }
+
+    fn start(instance: &Instance) -> State {
+        State {
+            a: instance.a.clone(),
+            stage: None,
+            stage_swaps: Vec::new(),
+            comparisons: 0,
+            swaps: 0,
+            last: Last(None),
+        }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let n = state.a.len();
+        match *action {
+            Action::Stage(k, j) => {
+                if !(1..=n).contains(&k) || !(1..=n).contains(&j) {
+                    return Err(Illegal("a stage's numbers are between 1 and n"));
+                }
+                state.stage = Some([k, j]);
+                state.stage_swaps.push(0);
+            }
+            Action::Cmp(i, j) | Action::Swap(i, j) if i >= n || j >= n => {
+                return Err(Illegal("there is no such place in the array"));
+            }
+            Action::Cmp(..) => state.comparisons += 1,
+            Action::Swap(i, j) => {
+                *state.stage_swaps.last_mut().ok_or(Illegal("no stage has begun"))? += 1;
+                state.a.swap(i, j);
+                state.swaps += 1;
+            }
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(_: &Instance, state: &State) -> Option<Action> {
+        let a = &state.a;
+        let n = a.len();
+        let stage = state.stage.filter(|stage| N::has(n, *stage));
+        match state.last.0 {
+            None => Some(Action::Stage(N::FIRST[0], N::FIRST[1])),
+            Some(Action::Stage(..)) => Some(comparator::<N>(n, stage?, 0)),
+            Some(Action::Cmp(i, j)) if N::partner(n, stage?, i) == Some(j) => {
+                let wrong = if N::is_descending(stage?, i) { a[i] < a[j] } else { a[i] > a[j] };
+                Some(if wrong { Action::Swap(i, j) } else { comparator::<N>(n, stage?, i + 1) })
+            }
+            Some(Action::Swap(i, j)) if N::partner(n, stage?, i) == Some(j) => Some(comparator::<N>(n, stage?, i + 1)),
+            Some(_) => None,
+        }
+    }
+
+    fn violations(_: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let constraints = N::CONSTRAINTS;
+        let mut found = Violations::NONE;
+        found.require(constraints.permutation, moves::keeps_values(&before.a, &after.a));
+        match *action {
+            Action::Cmp(i, j) | Action::Swap(i, j) => {
+                let distance = after.stage.is_some_and(|stage| N::is_distance(stage, i, j));
+                found.require(constraints.distance, distance);
+            }
+            Action::Stage(k, j) => found.require(constraints.blocks, N::are_blocks_sorted(&after.a, [k, j])),
+            Action::Done => found.require(constraints.sorted, after.a.is_sorted()),
+        }
+        let (own, holds) = N::own_constraint(after.a.len(), *action, after);
+        found.require(own, holds);
+        let sum: u64 = after.stage_swaps.iter().sum();
+        found.require(constraints.counts, after.swaps == sum && after.swaps <= after.comparisons);
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // 2^m cells have 1 + 2 + … + m stages; no comparator exchanges more than once.
+        let m = u64::from(instance.a.len().ilog2());
+        m * (m + 1) / 2 + 2 * N::comparators(m) + 1
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({
+            "sorted": state.a,
+            "stage_swaps": state.stage_swaps,
+            "comparisons": state.comparisons,
+            "swaps": state.swaps,
+        })
+    }
+}

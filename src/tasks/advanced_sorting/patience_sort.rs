@@ -1,0 +1,170 @@
+//! Patience Sort: deal the cards to piles whose tops increase, then take the least top again and again.
+//!
+//! A step is one card dealt, one card taken, or `done`.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::input::Instance;
+use crate::tasks::pages::patience_sort as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+pub struct PatienceSort;
+
+/// A place of the input, or -1 for none: inputs are short.
+type Card = i64;
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    /// Places of the input, top last.
+    piles: Vec<Vec<usize>>,
+    back: Vec<Card>,
+    tail: Card,
+    sizes: Vec<u64>,
+    out: Vec<i64>,
+    last: Last<Action>,
+}
+
+word_actions!(Action { Deal(i, p) = "deal", Take(p) = "take", Done = "done" });
+
+fn card(place: Option<&usize>) -> Card {
+    place.and_then(|place| Card::try_from(*place).ok()).unwrap_or(-1)
+}
+
+fn place(card: Card) -> Option<usize> {
+    usize::try_from(card).ok()
+}
+
+impl State {
+    fn cards(&self) -> impl Iterator<Item = &usize> {
+        self.piles.iter().flatten()
+    }
+
+    /// Legal lines move cards and never change one, so that the cards are right if none is missing and the one that has
+    /// just moved is where it belongs.
+    fn holds_what_was_dealt(&self, a: &[i64], before: &Self, action: Action) -> bool {
+        let cards: usize = self.piles.iter().map(Vec::len).sum();
+        let moved = match action {
+            Action::Deal(i, p) => self.piles.get(p).and_then(|pile| pile.last()) == Some(&i),
+            Action::Take(p) => {
+                let top = before.piles.get(p).and_then(|pile| pile.last());
+                top.is_some_and(|top| self.out.last() == Some(&a[*top]))
+            }
+            Action::Done => true,
+        };
+        cards + self.out.len() == self.back.len() && moved
+    }
+}
+
+impl Task for PatienceSort {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        Instance::uniform(&page::size::N, difficulty, draw)
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        instance.validate()
+    }
+
+    fn start(_: &Instance) -> State {
+        State { piles: Vec::new(), back: Vec::new(), tail: -1, sizes: Vec::new(), out: Vec::new(), last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        match *action {
+            Action::Deal(i, p) => {
+                if i != state.back.len() || i >= instance.a.len() {
+                    return Err(Illegal("this card is not the next one"));
+                }
+                if p > state.piles.len() {
+                    return Err(Illegal("there is no such pile, nor is it the next new one"));
+                }
+                state.back.push(card(p.checked_sub(1).and_then(|left| state.piles[left].last())));
+                if p == state.piles.len() {
+                    state.piles.push(Vec::new());
+                    state.sizes.push(0);
+                }
+                state.piles[p].push(i);
+                state.sizes[p] += 1;
+                if p + 1 == state.piles.len() {
+                    state.tail = card(Some(&i));
+                }
+            }
+            Action::Take(p) => {
+                let pile = state.piles.get_mut(p).ok_or(Illegal("there is no such pile"))?;
+                let top = pile.pop().ok_or(Illegal("the pile is empty"))?;
+                state.out.push(instance.a[top]);
+            }
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let a = &instance.a;
+        if state.last.0 == Some(Action::Done) {
+            return None;
+        }
+        let top = |pile: &Vec<usize>| pile.last().map(|top| a[*top]);
+        let next = state.back.len();
+        if let Some(value) = a.get(next) {
+            // The algorithm takes no card before all are dealt.
+            let fits = |pile: &Vec<usize>| top(pile).is_some_and(|top| top >= *value);
+            let pile = state.piles.iter().position(fits).unwrap_or(state.piles.len());
+            return state.out.is_empty().then_some(Action::Deal(next, pile));
+        }
+        let tops = state.piles.iter().enumerate().filter_map(|(p, pile)| Some((top(pile)?, p)));
+        Some(tops.min().map_or(Action::Done, |(_, p)| Action::Take(p)))
+    }
+
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let a = &instance.a;
+        let mut found = Violations::NONE;
+        found.require(page::MULTISET, after.holds_what_was_dealt(a, before, *action));
+        let piles = after.piles.iter().all(|pile| pile.is_sorted_by(|below, above| a[*below] >= a[*above]));
+        found.require(page::PILES, piles);
+        let top = |pile: &Vec<usize>| pile.last().map(|top| a[*top]);
+        let tops = !after.out.is_empty() || after.piles.is_sorted_by(|left, right| top(left) < top(right));
+        found.require(page::TOPS, tops);
+        let greatest = after.out.last();
+        let out = after.out.is_sorted() && greatest.is_none_or(|x| after.cards().all(|card| *x <= a[*card]));
+        found.require(page::OUT, out);
+        let earlier = |(i, card): (usize, &Card)| place(*card).is_none_or(|card| card < i && a[card] < a[i]);
+        found.require(page::BACK, after.back.iter().enumerate().all(earlier));
+        if *action == Action::Done {
+            found.require(page::SORTED, instance.is_sorted_as(&after.out));
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // Each card is dealt and taken.
+        2 * instance.a.len() as u64 + 1
+    }
+
+    fn answer(instance: &Instance, state: &State) -> Value {
+        // A card's `back` was dealt before it, so that this comes to an end.
+        let chain = std::iter::successors(place(state.tail), |card| place(state.back[*card]));
+        let mut increasing: Vec<_> = chain.map(|card| instance.a[card]).collect();
+        increasing.reverse();
+        json!({ "sorted": state.out, "pile_sizes": state.sizes, "lis": increasing })
+    }
+}

@@ -1,0 +1,175 @@
+//! Strand Sort: pull a non-decreasing strand out of what is left, merge it with the sorted output, again and again.
+//!
+//! A step is one action line: a strand begun, an element pulled or skipped, an element merged, the end of a merge,
+//! `done`.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::input::Instance;
+use crate::tasks::pages::strand_sort as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+pub struct StrandSort;
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    rest: Vec<i64>,
+    i: usize,
+    strand: Vec<i64>,
+    out: Vec<i64>,
+    merged: Vec<i64>,
+    strands: Vec<usize>,
+    comparisons: u64,
+    last: Last<Action>,
+}
+
+word_actions!(Action {
+    Start = "start",
+    Pull = "pull",
+    Skip = "skip",
+    Out = "out",
+    Strand = "strand",
+    End = "end",
+    Done = "done",
+});
+
+const NOTHING_LEFT: Illegal = Illegal("there is no element left to look at");
+
+impl State {
+    fn merge_step(&self) -> Action {
+        match (self.out.first(), self.strand.first()) {
+            (None, None) => Action::End,
+            (Some(_), None) => Action::Out,
+            (Some(out), Some(strand)) if out <= strand => Action::Out,
+            _ => Action::Strand,
+        }
+    }
+}
+
+impl Task for StrandSort {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        Instance::uniform(&page::size::N, difficulty, draw)
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        instance.validate()
+    }
+
+    fn start(instance: &Instance) -> State {
+        State {
+            rest: instance.a.clone(),
+            i: 0,
+            strand: Vec::new(),
+            out: Vec::new(),
+            merged: Vec::new(),
+            strands: Vec::new(),
+            comparisons: 0,
+            last: Last(None),
+        }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        match *action {
+            Action::Start => {
+                if state.rest.is_empty() {
+                    return Err(NOTHING_LEFT);
+                }
+                state.strand.clear();
+                state.strand.push(state.rest.remove(0));
+                state.i = 0;
+                state.strands.push(1);
+            }
+            Action::Pull => {
+                if state.i >= state.rest.len() {
+                    return Err(NOTHING_LEFT);
+                }
+                let length = state.strands.last_mut().filter(|_| !state.strand.is_empty());
+                *length.ok_or(Illegal("the strand is empty"))? += 1;
+                state.strand.push(state.rest.remove(state.i));
+                state.comparisons += 1;
+            }
+            Action::Skip => {
+                if state.i >= state.rest.len() {
+                    return Err(NOTHING_LEFT);
+                }
+                state.i += 1;
+                state.comparisons += 1;
+            }
+            Action::Out | Action::Strand => {
+                let (from, other) = match action {
+                    Action::Out => (&mut state.out, &state.strand),
+                    _ => (&mut state.strand, &state.out),
+                };
+                if from.is_empty() {
+                    return Err(Illegal("this list is empty"));
+                }
+                state.comparisons += u64::from(!other.is_empty());
+                state.merged.push(from.remove(0));
+            }
+            Action::End => state.out = std::mem::take(&mut state.merged),
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(_: &Instance, state: &State) -> Option<Action> {
+        match state.last.0 {
+            Some(Action::Start | Action::Pull | Action::Skip) => match state.rest.get(state.i) {
+                Some(value) => Some(if value >= state.strand.last()? { Action::Pull } else { Action::Skip }),
+                None => Some(state.merge_step()),
+            },
+            // A merge begins when all of the rest has been looked at.
+            Some(Action::Out | Action::Strand) => (state.i == state.rest.len()).then(|| state.merge_step()),
+            None | Some(Action::End) => Some(if state.rest.is_empty() { Action::Done } else { Action::Start }),
+            Some(Action::Done) => None,
+        }
+    }
+
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+        let State { rest, strand, out, merged, .. } = after;
+        let mut found = Violations::NONE;
+        let n = instance.a.len();
+        // Lines move values, and a wrong `start` or `end` drops some: then, and only then, some are missing.
+        found.require(page::MULTISET, rest.len() + strand.len() + out.len() + merged.len() == n);
+        found.require(page::ORDERED, strand.is_sorted() && out.is_sorted() && merged.is_sorted());
+        let greatest = merged.iter().max();
+        let least = greatest.is_none_or(|greatest| strand.iter().chain(out).all(|x| x >= greatest));
+        found.require(page::MERGED, least);
+        found.require(page::STRANDS, after.strands.iter().sum::<usize>() + rest.len() == n);
+        if *action == Action::Done {
+            found.require(page::SORTED, instance.is_sorted_as(out));
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // A strand of s elements takes a start, a look at all others that are left, a merge of all that have been pulled,
+        // and an end: n + 1 + s lines. There are at most n strands.
+        let n = instance.a.len() as u64;
+        (n + 1) * (n + 1)
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({ "sorted": state.out, "strands": state.strands, "comparisons": state.comparisons })
+    }
+}

@@ -1,0 +1,330 @@
+//! Timsort: find runs, lengthen short ones by insertion, merge neighbours on a stack, gallop after seven wins in a row.
+//!
+//! A step is one action line: a run found, an insertion, a push, a merge begun, an element or a gallop merged, the rest
+//! of a merge, `done`.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::input::Instance;
+use super::merge::Merge;
+use super::moves;
+use crate::tasks::pages::timsort as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations, array};
+
+pub struct Timsort;
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    a: Vec<i64>,
+    pos: usize,
+    end: usize,
+    /// Start and length.
+    stack: Vec<[usize; 2]>,
+    merge: Option<Merge>,
+    minrun: usize,
+    natural: Vec<usize>,
+    runs: Vec<usize>,
+    merges: Vec<[usize; 2]>,
+    gallops: u64,
+    comparisons: u64,
+    last: Last<Action>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Run { end: usize, descending: bool },
+    Insert(usize, usize),
+    Push,
+    Merge(usize),
+    Left,
+    Right,
+    GallopLeft(usize),
+    GallopRight(usize),
+    Rest,
+    Done,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Run { end, descending } => write!(f, "run {end} {}", if *descending { "desc" } else { "asc" }),
+            Self::Insert(k, p) => write!(f, "insert {k} {p}"),
+            Self::Push => f.write_str("push"),
+            Self::Merge(t) => write!(f, "merge {t}"),
+            Self::Left => f.write_str("l"),
+            Self::Right => f.write_str("r"),
+            Self::GallopLeft(c) => write!(f, "gl {c}"),
+            Self::GallopRight(c) => write!(f, "gr {c}"),
+            Self::Rest => f.write_str("rest"),
+            Self::Done => f.write_str("done"),
+        }
+    }
+}
+
+fn minimum_run(n: usize) -> usize {
+    let (mut m, mut odd) = (n, 0);
+    while m >= 64 {
+        odd |= m % 2;
+        m /= 2;
+    }
+    m + odd
+}
+
+impl State {
+    /// The run that begins at `pos`.
+    fn run(&self) -> Action {
+        let rest = &self.a[self.pos..];
+        let descending = rest.len() > 1 && rest[1] < rest[0];
+        let length = 1 + rest.windows(2).take_while(|pair| (pair[1] < pair[0]) == descending).count();
+        Action::Run { end: self.pos + length, descending }
+    }
+
+    /// Which two runs the rule COLLAPSE, or the end of the array, wants merged.
+    fn merge_due(&self) -> Option<usize> {
+        let count = self.stack.len();
+        if count < 2 {
+            return None;
+        }
+        let length = |from_top: usize| self.stack[count - from_top][1];
+        let (y, z) = (length(2), length(1));
+        let collapse = y <= z || (count >= 3 && length(3) <= y + z) || (count >= 4 && length(4) <= length(3) + y);
+        let older = count >= 3 && length(3) < z;
+        (collapse || self.pos == self.a.len()).then(|| if older { count - 3 } else { count - 2 })
+    }
+
+    fn tiles(&self) -> bool {
+        let mut end = 0;
+        self.stack.iter().all(|[start, length]| {
+            let follows = *start == end;
+            end = start + length;
+            follows
+        }) && end == self.pos
+    }
+
+    fn runs_are_long(&self) -> bool {
+        let made = self.runs.len().saturating_sub(1);
+        self.runs[..made].iter().all(|run| *run >= self.minrun)
+            && self.runs.iter().zip(&self.natural).all(|(run, natural)| run >= natural)
+    }
+
+    /// Carries out the actions between merges.
+    fn apply_outside_merge(&mut self, action: Action) -> Result<(), Illegal> {
+        if self.merge.is_some() {
+            return Err(Illegal("a merge is in progress"));
+        }
+        match action {
+            Action::Run { end, descending } => {
+                if end <= self.pos || end > self.a.len() {
+                    return Err(Illegal("a run ends after pos, within the array"));
+                }
+                if descending {
+                    self.a[self.pos..end].reverse();
+                }
+                self.natural.push(end - self.pos);
+                self.end = end;
+            }
+            Action::Insert(k, p) => {
+                if p < self.pos {
+                    return Err(Illegal("the place belongs to a run on the stack"));
+                }
+                moves::insert(&mut self.a, k, p)?;
+                self.end = k + 1;
+            }
+            Action::Push => {
+                if self.pos >= self.end {
+                    return Err(Illegal("there is no run to push"));
+                }
+                self.stack.push([self.pos, self.end - self.pos]);
+                self.runs.push(self.end - self.pos);
+                self.pos = self.end;
+            }
+            Action::Merge(t) => {
+                let (Some([lo, left]), Some([_, right])) =
+                    (self.stack.get(t).copied(), t.checked_add(1).and_then(|next| self.stack.get(next).copied()))
+                else {
+                    return Err(Illegal("there are no such two runs on the stack"));
+                };
+                self.merge = Some(Merge::new(t, lo, lo + left, lo + left + right));
+                self.merges.push([left, right]);
+            }
+            _ => return Err(Illegal("there is no merge in progress")),
+        }
+        Ok(())
+    }
+
+    fn apply_rest(&mut self) -> Result<(), Illegal> {
+        let merge = self.merge.take().ok_or(Illegal("there is no merge in progress"))?;
+        let at = merge.at;
+        merge.finish(&mut self.a);
+        let [_, right] = self.stack.remove(at + 1);
+        self.stack[at][1] += right;
+        Ok(())
+    }
+}
+
+impl Task for Timsort {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec {
+        actions: &[
+            "run <nat> <asc|desc>",
+            "insert <nat> <nat>",
+            "push",
+            "merge <nat>",
+            "l",
+            "r",
+            "gl <nat>",
+            "gr <nat>",
+            "rest",
+            "done",
+        ],
+        ..page::SPEC
+    };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        Instance::unsorted(|| {
+            let n = page::size::N.draw(difficulty, draw);
+            let mut a = Vec::with_capacity(n);
+            while a.len() < n {
+                let length = draw.size(8, 64).min(n - a.len());
+                let base = draw.between(-1000, 800);
+                let mut piece = array::uniform(length, base, base + 200, draw);
+                match draw.below(3) {
+                    0 => piece.sort_unstable(),
+                    1 => piece.sort_unstable_by(|x, y| y.cmp(x)),
+                    _ => {}
+                }
+                a.append(&mut piece);
+            }
+            a
+        })
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        instance.validate()
+    }
+
+    fn start(instance: &Instance) -> State {
+        State {
+            a: instance.a.clone(),
+            pos: 0,
+            end: 0,
+            stack: Vec::new(),
+            merge: None,
+            minrun: minimum_run(instance.a.len()),
+            natural: Vec::new(),
+            runs: Vec::new(),
+            merges: Vec::new(),
+            gallops: 0,
+            comparisons: 0,
+            last: Last(None),
+        }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Some(match form {
+            0 => Action::Run { end: fields.nat(0)?, descending: fields.text(1)? == "desc" },
+            1 => Action::Insert(fields.nat(0)?, fields.nat(1)?),
+            2 => Action::Push,
+            3 => Action::Merge(fields.nat(0)?),
+            4 => Action::Left,
+            5 => Action::Right,
+            6 => Action::GallopLeft(fields.nat(0)?),
+            7 => Action::GallopRight(fields.nat(0)?),
+            8 => Action::Rest,
+            _ => Action::Done,
+        })
+    }
+
+    fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        match (*action, &mut state.merge) {
+            (Action::Done, _) => {}
+            (Action::Rest, _) => state.apply_rest()?,
+            (Action::Left | Action::Right, Some(merge)) => {
+                merge.win(&state.a, *action == Action::Left)?;
+                state.comparisons += 1;
+            }
+            (Action::GallopLeft(count) | Action::GallopRight(count), Some(merge)) => {
+                merge.gallop(&state.a, matches!(action, Action::GallopLeft(_)), count)?;
+                state.gallops += 1;
+            }
+            _ => state.apply_outside_merge(*action)?,
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(_: &Instance, state: &State) -> Option<Action> {
+        if state.last.0 == Some(Action::Done) {
+            return None;
+        }
+        if let Some(merge) = &state.merge {
+            return Some(merge.step(&state.a));
+        }
+        let n = state.a.len();
+        Some(match state.last.0 {
+            Some(Action::Run { .. } | Action::Insert(..)) => {
+                let k = state.end;
+                if k < n.min(state.pos + state.minrun) {
+                    Action::Insert(k, moves::insertion_place(&state.a, state.pos, k))
+                } else {
+                    Action::Push
+                }
+            }
+            _ => match state.merge_due() {
+                Some(t) => Action::Merge(t),
+                None if state.pos < n => state.run(),
+                None => Action::Done,
+            },
+        })
+    }
+
+    fn violations(_: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        found.require(page::PERMUTATION, moves::keeps_values(&before.a, &after.a));
+        let sorted =
+            after.stack.iter().all(|[start, length]| moves::part(&after.a, *start..start + length).is_sorted());
+        found.require(page::RUNS, sorted);
+        found.require(page::TILES, after.tiles());
+        found.require(page::BUFFER, after.merge.as_ref().is_none_or(Merge::is_consistent));
+        found.require(page::MINRUN, after.runs_are_long());
+        if *action == Action::Done {
+            found.require(page::SORTED, after.a.is_sorted());
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // Every run but the last has minrun cells or more, which bounds the number of runs. A merge that leaves r other
+        // runs alone takes at most n - (r-1)·minrun cells: as many lines, and a gallop after seven of them.
+        let n = instance.a.len();
+        let minrun = minimum_run(n);
+        let runs = (n - 1) / minrun + 1;
+        let merged: usize = (0..runs - 1).map(|others| n - others.saturating_sub(1) * minrun).sum();
+        (n + 2 * runs + 2 * (runs - 1) + merged + merged / 7 + 1) as u64
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({
+            "sorted": state.a,
+            "minrun": state.minrun,
+            "natural": state.natural,
+            "runs": state.runs,
+            "merges": state.merges,
+            "gallops": state.gallops,
+            "comparisons": state.comparisons,
+        })
+    }
+}

@@ -1,0 +1,215 @@
+//! Tournament Sort: build a winner tree, take the winner out, play the matches on its path again.
+//!
+//! A step is one match (or walkover), one element taken out, or `done`.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::input::Instance;
+use crate::tasks::pages::tournament_sort as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations};
+
+pub struct TournamentSort;
+
+/// A place of the input, or -1 for nobody.
+type Player = i64;
+
+const NOBODY: Player = -1;
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    tree: Vec<Player>,
+    built: Vec<Player>,
+    order: Vec<usize>,
+    matches: u64,
+    last: Last<Action>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Play(usize, Player),
+    Out(usize),
+    Done,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Play(node, winner) => write!(f, "play {node} {winner}"),
+            Self::Out(winner) => write!(f, "out {winner}"),
+            Self::Done => f.write_str("done"),
+        }
+    }
+}
+
+/// The input place of a player.
+fn place(player: Player) -> Option<usize> {
+    usize::try_from(player).ok()
+}
+
+fn player(place: usize) -> Player {
+    Player::try_from(place).expect("invariant: inputs are short")
+}
+
+impl State {
+    /// Inner nodes; the leaf of place i is node `inner + i`.
+    fn inner(&self) -> usize {
+        self.tree.len() / 2
+    }
+
+    fn children(&self, node: usize) -> (Player, Player) {
+        (self.tree[2 * node + 1], self.tree[2 * node + 2])
+    }
+
+    fn play(&self, a: &[i64], node: usize) -> Action {
+        let (left, right) = self.children(node);
+        let winner = match (place(left), place(right)) {
+            (Some(l), Some(r)) => {
+                if a[r] < a[l] {
+                    right
+                } else {
+                    left
+                }
+            }
+            (Some(_), None) => left,
+            (None, _) => right,
+        };
+        Action::Play(node, winner)
+    }
+
+    fn is_leaf_right(&self, i: usize, n: usize, is_out: &[bool]) -> bool {
+        let expected = if i < n && !is_out[i] { player(i) } else { NOBODY };
+        self.tree[self.inner() + i] == expected
+    }
+
+    /// Counted from 1, a node above leaf P + i is that number without its last digits.
+    fn is_winner_below(&self, node: usize) -> bool {
+        let leaves = self.inner() + 1;
+        let levels = leaves.ilog2() - (node + 1).ilog2();
+        place(self.tree[node]).is_none_or(|winner| (leaves + winner) >> levels == node + 1)
+    }
+}
+
+impl Task for TournamentSort {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["play <nat> <int>", "out <nat>", "done"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        Instance::uniform(&page::size::N, difficulty, draw)
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        instance.validate()
+    }
+
+    fn start(instance: &Instance) -> State {
+        let n = instance.a.len();
+        let leaves = n.next_power_of_two();
+        let mut tree = vec![NOBODY; 2 * leaves - 1];
+        for (leaf, i) in tree[leaves - 1..].iter_mut().zip(0..n) {
+            *leaf = player(i);
+        }
+        State { tree, built: Vec::new(), order: Vec::new(), matches: 0, last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Some(match form {
+            0 => Action::Play(fields.nat(0)?, fields.int(1)?),
+            1 => Action::Out(fields.nat(0)?),
+            _ => Action::Done,
+        })
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let n = instance.a.len();
+        match *action {
+            Action::Play(node, winner) => {
+                if node >= state.inner() {
+                    return Err(Illegal("there is no such inner node"));
+                }
+                if winner < NOBODY || winner >= player(n) {
+                    return Err(Illegal("the winner is a place of the input, or -1"));
+                }
+                let (left, right) = state.children(node);
+                state.matches += u64::from(left != NOBODY && right != NOBODY);
+                state.tree[node] = winner;
+            }
+            Action::Out(winner) => {
+                if winner >= n {
+                    return Err(Illegal("there is no such place in the input"));
+                }
+                let inner = state.inner();
+                if state.built.is_empty() {
+                    state.built = state.tree[..inner].to_vec();
+                }
+                state.order.push(winner);
+                state.tree[inner + winner] = NOBODY;
+            }
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let inner = state.inner();
+        let parent = |node: usize| (node - 1) / 2;
+        match state.last.0 {
+            None => Some(state.play(&instance.a, inner - 1)),
+            Some(Action::Play(0, _)) if state.order.len() >= instance.a.len() => Some(Action::Done),
+            Some(Action::Play(0, _)) => place(state.tree[0]).map(Action::Out),
+            Some(Action::Play(node, _)) => {
+                // While the tree is built, nodes come in falling order; then along the path from the leaf.
+                let next = if state.order.is_empty() { node - 1 } else { parent(node) };
+                Some(state.play(&instance.a, next))
+            }
+            Some(Action::Out(winner)) => Some(state.play(&instance.a, parent(inner + winner))),
+            Some(Action::Done) => None,
+        }
+    }
+
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+        let a = &instance.a;
+        let mut found = Violations::NONE;
+        let mut is_out = vec![false; a.len()];
+        let once = after.order.iter().all(|i| !std::mem::replace(&mut is_out[*i], true));
+        let ascending = after.order.is_sorted_by_key(|i| a[*i]);
+        // With an entry twice, the marks of those behind it are missing; they decide the leaves.
+        if !once {
+            after.order.iter().for_each(|i| is_out[*i] = true);
+        }
+        let inner = after.inner();
+        found.require(page::LEAVES, (0..=inner).all(|i| after.is_leaf_right(i, a.len(), &is_out)));
+        found.require(page::ORDER, once && ascending);
+        found.require(page::BELOW, (0..inner).all(|node| after.is_winner_below(node)));
+        found.require(page::COUNTS, after.matches <= (inner * (1 + after.order.len())) as u64);
+        if *action == Action::Done {
+            found.require(page::SORTED, after.order.len() == a.len() && ascending);
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // P - 1 matches build the tree; each of n elements is taken out, and its path has log2 P matches.
+        let n = instance.a.len();
+        let leaves = n.next_power_of_two();
+        leaves as u64 + n as u64 * u64::from(1 + leaves.ilog2())
+    }
+
+    fn answer(instance: &Instance, state: &State) -> Value {
+        let sorted: Vec<_> = state.order.iter().map(|i| instance.a[*i]).collect();
+        json!({ "sorted": sorted, "order": state.order, "built": state.built, "matches": state.matches })
+    }
+}
