@@ -54,11 +54,11 @@ fn actions(problem: &dyn Problem, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b",\"actions\":[")?;
     let mut machine = problem.start();
     let mut separator = "";
-    while let Some(line) = machine.reference() {
+    let mut line = String::new();
+    while machine.advance(&mut line) {
         out.write_all(separator.as_bytes())?;
         serde_json::to_writer(&mut *out, &line)?;
         separator = ",";
-        machine.follow_reference();
     }
     out.write_all(b"]")
 }

@@ -50,8 +50,9 @@ fn judge_batch(batch: &[Numbered], base_seed: u64, kinds: Kinds, threads: usize)
                 } {
                     let verdict = line
                         .text
-                        .clone()
-                        .and_then(|text| read_submission(&text, base_seed))
+                        .as_deref()
+                        .map_err(Clone::clone)
+                        .and_then(|text| read_submission(text, base_seed))
                         .map(|submission| judge(&submission, kinds));
                     judged.lock().expect("invariant: no thread panics with the lock").insert(place, verdict);
                 }

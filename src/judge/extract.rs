@@ -6,10 +6,12 @@
 
 use serde_json::Value;
 
+use super::actions::ActionList;
+
 /// What a text holds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Extracted {
-    pub actions: Option<Vec<String>>,
+    pub actions: Option<ActionList>,
     pub answer: Option<Value>,
 }
 
@@ -64,10 +66,10 @@ fn bare(line: &str) -> &str {
 }
 
 /// The lines of a block; `keep` says whether a line is an action as it stands.
-fn action_lines(block: &str, keep: impl Fn(&str) -> bool) -> Vec<String> {
-    let line = |line: &str| {
-        let trimmed = line.trim();
-        if keep(trimmed) { trimmed.to_owned() } else { bare(trimmed).to_owned() }
+fn action_lines(block: &str, keep: impl Fn(&str) -> bool) -> ActionList {
+    let line = |line| {
+        let trimmed = str::trim(line);
+        if keep(trimmed) { trimmed } else { bare(trimmed) }
     };
     block.lines().filter(|text| !text.trim().is_empty()).map(line).collect()
 }
@@ -95,13 +97,13 @@ mod tests {
 
     use super::*;
 
-    fn found(text: &str) -> (Option<Vec<String>>, Option<Value>) {
+    fn found(text: &str) -> (Option<ActionList>, Option<Value>) {
         let extracted = extract(text, |line| line.starts_with("cmp ") || line == "done" || line == "4 17");
         (extracted.actions, extracted.answer)
     }
 
-    fn lines(lines: &[&str]) -> Option<Vec<String>> {
-        Some(lines.iter().map(|line| (*line).to_owned()).collect())
+    fn lines(lines: &[&str]) -> Option<ActionList> {
+        Some(lines.iter().copied().collect())
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Judges submitted outputs in the paper's four stages: format parsing, syntax validation, semantic verification of the
 //! steps, comparison of the result. Says where a trace first goes wrong, and how.
 
+mod actions;
 pub mod check;
 mod extract;
 mod lines;
@@ -9,6 +10,7 @@ mod tally;
 mod taxonomy;
 mod verdict;
 
+pub use actions::ActionList;
 pub use check::{Finding, check};
 pub use submission::{Body, INDEX_LIMIT, Submission, read_submission};
 pub use tally::{Report, Row, Tally};

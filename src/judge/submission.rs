@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::actions::ActionList;
 use crate::tasks::{self, InstanceId};
 
 /// Indices below this have a seed of their own (contract, "Instances").
@@ -20,26 +21,28 @@ pub enum Body {
     /// A model's free text.
     Text(String),
     /// Action lines and answer, either of which may be missing.
-    Structured { actions: Option<Vec<String>>, answer: Option<Value> },
+    Structured { actions: Option<ActionList>, answer: Option<Value> },
 }
 
 /// The fields that are read; others (a generated line has many) are ignored.
 #[derive(Deserialize)]
 struct Line {
-    id: Option<Value>,
-    output: Option<Value>,
-    actions: Option<Value>,
+    id: Option<String>,
+    output: Option<String>,
+    actions: Option<ActionList>,
     answer: Option<Value>,
 }
 
-fn name_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
+/// Why a line is no submission. Found by reading it a second time, with the path to the place.
+fn mistake(text: &str) -> String {
+    if !text.trim_start().starts_with('{') {
+        return "not a JSON object: a submission reads {\"id\": …, \"output\": …}".to_owned();
+    }
+    let mut json = serde_json::Deserializer::from_str(text);
+    match serde_path_to_error::deserialize::<_, Line>(&mut json) {
+        Err(error) if error.inner().is_data() => format!("field `{}`: {}", error.path(), error.inner()),
+        Err(error) => format!("not a JSON object: {}", error.inner()),
+        Ok(_) => "not a JSON object: more text follows it".to_owned(),
     }
 }
 
@@ -61,39 +64,18 @@ fn read_id(text: &str, base_seed: u64) -> Result<InstanceId, String> {
     Ok(InstanceId { task, difficulty, index, base_seed })
 }
 
-fn read_actions(value: Value) -> Result<Vec<String>, String> {
-    let Value::Array(lines) = value else {
-        return Err(format!("field `actions`: {} instead of a list of lines", name_of(&value)));
-    };
-    let text = |(place, line)| match line {
-        Value::String(line) => Ok(line),
-        other => Err(format!("field `actions[{place}]`: {} instead of a text", name_of(&other))),
-    };
-    lines.into_iter().enumerate().map(text).collect()
-}
-
 /// Reads a line of a file of submissions: `{"id":…, "output":"…"}` or `{"id":…, "actions":[…], "answer":…}`.
 ///
 /// # Errors
 /// Says which field is wrong and what would be right.
 pub fn read_submission(text: &str, base_seed: u64) -> Result<Submission, String> {
-    let line: Line = serde_json::from_str(text).map_err(|error| match text.trim_start().starts_with('{') {
-        true => format!("not a JSON object: {error}"),
-        false => "not a JSON object: a submission reads {\"id\": …, \"output\": …}".to_owned(),
-    })?;
-    let id = match line.id {
-        Some(Value::String(id)) => read_id(&id, base_seed)?,
-        Some(other) => return Err(format!("field `id`: {} instead of a text", name_of(&other))),
-        None => return Err("field `id` is missing".to_owned()),
-    };
+    let line: Line = serde_json::from_str(text).map_err(|_| mistake(text))?;
+    let id = read_id(&line.id.ok_or("field `id` is missing")?, base_seed)?;
     let body = match (line.output, line.actions, line.answer) {
-        (Some(Value::String(output)), None, None) => Body::Text(output),
-        (Some(Value::String(_)), _, _) => {
-            return Err("give either `output` or `actions` and `answer`, not both".to_owned());
-        }
-        (Some(other), _, _) => return Err(format!("field `output`: {} instead of a text", name_of(&other))),
+        (Some(output), None, None) => Body::Text(output),
+        (Some(_), _, _) => return Err("give either `output` or `actions` and `answer`, not both".to_owned()),
         (None, None, None) => return Err("neither `output` nor `actions` nor `answer` is there".to_owned()),
-        (None, actions, answer) => Body::Structured { actions: actions.map(read_actions).transpose()?, answer },
+        (None, actions, answer) => Body::Structured { actions, answer },
     };
     Ok(Submission { id, body })
 }
@@ -111,7 +93,10 @@ mod tests {
         let Body::Structured { actions, answer } = read_submission(line, 42).expect("read").body else {
             panic!("structured");
         };
-        assert_eq!((actions, answer), (Some(vec!["place 0 1".to_owned()]), Some(serde_json::json!({"queens": []}))));
+        assert_eq!(
+            (actions, answer),
+            (Some(["place 0 1"].into_iter().collect()), Some(serde_json::json!({"queens": []})))
+        );
     }
 
     #[test]
@@ -122,7 +107,7 @@ mod tests {
             (r#"{"id":"bubble-sort/easy/007","out"#, "not a JSON object"),
             (r#"{"id":"bubble-sort/easy/007","answer":NaN}"#, "not a JSON object"),
             (r#"{"output":"x"}"#, "`id` is missing"),
-            (r#"{"id":7,"output":"x"}"#, "`id`: a number"),
+            (r#"{"id":7,"output":"x"}"#, "`id`: invalid type: integer `7`"),
             (r#"{"id":"buble-sort/easy/007","output":"x"}"#, "did you mean `bubble-sort`"),
             (r#"{"id":"bubble-sort/simple/007","output":"x"}"#, "easy, medium or hard"),
             (r#"{"id":"bubble-sort/easy/1000","output":"x"}"#, "below 1000"),
@@ -130,9 +115,12 @@ mod tests {
             (r#"{"id":"bubble-sort/easy","output":"x"}"#, "<task>/<difficulty>/<index>"),
             (r#"{"id":"bubble-sort/easy/007"}"#, "neither"),
             (r#"{"id":"bubble-sort/easy/007","output":"x","actions":[]}"#, "not both"),
-            (r#"{"id":"bubble-sort/easy/007","output":["x"]}"#, "`output`: a list"),
-            (r#"{"id":"bubble-sort/easy/007","actions":"x"}"#, "`actions`: a text"),
-            (r#"{"id":"bubble-sort/easy/007","actions":["done",1]}"#, "`actions[1]`: a number"),
+            (r#"{"id":"bubble-sort/easy/007","output":["x"]}"#, "`output`: invalid type: sequence"),
+            (r#"{"id":"bubble-sort/easy/007","actions":"x"}"#, "`actions`: invalid type: string"),
+            (
+                r#"{"id":"bubble-sort/easy/007","actions":["done",1]}"#,
+                "`actions[1]`: invalid type: integer `1`, expected a text",
+            ),
         ] {
             let error = read_submission(line, 42).expect_err(line);
             assert!(error.contains(wanted), "{line}: {error}");

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::actions::ActionList;
 use super::extract::extract;
 use super::submission::{Body, Submission};
 use super::taxonomy::{Circumstances, ErrorType, classify};
@@ -200,7 +201,7 @@ fn error_at(
 }
 
 /// Walks a trace. Errors and counts look at constraints of `kinds`; the comparison with the reference at all.
-fn walk(problem: &dyn Problem, lines: &[String], kinds: Kinds) -> Walk {
+fn walk(problem: &dyn Problem, lines: &ActionList, kinds: Kinds) -> Walk {
     let spec = problem.spec();
     let mut machine = problem.start();
     let mut shadow: Option<Shadow> = None;
@@ -208,8 +209,8 @@ fn walk(problem: &dyn Problem, lines: &[String], kinds: Kinds) -> Walk {
     let mut first_error = None;
     let mut right_states = 0;
     let limit = usize::try_from(problem.steps_max()).unwrap_or(usize::MAX);
-    let judged = &lines[..lines.len().min(limit)];
-    for (step, line) in judged.iter().enumerate() {
+    let judged = lines.len().min(limit);
+    for (step, line) in lines.iter().take(limit).enumerate() {
         let refusal = machine.propose(line).err();
         let found = machine.violations(Kinds::ALL);
         let counted = found.of_kinds(spec, kinds);
@@ -221,7 +222,7 @@ fn walk(problem: &dyn Problem, lines: &[String], kinds: Kinds) -> Walk {
                 *times += u64::from(counted.contains(place));
             }
             first_error.get_or_insert_with(|| {
-                let previous = step.checked_sub(1).map(|before| judged[before].as_str());
+                let previous = step.checked_sub(1).and_then(|before| lines.get(before));
                 error_at(machine.as_ref(), line, refusal, counted, step as u64, previous)
             });
         }
@@ -233,13 +234,13 @@ fn walk(problem: &dyn Problem, lines: &[String], kinds: Kinds) -> Walk {
     }
     let ended = machine.ended() && lines.len() <= limit;
     if !ended && first_error.is_none() {
-        let (line, expected) = (lines.get(limit).cloned(), machine.reference());
-        let step = judged.len() as u64;
+        let (line, expected) = (lines.get(limit).map(str::to_owned), machine.reference());
+        let step = judged as u64;
         let error = ErrorType::Termination;
         first_error = Some(FirstError { step, percentile: 0.0, error, line, expected, violations: Vec::new() });
     }
     let answer = machine.answer();
-    let shadow = shadow.unwrap_or_else(|| Shadow::new(machine, judged.len() as u64));
+    let shadow = shadow.unwrap_or_else(|| Shadow::new(machine, judged as u64));
     let (reference_answer, reference_steps) = shadow.finish();
     Walk { ended, answer, reference_answer, reference_steps, right_states, first_error, broken }
 }

@@ -2,7 +2,7 @@
 //! JSON appears here, at the edge, and nowhere in the typed tasks.
 
 use std::any::Any;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -137,6 +137,16 @@ pub trait Machine: Send + Sync {
     /// The reference action's line.
     fn reference(&self) -> Option<String>;
 
+    /// Applies the reference action, if there is one, and writes its line in place of what `line` holds.
+    fn advance(&mut self, line: &mut String) -> bool {
+        line.clear();
+        match self.reference() {
+            Some(reference) => line.push_str(&reference),
+            None => return false,
+        }
+        self.follow_reference()
+    }
+
     fn ended(&self) -> bool;
     /// The answer, when the trace has ended.
     fn answer(&self) -> Option<Value>;
@@ -178,6 +188,8 @@ struct Run<T: Task> {
     instance: Arc<Instance<T>>,
     state: T::State,
     candidate: Option<(T::State, T::Action)>,
+    /// A state that is needed no more; its memory takes the next candidate.
+    spare: Option<T::State>,
 }
 
 impl<T: Task> AnyTask for Of<T> {
@@ -211,7 +223,7 @@ impl<T: Task> Problem for Arc<Instance<T>> {
     }
 
     fn start(&self) -> Box<dyn Machine> {
-        Box::new(Run::<T> { instance: Arc::clone(self), state: T::start(&self.0), candidate: None })
+        Box::new(Run::<T> { instance: Arc::clone(self), state: T::start(&self.0), candidate: None, spare: None })
     }
 
     fn steps_max(&self) -> u64 {
@@ -220,7 +232,7 @@ impl<T: Task> Problem for Arc<Instance<T>> {
 
     fn on_path(&self, draw: &mut Draw) -> Option<Box<dyn Machine>> {
         let state = T::state_on_path(&self.0, draw)?;
-        Some(Box::new(Run::<T> { instance: Arc::clone(self), state, candidate: None }))
+        Some(Box::new(Run::<T> { instance: Arc::clone(self), state, candidate: None, spare: None }))
     }
 
     fn goal(&self, answer: &Value) -> Option<bool> {
@@ -249,16 +261,17 @@ impl<T: Task> Machine for Run<T> {
     }
 
     fn propose(&mut self, line: &str) -> Result<(), Refusal> {
-        let spare = self.candidate.take();
+        if let Some((state, _)) = self.candidate.take() {
+            self.spare = Some(state);
+        }
         let action = Self::action_of(line)?;
         if T::ended(&self.instance.0, &self.state) {
             return Err(Refusal::Illegal("the trace has ended"));
         }
-        // The memory of an earlier candidate is used again: large states are copied, not allocated.
-        let mut next = match spare {
-            Some((mut old, _)) => {
-                old.clone_from(&self.state);
-                old
+        let mut next = match self.spare.take() {
+            Some(mut spare) => {
+                spare.clone_from(&self.state);
+                spare
             }
             None => self.state.clone(),
         };
@@ -289,10 +302,9 @@ impl<T: Task> Machine for Run<T> {
     }
 
     fn commit(&mut self) {
-        if let Some((state, _)) = &mut self.candidate {
-            std::mem::swap(&mut self.state, state);
+        if let Some((state, _)) = self.candidate.take() {
+            self.spare = Some(std::mem::replace(&mut self.state, state));
         }
-        self.candidate = None;
     }
 
     fn replay(&mut self, line: &str) -> Result<(), Refusal> {
@@ -312,6 +324,14 @@ impl<T: Task> Machine for Run<T> {
 
     fn reference(&self) -> Option<String> {
         T::reference(&self.instance.0, &self.state).map(|action| action.to_string())
+    }
+
+    fn advance(&mut self, line: &mut String) -> bool {
+        line.clear();
+        let Some(action) = T::reference(&self.instance.0, &self.state) else { return false };
+        write!(line, "{action}").expect("invariant: writing to memory succeeds");
+        T::apply(&self.instance.0, &mut self.state, &action).expect("invariant: reference actions are legal");
+        true
     }
 
     fn ended(&self) -> bool {
@@ -353,6 +373,6 @@ impl<T: Task> Machine for Run<T> {
     }
 
     fn fork(&self) -> Box<dyn Machine> {
-        Box::new(Self { instance: Arc::clone(&self.instance), state: self.state.clone(), candidate: None })
+        Box::new(Self { instance: Arc::clone(&self.instance), state: self.state.clone(), candidate: None, spare: None })
     }
 }
