@@ -198,7 +198,14 @@ impl Task for HeapOperations {
             (Some(op), Some(node)) => sift(&state.heap, node, matches!(ops.get(op)?, Operation::Insert(_))),
             _ => None,
         };
-        exchange.or_else(|| Some(ops.get(state.op).map_or(Action::Done, |operation| operation.action())))
+        if exchange.is_some() {
+            return exchange;
+        }
+        match ops.get(state.op) {
+            // After wrong lines there may be nothing to extract.
+            Some(Operation::Extract) if state.heap.is_empty() => None,
+            operation => Some(operation.map_or(Action::Done, |operation| operation.action())),
+        }
     }
 
     fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {

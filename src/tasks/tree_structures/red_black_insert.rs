@@ -129,15 +129,19 @@ fn insertion(instance: &Instance, state: &State) -> Option<Action> {
     if state.root.is_none() {
         return Some(Action::Root(k));
     }
+    // After wrong lines the key can be there already, even off the path of its search.
+    if state.nodes.find(k).is_some() {
+        return None;
+    }
     let (parent, side) = state.nodes.gap(k)?;
     let p = state.key(parent);
     Some(if side == LEFT { Action::Left(k, p) } else { Action::Right(k, p) })
 }
 
 fn counts_fit(state: &State) -> bool {
-    let count = |case: u8, cases: &[u8]| cases.iter().filter(|other| **other == case).count();
-    let rotating: usize = state.cases.iter().map(|cases| count(2, cases) + count(3, cases)).sum();
-    rotating as u64 == state.rotations.iter().sum::<u64>() && state.cases.iter().all(|cases| count(3, cases) <= 1)
+    let rotating = state.cases.iter().flatten().filter(|case| matches!(case, 2 | 3)).count();
+    let once = state.cases.iter().all(|cases| cases.iter().filter(|case| **case == 3).nth(1).is_none());
+    once && rotating as u64 == state.rotations.iter().sum::<u64>()
 }
 
 impl Task for RedBlackInsert {

@@ -64,14 +64,11 @@ impl Tree {
         }
     }
 
-    /// The node and side where the search for a key ends; `None` in an empty tree, and if the key is there.
+    /// The node and side where the search for a key that is not there ends; `None` in an empty tree.
     pub fn gap(&self, key: usize) -> Option<(usize, usize)> {
         let mut at = self.root?;
         loop {
             let node = &self.nodes[at];
-            if node.key == key {
-                return None;
-            }
             let side = usize::from(key > node.key);
             match node.children[side] {
                 Some(child) => at = child,
