@@ -60,6 +60,13 @@ impl Draw {
             items.swap(last, self.index(last + 1));
         }
     }
+
+    /// The numbers below `n` in random order.
+    pub fn permutation(&mut self, n: usize) -> Vec<usize> {
+        let mut numbers: Vec<_> = (0..n).collect();
+        self.shuffle(&mut numbers);
+        numbers
+    }
 }
 
 #[cfg(test)]

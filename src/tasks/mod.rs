@@ -4,7 +4,10 @@ mod array;
 #[cfg(test)]
 mod conformance;
 pub mod draw;
+mod graph;
+mod grid;
 pub mod instance;
+mod link;
 pub mod machine;
 pub mod page;
 pub mod pattern;

@@ -1,0 +1,210 @@
+//! A* Pathfinding: a shortest path through a grid with walls, guided by the Manhattan distance to the goal.
+//!
+//! A step is one action line: `expand c` takes the most promising open cell, `open v g` reaches a neighbour of it on a
+//! shorter way than before, `done`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::grid::Grid;
+use crate::tasks::link::Link;
+use crate::tasks::pages::a_star as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+pub struct AStar;
+
+const SIDE_MAX: usize = 100;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    n: usize,
+    grid: Grid,
+    start: usize,
+    goal: usize,
+}
+
+impl Instance {
+    /// The heuristic h.
+    fn to_goal(&self, cell: usize) -> usize {
+        self.grid.distance(cell, self.goal)
+    }
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    /// -1 where there is none.
+    g: Vec<i64>,
+    parent: Vec<Link>,
+    open: Vec<usize>,
+    expanded: Vec<usize>,
+    last: Last<Action>,
+}
+
+word_actions!(Action { Expand(c) = "expand", Open(v, g) = "open", Done = "done" });
+
+impl State {
+    fn cost(&self, cell: usize) -> Option<usize> {
+        usize::try_from(self.g[cell]).ok()
+    }
+
+    /// f of a cell, 0 if it has no g.
+    fn estimate(&self, instance: &Instance, cell: usize) -> usize {
+        self.cost(cell).map_or(0, |g| g + instance.to_goal(cell))
+    }
+
+    /// From the goal back along parent, at most as many cells as there are; turned round.
+    fn path(&self, instance: &Instance) -> Vec<usize> {
+        let back = std::iter::successors(Some(instance.goal), |cell| self.parent[*cell].get());
+        let mut path: Vec<_> = back.take(instance.grid.cells()).collect();
+        path.reverse();
+        path
+    }
+}
+
+/// The next free neighbour of the last expanded cell that is reached on a shorter way than before.
+fn opening(instance: &Instance, state: &State) -> Option<Action> {
+    let cell = *state.expanded.last()?;
+    let g = state.cost(cell)? + 1;
+    let shorter = |v: &usize| instance.grid.is_free(*v) && state.cost(*v).is_none_or(|known| g < known);
+    instance.grid.neighbours(cell).find(shorter).map(|v| Action::Open(v, g))
+}
+
+fn expansion(instance: &Instance, state: &State) -> Option<Action> {
+    let rank = |cell: &usize| (state.estimate(instance, *cell), instance.to_goal(*cell), *cell);
+    state.open.iter().copied().min_by_key(rank).map(Action::Expand)
+}
+
+/// How often a cell is in a list of cells.
+fn occurrences(cells: usize, list: &[usize]) -> Vec<usize> {
+    let mut occurrences = vec![0; cells];
+    list.iter().for_each(|cell| occurrences[*cell] += 1);
+    occurrences
+}
+
+fn is_way(instance: &Instance, state: &State) -> bool {
+    let path = state.path(instance);
+    let steps = path.windows(2).all(|pair| instance.grid.distance(pair[0], pair[1]) == 1);
+    let once = occurrences(instance.grid.cells(), &path).iter().all(|times| *times <= 1);
+    path.first() == Some(&instance.start) && steps && once && path.iter().all(|cell| instance.grid.is_free(*cell))
+}
+
+impl Task for AStar {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let n = page::size::N.draw(difficulty, draw);
+            let share = draw.size(20, 35);
+            let cells = draw.permutation(n * n);
+            // The first cells of a random order: the walls, then start and goal.
+            let (walls, free) = cells.split_at(n * n * share / 100);
+            let instance = Instance { n, grid: Grid::new(n, walls), start: free[0], goal: free[1] };
+            if instance.to_goal(instance.start) >= n && instance.grid.leads(instance.start, instance.goal) {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let Instance { n, grid, start, goal } = instance;
+        InvalidInput::unless((1..=SIDE_MAX).contains(n), "n", format!("is {n}; give 1 to {SIDE_MAX}"))?;
+        InvalidInput::unless(grid.side() == *n, "grid", format!("must have n = {n} rows of {n} cells"))?;
+        let free = |cell: usize| cell < grid.cells() && grid.is_free(cell);
+        InvalidInput::unless(free(*start), "start", "must be a free cell")?;
+        InvalidInput::unless(free(*goal), "goal", "must be a free cell")?;
+        InvalidInput::unless(grid.leads(*start, *goal), "grid", "must have a path from start to goal")
+    }
+
+    fn start(instance: &Instance) -> State {
+        let cells = instance.grid.cells();
+        let mut g = vec![-1; cells];
+        g[instance.start] = 0;
+        let open = vec![instance.start];
+        State { g, parent: vec![Link::NONE; cells], open, expanded: Vec::new(), last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        if let Action::Expand(cell) | Action::Open(cell, _) = *action
+            && cell >= instance.grid.cells()
+        {
+            return Err(Illegal("there is no such cell"));
+        }
+        match *action {
+            Action::Expand(c) => {
+                let place = state.open.binary_search(&c).map_err(|_| Illegal("the cell is not open"))?;
+                state.open.remove(place);
+                state.expanded.push(c);
+            }
+            Action::Open(v, g) => {
+                let from = *state.expanded.last().ok_or(Illegal("no cell has been expanded"))?;
+                state.g[v] = i64::try_from(g).map_err(|_| Illegal("g is too large"))?;
+                state.parent[v] = Link::to(from);
+                if let Err(place) = state.open.binary_search(&v) {
+                    state.open.insert(place, v);
+                }
+            }
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        match state.last.0 {
+            Some(Action::Done) => None,
+            Some(Action::Expand(_)) if state.expanded.last() == Some(&instance.goal) => Some(Action::Done),
+            _ => opening(instance, state).or_else(|| expansion(instance, state)),
+        }
+    }
+
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+        let cells = instance.grid.cells();
+        let (expanded, open) = (occurrences(cells, &after.expanded), occurrences(cells, &after.open));
+        let mut found = Violations::NONE;
+        let hangs =
+            |v: usize, u: usize| instance.grid.distance(u, v) == 1 && expanded[u] > 0 && after.g[v] == after.g[u] + 1;
+        let fit = (0..cells).all(|v| after.parent[v].get().is_none_or(|u| hangs(v, u)));
+        found.require(page::PARENTS, fit && after.g[instance.start] == 0);
+        found.require(page::FREE, (0..cells).all(|cell| after.g[cell] < 0 || instance.grid.is_free(cell)));
+        let known = (0..cells).all(|cell| expanded[cell] + open[cell] == usize::from(after.g[cell] >= 0));
+        found.require(page::OPEN_CLOSED, known);
+        found.require(page::F_ORDER, after.expanded.is_sorted_by_key(|cell| after.estimate(instance, *cell)));
+        let last = after.expanded.last();
+        let bound = instance.to_goal(instance.start);
+        found.require(page::BOUND, last.is_none_or(|cell| after.estimate(instance, *cell) >= bound));
+        if *action == Action::Done {
+            found.require(page::GOAL, last == Some(&instance.goal) && is_way(instance, after));
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // h is consistent, so that no cell is expanded twice. An `open` goes from an expanded cell to one that is not
+        // expanded yet: once for each of the 2n(n-1) pairs of neighbours at most.
+        let n = instance.n as u64;
+        n * n + 2 * n * (n - 1) + 1
+    }
+
+    fn answer(instance: &Instance, state: &State) -> Value {
+        let path = state.path(instance);
+        let f: Vec<_> = state.expanded.iter().map(|cell| state.estimate(instance, *cell)).collect();
+        json!({ "path": path, "cost": path.len().saturating_sub(1), "expanded": state.expanded, "f": f })
+    }
+}

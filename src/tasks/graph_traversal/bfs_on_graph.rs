@@ -1,0 +1,160 @@
+//! BFS on Graph: visit the vertices of a connected graph in order of their distance from vertex 0.
+//!
+//! A step is one action line: `visit u`, `see v` for each new neighbour of u, `done`.
+
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::graph::{self, Graph, Pair};
+use crate::tasks::link::Link;
+use crate::tasks::pages::bfs_on_graph as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+pub struct BfsOnGraph;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    n: usize,
+    edges: Vec<Pair>,
+    #[serde(skip)]
+    graph: OnceLock<Graph>,
+}
+
+impl Instance {
+    fn graph(&self) -> &Graph {
+        self.graph.get_or_init(|| Graph::undirected(self.n, &self.edges))
+    }
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    queue: Vec<usize>,
+    /// -1 where there is none.
+    level: Vec<i64>,
+    parent: Vec<Link>,
+    order: Vec<usize>,
+    last: Last<Action>,
+}
+
+impl State {
+    /// The vertices of order, then queue.
+    fn reached(&self) -> impl Iterator<Item = usize> {
+        self.order.iter().chain(&self.queue).copied()
+    }
+}
+
+word_actions!(Action { Visit(u) = "visit", See(v) = "see", Done = "done" });
+
+fn levels_fit(instance: &Instance, state: &State) -> bool {
+    let hangs = |(v, parent): (usize, &Link)| {
+        parent.get().is_none_or(|u| state.level[v] == state.level[u] + 1 && instance.graph().joins(u, v))
+    };
+    state.level[0] == 0 && state.parent.iter().enumerate().all(hangs)
+}
+
+fn queue_fits(state: &State) -> bool {
+    let mut seen = vec![false; state.level.len()];
+    let once = state.reached().all(|v| !std::mem::replace(&mut seen[v], true));
+    once && seen.iter().zip(&state.level).all(|(seen, level)| *seen == (*level >= 0))
+}
+
+impl Task for BfsOnGraph {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        let n = page::size::N.draw(difficulty, draw);
+        let m = draw.size(n, 3 * n);
+        let mut edges = graph::random_tree(&draw.permutation(n), draw);
+        graph::add_edges(&mut edges, m, false, || graph::draw_pair(n, draw));
+        graph::turn_and_shuffle(&mut edges, draw);
+        Instance { n, edges, graph: OnceLock::new() }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        graph::validate_vertices(instance.n)?;
+        graph::validate_edges(instance.n, &instance.edges, false)?;
+        InvalidInput::unless(instance.graph().reaches_all(0), "edges", "must join all vertices")
+    }
+
+    fn start(instance: &Instance) -> State {
+        let mut level = vec![-1; instance.n];
+        level[0] = 0;
+        State { queue: vec![0], level, parent: vec![Link::NONE; instance.n], order: Vec::new(), last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        if let Action::Visit(v) | Action::See(v) = *action
+            && v >= instance.n
+        {
+            return Err(Illegal("there is no such vertex"));
+        }
+        match *action {
+            Action::Visit(_) if state.queue.is_empty() => return Err(Illegal("the queue is empty")),
+            // The first of the queue is taken whatever the line names.
+            Action::Visit(_) => state.order.push(state.queue.remove(0)),
+            Action::See(v) => {
+                let u = *state.order.last().ok_or(Illegal("no vertex has been visited"))?;
+                state.level[v] = state.level[u] + 1;
+                state.parent[v] = Link::to(u);
+                state.queue.push(v);
+            }
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        if state.last.0 == Some(Action::Done) {
+            return None;
+        }
+        let new = |u: &usize| instance.graph().neighbours(*u).find(|v| state.level[*v] < 0);
+        Some(match (state.order.last().and_then(new), state.queue.first()) {
+            (Some(v), _) => Action::See(v),
+            (None, Some(u)) => Action::Visit(*u),
+            (None, None) => Action::Done,
+        })
+    }
+
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        found.require(page::LEVELS, levels_fit(instance, after));
+        found.require(page::QUEUE, queue_fits(after));
+        found.require(page::FRONTIER, after.reached().map(|v| after.level[v]).is_sorted());
+        let levels = || after.queue.iter().map(|v| after.level[*v]);
+        let range = levels().min().zip(levels().max());
+        found.require(page::COUNTS, range.is_none_or(|(min, max)| max - min <= 1));
+        if *action == Action::Done {
+            found.require(page::ALL_VISITED, after.queue.is_empty() && after.order.len() == instance.n);
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // Each vertex is visited once, and each but vertex 0 is seen once.
+        2 * instance.n as u64
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({ "order": state.order, "level": state.level, "parent": state.parent })
+    }
+}

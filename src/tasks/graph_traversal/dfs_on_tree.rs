@@ -1,0 +1,184 @@
+//! DFS on Tree: walk a tree from vertex 0, each time to the least vertex not discovered, and note when.
+//!
+//! A step is one action line: `discover v`, `finish u` when nothing is left below u, `done`.
+
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::graph::{self, Graph, Pair};
+use crate::tasks::link::Link;
+use crate::tasks::pages::dfs_on_tree as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+pub struct DfsOnTree;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    n: usize,
+    edges: Vec<Pair>,
+    #[serde(skip)]
+    graph: OnceLock<Graph>,
+}
+
+impl Instance {
+    fn graph(&self) -> &Graph {
+        self.graph.get_or_init(|| Graph::undirected(self.n, &self.edges))
+    }
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    time: u64,
+    stack: Vec<usize>,
+    discover: Vec<u64>,
+    finish: Vec<u64>,
+    parent: Vec<Link>,
+    order: Vec<usize>,
+    last: Last<Action>,
+}
+
+word_actions!(Action { Discover(v) = "discover", Finish(u) = "finish", Done = "done" });
+
+/// Whether the entries that are not 0 are 1 to `time`, each once.
+fn are_times(state: &State) -> bool {
+    let entries = || state.discover.iter().chain(&state.finish).filter(|entry| **entry > 0);
+    let count = entries().count();
+    // As many entries as times and no two the same: they are all the times.
+    let mut seen = vec![false; count];
+    let new = |entry: &u64| {
+        let place = usize::try_from(*entry - 1).ok().and_then(|place| seen.get_mut(place));
+        place.is_some_and(|seen| !std::mem::replace(seen, true))
+    };
+    count as u64 == state.time && entries().all(new)
+}
+
+fn is_open(state: &State, v: usize) -> bool {
+    state.discover[v] > 0 && state.finish[v] == 0
+}
+
+fn is_path_of_open(state: &State) -> bool {
+    let open = (0..state.discover.len()).filter(|v| is_open(state, *v)).count();
+    let ordered = state.stack.is_sorted_by(|u, v| state.discover[*u] < state.discover[*v]);
+    let path = state.stack.windows(2).all(|pair| state.parent[pair[1]].get() == Some(pair[0]));
+    open == state.stack.len() && state.stack.iter().all(|v| is_open(state, *v)) && ordered && path
+}
+
+fn are_nested(state: &State) -> bool {
+    (0..state.discover.len()).all(|v| {
+        let finish = state.finish[v];
+        let above = state.parent[v].get().map_or(0, |parent| state.finish[parent]);
+        (finish == 0 || finish > state.discover[v]) && (finish > 0 || above == 0)
+    })
+}
+
+impl Task for DfsOnTree {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        let n = page::size::N.draw(difficulty, draw);
+        let mut edges = graph::random_tree(&draw.permutation(n), draw);
+        graph::turn_and_shuffle(&mut edges, draw);
+        Instance { n, edges, graph: OnceLock::new() }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let Instance { n, edges, .. } = instance;
+        graph::validate_vertices(*n)?;
+        graph::validate_edges(*n, edges, false)?;
+        let tree = edges.len() + 1 == *n && instance.graph().reaches_all(0);
+        InvalidInput::unless(tree, "edges", "must be n-1 edges that join all vertices")
+    }
+
+    fn start(instance: &Instance) -> State {
+        let n = instance.n;
+        State {
+            time: 0,
+            stack: Vec::new(),
+            discover: vec![0; n],
+            finish: vec![0; n],
+            parent: vec![Link::NONE; n],
+            order: Vec::new(),
+            last: Last(None),
+        }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        if let Action::Discover(v) | Action::Finish(v) = *action
+            && v >= instance.n
+        {
+            return Err(Illegal("there is no such vertex"));
+        }
+        match *action {
+            Action::Discover(v) => {
+                state.time += 1;
+                state.discover[v] = state.time;
+                if let Some(top) = state.stack.last() {
+                    state.parent[v] = Link::to(*top);
+                }
+                state.order.push(v);
+                state.stack.push(v);
+            }
+            Action::Finish(u) => {
+                state.stack.pop().ok_or(Illegal("the stack is empty"))?;
+                state.time += 1;
+                state.finish[u] = state.time;
+            }
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        match (state.last.0, state.stack.last()) {
+            (None, _) => Some(Action::Discover(0)),
+            (Some(Action::Done), _) => None,
+            (_, None) => Some(Action::Done),
+            (_, Some(top)) => {
+                let next = instance.graph().neighbours(*top).find(|v| state.discover[*v] == 0);
+                Some(next.map_or(Action::Finish(*top), Action::Discover))
+            }
+        }
+    }
+
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        found.require(page::TIMES, are_times(after));
+        found.require(page::STACK, is_path_of_open(after));
+        found.require(page::NESTING, are_nested(after));
+        let joined = |(v, parent): (usize, &Link)| parent.get().is_none_or(|u| instance.graph().joins(u, v));
+        found.require(page::TREE_EDGES, after.parent.iter().enumerate().all(joined));
+        if *action == Action::Done {
+            found.require(page::ALL_FINISHED, after.stack.is_empty() && !after.finish.contains(&0));
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // Each vertex is discovered and finished once.
+        2 * instance.n as u64 + 1
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({ "order": state.order, "discover": state.discover, "finish": state.finish, "parent": state.parent })
+    }
+}

@@ -1,0 +1,209 @@
+//! Dijkstra: shortest distances from vertex 0, taking the nearest vertex each time and trying its edges.
+//!
+//! A step is one action line: `extract u`, `relax v x` or `keep v` for each edge of u, `done`.
+
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::graph::{self, Graph};
+use crate::tasks::link::Link;
+use crate::tasks::pages::dijkstra as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+pub struct Dijkstra;
+
+const WEIGHT_MAX: usize = 1_000_000_000;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    n: usize,
+    edges: Vec<(usize, usize, usize)>,
+    #[serde(skip)]
+    graph: OnceLock<Graph>,
+}
+
+impl Instance {
+    fn graph(&self) -> &Graph {
+        self.graph.get_or_init(|| Graph::new(self.n, self.edges.iter().copied()))
+    }
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    dist: Vec<Option<usize>>,
+    pred: Vec<Link>,
+    order: Vec<usize>,
+    last: Last<Action>,
+}
+
+word_actions!(Action { Extract(u) = "extract", Relax(v, x) = "relax", Keep(v) = "keep", Done = "done" });
+
+/// A vertex without a distance counts as infinitely far.
+fn far(dist: Option<usize>) -> usize {
+    dist.unwrap_or(usize::MAX)
+}
+
+fn extracted(n: usize, order: &[usize]) -> Vec<bool> {
+    let mut extracted = vec![false; n];
+    order.iter().for_each(|u| extracted[*u] = true);
+    extracted
+}
+
+/// The next extraction, or the end.
+fn extraction(instance: &Instance, state: &State) -> Option<Action> {
+    if state.order.len() >= instance.n {
+        return Some(Action::Done);
+    }
+    let extracted = extracted(instance.n, &state.order);
+    let waiting = (0..instance.n).filter(|u| !extracted[*u]);
+    let (_, nearest) = waiting.filter_map(|u| Some((state.dist[u]?, u))).min()?;
+    Some(Action::Extract(nearest))
+}
+
+fn predecessors_fit(instance: &Instance, state: &State, extracted: &[bool]) -> bool {
+    (1..instance.n).all(|v| match (state.dist[v], state.pred[v].get()) {
+        (None, None) => true,
+        (Some(dist), Some(u)) => {
+            let length = state.dist[u].zip(instance.graph().weight(u, v)).map(|(to_u, weight)| to_u + weight);
+            extracted[u] && length == Some(dist)
+        }
+        _ => false,
+    })
+}
+
+fn is_shortest(instance: &Instance, state: &State, extracted: &[bool]) -> bool {
+    // An edge gives no bound where its start has no distance.
+    let bounded = |(u, v, weight): &(usize, usize, usize)| {
+        state.dist[*u].is_none_or(|to_u| state.dist[*v].is_some_and(|to_v| to_v <= to_u + weight))
+    };
+    extracted.iter().all(|extracted| *extracted) && state.dist[0] == Some(0) && instance.edges.iter().all(bounded)
+}
+
+impl Task for Dijkstra {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let n = page::size::N.draw(difficulty, draw);
+            let m = draw.size(2 * n, 4 * n);
+            let mut labels = draw.permutation(n);
+            // The first label and 0 change places, so that the tree hangs from vertex 0.
+            let zero = labels.iter().position(|label| *label == 0).expect("invariant: 0 is a label");
+            labels.swap(0, zero);
+            let mut pairs = graph::random_tree(&labels, draw);
+            graph::add_edges(&mut pairs, m, true, || graph::draw_pair(n, draw));
+            let mut edges: Vec<_> = pairs.iter().map(|[u, v]| (*u, *v, draw.size(1, 20))).collect();
+            draw.shuffle(&mut edges);
+            let instance = Instance { n, edges, graph: OnceLock::new() };
+            if relaxations(&instance) >= n {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let Instance { n, edges, .. } = instance;
+        graph::validate_vertices(*n)?;
+        let pairs: Vec<_> = edges.iter().map(|(u, v, _)| [*u, *v]).collect();
+        graph::validate_edges(*n, &pairs, true)?;
+        let weights = edges.iter().all(|(.., weight)| (1..=WEIGHT_MAX).contains(weight));
+        InvalidInput::unless(weights, "edges", format!("weights are 1 to {WEIGHT_MAX}"))?;
+        let reached = instance.graph().reaches_all(0);
+        InvalidInput::unless(reached, "edges", "must lead from vertex 0 to every vertex")
+    }
+
+    fn start(instance: &Instance) -> State {
+        let mut dist = vec![None; instance.n];
+        dist[0] = Some(0);
+        State { dist, pred: vec![Link::NONE; instance.n], order: Vec::new(), last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        if let Action::Extract(v) | Action::Relax(v, _) | Action::Keep(v) = *action
+            && v >= instance.n
+        {
+            return Err(Illegal("there is no such vertex"));
+        }
+        match *action {
+            Action::Extract(u) => state.order.push(u),
+            Action::Relax(v, x) => {
+                let u = *state.order.last().ok_or(Illegal("no vertex has been extracted"))?;
+                state.dist[v] = Some(x);
+                state.pred[v] = Link::to(u);
+            }
+            Action::Keep(_) | Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let graph = instance.graph();
+        let Some(u) = state.order.last().copied() else {
+            return if state.last.0.is_none() { extraction(instance, state) } else { None };
+        };
+        let next = match state.last.0? {
+            Action::Extract(_) => graph.arcs(u).first().copied(),
+            Action::Relax(v, _) | Action::Keep(v) if graph.joins(u, v) => graph.arc_after(u, v),
+            _ => return None,
+        };
+        let Some((v, weight)) = next else { return extraction(instance, state) };
+        let x = state.dist[u]? + weight;
+        Some(if x < far(state.dist[v]) { Action::Relax(v, x) } else { Action::Keep(v) })
+    }
+
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let mut extracted = vec![false; instance.n];
+        let once = after.order.iter().fold(true, |once, u| once & !std::mem::replace(&mut extracted[*u], true));
+        found.require(page::PRED, predecessors_fit(instance, after, &extracted));
+        found.require(page::ORDER, once && after.order.is_sorted_by_key(|u| far(after.dist[*u])));
+        let nearest = (0..instance.n).filter(|v| !extracted[*v]).map(|v| far(after.dist[v])).min();
+        let last = after.order.last().map(|u| far(after.dist[*u]));
+        found.require(page::SETTLED, nearest.zip(last).is_none_or(|(nearest, last)| nearest >= last));
+        found.require(page::SOURCE, after.dist[0] == Some(0) && after.pred[0] == Link::NONE);
+        if *action == Action::Done {
+            found.require(page::SHORTEST, is_shortest(instance, after, &extracted));
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // Each vertex is extracted once, and each edge is tried once.
+        (instance.n + instance.edges.len() + 1) as u64
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({ "dist": state.dist, "pred": state.pred, "order": state.order })
+    }
+}
+
+/// Number of `relax` in the reference trace.
+fn relaxations(instance: &Instance) -> usize {
+    let mut state = Dijkstra::start(instance);
+    let mut relaxations = 0;
+    while let Some(action) = Dijkstra::reference(instance, &state) {
+        relaxations += usize::from(matches!(action, Action::Relax(..)));
+        Dijkstra::apply(instance, &mut state, &action).expect("invariant: reference actions are legal");
+    }
+    relaxations
+}

@@ -1,0 +1,185 @@
+//! Floyd-Warshall: distances between all pairs of vertices, allowing one more vertex on the way each round.
+//!
+//! A step is one action line: `mid k` begins a round, `set i j x` is an improvement by way of k, `done`.
+
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::graph::Graph;
+use crate::tasks::link::Link;
+use crate::tasks::pages::floyd_warshall as page;
+use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+pub struct FloydWarshall;
+
+const VERTICES_MAX: usize = 100;
+const WEIGHT_MAX: usize = 1_000_000_000;
+
+type Matrix = Vec<Vec<Option<usize>>>;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    n: usize,
+    w: Matrix,
+    #[serde(skip)]
+    distances: OnceLock<Matrix>,
+}
+
+impl Instance {
+    /// The true distances, which the constraint `from-above` speaks of; by another algorithm than the task's, once.
+    fn distances(&self) -> &Matrix {
+        self.distances.get_or_init(|| {
+            let arcs = (0..self.n).flat_map(|i| (0..self.n).map(move |j| (i, j)));
+            let graph = Graph::new(self.n, arcs.filter_map(|(i, j)| Some((i, j, self.w[i][j]?))));
+            (0..self.n).map(|i| graph.distances(i)).collect()
+        })
+    }
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    dist: Matrix,
+    k: Link,
+    updates: Vec<u64>,
+    last: Last<Action>,
+}
+
+word_actions!(Action { Mid(k) = "mid", Set(i, j, x) = "set", Done = "done" });
+
+/// Entries of two matrices side by side, row by row.
+fn pairs<'a>(a: &'a Matrix, b: &'a Matrix) -> impl Iterator<Item = (Option<usize>, Option<usize>)> {
+    a.iter().zip(b).flat_map(|(a, b)| a.iter().copied().zip(b.iter().copied()))
+}
+
+/// The first improvement by way of k from row `i`, column `j` on.
+fn improvement(dist: &Matrix, k: usize, i: usize, j: usize) -> Option<Action> {
+    (i..dist.len()).find_map(|row| {
+        let to_k = dist[row][k]?;
+        let first = if row == i { j } else { 0 };
+        (first..dist.len()).find_map(|column| {
+            let x = to_k + dist[k][column]?;
+            dist[row][column].is_none_or(|known| x < known).then_some(Action::Set(row, column, x))
+        })
+    })
+}
+
+fn is_closed(dist: &Matrix) -> bool {
+    (0..dist.len()).all(|k| improvement(dist, k, 0, 0).is_none())
+}
+
+fn diagonal_fits(dist: &Matrix) -> bool {
+    let fits = |i: usize, j: usize, entry: Option<usize>| if i == j { entry == Some(0) } else { entry != Some(0) };
+    dist.iter().enumerate().all(|(i, row)| row.iter().enumerate().all(|(j, entry)| fits(i, j, *entry)))
+}
+
+impl Task for FloydWarshall {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let n = page::size::N.draw(difficulty, draw);
+            let mut entry = |i, j| if i == j { Some(0) } else { draw.chance(1, 2).then(|| draw.size(1, 50)) };
+            let w = (0..n).map(|i| (0..n).map(|j| entry(i, j)).collect()).collect();
+            let instance = Instance { n, w, distances: OnceLock::new() };
+            let updates = reference_end::<Self>(&instance, u64::MAX).map(|(state, _)| state.updates.iter().sum());
+            if updates.is_some_and(|updates: u64| updates >= n as u64) {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let Instance { n, w, .. } = instance;
+        InvalidInput::unless((1..=VERTICES_MAX).contains(n), "n", format!("is {n}; give 1 to {VERTICES_MAX}"))?;
+        let square = w.len() == *n && w.iter().all(|row| row.len() == *n);
+        InvalidInput::unless(square, "w", format!("must have n = {n} rows of {n} entries"))?;
+        InvalidInput::unless(diagonal_fits(w), "w", "must be 0 on the diagonal and nowhere else")?;
+        let bounded = w.iter().flatten().flatten().all(|weight| *weight <= WEIGHT_MAX);
+        InvalidInput::unless(bounded, "w", format!("weights are 1 to {WEIGHT_MAX}, or null"))
+    }
+
+    fn start(instance: &Instance) -> State {
+        State { dist: instance.w.clone(), k: Link::NONE, updates: vec![0; instance.n], last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        match *action {
+            Action::Mid(k) if k < instance.n => state.k = Link::to(k),
+            Action::Set(i, j, x) if i < instance.n && j < instance.n => {
+                let k = state.k.get().ok_or(Illegal("no round has begun"))?;
+                state.dist[i][j] = Some(x);
+                state.updates[k] += 1;
+            }
+            Action::Mid(_) | Action::Set(..) => return Err(Illegal("there is no such vertex")),
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let set = match (state.last.0, state.k.get()) {
+            (Some(Action::Done), _) => return None,
+            (Some(Action::Set(i, j, _)), Some(k)) => improvement(&state.dist, k, i, j + 1),
+            (_, Some(k)) => improvement(&state.dist, k, 0, 0),
+            (_, None) => None,
+        };
+        match set {
+            // After wrong lines a sum can be more than a line can say.
+            Some(Action::Set(.., x)) if x as u64 >= NUMBER_LIMIT => None,
+            Some(set) => Some(set),
+            None => {
+                let k = state.k.get().map_or(0, |k| k + 1);
+                Some(if k < instance.n { Action::Mid(k) } else { Action::Done })
+            }
+        }
+    }
+
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        found.require(page::DIAGONAL, diagonal_fits(&after.dist));
+        let not_above = |(bound, dist): (Option<usize>, Option<usize>)| {
+            bound.is_none_or(|bound| dist.is_some_and(|dist| dist <= bound))
+        };
+        found.require(page::NEVER_UP, pairs(&instance.w, &after.dist).all(not_above));
+        // The other way round: wherever a distance is set, the true one is, and is not greater.
+        found.require(page::FROM_ABOVE, pairs(&after.dist, instance.distances()).all(not_above));
+        let begun = after.k.get().map_or(0, |k| k + 1);
+        let most = (instance.n as u64 - 1) * (instance.n as u64).saturating_sub(2);
+        let bounded = after.updates.iter().all(|updates| *updates <= most);
+        found.require(page::UPDATES, bounded && after.updates[begun..].iter().all(|updates| *updates == 0));
+        if *action == Action::Done {
+            found.require(page::TRIANGLE, is_closed(&after.dist));
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // A round improves entries outside row k, column k and the diagonal alone, each once.
+        let n = instance.n as u64;
+        n + n * (n - 1) * n.saturating_sub(2) + 1
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({ "dist": state.dist, "updates": state.updates })
+    }
+}

@@ -1,0 +1,192 @@
+//! Topological Sort: Kahn's algorithm, with a queue of the vertices that have no predecessor left.
+//!
+//! A step is one action line: `emit u`, `dec v x` for each edge u -> v with the new in-degree of v, `done`.
+
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::graph::{self, Graph, Pair};
+use crate::tasks::pages::topological_sort as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+pub struct TopologicalSort;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    n: usize,
+    edges: Vec<Pair>,
+    #[serde(skip)]
+    graph: OnceLock<Graph>,
+}
+
+impl Instance {
+    fn graph(&self) -> &Graph {
+        self.graph.get_or_init(|| Graph::directed(self.n, &self.edges))
+    }
+
+    /// In-degree of each vertex as far as it comes from vertices that `counts` names.
+    fn indegrees(&self, counts: impl Fn(usize) -> bool) -> Vec<usize> {
+        let mut indegrees = vec![0; self.n];
+        self.edges.iter().filter(|[u, _]| counts(*u)).for_each(|[_, v]| indegrees[*v] += 1);
+        indegrees
+    }
+
+    fn is_acyclic(&self) -> bool {
+        let mut left = self.indegrees(|_| true);
+        let mut free: Vec<_> = (0..self.n).filter(|v| left[*v] == 0).collect();
+        let mut taken = 0;
+        while let Some(u) = free.pop() {
+            taken += 1;
+            for v in self.graph().neighbours(u) {
+                left[v] -= 1;
+                if left[v] == 0 {
+                    free.push(v);
+                }
+            }
+        }
+        taken == self.n
+    }
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    indegree: Vec<usize>,
+    queue: Vec<usize>,
+    /// -1 where the in-degree is not 0 yet.
+    ready: Vec<i64>,
+    order: Vec<usize>,
+    last: Last<Action>,
+}
+
+word_actions!(Action { Emit(u) = "emit", Dec(v, x) = "dec", Done = "done" });
+
+fn length(order: &[usize]) -> i64 {
+    i64::try_from(order.len()).expect("invariant: lists are shorter than 2^63")
+}
+
+/// Place of the first occurrence of each vertex in the order; the order's length for those not in it.
+fn places(n: usize, order: &[usize]) -> Vec<usize> {
+    let mut places = vec![order.len(); n];
+    order.iter().enumerate().rev().for_each(|(place, u)| places[*u] = place);
+    places
+}
+
+fn queue_fits(state: &State) -> bool {
+    let mut seen = vec![false; state.indegree.len()];
+    let once = state.order.iter().chain(&state.queue).all(|v| !std::mem::replace(&mut seen[*v], true));
+    once && seen.iter().zip(&state.indegree).all(|(seen, indegree)| *seen == (*indegree == 0))
+}
+
+impl Task for TopologicalSort {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        let n = page::size::N.draw(difficulty, draw);
+        let m = draw.size(n, 2 * n);
+        let labels = draw.permutation(n);
+        let mut edges = Vec::with_capacity(m);
+        graph::add_edges(&mut edges, m, true, || {
+            let [x, y] = graph::draw_pair(n, draw);
+            [labels[x.min(y)], labels[x.max(y)]]
+        });
+        Instance { n, edges, graph: OnceLock::new() }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        graph::validate_vertices(instance.n)?;
+        graph::validate_edges(instance.n, &instance.edges, true)?;
+        InvalidInput::unless(instance.is_acyclic(), "edges", "must not form a cycle")
+    }
+
+    fn start(instance: &Instance) -> State {
+        let indegree = instance.indegrees(|_| true);
+        let queue = (0..instance.n).filter(|v| indegree[*v] == 0).collect();
+        let ready = indegree.iter().map(|indegree| if *indegree == 0 { 0 } else { -1 }).collect();
+        State { indegree, queue, ready, order: Vec::new(), last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        match *action {
+            Action::Emit(u) => {
+                let place =
+                    state.queue.iter().position(|v| *v == u).ok_or(Illegal("the vertex is not in the queue"))?;
+                state.order.push(state.queue.remove(place));
+            }
+            Action::Dec(v, _) if v >= instance.n => return Err(Illegal("there is no such vertex")),
+            Action::Dec(v, x) => {
+                state.indegree[v] = x;
+                if x == 0 {
+                    state.queue.push(v);
+                    state.ready[v] = length(&state.order);
+                }
+            }
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let graph = instance.graph();
+        let next = match (state.last.0, state.order.last().copied()) {
+            (None, _) => None,
+            (Some(Action::Emit(_)), Some(u)) => graph.neighbours(u).next(),
+            (Some(Action::Dec(v, _)), Some(u)) if graph.joins(u, v) => graph.arc_after(u, v).map(|(v, _)| v),
+            _ => return None,
+        };
+        match (next, state.queue.first()) {
+            // After wrong lines there may be nothing left to take off.
+            (Some(v), _) => Some(Action::Dec(v, state.indegree[v].checked_sub(1)?)),
+            (None, Some(u)) => Some(Action::Emit(*u)),
+            (None, None) => Some(Action::Done),
+        }
+    }
+
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let places = places(instance.n, &after.order);
+        let emitted = |u: usize| places[u] < after.order.len();
+        let preceded = |[u, v]: &Pair| !emitted(*v) || places[*u] < places[*v];
+        found.require(page::PRECEDENCE, instance.edges.iter().all(preceded));
+        found.require(page::QUEUE, queue_fits(after));
+        let (least, most) = (instance.indegrees(|u| !emitted(u)), instance.indegrees(|_| true));
+        let between = (0..instance.n).all(|v| (least[v]..=most[v]).contains(&after.indegree[v]));
+        found.require(page::INDEGREE, between);
+        let emissions = length(&after.order);
+        let ready = after.ready.iter().zip(&after.indegree);
+        let fits = |(ready, indegree): (&i64, &usize)| (*ready == -1) == (*indegree > 0) && *ready <= emissions;
+        found.require(page::READY, ready.into_iter().all(fits));
+        if *action == Action::Done {
+            found.require(page::COMPLETE, after.order.len() == instance.n);
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // Each vertex is emitted once, and each edge takes one off once.
+        (instance.n + instance.edges.len() + 1) as u64
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({ "order": state.order, "ready": state.ready })
+    }
+}

@@ -1,0 +1,189 @@
+//! BST Insertion: insert keys one after another into a binary search tree that is never rebalanced.
+//!
+//! A step is one action line: `insert k`, then `left c` or `right c` for each node c that key k is compared with, and
+//! `done`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::binary_tree::{self, BinaryTree};
+use crate::tasks::link::Link;
+use crate::tasks::pages::bst_insertion as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations, array};
+
+pub struct BstInsertion;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    keys: Vec<i64>,
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    left: Vec<Link>,
+    right: Vec<Link>,
+    k: Link,
+    at: Link,
+    heights: Vec<usize>,
+    balance: Vec<i64>,
+    last: Last<Action>,
+}
+
+word_actions!(Action { Insert(k) = "insert", Left(c) = "left", Right(c) = "right", Done = "done" });
+
+impl State {
+    fn tree(&self) -> BinaryTree<'_> {
+        BinaryTree { left: &self.left, right: &self.right }
+    }
+
+    fn measure(&mut self) {
+        let height = |link: Link| self.tree().height(link.get());
+        let (left, right) = (height(self.left[0]), height(self.right[0]));
+        let signed = |height| i64::try_from(height).expect("invariant: at most as high as there are nodes");
+        let balance = signed(left) - signed(right);
+        self.heights.push(self.tree().height(Some(0)));
+        self.balance.push(balance);
+    }
+
+    /// Whether the way down to `at` is the one that the key being inserted takes.
+    fn is_on_path(&self, keys: &[i64]) -> bool {
+        let (Some(mut at), Some(k)) = (self.at.get(), self.k.get()) else { return true };
+        let mut above = vec![None; keys.len()];
+        for x in (0..keys.len()).rev() {
+            for (children, is_left) in [(&self.right, false), (&self.left, true)] {
+                if let Some(child) = children[x].get() {
+                    above[child] = Some((x, is_left));
+                }
+            }
+        }
+        // On a cycle the climb would not end: there are fewer ancestors than nodes.
+        for _ in 0..keys.len() {
+            let Some((x, is_left)) = above[at] else { break };
+            if (keys[k] < keys[x]) != is_left {
+                return false;
+            }
+            at = x;
+        }
+        true
+    }
+}
+
+impl Task for BstInsertion {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let n = page::size::N.draw(difficulty, draw);
+            let keys = array::distinct(n, 1, 999, draw);
+            if !binary_tree::is_path(&keys) {
+                return Instance { keys };
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        binary_tree::validate_keys("keys", &instance.keys)
+    }
+
+    fn start(instance: &Instance) -> State {
+        let none = vec![Link::NONE; instance.keys.len()];
+        let (heights, balance) = (Vec::new(), Vec::new());
+        State { left: none.clone(), right: none, k: Link::NONE, at: Link::NONE, heights, balance, last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        if let Action::Insert(node) | Action::Left(node) | Action::Right(node) = *action
+            && node >= instance.keys.len()
+        {
+            return Err(Illegal("there is no such node"));
+        }
+        match *action {
+            Action::Insert(k) => {
+                state.k = Link::to(k);
+                if k == 0 {
+                    state.at = Link::NONE;
+                    state.heights.push(1);
+                    state.balance.push(0);
+                } else {
+                    state.at = Link::to(0);
+                }
+            }
+            Action::Left(c) | Action::Right(c) => {
+                let children = if matches!(action, Action::Left(_)) { &mut state.left } else { &mut state.right };
+                let child = children[c];
+                if child == Link::NONE {
+                    if state.k == Link::NONE {
+                        return Err(Illegal("no node is being inserted"));
+                    }
+                    children[c] = state.k;
+                    state.measure();
+                }
+                state.at = child;
+            }
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        if state.last.0 == Some(Action::Done) {
+            return None;
+        }
+        let keys = &instance.keys;
+        Some(match (state.k.get(), state.at.get()) {
+            (Some(k), Some(at)) if keys[k] < keys[at] => Action::Left(at),
+            (Some(_), Some(at)) => Action::Right(at),
+            (k, _) => match k.map_or(0, |k| k + 1) {
+                next if next < keys.len() => Action::Insert(next),
+                _ => Action::Done,
+            },
+        })
+    }
+
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+        let keys = &instance.keys;
+        let inorder = after.tree().inorder(Some(0));
+        let increasing = inorder.as_ref().is_some_and(|order| order.is_sorted_by(|a, b| keys[*a] < keys[*b]));
+        let attached = after.heights.len();
+        let nodes = inorder.is_some_and(|order| order.len() == attached && order.iter().all(|node| *node < attached));
+        let mut found = Violations::NONE;
+        found.require(page::SEARCH_TREE, increasing);
+        // Before the first insertion no node is there, though the walk from node 0 would find that one.
+        found.require(page::ATTACHED, nodes || attached == 0);
+        found.require(page::PATH, after.is_on_path(keys));
+        let steady = after.heights.windows(2).all(|pair| pair[1] == pair[0] || pair[1] == pair[0] + 1);
+        found.require(page::HEIGHTS, attached == after.balance.len() && steady);
+        if *action == Action::Done {
+            found.require(page::COMPLETE, attached == keys.len() && nodes && increasing);
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // Node k is compared with at most the k nodes before it.
+        let n = instance.keys.len() as u64;
+        n + n * (n - 1) / 2 + 1
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({ "left": state.left, "right": state.right, "heights": state.heights, "balance": state.balance })
+    }
+}

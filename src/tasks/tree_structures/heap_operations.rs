@@ -1,0 +1,241 @@
+//! Binary Heap Operations: insertions into a min-heap in an array, and extractions of its least element.
+//!
+//! A step is one action line: `insert x` or `extract` begins an operation, `swap i j` moves an element up or down, `done`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::link::Link;
+use crate::tasks::pages::heap_operations as page;
+use crate::tasks::pattern::{self, Fields};
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+pub struct HeapOperations;
+
+const OPERATIONS_MAX: usize = 4_096;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    ops: Vec<Operation>,
+}
+
+/// `insert x` or `extract`, written as in an action line.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+enum Operation {
+    Insert(usize),
+    Extract,
+}
+
+impl Operation {
+    fn action(self) -> Action {
+        match self {
+            Self::Insert(x) => Action::Insert(x),
+            Self::Extract => Action::Extract,
+        }
+    }
+}
+
+impl From<Operation> for String {
+    fn from(operation: Operation) -> Self {
+        operation.action().to_string()
+    }
+}
+
+impl TryFrom<String> for Operation {
+    type Error = String;
+
+    fn try_from(line: String) -> Result<Self, String> {
+        let action = pattern::parse(Action::FORMS, &line).and_then(|(form, fields)| Action::read(form, &fields));
+        match action {
+            Some(Action::Insert(x)) => Ok(Self::Insert(x)),
+            Some(Action::Extract) => Ok(Self::Extract),
+            _ => Err(format!("{line:?} is no operation: \"insert <x>\" with a number below 2^53, or \"extract\"")),
+        }
+    }
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    heap: Vec<usize>,
+    op: usize,
+    node: Link,
+    extracted: Vec<usize>,
+    swaps: u64,
+    last: Last<Action>,
+}
+
+word_actions!(Action { Insert(x) = "insert", Extract = "extract", Swap(i, j) = "swap", Done = "done" });
+
+fn parent(i: usize) -> Option<usize> {
+    Some(i.checked_sub(1)? / 2)
+}
+
+/// The exchange that the element at `i` still needs on its way up or down.
+fn sift(heap: &[usize], i: usize, up: bool) -> Option<Action> {
+    let value = heap.get(i)?;
+    let target = if up {
+        parent(i).filter(|p| value < &heap[*p])
+    } else {
+        let children = (2 * i + 1..heap.len()).take(2);
+        children.min_by_key(|child| heap[*child]).filter(|child| heap[*child] < *value)
+    };
+    target.map(|target| Action::Swap(i, target))
+}
+
+/// Whether no element is greater than a child of it; pairs with `exempt` do not count.
+fn is_heap(heap: &[usize], exempt: Option<usize>) -> bool {
+    (1..heap.len()).all(|child| {
+        let above = (child - 1) / 2;
+        heap[above] <= heap[child] || exempt == Some(child) || exempt == Some(above)
+    })
+}
+
+/// Whether heap and extracted together hold what the operations begun have inserted.
+fn holds_inserted(state: &State, begun: &[Operation]) -> bool {
+    let inserted = begun.iter().filter_map(|operation| match operation {
+        Operation::Insert(x) => Some(*x),
+        Operation::Extract => None,
+    });
+    let mut inserted: Vec<_> = inserted.collect();
+    let mut held: Vec<_> = state.heap.iter().chain(&state.extracted).copied().collect();
+    if inserted.len() != held.len() {
+        return false;
+    }
+    inserted.sort_unstable();
+    held.sort_unstable();
+    inserted == held
+}
+
+impl Task for HeapOperations {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let m = page::size::M.draw(difficulty, draw);
+            let (mut size, mut extracts) = (0, 0);
+            let mut operation = || {
+                if size == 0 || draw.chance(3, 5) {
+                    size += 1;
+                    Operation::Insert(draw.size(1, 999))
+                } else {
+                    size -= 1;
+                    extracts += 1;
+                    Operation::Extract
+                }
+            };
+            let instance = Instance { ops: (0..m).map(|_| operation()).collect() };
+            let swaps = |(state, _): (State, u64)| state.swaps;
+            if 5 * extracts >= m && reference_end::<Self>(&instance, u64::MAX).map(swaps).is_some_and(|swaps| swaps > 0)
+            {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let m = instance.ops.len();
+        let range = format!("has {m} operations; give 1 to {OPERATIONS_MAX}");
+        InvalidInput::unless((1..=OPERATIONS_MAX).contains(&m), "ops", range)?;
+        let size = instance.ops.iter().try_fold(0usize, |size, operation| match operation {
+            Operation::Insert(_) => Some(size + 1),
+            Operation::Extract => size.checked_sub(1),
+        });
+        InvalidInput::unless(size.is_some(), "ops", "must not extract from an empty heap")
+    }
+
+    fn start(_: &Instance) -> State {
+        State { heap: Vec::new(), op: 0, node: Link::NONE, extracted: Vec::new(), swaps: 0, last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        match *action {
+            Action::Insert(x) => {
+                state.node = Link::to(state.heap.len());
+                state.heap.push(x);
+                state.op += 1;
+            }
+            Action::Extract => {
+                let least = *state.heap.first().ok_or(Illegal("the heap is empty"))?;
+                state.extracted.push(least);
+                state.heap.swap_remove(0);
+                state.node = Link::to(0);
+                state.op += 1;
+            }
+            Action::Swap(i, j) => {
+                if i >= state.heap.len() || j >= state.heap.len() {
+                    return Err(Illegal("there is no such place in the heap"));
+                }
+                state.heap.swap(i, j);
+                state.node = Link::to(j);
+                state.swaps += 1;
+            }
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        if state.last.0 == Some(Action::Done) {
+            return None;
+        }
+        let ops = &instance.ops;
+        let exchange = match (state.op.checked_sub(1), state.node.get()) {
+            // After wrong lines more operations may have begun than there are.
+            (Some(op), Some(node)) => sift(&state.heap, node, matches!(ops.get(op)?, Operation::Insert(_))),
+            _ => None,
+        };
+        if exchange.is_some() {
+            return exchange;
+        }
+        match ops.get(state.op) {
+            // After wrong lines there may be nothing to extract.
+            Some(Operation::Extract) if state.heap.is_empty() => None,
+            operation => Some(operation.map_or(Action::Done, |operation| operation.action())),
+        }
+    }
+
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+        let begun = &instance.ops[..after.op.min(instance.ops.len())];
+        let mut found = Violations::NONE;
+        found.require(page::MULTISET, holds_inserted(after, begun));
+        found.require(page::HEAP_ORDER, is_heap(&after.heap, after.node.get()));
+        let extracts = begun.iter().filter(|operation| matches!(operation, Operation::Extract)).count();
+        found.require(page::SIZE, after.extracted.len() == extracts);
+        if let Action::Swap(i, j) = *action {
+            found.require(page::SWAP_ORDER, after.heap[i.min(j)] < after.heap[i.max(j)]);
+        }
+        found.require(page::COUNTS, after.op <= instance.ops.len());
+        if *action == Action::Done {
+            found.require(page::COMPLETE, after.op == instance.ops.len() && is_heap(&after.heap, None));
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // An element moves at most floor(log2(size)) levels in an operation, and the heap has at most m elements.
+        let m = instance.ops.len() as u64;
+        m + m * u64::from(m.ilog2()) + 1
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({ "extracted": state.extracted, "heap": state.heap, "swaps": state.swaps })
+    }
+}

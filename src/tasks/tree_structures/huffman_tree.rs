@@ -1,0 +1,207 @@
+//! Huffman Tree: merge the two lightest trees until one is left, then read the codes off it.
+//!
+//! A step is one action line: `merge x y`, then `code i s` for each symbol, then `done`.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::pages::huffman_tree as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations};
+
+pub struct HuffmanTree;
+
+const SYMBOLS_MAX: usize = 1_000;
+const FREQUENCY_MAX: u64 = 1_000_000_000;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    freq: Vec<u64>,
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    weight: Vec<u64>,
+    alive: Vec<usize>,
+    merges: Vec<[usize; 2]>,
+    codes: Vec<String>,
+    last: Last<Action>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    Merge(usize, usize),
+    Code(usize, String),
+    Done,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Merge(x, y) => write!(f, "merge {x} {y}"),
+            Self::Code(i, code) => write!(f, "code {i} {code}"),
+            Self::Done => f.write_str("done"),
+        }
+    }
+}
+
+/// The two living nodes of least weight, the lesser number first where they weigh the same.
+fn lightest(state: &State) -> Option<Action> {
+    let rank = |node: &usize| (state.weight[*node], *node);
+    let x = *state.alive.iter().min_by_key(|node| rank(node))?;
+    let y = *state.alive.iter().filter(|node| **node != x).min_by_key(|node| rank(node))?;
+    Some(Action::Merge(x, y))
+}
+
+/// The bits from the root down to a node: merges come in the order of the nodes that they make.
+fn code_of(n: usize, merges: &[[usize; 2]], symbol: usize) -> String {
+    let mut node = symbol;
+    let mut bits = Vec::new();
+    for (place, pair) in merges.iter().enumerate() {
+        if let Some(bit) = pair.iter().position(|child| *child == node) {
+            bits.push(if bit == 0 { '0' } else { '1' });
+            node = n + place;
+        }
+    }
+    bits.into_iter().rev().collect()
+}
+
+fn is_prefix_free(codes: &[String]) -> bool {
+    let mut sorted: Vec<_> = codes.iter().collect();
+    sorted.sort_unstable();
+    // A prefix sorts directly before a word that it begins, or before another such word.
+    sorted.windows(2).all(|pair| !pair[1].starts_with(pair[0].as_str()))
+}
+
+/// Whether the sum of 2^-length is 1.
+fn is_complete(codes: &[String]) -> bool {
+    let mut lengths: Vec<_> = codes.iter().map(String::len).collect();
+    lengths.sort_unstable_by(|a, b| b.cmp(a));
+    let (mut level, mut count) = (lengths.first().copied().unwrap_or(0), 0usize);
+    // The sum so far is count·2^-level; from level to level up it must stay whole, as all terms to come are.
+    for length in lengths.into_iter().chain([0]) {
+        while level > length {
+            if count % 2 == 1 {
+                return false;
+            }
+            count /= 2;
+            level = if count == 0 { length } else { level - 1 };
+        }
+        count += usize::from(length > 0);
+    }
+    count == 1
+}
+
+fn living(state: &State) -> bool {
+    let mut alive = vec![true; state.weight.len()];
+    state.merges.iter().flatten().for_each(|node| alive[*node] = false);
+    state.alive.iter().copied().eq((0..alive.len()).filter(|node| alive[*node]))
+}
+
+impl Task for HuffmanTree {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["merge <nat> <nat>", "code <nat> <[01]+>", "done"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let n = page::size::N.draw(difficulty, draw);
+            let freq: Vec<_> = (0..n).map(|_| 1 + draw.below(1000)).collect();
+            if freq.iter().any(|frequency| *frequency != freq[0]) {
+                return Instance { freq };
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let n = instance.freq.len();
+        let range = format!("has {n} symbols; give 2 to {SYMBOLS_MAX}");
+        InvalidInput::unless((2..=SYMBOLS_MAX).contains(&n), "freq", range)?;
+        let bounded = instance.freq.iter().all(|frequency| (1..=FREQUENCY_MAX).contains(frequency));
+        InvalidInput::unless(bounded, "freq", format!("frequencies are 1 to {FREQUENCY_MAX}"))
+    }
+
+    fn start(instance: &Instance) -> State {
+        let alive = (0..instance.freq.len()).collect();
+        State { weight: instance.freq.clone(), alive, merges: Vec::new(), codes: Vec::new(), last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Some(match form {
+            0 => Action::Merge(fields.nat(0)?, fields.nat(1)?),
+            1 => Action::Code(fields.nat(0)?, fields.text(1)?.to_owned()),
+            _ => Action::Done,
+        })
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        match action {
+            Action::Merge(x, y) => {
+                let lives = |node| state.alive.binary_search(node).is_ok();
+                if x == y || !lives(x) || !lives(y) {
+                    return Err(Illegal("two different living nodes are merged"));
+                }
+                state.alive.retain(|node| node != x && node != y);
+                state.alive.push(state.weight.len());
+                state.weight.push(state.weight[*x] + state.weight[*y]);
+                state.merges.push([*x, *y]);
+            }
+            Action::Code(i, _) if *i >= instance.freq.len() => return Err(Illegal("there is no such symbol")),
+            Action::Code(i, _) if *i != state.codes.len() => return Err(Illegal("symbols get their codes in order")),
+            Action::Code(_, code) => state.codes.push(code.clone()),
+            Action::Done => {}
+        }
+        state.last = Last(Some(action.clone()));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let (n, next) = (instance.freq.len(), state.codes.len());
+        match state.last.0 {
+            Some(Action::Done) => None,
+            _ if state.merges.len() + 1 < n => lightest(state),
+            _ if next < n => Some(Action::Code(next, code_of(n, &state.merges, next))),
+            _ => Some(Action::Done),
+        }
+    }
+
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+        let n = instance.freq.len();
+        let mut found = Violations::NONE;
+        let sum: u64 = after.alive.iter().map(|node| after.weight[*node]).sum();
+        found.require(page::WEIGHT_SUM, sum == instance.freq.iter().sum::<u64>());
+        found.require(page::ALIVE, living(after));
+        found.require(page::INCREASING, after.weight[n..].is_sorted());
+        let prefix_free = is_prefix_free(&after.codes);
+        found.require(page::PREFIX_FREE, prefix_free);
+        if *action == Action::Done {
+            found.require(page::OPTIMAL, after.codes.len() == n && prefix_free && is_complete(&after.codes));
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // n-1 merges, n codes, `done`.
+        2 * instance.freq.len() as u64
+    }
+
+    fn answer(instance: &Instance, state: &State) -> Value {
+        let lengths: Vec<_> = state.codes.iter().map(String::len).collect();
+        // After wrong lines a code can be of any length.
+        let terms =
+            instance.freq.iter().zip(&lengths).map(|(frequency, length)| frequency.saturating_mul(*length as u64));
+        let cost = terms.fold(0u64, u64::saturating_add);
+        json!({ "merges": state.merges, "codes": state.codes, "lengths": lengths, "cost": cost })
+    }
+}

@@ -1,0 +1,269 @@
+//! Red-Black Tree Insertion: insert keys one after another and restore the colours, with rotations where need be (CLRS).
+//!
+//! A step is one action line: `root k`, `left k p` or `right k p` hangs the new red node, `case1 z`, `case2 z` and
+//! `case3 z` are the fixup, `black r` colours the root, `done`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::red_black_tree::{LEFT, RIGHT, Tree};
+use crate::tasks::pages::red_black_insert as page;
+use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations, array};
+
+pub struct RedBlackInsert;
+
+const KEYS_MAX: usize = 1_000;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    keys: Vec<usize>,
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    nodes: Tree,
+    /// Key of the root.
+    root: Option<usize>,
+    z: Option<usize>,
+    cases: Vec<Vec<u8>>,
+    rotations: [u64; 2],
+    last: Last<Action>,
+}
+
+word_actions!(Action {
+    Root(k) = "root",
+    Left(k, p) = "left",
+    Right(k, p) = "right",
+    Case1(z) = "case1",
+    Case2(z) = "case2",
+    Case3(z) = "case3",
+    Black(r) = "black",
+    Done = "done",
+});
+
+/// Places of z, its parent p and its grandparent g, and the side of g on which p is.
+struct Family {
+    p: usize,
+    g: usize,
+    side: usize,
+}
+
+impl State {
+    fn family(&self) -> Option<Family> {
+        let (p, _) = self.nodes.parent(self.nodes.find(self.z?)?)?;
+        let (g, side) = self.nodes.parent(p)?;
+        Some(Family { p, g, side })
+    }
+
+    fn key(&self, place: usize) -> usize {
+        self.nodes.nodes[place].key
+    }
+
+    /// Hangs a new red node below p, or makes it the root.
+    fn hang(&mut self, k: usize, below: Option<(usize, usize)>) -> Result<(), Illegal> {
+        if self.nodes.find(k).is_some() {
+            return Err(Illegal("the key is in the tree"));
+        }
+        if let Some((p, side)) = below {
+            let parent = self.nodes.find(p).ok_or(Illegal("there is no such parent in the tree"))?;
+            if self.nodes.nodes[parent].children[side].is_some() {
+                return Err(Illegal("the parent has a child there"));
+            }
+            let leaf = self.nodes.leaf(k);
+            self.nodes.nodes[parent].children[side] = Some(leaf);
+        } else {
+            if self.nodes.root.is_some() {
+                return Err(Illegal("the tree has a root"));
+            }
+            self.nodes.root = Some(self.nodes.leaf(k));
+        }
+        self.z = Some(k);
+        self.cases.push(Vec::new());
+        Ok(())
+    }
+
+    fn fix(&mut self, case: u8, z: usize) -> Result<(), Illegal> {
+        if self.z != Some(z) {
+            return Err(Illegal("this is not the node z"));
+        }
+        let Family { p, g, side } = self.family().ok_or(Illegal("z has no grandparent"))?;
+        match case {
+            1 => {
+                let uncle = self.nodes.nodes[g].children[1 - side].ok_or(Illegal("z has no uncle"))?;
+                self.nodes.nodes[p].red = false;
+                self.nodes.nodes[uncle].red = false;
+                self.nodes.nodes[g].red = true;
+                self.z = Some(self.key(g));
+            }
+            2 => {
+                if self.nodes.nodes[p].children[1 - side].is_none() {
+                    return Err(Illegal("the parent has no child that could go up"));
+                }
+                self.z = Some(self.key(p));
+                self.rotate(p, side);
+            }
+            _ => {
+                self.nodes.nodes[p].red = false;
+                self.nodes.nodes[g].red = true;
+                self.rotate(g, 1 - side);
+            }
+        }
+        self.cases.last_mut().expect("invariant: z came with an entry of cases").push(case);
+        Ok(())
+    }
+
+    fn rotate(&mut self, at: usize, side: usize) {
+        self.nodes.rotate(at, side);
+        self.rotations[side] += 1;
+    }
+}
+
+/// The next insertion, or the end.
+fn insertion(instance: &Instance, state: &State) -> Option<Action> {
+    let Some(k) = instance.keys.get(state.nodes.nodes.len()).copied() else { return Some(Action::Done) };
+    if state.root.is_none() {
+        return Some(Action::Root(k));
+    }
+    // After wrong lines the key can be there already, even off the path of its search.
+    if state.nodes.find(k).is_some() {
+        return None;
+    }
+    let (parent, side) = state.nodes.gap(k)?;
+    let p = state.key(parent);
+    Some(if side == LEFT { Action::Left(k, p) } else { Action::Right(k, p) })
+}
+
+fn counts_fit(state: &State) -> bool {
+    let rotating = state.cases.iter().flatten().filter(|case| matches!(case, 2 | 3)).count();
+    let once = state.cases.iter().all(|cases| cases.iter().filter(|case| **case == 3).nth(1).is_none());
+    once && rotating as u64 == state.rotations.iter().sum::<u64>()
+}
+
+impl Task for RedBlackInsert {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let n = page::size::N.draw(difficulty, draw);
+            let keys = array::distinct(n, 1, 999, draw);
+            let keys = keys.into_iter().map(|key| usize::try_from(key).expect("invariant: keys are positive"));
+            let instance = Instance { keys: keys.collect() };
+            if reference_end::<Self>(&instance, u64::MAX).is_some_and(|(state, _)| state.rotations != [0, 0]) {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let n = instance.keys.len();
+        InvalidInput::unless((1..=KEYS_MAX).contains(&n), "keys", format!("has {n} keys; give 1 to {KEYS_MAX}"))?;
+        let bounded = instance.keys.iter().all(|key| (*key as u64) < NUMBER_LIMIT);
+        InvalidInput::unless(bounded, "keys", "every key must be below 2^53")?;
+        let mut sorted = instance.keys.clone();
+        sorted.sort_unstable();
+        InvalidInput::unless(sorted.is_sorted_by(|a, b| a < b), "keys", "must not hold a key twice")
+    }
+
+    fn start(_: &Instance) -> State {
+        let nodes = Tree { nodes: Vec::new(), root: None };
+        State { nodes, root: None, z: None, cases: Vec::new(), rotations: [0, 0], last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        match *action {
+            Action::Root(k) => state.hang(k, None)?,
+            Action::Left(k, p) => state.hang(k, Some((p, LEFT)))?,
+            Action::Right(k, p) => state.hang(k, Some((p, RIGHT)))?,
+            Action::Case1(z) => state.fix(1, z)?,
+            Action::Case2(z) => state.fix(2, z)?,
+            Action::Case3(z) => state.fix(3, z)?,
+            Action::Black(r) => {
+                let place = state.nodes.find(r).ok_or(Illegal("there is no such node in the tree"))?;
+                state.nodes.nodes[place].red = false;
+            }
+            Action::Done => {}
+        }
+        state.root = state.nodes.root.map(|root| state.key(root));
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        if state.last.0 == Some(Action::Done) {
+            return None;
+        }
+        let tree = &state.nodes;
+        let place = state.z.and_then(|z| tree.find(z));
+        let parent = place.and_then(|place| tree.parent(place));
+        let (Some(z), Some((p, inner))) = (state.z, parent.filter(|(p, _)| tree.nodes[*p].red)) else {
+            return match state.root {
+                Some(root) if tree.is_red(tree.root) => Some(Action::Black(root)),
+                _ => insertion(instance, state),
+            };
+        };
+        // After wrong lines the root can be red and have a red child: the algorithm knows no grandparent then.
+        let (g, side) = tree.parent(p)?;
+        Some(if tree.is_red(tree.nodes[g].children[1 - side]) {
+            Action::Case1(z)
+        } else if inner == side {
+            Action::Case3(z)
+        } else {
+            Action::Case2(z)
+        })
+    }
+
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+        let (tree, keys) = (&after.nodes, &instance.keys);
+        let mut found = Violations::NONE;
+        found.require(page::SEARCH_TREE, tree.inorder().is_sorted_by(|a, b| after.key(*a) < after.key(*b)));
+        let height = tree.black_height();
+        found.require(page::BLACK_HEIGHT, height.is_some());
+        found.require(page::RED_RED, tree.red_children_of_red().all(|child| Some(after.key(child)) == after.z));
+        let inserted =
+            tree.nodes.len() <= keys.len() && tree.nodes.iter().zip(keys).all(|(node, key)| node.key == *key);
+        found.require(page::NODES, inserted && after.cases.len() == tree.nodes.len());
+        found.require(page::COUNTS, counts_fit(after));
+        if *action == Action::Done {
+            let all = keys.iter().all(|key| tree.find(*key).is_some());
+            let alternate = tree.red_children_of_red().next().is_none();
+            let black = tree.root.is_some() && !tree.is_red(tree.root);
+            found.require(page::RED_BLACK, all && black && alternate && height.is_some());
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // A path of n nodes' tree has at most 2·log2(n+1) nodes, and case 1 goes up by two: at most log2(n+1) of it an
+        // insertion, besides the insertion, one case 2, one case 3 and one `black`.
+        let n = instance.keys.len() as u64;
+        n * (4 + u64::from((n + 1).ilog2())) + 1
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        let tree = &state.nodes;
+        let preorder = tree.preorder().into_iter().map(|place| &tree.nodes[place]);
+        let preorder: Vec<_> = preorder.map(|node| (node.key, node.colour())).collect();
+        // After wrong lines paths may differ: the one that keeps to the left counts.
+        let leftmost = std::iter::successors(tree.root, |place| tree.nodes[*place].children[LEFT]);
+        let black_height = leftmost.filter(|place| !tree.nodes[*place].red).count();
+        let State { cases, rotations, .. } = state;
+        json!({ "preorder": preorder, "cases": cases, "rotations": rotations, "black_height": black_height })
+    }
+}

@@ -1,0 +1,139 @@
+//! A red-black tree whose nodes are named by their keys. Lines only hang new leaves into it, rotate and recolour, so that
+//! it is a binary tree whatever they are; the order of keys and the colours may be wrong.
+
+use serde::ser::SerializeSeq;
+use serde::{Serialize, Serializer};
+
+/// A side of a node, as an index of its children.
+pub const LEFT: usize = 0;
+pub const RIGHT: usize = 1;
+
+#[derive(Clone, Copy)]
+pub struct Node {
+    pub key: usize,
+    pub red: bool,
+    /// Places of the children in the list of nodes.
+    pub children: [Option<usize>; 2],
+}
+
+impl Node {
+    pub fn colour(&self) -> &'static str {
+        if self.red { "R" } else { "B" }
+    }
+}
+
+/// The nodes in the order inserted, and the place of the root.
+#[derive(Clone)]
+pub struct Tree {
+    pub nodes: Vec<Node>,
+    pub root: Option<usize>,
+}
+
+impl Tree {
+    pub fn find(&self, key: usize) -> Option<usize> {
+        self.nodes.iter().position(|node| node.key == key)
+    }
+
+    /// The parent of a node, with the side on which the node is.
+    pub fn parent(&self, of: usize) -> Option<(usize, usize)> {
+        self.nodes.iter().enumerate().find_map(|(place, node)| {
+            let side = node.children.iter().position(|child| *child == Some(of))?;
+            Some((place, side))
+        })
+    }
+
+    pub fn is_red(&self, place: Option<usize>) -> bool {
+        place.is_some_and(|place| self.nodes[place].red)
+    }
+
+    /// Appends a red leaf and returns its place; it is not linked yet.
+    pub fn leaf(&mut self, key: usize) -> usize {
+        self.nodes.push(Node { key, red: true, children: [None; 2] });
+        self.nodes.len() - 1
+    }
+
+    /// Rotates at a node towards a side; its child on the other side, which must be there, goes up.
+    pub fn rotate(&mut self, at: usize, side: usize) {
+        let above = self.parent(at);
+        let up = self.nodes[at].children[1 - side].expect("invariant: callers see that this child is there");
+        self.nodes[at].children[1 - side] = self.nodes[up].children[side];
+        self.nodes[up].children[side] = Some(at);
+        match above {
+            Some((parent, place)) => self.nodes[parent].children[place] = Some(up),
+            None => self.root = Some(up),
+        }
+    }
+
+    /// The node and side where the search for a key that is not there ends; `None` in an empty tree.
+    pub fn gap(&self, key: usize) -> Option<(usize, usize)> {
+        let mut at = self.root?;
+        loop {
+            let node = &self.nodes[at];
+            let side = usize::from(key > node.key);
+            match node.children[side] {
+                Some(child) => at = child,
+                None => return Some((at, side)),
+            }
+        }
+    }
+
+    pub fn inorder(&self) -> Vec<usize> {
+        let (mut order, mut stack) = (Vec::with_capacity(self.nodes.len()), Vec::new());
+        let mut next = self.root;
+        loop {
+            while let Some(place) = next {
+                stack.push(place);
+                next = self.nodes[place].children[LEFT];
+            }
+            let Some(place) = stack.pop() else { return order };
+            order.push(place);
+            next = self.nodes[place].children[RIGHT];
+        }
+    }
+
+    pub fn preorder(&self) -> Vec<usize> {
+        let mut order = Vec::with_capacity(self.nodes.len());
+        let mut stack: Vec<_> = self.root.into_iter().collect();
+        while let Some(place) = stack.pop() {
+            order.push(place);
+            let [left, right] = self.nodes[place].children;
+            stack.extend(right.into_iter().chain(left));
+        }
+        order
+    }
+
+    /// Black nodes on every path from the root to a missing child; `None` if the paths differ.
+    pub fn black_height(&self) -> Option<usize> {
+        let mut height = None;
+        let mut stack = vec![(self.root, 0)];
+        while let Some((place, above)) = stack.pop() {
+            match place {
+                Some(place) => {
+                    let node = &self.nodes[place];
+                    stack.extend(node.children.map(|child| (child, above + usize::from(!node.red))));
+                }
+                None if *height.get_or_insert(above) != above => return None,
+                None => {}
+            }
+        }
+        height
+    }
+
+    /// The red nodes whose parent is red.
+    pub fn red_children_of_red(&self) -> impl Iterator<Item = usize> {
+        let parents = self.nodes.iter().filter(|node| node.red);
+        parents.flat_map(|node| node.children).flatten().filter(|child| self.nodes[*child].red)
+    }
+}
+
+/// The state field `nodes`: key, colour, key of the left and of the right child.
+impl Serialize for Tree {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(self.nodes.len()))?;
+        for node in &self.nodes {
+            let [left, right] = node.children.map(|child| child.map(|place| self.nodes[place].key));
+            list.serialize_element(&(node.key, node.colour(), left, right))?;
+        }
+        list.end()
+    }
+}
