@@ -117,7 +117,7 @@ impl Whole {
         }
         File::open(folder_of(&self.target))?.sync_all()?;
         let digest = std::mem::take(&mut self.content).finalize();
-        Ok(Content { bytes: self.bytes, sha256: digest.iter().map(|byte| format!("{byte:02x}")).collect() })
+        Ok(Content { bytes: self.bytes, sha256: format!("{digest:x}") })
     }
 }
 

@@ -288,8 +288,7 @@ pub fn judge(submission: &Submission, kinds: Kinds) -> Verdict {
     answer = answer.or_else(|| walk.as_ref().filter(|walk| walk.ended).and_then(|walk| walk.answer.clone()));
 
     let format = answer.is_some();
-    let lines_parse =
-        actions.as_ref().is_none_or(|lines| !lines.is_empty() && lines.iter().all(|line| is_action(line)));
+    let lines_parse = actions.as_ref().is_none_or(|lines| !lines.is_empty() && lines.iter().all(is_action));
     let syntax = lines_parse && answer.as_ref().is_some_and(|answer| has_shape(answer, &reference_answer));
     let correct =
         answer.as_ref().is_some_and(|answer| problem.goal(answer).unwrap_or_else(|| *answer == reference_answer));

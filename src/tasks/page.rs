@@ -108,7 +108,12 @@ impl Sizes {
 }
 
 /// Constants made from the pages by the build script: a module a task, named after its slug.
-#[expect(clippy::unreadable_literal, clippy::doc_markdown, reason = "written by the build script from prose")]
+#[allow(
+    clippy::unreadable_literal,
+    clippy::wildcard_imports,
+    clippy::doc_markdown,
+    reason = "written by the build script from prose"
+)]
 pub mod pages {
     use super::super::spec::{Category, Constraint, Kind, PaperFigures, Severity, Spec};
     use super::{ActionPage, Example, Page, Size, Sizes};

@@ -4,8 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each module with what it may import beside itself.
-const MAY_IMPORT: [(&str, &[&str]); 12] = [
+const MAY_IMPORT: [(&str, &[&str]); 14] = [
     ("tasks", &[]),
+    ("dataset", &["tasks"]),
+    ("judge", &["tasks"]),
     ("protocol", &["tasks"]),
     ("engine", &[]),
     ("settings", &["tasks", "engine"]),
@@ -17,7 +19,10 @@ const MAY_IMPORT: [(&str, &[&str]); 12] = [
     ("daemon", &["tasks", "protocol", "engine", "settings", "agents", "runtime", "report", "bench", "app"]),
     (
         "cli",
-        &["tasks", "protocol", "engine", "settings", "agents", "runtime", "report", "bench", "app", "daemon", "train"],
+        &[
+            "tasks", "dataset", "judge", "protocol", "engine", "settings", "agents", "runtime", "report", "bench",
+            "app", "daemon", "train",
+        ],
     ),
     ("train", &["tasks", "agents::prompt"]),
 ];

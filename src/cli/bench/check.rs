@@ -5,11 +5,11 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use tokio::time::Instant;
 
 use super::super::run::Output;
 use super::{progress, say, table, threads};

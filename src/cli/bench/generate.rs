@@ -4,10 +4,10 @@ use std::io::{self, BufWriter, Write as _};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
 
 use anyhow::Context as _;
 use clap::Args;
+use tokio::time::Instant;
 
 use super::{Chosen, progress};
 use crate::dataset::files::Whole;

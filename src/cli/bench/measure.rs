@@ -134,7 +134,7 @@ fn step_table(rows: &[StepRow]) -> Table {
 fn with_agents<Row: Serialize>(
     measured: &Measured,
     table: impl Fn(&[Row]) -> Table,
-    rows: impl AsyncFn(&Settings, Option<&Engine>, &[&'static dyn AnyTask]) -> anyhow::Result<Vec<Row>>,
+    rows: impl AsyncFnOnce(&Settings, Option<&Engine>, &[&'static dyn AnyTask]) -> anyhow::Result<Vec<Row>>,
 ) -> anyhow::Result<ExitCode> {
     let settings = measured.configuration.load()?;
     start_log(&settings);

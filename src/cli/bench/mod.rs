@@ -90,7 +90,7 @@ struct Chosen {
 impl Chosen {
     fn tasks(&self) -> anyhow::Result<Vec<&'static dyn AnyTask>> {
         let nothing = self.tasks.is_empty() && self.categories.is_empty();
-        anyhow::ensure!(self.all != !nothing, "name tasks with --task or --category, or take them all with --all");
+        anyhow::ensure!(self.all == nothing, "name tasks with --task or --category, or take them all with --all");
         if self.all {
             return Ok(tasks::all().collect());
         }

@@ -21,12 +21,11 @@ pub struct ShowArguments {
 }
 
 fn fields(head: &str, list: &[(&str, &str)]) -> String {
-    let lines: String = list.iter().map(|(name, meaning)| format!("  {name}: {meaning}\n")).collect();
-    format!("\n{head}\n{lines}")
+    list.iter().fold(format!("\n{head}\n"), |text, (name, meaning)| text + &format!("  {name}: {meaning}\n"))
 }
 
 fn indented(text: &str) -> String {
-    text.trim().lines().map(|line| format!("  {line}\n")).collect()
+    text.trim().lines().fold(String::new(), |text, line| text + "  " + line + "\n")
 }
 
 fn page(spec: &Spec) -> String {
