@@ -8,6 +8,7 @@ use serde::ser::SerializeSeq;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
+use super::drawing::{COLUMNS, Cell, Direction, Kind, Object, ROWS, draw_object, place};
 use crate::tasks::pages::ascii_art_parse as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
@@ -16,74 +17,10 @@ use crate::tasks::{Draw, Violations};
 
 pub struct AsciiArtParse;
 
-const ROWS: usize = 40;
-const COLUMNS: usize = 80;
-const ROWS_MAX: usize = 200;
-const COLUMNS_MAX: usize = 400;
+const ROWS_MAX: usize = 100;
+const COLUMNS_MAX: usize = 200;
 /// Places tried for an object before the instance is drawn again.
 const FAILURES_MAX: usize = 1000;
-
-/// Row and column.
-type Cell = (usize, usize);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    Rect,
-    Hline,
-    Vline,
-}
-
-impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Rect => "rect",
-            Self::Hline => "hline",
-            Self::Vline => "vline",
-        }
-    }
-
-    /// The edges in the order in which they are traced.
-    fn edges(self) -> &'static [Direction] {
-        match self {
-            Self::Rect => &[Direction::Right, Direction::Down, Direction::Left, Direction::Up],
-            Self::Hline => &[Direction::Right],
-            Self::Vline => &[Direction::Down],
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    Right,
-    Down,
-    Left,
-    Up,
-}
-
-impl Direction {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Right => "right",
-            Self::Down => "down",
-            Self::Left => "left",
-            Self::Up => "up",
-        }
-    }
-
-    fn is_horizontal(self) -> bool {
-        matches!(self, Self::Right | Self::Left)
-    }
-
-    fn next(self, (row, column): Cell) -> Option<Cell> {
-        Some(match self {
-            Self::Right => (row, column + 1),
-            Self::Down => (row + 1, column),
-            Self::Left => (row, column.checked_sub(1)?),
-            Self::Up => (row.checked_sub(1)?, column),
-        })
-    }
-}
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -132,41 +69,6 @@ impl Instance {
     }
 }
 
-/// A complete object: the cell where it begins, and the opposite corner.
-#[derive(Clone, Copy, Debug, Serialize)]
-struct Object {
-    kind: Kind,
-    top: usize,
-    left: usize,
-    bottom: usize,
-    right: usize,
-}
-
-impl Object {
-    /// Rows and columns of its box, whichever way round a wrong line has put the corners.
-    fn ends(&self) -> (Cell, Cell) {
-        let ascending = |a: usize, b: usize| if a <= b { (a, b) } else { (b, a) };
-        (ascending(self.top, self.bottom), ascending(self.left, self.right))
-    }
-
-    /// Whether the cell lies on the border of the box.
-    fn covers(&self, (row, column): Cell) -> bool {
-        let ((top, bottom), (left, right)) = self.ends();
-        (top..=bottom).contains(&row)
-            && (left..=right).contains(&column)
-            && (row == top || row == bottom || column == left || column == right)
-    }
-
-    fn cells(&self) -> impl Iterator<Item = Cell> + '_ {
-        let ((top, bottom), (left, right)) = self.ends();
-        let all = move |row: usize| {
-            let step = if row == top || row == bottom { 1 } else { (right - left).max(1) };
-            (left..=right).step_by(step).map(move |column| (row, column))
-        };
-        (top..=bottom).flat_map(all)
-    }
-}
-
 /// The object in progress: its start, then the cells where its edges ended.
 #[derive(Clone, Debug)]
 struct Open {
@@ -194,6 +96,7 @@ pub struct State {
 }
 
 /// `[kind, row, col, …]`, or `[]`.
+#[expect(clippy::ref_option, reason = "serde hands over the field by reference")]
 fn flat<S: Serializer>(open: &Option<Open>, serializer: S) -> Result<S::Ok, S::Error> {
     let mut sequence = serializer.serialize_seq(None)?;
     if let Some(open) = open {
@@ -219,35 +122,6 @@ impl fmt::Display for Action {
             Self::Edge(direction, (row, column)) => write!(f, "{} {row} {column}", direction.name()),
         }
     }
-}
-
-fn draw_object(draw: &mut Draw) -> Object {
-    let kind = draw.one_of(&[Kind::Rect, Kind::Rect, Kind::Hline, Kind::Vline]);
-    let height = if kind == Kind::Hline { 1 } else { draw.size(3, 12) };
-    let width = if kind == Kind::Vline { 1 } else { draw.size(3, 24) };
-    let (top, left) = (draw.index(ROWS - height + 1), draw.index(COLUMNS - width + 1));
-    Object { kind, top, left, bottom: top + height - 1, right: left + width - 1 }
-}
-
-/// Draws the object into the grid, unless it would touch what is drawn there.
-fn place(grid: &mut [Vec<u8>], object: &Object) -> bool {
-    let drawn = |row: usize, column: usize| grid.get(row).and_then(|row| row.get(column)).is_some_and(|c| *c != b' ');
-    let near = |place: usize| place.saturating_sub(1)..=place + 1;
-    let touches = |(row, column): Cell| near(row).any(|row| near(column).any(|column| drawn(row, column)));
-    if object.cells().any(touches) {
-        return false;
-    }
-    for (row, column) in object.cells() {
-        let horizontal = row == object.top || row == object.bottom;
-        let vertical = column == object.left || column == object.right;
-        grid[row][column] = match object.kind {
-            Kind::Rect if horizontal && vertical => b'+',
-            Kind::Vline => b'|',
-            Kind::Rect if vertical => b'|',
-            Kind::Rect | Kind::Hline => b'-',
-        };
-    }
-    true
 }
 
 impl Task for AsciiArtParse {

@@ -71,8 +71,8 @@ fn draw_productions(nonterminals: &str, draw: &mut Draw) -> Vec<Production> {
     for left in nonterminals.chars() {
         let mut first_letters = TERMINALS.to_vec();
         draw.shuffle(&mut first_letters);
-        for number in 0..draw.size(2, 3) {
-            let mut right = String::from(char::from(first_letters[number]));
+        for (number, first) in first_letters.into_iter().take(draw.size(2, 3)).enumerate() {
+            let mut right = String::from(char::from(first));
             if number == 0 {
                 if draw.chance(1, 2) {
                     right.push(letter(draw));

@@ -2,9 +2,11 @@
 
 mod ascii_art_parse;
 mod cfg_derivation;
+mod drawing;
 mod kmp_pattern;
 mod regex;
 mod regex_nfa;
+mod thompson;
 mod translation_chain;
 
 use super::AnyTask;

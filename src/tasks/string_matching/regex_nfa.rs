@@ -4,11 +4,11 @@
 
 use std::fmt;
 
-use serde::ser::SerializeTuple;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::regex::{self, Node, Quantifier, Tree};
+use super::thompson::{Edge, Fragment, epsilon_edges, growth};
 use crate::tasks::pages::regex_nfa as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
@@ -34,30 +34,11 @@ impl Instance {
     }
 }
 
-/// An edge; without a letter it is an epsilon edge.
-#[derive(Clone, Copy, Debug)]
-struct Edge {
-    from: u16,
-    letter: Option<u8>,
-    to: u16,
-}
-
-impl Serialize for Edge {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut tuple = serializer.serialize_tuple(3)?;
-        tuple.serialize_element(&self.from)?;
-        tuple.serialize_element(&self.letter.map_or(String::new(), |letter| char::from(letter).to_string()))?;
-        tuple.serialize_element(&self.to)?;
-        tuple.end()
-    }
-}
-
 #[derive(Clone, Serialize)]
 pub struct State {
     states: u16,
     edges: Vec<Edge>,
-    /// Start and end of each.
-    fragments: Vec<(u16, u16)>,
+    fragments: Vec<Fragment>,
     /// -1 until the first set.
     pos: i64,
     active: StateSet,
@@ -66,7 +47,7 @@ pub struct State {
 
 impl State {
     /// The operands of a node: A and B, or A alone, or none.
-    fn operands(&self, node: Node) -> Option<[(u16, u16); 2]> {
+    fn operands(&self, node: Node) -> Option<[Fragment; 2]> {
         match (node, self.fragments.as_slice()) {
             (Node::Letter(_), _) => Some([(0, 0); 2]),
             (Node::Concatenation | Node::Alternation, [.., a, b]) => Some([*a, *b]),
@@ -101,28 +82,6 @@ impl fmt::Display for Action {
             Node::Quantified(Quantifier::Plus) => write!(f, "plus {s} {t}"),
             Node::Quantified(Quantifier::Optional) => write!(f, "opt {s} {t}"),
         }
-    }
-}
-
-/// New states and new edges of a node.
-fn growth(node: Node) -> (usize, usize) {
-    match node {
-        Node::Letter(_) => (2, 1),
-        Node::Concatenation => (0, 1),
-        Node::Alternation | Node::Quantified(Quantifier::Star) => (2, 4),
-        Node::Quantified(_) => (2, 3),
-    }
-}
-
-/// The epsilon edges of an operator with operands A and B, in the page's order.
-fn epsilon_edges(node: Node, [a, b]: [(u16, u16); 2], s: u16, t: u16) -> Vec<(u16, u16)> {
-    match node {
-        Node::Letter(_) => Vec::new(),
-        Node::Concatenation => vec![(a.1, b.0)],
-        Node::Alternation => vec![(s, a.0), (s, b.0), (a.1, t), (b.1, t)],
-        Node::Quantified(Quantifier::Star) => vec![(s, a.0), (s, t), (a.1, a.0), (a.1, t)],
-        Node::Quantified(Quantifier::Plus) => vec![(s, a.0), (a.1, a.0), (a.1, t)],
-        Node::Quantified(Quantifier::Optional) => vec![(s, a.0), (s, t), (a.1, t)],
     }
 }
 
