@@ -14,6 +14,7 @@ pub mod pattern;
 mod rational;
 pub mod sampling;
 pub mod spec;
+mod state_set;
 pub mod task;
 pub mod violations;
 mod word_actions;

@@ -137,6 +137,20 @@ pub fn reference_end<T: Task>(instance: &T::Instance, max: u64) -> Option<(T::St
     Some((state, steps))
 }
 
+/// Whether the reference trace ends and breaks no constraint: for inputs that users write.
+pub fn reference_is_clean<T: Task>(instance: &T::Instance) -> bool {
+    let mut state = T::start(instance);
+    for _ in 0..T::steps_max(instance) {
+        let Some(action) = T::reference(instance, &state) else { break };
+        let before = state.clone();
+        let legal = T::apply(instance, &mut state, &action).is_ok();
+        if !legal || !T::violations(instance, &before, &action, &state).is_empty() {
+            return false;
+        }
+    }
+    T::ended(instance, &state)
+}
+
 /// The state field `last`: the last action, written as its line, `""` at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Last<A>(pub Option<A>);

@@ -7,6 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::automaton;
 use crate::tasks::pages::dfa_simulation as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
@@ -67,7 +68,7 @@ impl Task for DfaSimulation {
             let alphabet = "abcd"[..letters].to_owned();
             let delta: Vec<Vec<usize>> =
                 (0..states).map(|_| (0..letters).map(|_| draw.index(states)).collect()).collect();
-            let accept: Vec<usize> = (0..states).filter(|_| draw.chance(1, 2)).collect();
+            let accept = automaton::draw_accepting(states, 1, 2, draw);
             let word: Vec<usize> = (0..length).map(|_| draw.index(letters)).collect();
             let mut seen = vec![false; states];
             seen[0] = true;
@@ -77,7 +78,7 @@ impl Task for DfaSimulation {
                 next
             });
             let visited = seen.iter().filter(|seen| **seen).count();
-            if accept.is_empty() || accept.len() == states || 2 * visited < states {
+            if !automaton::separates(&accept, states) || 2 * visited < states {
                 continue;
             }
             let word = word.into_iter().map(|letter| char::from(alphabet.as_bytes()[letter])).collect();
@@ -89,19 +90,13 @@ impl Task for DfaSimulation {
         let states = instance.states;
         let range = format!("is {states}; give 1 to 10000");
         InvalidInput::unless((1..=10_000).contains(&states), "states", range)?;
+        automaton::validate_alphabet("alphabet", &instance.alphabet)?;
         let letters = instance.alphabet.as_bytes();
-        let distinct = letters.iter().enumerate().all(|(place, c)| !letters[..place].contains(c));
-        let plain = !letters.is_empty() && letters.is_ascii() && letters.len() <= 94;
-        InvalidInput::unless(plain && distinct, "alphabet", "must be distinct ASCII letters")?;
         InvalidInput::unless(instance.delta.len() == states, "delta", format!("must have one row a state ({states})"))?;
         let rows = instance.delta.iter().all(|row| row.len() == letters.len() && row.iter().all(|q| *q < states));
         InvalidInput::unless(rows, "delta", format!("every row needs one state below {states} for each letter"))?;
-        InvalidInput::unless(instance.start < states, "start", format!("must be below {states}"))?;
-        let accept = instance.accept.is_sorted_by(|a, b| a < b) && instance.accept.iter().all(|q| *q < states);
-        InvalidInput::unless(accept, "accept", "must be states in ascending order, each once")?;
-        let word = instance.word.bytes().all(|c| letters.contains(&c));
-        InvalidInput::unless(word, "word", "every letter must be in the alphabet")?;
-        InvalidInput::unless(!instance.word.is_empty(), "word", "must not be empty")
+        automaton::validate_states(states, instance.start, &instance.accept)?;
+        automaton::validate_word(&instance.word, &instance.alphabet)
     }
 
     fn start(instance: &Instance) -> State {

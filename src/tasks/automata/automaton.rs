@@ -1,0 +1,58 @@
+//! What the automata that read a word share: their alphabet, accepting states and word.
+
+use crate::tasks::Draw;
+use crate::tasks::task::InvalidInput;
+
+/// The longest word that a user may give.
+pub const LENGTH_MAX: usize = 1_000_000;
+
+/// Each state accepts with probability `numerator / denominator`.
+pub fn draw_accepting(states: usize, numerator: u64, denominator: u64, draw: &mut Draw) -> Vec<usize> {
+    (0..states).filter(|_| draw.chance(numerator, denominator)).collect()
+}
+
+/// Whether some states accept and some do not.
+pub fn separates(accept: &[usize], states: usize) -> bool {
+    (1..states).contains(&accept.len())
+}
+
+/// `length` uniform letters of an ASCII alphabet.
+pub fn draw_word(alphabet: &str, length: usize, draw: &mut Draw) -> String {
+    (0..length).map(|_| char::from(draw.one_of(alphabet.as_bytes()))).collect()
+}
+
+/// Checks that the alphabet is a list of distinct printable ASCII characters.
+///
+/// # Errors
+/// Names the field.
+pub fn validate_alphabet(field: &'static str, alphabet: &str) -> Result<(), InvalidInput> {
+    let letters = alphabet.as_bytes();
+    let distinct = letters.iter().enumerate().all(|(place, c)| !letters[..place].contains(c));
+    let plain = !letters.is_empty() && letters.iter().all(u8::is_ascii_graphic);
+    InvalidInput::unless(plain && distinct, field, "must be distinct ASCII letters")
+}
+
+/// Checks that start and accepting states exist.
+///
+/// # Errors
+/// Names the field.
+pub fn validate_states(states: usize, start: usize, accept: &[usize]) -> Result<(), InvalidInput> {
+    InvalidInput::unless(start < states, "start", format!("must be below {states}"))?;
+    let ascending = accept.is_sorted_by(|a, b| a < b) && accept.iter().all(|q| *q < states);
+    InvalidInput::unless(ascending, "accept", "must be states in ascending order, each once")
+}
+
+/// Checks that the word has 1 to [`LENGTH_MAX`] letters, all of the alphabet.
+///
+/// # Errors
+/// Names the field.
+pub fn validate_word(word: &str, alphabet: &str) -> Result<(), InvalidInput> {
+    let known = word.bytes().all(|c| alphabet.as_bytes().contains(&c));
+    InvalidInput::unless(known, "word", "every letter must be in the alphabet")?;
+    let length = word.len();
+    InvalidInput::unless(
+        (1..=LENGTH_MAX).contains(&length),
+        "word",
+        format!("has {length} letters; give 1 to {LENGTH_MAX}"),
+    )
+}

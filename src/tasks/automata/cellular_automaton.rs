@@ -1,0 +1,164 @@
+//! Cellular Automaton: compute generations of Wolfram's elementary automata, cell by cell.
+//!
+//! A step is one new cell; its line is the bit.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::pages::cellular_automaton as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations};
+
+pub struct CellularAutomaton;
+
+const CELLS_MAX: usize = 10_000;
+const STEPS_MAX: usize = 1 << 24;
+/// The rules that instances are drawn from.
+const RULES: [u8; 24] =
+    [18, 22, 26, 30, 41, 45, 54, 60, 73, 90, 105, 106, 110, 122, 126, 129, 135, 137, 146, 150, 154, 161, 169, 193];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Boundary {
+    Periodic,
+    Zero,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    rule: u8,
+    boundary: Boundary,
+    cells: String,
+    generations: usize,
+}
+
+impl Instance {
+    /// The number that left neighbour, cell and right neighbour form.
+    fn neighbourhood(&self, cells: &[u8], place: usize) -> usize {
+        let bit = |place: usize| usize::from(cells[place] == b'1');
+        let (first, last) = (place == 0, place + 1 == cells.len());
+        let beyond = |place: usize| if self.boundary == Boundary::Periodic { bit(place) } else { 0 };
+        let left = if first { beyond(cells.len() - 1) } else { bit(place - 1) };
+        let right = if last { beyond(0) } else { bit(place + 1) };
+        4 * left + 2 * bit(place) + right
+    }
+
+    /// Whether equal neighbourhoods have equal new values, as far as the new row is known.
+    fn is_consistent(&self, cells: &[u8], new: impl Iterator<Item = u8>) -> bool {
+        let mut seen = [None; 8];
+        new.take(cells.len())
+            .enumerate()
+            .all(|(place, bit)| *seen[self.neighbourhood(cells, place)].get_or_insert(bit) == bit)
+    }
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    generation: usize,
+    cells: String,
+    next: String,
+    ones: usize,
+    last: Last<Action>,
+}
+
+/// The next cell of the new row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Action(bool);
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0 { "1" } else { "0" })
+    }
+}
+
+impl Task for CellularAutomaton {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["<0|1>"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let count = page::size::CELLS.draw(difficulty, draw);
+            let generations = page::size::GENERATIONS.draw(difficulty, draw);
+            let rule = draw.one_of(&RULES);
+            let boundary = draw.one_of(&[Boundary::Periodic, Boundary::Zero]);
+            let cells: String = (0..count).map(|_| draw.one_of(&['0', '1'])).collect();
+            if cells.contains('0') && cells.contains('1') {
+                return Instance { rule, boundary, cells, generations };
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let count = instance.cells.len();
+        let bits = (1..=CELLS_MAX).contains(&count) && instance.cells.bytes().all(|c| matches!(c, b'0' | b'1'));
+        InvalidInput::unless(bits, "cells", format!("must be 1 to {CELLS_MAX} zeros and ones"))?;
+        let most = STEPS_MAX / count;
+        let range = format!("is {}; give 1 to {most} for {count} cells", instance.generations);
+        InvalidInput::unless((1..=most).contains(&instance.generations), "generations", range)
+    }
+
+    fn start(instance: &Instance) -> State {
+        State { generation: 0, cells: instance.cells.clone(), next: String::new(), ones: 0, last: Last(None) }
+    }
+
+    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
+        Some(Action(fields.text(0)? == "1"))
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        if state.generation >= instance.generations {
+            return Err(Illegal("all generations are computed"));
+        }
+        state.next.push(if action.0 { '1' } else { '0' });
+        state.ones += usize::from(action.0);
+        if state.next.len() == state.cells.len() {
+            std::mem::swap(&mut state.cells, &mut state.next);
+            state.next.clear();
+            state.generation += 1;
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let unfinished = state.generation < instance.generations;
+        unfinished.then(|| {
+            let neighbourhood = instance.neighbourhood(state.cells.as_bytes(), state.next.len());
+            Action(instance.rule >> neighbourhood & 1 == 1)
+        })
+    }
+
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let new = before.next.bytes().chain([if action.0 { b'1' } else { b'0' }]);
+        found.require(page::SAME_NEIGHBOURHOOD, instance.is_consistent(before.cells.as_bytes(), new));
+        let count = instance.cells.len();
+        found.require(page::ROW_LENGTH, after.cells.len() == count && after.next.len() < count);
+        found.require(page::ONES_BOUND, after.ones <= after.generation * count + after.next.len());
+        if Self::ended(instance, after) {
+            let last = after.generation == instance.generations && after.next.is_empty();
+            found.require(page::LAST_GENERATION, last);
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        state.generation >= instance.generations
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        instance.cells.len() as u64 * instance.generations as u64
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({ "cells": state.cells, "ones": state.ones })
+    }
+}

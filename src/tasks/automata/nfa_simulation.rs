@@ -1,0 +1,260 @@
+//! NFA Simulation: read a word and keep the set of states that the automaton may be in.
+//!
+//! A step is one move of the set by a letter, or one epsilon closure; its line names the new set.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::automaton;
+use crate::tasks::pages::nfa_simulation as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::state_set::StateSet;
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::{Draw, Violations};
+
+pub struct NfaSimulation;
+
+const STATES_MAX: usize = 1_000;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    states: usize,
+    alphabet: String,
+    delta: Vec<(u16, char, u16)>,
+    epsilon: Vec<(u16, u16)>,
+    start: u16,
+    accept: Vec<usize>,
+    word: String,
+}
+
+impl Instance {
+    fn letter(&self, pos: usize) -> Option<char> {
+        self.word.as_bytes().get(pos).map(|c| char::from(*c))
+    }
+
+    fn moved(&self, from: &StateSet, letter: char) -> StateSet {
+        let targets = from.iter().flat_map(|q| {
+            let first = self.delta.partition_point(|edge| (edge.0, edge.1) < (q, letter));
+            self.delta[first..].iter().take_while(move |edge| (edge.0, edge.1) == (q, letter)).map(|edge| edge.2)
+        });
+        StateSet::closure(self.states, targets, |_| None)
+    }
+
+    fn closed(&self, set: &StateSet) -> StateSet {
+        StateSet::closure(self.states, set.iter(), |q| {
+            let first = self.epsilon.partition_point(|edge| edge.0 < q);
+            self.epsilon[first..].iter().take_while(move |edge| edge.0 == q).map(|edge| edge.1)
+        })
+    }
+
+    fn accepts(&self, set: &StateSet) -> bool {
+        set.iter().any(|q| self.accept.binary_search(&usize::from(q)).is_ok())
+    }
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    pos: usize,
+    active: StateSet,
+    closed: bool,
+    max_active: usize,
+    /// A wrong close may name fewer states than the move before it.
+    closure_added: i64,
+    last: Last<Action>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    Move(StateSet),
+    Close(StateSet),
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Move(set) => write!(f, "move {set}"),
+            Self::Close(set) => write!(f, "close {set}"),
+        }
+    }
+}
+
+fn size(set: &StateSet) -> i64 {
+    i64::try_from(set.len()).expect("invariant: sets are small")
+}
+
+fn drawn(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    let states = page::size::STATES.draw(difficulty, draw);
+    let letters = page::size::ALPHABET.draw(difficulty, draw);
+    let length = page::size::LENGTH.draw(difficulty, draw);
+    let alphabet = "abc"[..letters].to_owned();
+    let state = |draw: &mut Draw| u16::try_from(draw.index(states)).expect("invariant: few states");
+    let mut delta = Vec::new();
+    for q in 0..u16::try_from(states).expect("invariant: few states") {
+        for letter in alphabet.chars() {
+            let count = draw.one_of(&[0, 1, 1, 2]);
+            let mut targets = Vec::with_capacity(count);
+            while targets.len() < count {
+                let target = state(draw);
+                if !targets.contains(&target) {
+                    targets.push(target);
+                }
+            }
+            targets.sort_unstable();
+            delta.extend(targets.into_iter().map(|target| (q, letter, target)));
+        }
+    }
+    let mut epsilon = Vec::with_capacity(states / 3);
+    while epsilon.len() < states / 3 {
+        let edge = (state(draw), state(draw));
+        if edge.0 != edge.1 && !epsilon.contains(&edge) {
+            epsilon.push(edge);
+        }
+    }
+    epsilon.sort_unstable();
+    let accept = automaton::draw_accepting(states, 1, 4, draw);
+    let word = automaton::draw_word(&alphabet, length, draw);
+    Instance { states, alphabet, delta, epsilon, start: 0, accept, word }
+}
+
+impl Task for NfaSimulation {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["move <nats?>", "close <nats?>"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let instance = drawn(difficulty, draw);
+            if !automaton::separates(&instance.accept, instance.states) {
+                continue;
+            }
+            let end = reference_end::<Self>(&instance, u64::MAX);
+            let least = i64::try_from(instance.word.len() / 4).expect("invariant: words are short");
+            let interesting =
+                end.is_some_and(|(end, _)| !end.active.is_empty() && end.max_active >= 3 && end.closure_added >= least);
+            if interesting {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let states = instance.states;
+        let range = format!("is {states}; give 1 to {STATES_MAX}");
+        InvalidInput::unless((1..=STATES_MAX).contains(&states), "states", range)?;
+        automaton::validate_alphabet("alphabet", &instance.alphabet)?;
+        let exists = |q: u16| usize::from(q) < states;
+        let edges =
+            instance.delta.iter().all(|(q, letter, p)| exists(*q) && exists(*p) && instance.alphabet.contains(*letter));
+        InvalidInput::unless(edges, "delta", format!("must name states below {states} and letters of the alphabet"))?;
+        let sorted = instance.delta.is_sorted_by(|a, b| a < b);
+        InvalidInput::unless(sorted, "delta", "must be sorted, each edge once")?;
+        let edges = instance.epsilon.iter().all(|(q, p)| exists(*q) && exists(*p));
+        InvalidInput::unless(edges, "epsilon", format!("must name states below {states}"))?;
+        let sorted = instance.epsilon.is_sorted_by(|a, b| a < b);
+        InvalidInput::unless(sorted, "epsilon", "must be sorted, each edge once")?;
+        automaton::validate_states(states, usize::from(instance.start), &instance.accept)?;
+        automaton::validate_word(&instance.word, &instance.alphabet)
+    }
+
+    fn start(instance: &Instance) -> State {
+        State {
+            pos: 0,
+            active: StateSet::of(instance.start),
+            closed: false,
+            max_active: 0,
+            closure_added: 0,
+            last: Last(None),
+        }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        let set = StateSet::read(fields, 0)?;
+        Some(if form == 0 { Action::Move(set) } else { Action::Close(set) })
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let (Action::Move(set) | Action::Close(set)) = action;
+        if !set.is_ascending_below(instance.states) {
+            return Err(Illegal("the states must exist and be in ascending order, each once"));
+        }
+        match action {
+            Action::Move(_) => {
+                if !state.closed {
+                    return Err(Illegal("a move follows a close"));
+                }
+                if state.pos >= instance.word.len() {
+                    return Err(Illegal("the word has been read"));
+                }
+                state.pos += 1;
+            }
+            Action::Close(_) => {
+                if state.closed {
+                    return Err(Illegal("the set has just been closed"));
+                }
+                state.closure_added += size(set) - size(&state.active);
+                state.max_active = state.max_active.max(set.len());
+            }
+        }
+        state.closed = !state.closed;
+        state.active.clone_from(set);
+        state.last = Last(Some(action.clone()));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        if state.closed {
+            let letter = instance.letter(state.pos)?;
+            Some(Action::Move(instance.moved(&state.active, letter)))
+        } else {
+            Some(Action::Close(instance.closed(&state.active)))
+        }
+    }
+
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        match action {
+            Action::Close(set) => {
+                let leaves = |edge: &(u16, u16)| set.contains(edge.0) && !set.contains(edge.1);
+                found.require(page::CLOSED, !instance.epsilon.iter().any(leaves));
+                found.require(page::SUPERSET, before.active.iter().all(|q| set.contains(q)));
+                found.require(page::ALTERNATION, !matches!(before.last.0, Some(Action::Close(_))));
+            }
+            Action::Move(set) => {
+                let letter = instance.letter(before.pos);
+                let mut entered = vec![false; instance.states];
+                for (_, _, target) in instance.delta.iter().filter(|edge| Some(edge.1) == letter) {
+                    entered[usize::from(*target)] = true;
+                }
+                found.require(page::ENTERABLE, set.iter().all(|q| entered[usize::from(q)]));
+                found.require(page::ALTERNATION, matches!(before.last.0, Some(Action::Close(_))));
+            }
+        }
+        if Self::ended(instance, after) {
+            found.require(page::WHOLE_WORD, after.pos == instance.word.len() && after.closed);
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        state.closed && state.pos >= instance.word.len()
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        1 + 2 * instance.word.len() as u64
+    }
+
+    fn answer(instance: &Instance, state: &State) -> Value {
+        json!({
+            "final": state.active,
+            "accepted": instance.accepts(&state.active),
+            "max_active": state.max_active,
+            "closure_added": state.closure_added,
+        })
+    }
+}

@@ -1,0 +1,263 @@
+//! PDA Execution: run a deterministic pushdown automaton on a word, epsilon moves first.
+//!
+//! A step is one move, reading or epsilon; its line names the new state and what replaces the top of the stack.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::automaton;
+use crate::tasks::pages::pda_execution as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::{Draw, Violations};
+
+pub struct PdaExecution;
+
+const STATES_MAX: usize = 1_000;
+const BOTTOM: char = 'Z';
+
+/// State, letter or `""`, top of the stack, next state, and the string that replaces the top.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Move(usize, String, char, usize, String);
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    states: usize,
+    alphabet: String,
+    stack_alphabet: String,
+    bottom: char,
+    delta: Vec<Move>,
+    start: usize,
+    accept: Vec<usize>,
+    word: String,
+}
+
+impl Instance {
+    fn find(&self, q: usize, letter: &str, top: char) -> Option<&Move> {
+        let place = self.delta.partition_point(|m| (m.0, m.1.as_str(), m.2) < (q, letter, top));
+        self.delta.get(place).filter(|m| (m.0, m.1.as_str(), m.2) == (q, letter, top))
+    }
+
+    fn epsilon(&self, state: &State) -> Option<&Move> {
+        self.find(state.q, "", state.top()?)
+    }
+
+    fn next(&self, state: &State) -> Option<&Move> {
+        let reading = || self.find(state.q, self.word.get(state.pos..=state.pos)?, state.top()?);
+        self.epsilon(state).or_else(reading)
+    }
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    pos: usize,
+    q: usize,
+    /// Its top on the left.
+    stack: String,
+    max_depth: usize,
+    epsilon_moves: u64,
+    last: Last<Action>,
+}
+
+impl State {
+    fn top(&self) -> Option<char> {
+        self.stack.chars().next()
+    }
+
+    fn below_top(&self) -> &str {
+        self.stack.get(1..).unwrap_or("")
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Action {
+    q: usize,
+    push: String,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "q{} {}", self.q, if self.push.is_empty() { "-" } else { &self.push })
+    }
+}
+
+fn drawn(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    let states = page::size::STATES.draw(difficulty, draw);
+    let symbols = page::size::STACK_SYMBOLS.draw(difficulty, draw);
+    let length = page::size::LENGTH.draw(difficulty, draw);
+    let stack_alphabet = "ZABCD"[..symbols].to_owned();
+    let mut delta = Vec::new();
+    for q in 0..states {
+        for top in stack_alphabet.chars() {
+            if top != BOTTOM && draw.chance(1, 8) {
+                delta.push(Move(q, String::new(), top, draw.index(states), String::new()));
+                continue;
+            }
+            for letter in ["a", "b"] {
+                let kind = draw.index(5);
+                let pushed = char::from(draw.one_of(&stack_alphabet.as_bytes()[1..]));
+                let push = match kind {
+                    0 | 1 => format!("{pushed}{top}"),
+                    _ if top == BOTTOM => BOTTOM.to_string(),
+                    2 | 3 => String::new(),
+                    _ => pushed.to_string(),
+                };
+                delta.push(Move(q, letter.to_owned(), top, draw.index(states), push));
+            }
+        }
+    }
+    delta.sort_unstable();
+    let accept = automaton::draw_accepting(states, 1, 2, draw);
+    let word = automaton::draw_word("ab", length, draw);
+    Instance { states, alphabet: "ab".to_owned(), stack_alphabet, bottom: BOTTOM, delta, start: 0, accept, word }
+}
+
+/// Whether the push keeps the bottom where it is; an epsilon move may only pop, so that every run ends.
+fn keeps_bottom(m: &Move) -> bool {
+    let Move(_, letter, top, _, push) = m;
+    if letter.is_empty() {
+        return *top != BOTTOM && push.is_empty();
+    }
+    let above = if *top == BOTTOM { push.strip_suffix(BOTTOM) } else { Some(push.as_str()) };
+    push.len() <= 2 && above.is_some_and(|above| !above.contains(BOTTOM))
+}
+
+fn validate_delta(instance: &Instance) -> Result<(), InvalidInput> {
+    let sorted = instance.delta.is_sorted_by(|a, b| a < b);
+    InvalidInput::unless(sorted, "delta", "must be sorted, each move once")?;
+    // The moves that a deterministic and total table has are there, and none beside them.
+    let mut moves = 0;
+    for q in 0..instance.states {
+        for top in instance.stack_alphabet.chars() {
+            if instance.find(q, "", top).is_some() {
+                moves += 1;
+                continue;
+            }
+            for place in 0..instance.alphabet.len() {
+                let letter = &instance.alphabet[place..=place];
+                let missing = format!("has no move for state {q}, letter {letter}, top {top}");
+                InvalidInput::unless(instance.find(q, letter, top).is_some(), "delta", missing)?;
+                moves += 1;
+            }
+        }
+    }
+    InvalidInput::unless(
+        moves == instance.delta.len(),
+        "delta",
+        "must have one move a state, letter and top of the stack",
+    )?;
+    let known = |m: &Move| m.3 < instance.states && m.4.chars().all(|c| instance.stack_alphabet.contains(c));
+    InvalidInput::unless(instance.delta.iter().all(known), "delta", "must name states and stack symbols that exist")?;
+    let kept = instance.delta.iter().all(keeps_bottom);
+    InvalidInput::unless(kept, "delta", "pushes have at most two symbols, Z stays the bottom, and epsilon moves pop")
+}
+
+impl Task for PdaExecution {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["q<nat> -", "q<nat> <[ZABCD]{1,2}>"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let instance = drawn(difficulty, draw);
+            if !automaton::separates(&instance.accept, instance.states) {
+                continue;
+            }
+            let end = reference_end::<Self>(&instance, u64::MAX);
+            if end.is_some_and(|(end, _)| end.max_depth >= 4 && end.epsilon_moves > 0) {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let states = instance.states;
+        let range = format!("is {states}; give 1 to {STATES_MAX}");
+        InvalidInput::unless((1..=STATES_MAX).contains(&states), "states", range)?;
+        automaton::validate_alphabet("alphabet", &instance.alphabet)?;
+        automaton::validate_alphabet("stack_alphabet", &instance.stack_alphabet)?;
+        let symbols = instance.stack_alphabet.starts_with(BOTTOM);
+        let symbols = symbols && instance.stack_alphabet.chars().all(|c| "ZABCD".contains(c));
+        InvalidInput::unless(symbols, "stack_alphabet", "must be Z, then letters of ABCD")?;
+        InvalidInput::unless(instance.bottom == BOTTOM, "bottom", "must be \"Z\"")?;
+        validate_delta(instance)?;
+        automaton::validate_states(states, instance.start, &instance.accept)?;
+        automaton::validate_word(&instance.word, &instance.alphabet)
+    }
+
+    fn start(instance: &Instance) -> State {
+        let stack = BOTTOM.to_string();
+        State { pos: 0, q: instance.start, stack, max_depth: 1, epsilon_moves: 0, last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        let push = if form == 0 { String::new() } else { fields.text(1)?.to_owned() };
+        Some(Action { q: fields.nat(0)?, push })
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        if action.q >= instance.states || !action.push.chars().all(|c| instance.stack_alphabet.contains(c)) {
+            return Err(Illegal("there is no such state or stack symbol"));
+        }
+        if state.stack.is_empty() {
+            return Err(Illegal("the stack is empty"));
+        }
+        if instance.epsilon(state).is_some() {
+            state.epsilon_moves += 1;
+        } else if state.pos < instance.word.len() {
+            state.pos += 1;
+        } else {
+            return Err(Illegal("the word has been read and no epsilon move applies"));
+        }
+        state.q = action.q;
+        state.stack.replace_range(0..1, &action.push);
+        state.max_depth = state.max_depth.max(state.stack.len());
+        state.last = Last(Some(action.clone()));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let Move(.., q, push) = instance.next(state)?;
+        Some(Action { q: *q, push: push.clone() })
+    }
+
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        found.require(page::BOTTOM, after.stack.find(BOTTOM) == after.stack.len().checked_sub(1));
+        let change = after.stack.len().abs_diff(before.stack.len());
+        found.require(page::DEPTH_CHANGE, change <= 1 && after.stack.ends_with(before.below_top()));
+        found.require(page::DEPTH_BOUND, after.stack.len() <= 1 + after.pos);
+        let exists = |m: &Move| m.3 == action.q && Some(m.2) == before.top() && m.4 == action.push;
+        found.require(page::EXISTING_MOVE, instance.delta.iter().any(exists));
+        if Self::ended(instance, after) {
+            let exhausted = after.pos == instance.word.len() && instance.epsilon(after).is_none();
+            found.require(page::EXHAUSTED, exhausted);
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        state.pos >= instance.word.len() && instance.epsilon(state).is_none()
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // An epsilon move pops what a reading move has pushed, one symbol a letter.
+        2 * instance.word.len() as u64
+    }
+
+    fn answer(instance: &Instance, state: &State) -> Value {
+        json!({
+            "final": state.q,
+            "stack": state.stack,
+            "accepted": instance.accept.binary_search(&state.q).is_ok(),
+            "max_depth": state.max_depth,
+            "epsilon_moves": state.epsilon_moves,
+        })
+    }
+}

@@ -1,0 +1,212 @@
+//! Petri Net: fire transitions in round-robin order, each time the next one that is enabled.
+//!
+//! A step is one firing; its line names the transition.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::pages::petri_net as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+pub struct PetriNet;
+
+const PLACES_MAX: usize = 1_000;
+const TRANSITIONS_MAX: usize = 1_000;
+const TOKENS_MAX: i64 = 1_000_000;
+const FIRINGS_MAX: u64 = 1_000_000;
+
+/// Places, ascending, each with a weight.
+type Arcs = Vec<(usize, i64)>;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Transition {
+    #[serde(rename = "in")]
+    inputs: Arcs,
+    #[serde(rename = "out")]
+    outputs: Arcs,
+}
+
+impl Transition {
+    fn enabled(&self, marking: &[i64]) -> bool {
+        self.inputs.iter().all(|(place, weight)| marking[*place] >= *weight)
+    }
+
+    /// Fires `times` times, whether enabled or not.
+    fn fire(&self, marking: &mut [i64], times: i64) {
+        for (place, weight) in &self.inputs {
+            marking[*place] -= weight * times;
+        }
+        for (place, weight) in &self.outputs {
+            marking[*place] += weight * times;
+        }
+    }
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    marking: Vec<i64>,
+    transitions: Vec<Transition>,
+    firings: u64,
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    marking: Vec<i64>,
+    fired: Vec<u64>,
+    previous: i64,
+    last: Last<Action>,
+}
+
+impl State {
+    fn firings(&self) -> u64 {
+        self.fired.iter().sum()
+    }
+}
+
+word_actions!(Action { Fire(transition) = "fire" });
+
+/// `weight` places drawn with repetition, none three times, as arcs.
+fn draw_arcs(places: usize, weight: usize, draw: &mut Draw) -> Arcs {
+    loop {
+        let mut counts = vec![0; places];
+        for _ in 0..weight {
+            counts[draw.index(places)] += 1;
+        }
+        if counts.iter().all(|count| *count < 3) {
+            return counts.into_iter().enumerate().filter(|(_, count)| *count > 0).collect();
+        }
+    }
+}
+
+fn drawn(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    let places = page::size::PLACES.draw(difficulty, draw);
+    let firings = page::size::FIRINGS.draw(difficulty, draw) as u64;
+    let marking = (0..places).map(|_| draw.between(0, 3)).collect();
+    let count = places + draw.size(0, 5);
+    let transition = |draw: &mut Draw| {
+        let weight = draw.size(1, 3);
+        let inputs = draw_arcs(places, weight, draw);
+        loop {
+            let outputs = draw_arcs(places, weight, draw);
+            if outputs != inputs {
+                return Transition { inputs, outputs };
+            }
+        }
+    };
+    Instance { marking, transitions: (0..count).map(|_| transition(draw)).collect(), firings }
+}
+
+impl Task for PetriNet {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let instance = drawn(difficulty, draw);
+            let end = reference_end::<Self>(&instance, u64::MAX);
+            let lively = end.is_some_and(|(end, steps)| {
+                steps == instance.firings && end.fired.iter().filter(|times| **times > 0).count() >= 3
+            });
+            if lively {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let places = instance.marking.len();
+        let range = format!("has {places} places; give 1 to {PLACES_MAX}");
+        InvalidInput::unless((1..=PLACES_MAX).contains(&places), "marking", range)?;
+        let tokens = instance.marking.iter().all(|tokens| (0..=TOKENS_MAX).contains(tokens));
+        InvalidInput::unless(tokens, "marking", format!("every place holds 0 to {TOKENS_MAX} tokens"))?;
+        let count = instance.transitions.len();
+        let range = format!("has {count} transitions; give 1 to {TRANSITIONS_MAX}");
+        InvalidInput::unless((1..=TRANSITIONS_MAX).contains(&count), "transitions", range)?;
+        let sides = || instance.transitions.iter().flat_map(|transition| [&transition.inputs, &transition.outputs]);
+        let ascending =
+            sides().all(|arcs| arcs.is_sorted_by(|a, b| a.0 < b.0) && arcs.iter().all(|arc| arc.0 < places));
+        InvalidInput::unless(ascending, "transitions", "arcs name places that exist, ascending, each once")?;
+        let weights = sides().flatten().all(|arc| (1..=TOKENS_MAX).contains(&arc.1));
+        InvalidInput::unless(weights, "transitions", format!("weights are 1 to {TOKENS_MAX}"))?;
+        let weight = |arcs: &Arcs| arcs.iter().map(|arc| arc.1).sum::<i64>();
+        let conserving = instance.transitions.iter().all(|t| weight(&t.inputs) == weight(&t.outputs));
+        InvalidInput::unless(conserving, "transitions", "each must produce as many tokens as it consumes")?;
+        let firings = (1..=FIRINGS_MAX).contains(&instance.firings);
+        InvalidInput::unless(firings, "firings", format!("is {}; give 1 to {FIRINGS_MAX}", instance.firings))
+    }
+
+    fn start(instance: &Instance) -> State {
+        let fired = vec![0; instance.transitions.len()];
+        State { marking: instance.marking.clone(), fired, previous: -1, last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let Action::Fire(number) = *action;
+        let transition = instance.transitions.get(number).ok_or(Illegal("there is no such transition"))?;
+        if !transition.enabled(&state.marking) {
+            return Err(Illegal("the transition is not enabled"));
+        }
+        if state.firings() >= instance.firings {
+            return Err(Illegal("all firings are done"));
+        }
+        transition.fire(&mut state.marking, 1);
+        state.fired[number] += 1;
+        state.previous = i64::try_from(number).expect("invariant: few transitions");
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        if state.firings() >= instance.firings {
+            return None;
+        }
+        let count = instance.transitions.len();
+        let first = usize::try_from(state.previous + 1).expect("invariant: -1 at least");
+        let mut order = (0..count).map(|offset| (first + offset) % count);
+        order.find(|number| instance.transitions[*number].enabled(&state.marking)).map(Action::Fire)
+    }
+
+    fn violations(instance: &Instance, before: &State, _: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        found.require(page::TOKENS, after.marking.iter().sum::<i64>() == instance.marking.iter().sum::<i64>());
+        found.require(page::NON_NEGATIVE, after.marking.iter().all(|tokens| *tokens >= 0));
+        let mut marking = instance.marking.clone();
+        for (transition, times) in instance.transitions.iter().zip(&after.fired) {
+            transition.fire(&mut marking, i64::try_from(*times).expect("invariant: firings are bounded"));
+        }
+        found.require(page::STATE_EQUATION, after.marking == marking);
+        let firings = after.firings();
+        found.require(page::COUNT, firings == before.firings() + 1 && firings <= instance.firings);
+        if Self::ended(instance, after) {
+            let stuck = || !instance.transitions.iter().any(|transition| transition.enabled(&after.marking));
+            found.require(page::DONE, firings == instance.firings || stuck());
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        state.firings() >= instance.firings
+            || !instance.transitions.iter().any(|transition| transition.enabled(&state.marking))
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        instance.firings
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({ "marking": state.marking, "fired": state.fired, "tokens": state.marking.iter().sum::<i64>() })
+    }
+}

@@ -1,0 +1,306 @@
+//! Register Machine: run a program of increments, decrements and jumps until it halts.
+//!
+//! A step is one executed instruction; its line names the register's new value, if one changes, and the next line.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::pages::register_machine as page;
+use crate::tasks::pattern::{self, Fields, NUMBER_LIMIT};
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_steps};
+use crate::tasks::{Draw, Violations};
+
+pub struct RegisterMachine;
+
+const REGISTERS_MAX: usize = 64;
+const VALUE_MAX: u64 = 100_000;
+const INSTRUCTIONS_MAX: usize = 500;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+enum Instruction {
+    Inc(usize),
+    Dec(usize),
+    /// Jump if the register is 0.
+    Jz(usize, usize),
+    Jmp(usize),
+    Halt,
+}
+
+impl Instruction {
+    fn address(self) -> Option<usize> {
+        match self {
+            Self::Jz(_, address) | Self::Jmp(address) => Some(address),
+            _ => None,
+        }
+    }
+
+    fn register(self) -> Option<usize> {
+        match self {
+            Self::Inc(register) | Self::Dec(register) | Self::Jz(register, _) => Some(register),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Instruction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inc(register) => write!(f, "inc {register}"),
+            Self::Dec(register) => write!(f, "dec {register}"),
+            Self::Jz(register, address) => write!(f, "jz {register} {address}"),
+            Self::Jmp(address) => write!(f, "jmp {address}"),
+            Self::Halt => f.write_str("halt"),
+        }
+    }
+}
+
+impl TryFrom<String> for Instruction {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let read = || {
+            let (form, fields) =
+                pattern::parse(&["inc <nat>", "dec <nat>", "jz <nat> <nat>", "jmp <nat>", "halt"], &text)?;
+            Some(match form {
+                0 => Self::Inc(fields.nat(0)?),
+                1 => Self::Dec(fields.nat(0)?),
+                2 => Self::Jz(fields.nat(0)?, fields.nat(1)?),
+                3 => Self::Jmp(fields.nat(0)?),
+                _ => Self::Halt,
+            })
+        };
+        read().ok_or_else(|| {
+            format!("{text:?} is no instruction, such as \"inc 0\", \"dec 0\", \"jz 0 5\", \"jmp 0\", \"halt\"")
+        })
+    }
+}
+
+impl From<Instruction> for String {
+    fn from(instruction: Instruction) -> Self {
+        instruction.to_string()
+    }
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    registers: Vec<u64>,
+    program: Vec<Instruction>,
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    pc: usize,
+    registers: Vec<u64>,
+    incs: u64,
+    decs: u64,
+    jumps: u64,
+    halted: bool,
+    last: Last<Action>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Set { register: usize, value: u64, pc: usize },
+    Go(usize),
+    Halt,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Set { register, value, pc } => write!(f, "r{register}={value} {pc}"),
+            Self::Go(pc) => write!(f, "- {pc}"),
+            Self::Halt => f.write_str("halt"),
+        }
+    }
+}
+
+fn sum(registers: &[u64]) -> i128 {
+    registers.iter().map(|value| i128::from(*value)).sum()
+}
+
+/// Adds a block of `room` instructions; `free` are the registers that count no enclosing loop.
+fn draw_block(program: &mut Vec<Instruction>, mut room: usize, depth: usize, free: &[usize], draw: &mut Draw) {
+    while room > 0 {
+        if room >= 5 && depth < 2 && free.len() >= 2 && draw.chance(1, 2) {
+            let size = draw.size(5, room.min(15));
+            let counter = draw.one_of(free);
+            let rest: Vec<usize> = free.iter().copied().filter(|register| *register != counter).collect();
+            let begin = program.len();
+            program.push(Instruction::Jz(counter, begin + size));
+            program.push(Instruction::Dec(counter));
+            draw_block(program, size - 3, depth + 1, &rest, draw);
+            program.push(Instruction::Jmp(begin));
+            room -= size;
+        } else {
+            let register = draw.one_of(free);
+            program.push(if draw.chance(3, 4) { Instruction::Inc(register) } else { Instruction::Dec(register) });
+            room -= 1;
+        }
+    }
+}
+
+impl Task for RegisterMachine {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["r<nat>=<nat> <nat>", "- <nat>", "halt"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        let longest = page::size::STEPS.range(difficulty).1.unsigned_abs();
+        loop {
+            let count = page::size::REGISTERS.draw(difficulty, draw);
+            let instructions = page::size::INSTRUCTIONS.draw(difficulty, draw);
+            let registers = (0..count).map(|_| draw.below(10)).collect();
+            let mut program = Vec::with_capacity(instructions);
+            let free: Vec<usize> = (0..count).collect();
+            draw_block(&mut program, instructions - 1, 0, &free, draw);
+            program.push(Instruction::Halt);
+            let instance = Instance { registers, program };
+            let steps = reference_steps::<Self>(&instance, longest);
+            if steps.is_some_and(|steps| page::size::STEPS.accepts(difficulty, steps)) {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let count = instance.registers.len();
+        let range = format!("has {count} values; give 1 to {REGISTERS_MAX}");
+        InvalidInput::unless((1..=REGISTERS_MAX).contains(&count), "registers", range)?;
+        let small = instance.registers.iter().all(|value| *value <= VALUE_MAX);
+        InvalidInput::unless(small, "registers", format!("every value must be at most {VALUE_MAX}"))?;
+        let lines = instance.program.len();
+        let range = format!("has {lines} instructions; give 1 to {INSTRUCTIONS_MAX}");
+        InvalidInput::unless((1..=INSTRUCTIONS_MAX).contains(&lines), "program", range)?;
+        let exist = instance.program.iter().all(|instruction| {
+            instruction.register().is_none_or(|register| register < count)
+                && instruction.address().is_none_or(|address| address < lines)
+        });
+        InvalidInput::unless(exist, "program", format!("must name registers below {count} and lines below {lines}"))?;
+        let closed = matches!(instance.program.last(), Some(Instruction::Halt | Instruction::Jmp(_)));
+        InvalidInput::unless(closed, "program", "must end in halt or jmp")?;
+        let longest = Self::steps_max(instance);
+        let halts = reference_steps::<Self>(instance, longest).is_some();
+        InvalidInput::unless(halts, "program", format!("must halt within {longest} steps"))
+    }
+
+    fn start(instance: &Instance) -> State {
+        let registers = instance.registers.clone();
+        State { pc: 0, registers, incs: 0, decs: 0, jumps: 0, halted: false, last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Some(match form {
+            0 => Action::Set { register: fields.nat(0)?, value: fields.nat(1)?, pc: fields.nat(2)? },
+            1 => Action::Go(fields.nat(0)?),
+            _ => Action::Halt,
+        })
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        if let Action::Set { pc, .. } | Action::Go(pc) = *action
+            && pc >= instance.program.len()
+        {
+            return Err(Illegal("there is no such line"));
+        }
+        match (*action, instance.program[state.pc]) {
+            (Action::Set { register, value, pc }, instruction @ (Instruction::Inc(_) | Instruction::Dec(_))) => {
+                let place = state.registers.get_mut(register).ok_or(Illegal("there is no such register"))?;
+                *place = value;
+                if matches!(instruction, Instruction::Inc(_)) {
+                    state.incs += 1;
+                } else {
+                    state.decs += 1;
+                }
+                state.pc = pc;
+            }
+            (Action::Go(pc), Instruction::Jz(register, _)) => {
+                state.jumps += u64::from(state.registers[register] == 0);
+                state.pc = pc;
+            }
+            (Action::Go(pc), Instruction::Jmp(_)) => {
+                state.jumps += 1;
+                state.pc = pc;
+            }
+            (Action::Halt, Instruction::Halt) if !state.halted => state.halted = true,
+            _ => return Err(Illegal("the instruction at pc does something else")),
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        if state.halted {
+            return None;
+        }
+        let next = state.pc + 1;
+        match instance.program[state.pc] {
+            Instruction::Inc(register) => {
+                let value = state.registers[register] + 1;
+                // A wrong line can bring a register to the largest number that a line can hold.
+                (value < NUMBER_LIMIT).then_some(Action::Set { register, value, pc: next })
+            }
+            Instruction::Dec(register) => {
+                Some(Action::Set { register, value: state.registers[register].saturating_sub(1), pc: next })
+            }
+            Instruction::Jz(register, address) => {
+                Some(Action::Go(if state.registers[register] == 0 { address } else { next }))
+            }
+            Instruction::Jmp(address) => Some(Action::Go(address)),
+            Instruction::Halt => Some(Action::Halt),
+        }
+    }
+
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let mut changes = before.registers.iter().zip(&after.registers).filter(|(old, new)| old != new);
+        let small = changes.next().is_none_or(|(old, new)| old.abs_diff(*new) == 1) && changes.next().is_none();
+        found.require(page::SMALL_CHANGE, small);
+        let natural = after.registers.iter().zip(&instance.registers).all(|(now, start)| *now <= start + after.incs);
+        found.require(page::NATURAL, natural);
+        let gained = sum(&after.registers) - sum(&instance.registers);
+        let (incs, decs) = (i128::from(after.incs), i128::from(after.decs));
+        found.require(page::BALANCE, (incs - decs..=incs).contains(&gained));
+        let control = if *action == Action::Halt {
+            after.pc == before.pc
+        } else {
+            let named = || instance.program.iter().any(|instruction| instruction.address() == Some(after.pc));
+            after.pc == before.pc + 1 || named()
+        };
+        found.require(page::CONTROL, control);
+        if Self::ended(instance, after) {
+            let at_halt = instance.program[after.pc] == Instruction::Halt;
+            found.require(page::HALTED, at_halt && after.last.0 == Some(Action::Halt));
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.halted
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // No bound that holds for every program can be read off its size. Inputs are refused unless they halt within
+        // this one, which lies above the benchmark's own at every level (36 lines: 20,736 and more; at most 20,000).
+        let lines = instance.program.len() as u64;
+        let values: u64 = instance.registers.iter().sum();
+        (lines * (16 * lines + values)).min(1 << 20)
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({
+            "registers": state.registers,
+            "halted_at": state.pc,
+            "incs": state.incs,
+            "decs": state.decs,
+            "jumps": state.jumps,
+        })
+    }
+}

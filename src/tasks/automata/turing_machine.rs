@@ -1,0 +1,264 @@
+//! Turing Machine: sweep over a word, lowering its digits, until a sweep changes nothing.
+//!
+//! A step is one application of the transition table; its line names the symbol written, the move and the next state.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::pages::turing_machine as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_steps};
+use crate::tasks::{Draw, Violations};
+
+pub struct TuringMachine;
+
+const STATES_MAX: usize = 1_000;
+const LENGTH_MAX: usize = 1_000;
+const SYMBOLS: &str = "_0123";
+const BLANK: char = '_';
+const ACCEPT: i64 = -1;
+const REJECT: i64 = -2;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Direction {
+    L,
+    R,
+}
+
+impl Direction {
+    fn opposite(self) -> Self {
+        if self == Self::L { Self::R } else { Self::L }
+    }
+
+    fn offset(self) -> i64 {
+        if self == Self::L { -1 } else { 1 }
+    }
+}
+
+/// Next state, symbol written, move of the head: an entry of the table, and what a line says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Action(i64, char, Direction);
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(next, write, direction) = self;
+        let direction = if *direction == Direction::L { 'L' } else { 'R' };
+        match *next {
+            ACCEPT => write!(f, "{write} {direction} acc"),
+            REJECT => write!(f, "{write} {direction} rej"),
+            next => write!(f, "{write} {direction} {next}"),
+        }
+    }
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    states: usize,
+    symbols: String,
+    delta: Vec<Vec<Action>>,
+    word: String,
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    q: i64,
+    head: i64,
+    tape: String,
+    changed: u64,
+    leftmost: i64,
+    rightmost: i64,
+    last: Last<Action>,
+}
+
+impl State {
+    /// The place of the head in the word; none outside of it.
+    fn place(&self) -> Option<usize> {
+        usize::try_from(self.head).ok().filter(|place| *place < self.tape.len())
+    }
+
+    fn symbol(&self) -> char {
+        self.place().map_or(BLANK, |place| char::from(self.tape.as_bytes()[place]))
+    }
+}
+
+/// The tape on both sides of a cell.
+fn elsewhere(tape: &str, cell: Option<usize>) -> (&str, &str) {
+    match cell {
+        Some(cell) => (tape.get(..cell).unwrap_or(""), tape.get(cell + 1..).unwrap_or("")),
+        None => (tape, ""),
+    }
+}
+
+fn digit_sum(digits: &str) -> u64 {
+    digits.bytes().map(|c| u64::from(c.saturating_sub(b'0'))).sum()
+}
+
+fn drawn(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    let states = page::size::STATES.draw(difficulty, draw);
+    let length = page::size::LENGTH.draw(difficulty, draw);
+    let mut kinds = vec![(Direction::R, false), (Direction::R, true), (Direction::L, false), (Direction::L, true)];
+    while kinds.len() < states {
+        kinds.push(kinds[draw.index(4)]);
+    }
+    let one_with = |wanted: &dyn Fn((Direction, bool)) -> bool, draw: &mut Draw| {
+        let fitting: Vec<i64> = (0..).zip(&kinds).filter(|(_, kind)| wanted(**kind)).map(|(q, _)| q).collect();
+        draw.one_of(&fitting)
+    };
+    let row = |(direction, flag): (Direction, bool), draw: &mut Draw| {
+        let next = if flag {
+            one_with(&|kind| kind == (direction.opposite(), false), draw)
+        } else {
+            draw.one_of(&[ACCEPT, REJECT])
+        };
+        let mut row = vec![Action(next, BLANK, direction.opposite())];
+        row.push(Action(one_with(&|kind| kind == (direction, flag), draw), '0', direction));
+        for value in 1..=3 {
+            let next = one_with(&|kind| kind.1, draw);
+            let write = char::from(draw.one_of(&b"012"[..value]));
+            row.push(Action(next, write, kinds[usize::try_from(next).expect("invariant: a state")].0));
+        }
+        row
+    };
+    let delta = kinds.iter().map(|kind| row(*kind, draw)).collect();
+    let word = (0..length).map(|_| char::from(draw.one_of(b"123"))).collect();
+    Instance { states, symbols: SYMBOLS.to_owned(), delta, word }
+}
+
+impl Task for TuringMachine {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["<[_0-3]{1}> <L|R> <nat>", "<[_0-3]{1}> <L|R> <acc|rej>"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let instance = drawn(difficulty, draw);
+            let steps = reference_steps::<Self>(&instance, u64::MAX).unwrap_or(0);
+            if steps >= 2 * instance.word.len() as u64 {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let states = instance.states;
+        let range = format!("is {states}; give 1 to {STATES_MAX}");
+        InvalidInput::unless((1..=STATES_MAX).contains(&states), "states", range)?;
+        InvalidInput::unless(instance.symbols == SYMBOLS, "symbols", format!("must be {SYMBOLS:?}"))?;
+        InvalidInput::unless(instance.delta.len() == states, "delta", format!("must have one row a state ({states})"))?;
+        let rows = instance.delta.iter().all(|row| row.len() == SYMBOLS.len());
+        InvalidInput::unless(rows, "delta", format!("every row needs one entry for each of {SYMBOLS:?}"))?;
+        let exists = |next: i64| (REJECT..i64::try_from(states).unwrap_or(0)).contains(&next);
+        let exist = instance.delta.iter().flatten().all(|entry| exists(entry.0));
+        InvalidInput::unless(exist, "delta", format!("next states are below {states}, -1 or -2"))?;
+        let falls = |(read, entry): (char, &Action)| match read {
+            BLANK => entry.1 == BLANK,
+            digit => ('0'..=digit).contains(&entry.1),
+        };
+        let fall = instance.delta.iter().all(|row| SYMBOLS.chars().zip(row).all(falls));
+        InvalidInput::unless(fall, "delta", "a blank stays blank, and a digit becomes the same or a lower digit")?;
+        let word = instance.word.bytes().all(|c| (b'0'..=b'3').contains(&c));
+        let word = word && (1..=LENGTH_MAX).contains(&instance.word.len());
+        InvalidInput::unless(word, "word", format!("must be 1 to {LENGTH_MAX} digits 0 to 3"))?;
+        let mut state = Self::start(instance);
+        for _ in 0..Self::steps_max(instance) {
+            let Some(action) = Self::reference(instance, &state) else { break };
+            Self::apply(instance, &mut state, &action).expect("invariant: reference actions are legal");
+            InvalidInput::unless(in_window(&state), "delta", "the head must turn at the first blank beside the word")?;
+        }
+        InvalidInput::unless(state.q < 0, "delta", "the machine must halt after the first sweep without a change")
+    }
+
+    fn start(instance: &Instance) -> State {
+        State { q: 0, head: 0, tape: instance.word.clone(), changed: 0, leftmost: 0, rightmost: 0, last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        let write = fields.text(0)?.chars().next()?;
+        let direction = if fields.text(1)? == "L" { Direction::L } else { Direction::R };
+        let next = match (form, fields.text(2)) {
+            (0, _) => fields.nat(2)?,
+            (_, Some("acc")) => ACCEPT,
+            _ => REJECT,
+        };
+        Some(Action(next, write, direction))
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let Action(next, write, direction) = *action;
+        if usize::try_from(next).is_ok_and(|next| next >= instance.states) {
+            return Err(Illegal("there is no such state"));
+        }
+        if state.q < 0 {
+            return Err(Illegal("the machine has halted"));
+        }
+        let place = state.place();
+        if place.is_some() == (write == BLANK) {
+            return Err(Illegal("cells of the word hold digits, all others blanks"));
+        }
+        if state.symbol() != write {
+            state.changed += 1;
+        }
+        if let Some(place) = place {
+            state.tape.replace_range(place..=place, write.encode_utf8(&mut [0; 4]));
+        }
+        state.head += direction.offset();
+        state.leftmost = state.leftmost.min(state.head);
+        state.rightmost = state.rightmost.max(state.head);
+        state.q = next;
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let row = instance.delta.get(usize::try_from(state.q).ok()?)?;
+        row.get(SYMBOLS.find(state.symbol())?).copied()
+    }
+
+    fn violations(instance: &Instance, before: &State, _: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let kept = elsewhere(&before.tape, before.place()) == elsewhere(&after.tape, before.place());
+        found.require(page::ONLY_HEAD_CELL, kept && after.head.abs_diff(before.head) == 1);
+        found.require(page::DIGITS_FALL, digit_sum(&after.tape) <= digit_sum(&before.tape));
+        let digits = after.tape.bytes().all(|c| c.is_ascii_digit());
+        found.require(page::BLANK_STAYS, digits && after.tape.len() == instance.word.len());
+        found.require(page::WINDOW, in_window(after));
+        if Self::ended(instance, after) {
+            found.require(page::HALTED, after.last.0.is_some_and(|last| last.0 < 0));
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.q < 0
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // Each digit read lowers the sum of digits. Between two of them lie at most two sweeps over zeros, each with a
+        // blank at its end: the second ends in a state that halts there.
+        let sum = digit_sum(&instance.word);
+        sum + (sum + 1) * 2 * (instance.word.len() as u64 + 1)
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({
+            "accepted": state.q == ACCEPT,
+            "tape": state.tape,
+            "head": state.head,
+            "changed": state.changed,
+            "leftmost": state.leftmost,
+            "rightmost": state.rightmost,
+        })
+    }
+}
+
+/// While it runs, the head goes no farther than the first blank on either side.
+fn in_window(state: &State) -> bool {
+    let end = i64::try_from(state.tape.len()).unwrap_or(i64::MAX);
+    state.q < 0 || (-1..=end).contains(&state.head)
+}

@@ -1,0 +1,273 @@
+//! ASCII Art Parse: find the lines and rectangles of a drawing, scanning it in reading order.
+//!
+//! A step is one object begun, or one of its edges traced; its line names a cell.
+
+use std::fmt;
+
+use serde::ser::SerializeSeq;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Value, json};
+
+use super::drawing::{COLUMNS, Cell, Direction, Kind, Object, ROWS, draw_object, place};
+use crate::tasks::pages::ascii_art_parse as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_is_clean};
+use crate::tasks::{Draw, Violations};
+
+pub struct AsciiArtParse;
+
+const ROWS_MAX: usize = 100;
+const COLUMNS_MAX: usize = 200;
+/// Places tried for an object before the instance is drawn again.
+const FAILURES_MAX: usize = 1000;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    grid: Vec<String>,
+}
+
+impl Instance {
+    fn columns(&self) -> usize {
+        self.grid.first().map_or(0, String::len)
+    }
+
+    /// The character of a cell; a blank outside of the grid.
+    fn at(&self, (row, column): Cell) -> u8 {
+        self.grid.get(row).and_then(|row| row.as_bytes().get(column)).copied().unwrap_or(b' ')
+    }
+
+    fn has(&self, (row, column): Cell) -> bool {
+        row < self.grid.len() && column < self.columns()
+    }
+
+    fn ink(&self) -> usize {
+        self.grid.iter().flat_map(|row| row.bytes()).filter(|c| *c != b' ').count()
+    }
+
+    /// The first cell after the last object's start that is drawn and belongs to no object found so far.
+    fn next_start(&self, objects: &[Object]) -> Option<Cell> {
+        let columns = self.columns();
+        let first = objects.last().map_or(0, |object| object.top * columns + object.left + 1);
+        let mut cells = (first..self.grid.len() * columns).map(|place| (place / columns, place % columns));
+        cells.find(|cell| self.at(*cell) != b' ' && !objects.iter().any(|object| object.covers(*cell)))
+    }
+
+    /// Where the edge from `from` ends: a rectangle's at the next corner, a line's at its last cell.
+    fn trace(&self, kind: Kind, direction: Direction, from: Cell) -> Option<Cell> {
+        let stroke = if direction.is_horizontal() { b'-' } else { b'|' };
+        let mut cell = from;
+        loop {
+            let next = direction.next(cell);
+            match next.map(|next| self.at(next)) {
+                Some(c) if c == stroke => cell = next?,
+                Some(b'+') if kind == Kind::Rect => return next,
+                _ => return (kind != Kind::Rect).then_some(cell),
+            }
+        }
+    }
+}
+
+/// The object in progress: its start, then the cells where its edges ended.
+#[derive(Clone, Debug)]
+struct Open {
+    kind: Kind,
+    cells: Vec<Cell>,
+}
+
+impl Open {
+    fn traced(&self) -> usize {
+        self.cells.len() - 1
+    }
+
+    fn due(&self) -> Option<Direction> {
+        self.kind.edges().get(self.traced()).copied()
+    }
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    objects: Vec<Object>,
+    #[serde(serialize_with = "flat")]
+    open: Option<Open>,
+    ink: usize,
+    last: Last<Action>,
+}
+
+/// `[kind, row, col, …]`, or `[]`.
+#[expect(clippy::ref_option, reason = "serde hands over the field by reference")]
+fn flat<S: Serializer>(open: &Option<Open>, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut sequence = serializer.serialize_seq(None)?;
+    if let Some(open) = open {
+        sequence.serialize_element(open.kind.name())?;
+        for (row, column) in &open.cells {
+            sequence.serialize_element(row)?;
+            sequence.serialize_element(column)?;
+        }
+    }
+    sequence.end()
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    New(Kind, Cell),
+    Edge(Direction, Cell),
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::New(kind, (row, column)) => write!(f, "new {} {row} {column}", kind.name()),
+            Self::Edge(direction, (row, column)) => write!(f, "{} {row} {column}", direction.name()),
+        }
+    }
+}
+
+impl Task for AsciiArtParse {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec =
+        Spec { actions: &["new <rect|hline|vline> <nat> <nat>", "<right|down|left|up> <nat> <nat>"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let objects = page::size::OBJECTS.draw(difficulty, draw);
+            let mut grid = vec![vec![b' '; COLUMNS]; ROWS];
+            let placed = (0..objects).all(|_| (0..FAILURES_MAX).any(|_| place(&mut grid, &draw_object(draw))));
+            if placed {
+                let grid = grid.into_iter().map(|row| row.into_iter().map(char::from).collect()).collect();
+                return Instance { grid };
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let (rows, columns) = (instance.grid.len(), instance.columns());
+        let range = format!("is {rows} × {columns}; give up to {ROWS_MAX} rows of up to {COLUMNS_MAX} characters");
+        InvalidInput::unless((1..=ROWS_MAX).contains(&rows) && (1..=COLUMNS_MAX).contains(&columns), "grid", range)?;
+        let characters = instance.grid.iter().all(|row| row.bytes().all(|c| b" +-|".contains(&c)));
+        InvalidInput::unless(characters, "grid", "must consist of blanks, +, - and |")?;
+        let equal = instance.grid.iter().all(|row| row.len() == columns);
+        InvalidInput::unless(equal, "grid", "all rows must have the same length")?;
+        InvalidInput::unless(instance.ink() > 0, "grid", "must not be blank")?;
+        let drawing = reference_is_clean::<Self>(instance);
+        InvalidInput::unless(drawing, "grid", "must be a drawing of lines and rectangles that share no cells")
+    }
+
+    fn start(_: &Instance) -> State {
+        State { objects: Vec::new(), open: None, ink: 0, last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        let cell = (fields.nat(1)?, fields.nat(2)?);
+        let word = fields.text(0)?;
+        if form == 0 {
+            let kind = [Kind::Rect, Kind::Hline, Kind::Vline].into_iter().find(|kind| kind.name() == word)?;
+            return Some(Action::New(kind, cell));
+        }
+        let direction = Kind::Rect.edges().iter().find(|direction| direction.name() == word)?;
+        Some(Action::Edge(*direction, cell))
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let (Action::New(_, cell) | Action::Edge(_, cell)) = *action;
+        if !instance.has(cell) {
+            return Err(Illegal("the cell is outside the grid"));
+        }
+        match (*action, &mut state.open) {
+            (Action::New(kind, _), None) => state.open = Some(Open { kind, cells: vec![cell] }),
+            (Action::Edge(direction, _), Some(open)) if open.due() == Some(direction) => {
+                open.cells.push(cell);
+                if open.due().is_none() {
+                    // The corner that lies opposite: where `down` ended, or the only edge.
+                    let (top, left) = open.cells[0];
+                    let (bottom, right) = open.cells[if open.kind == Kind::Rect { 2 } else { 1 }];
+                    let object = Object { kind: open.kind, top, left, bottom, right };
+                    state.ink += object.cells().count();
+                    state.objects.push(object);
+                    state.open = None;
+                }
+            }
+            _ => return Err(Illegal("another action is due: `new`, or the next edge of the object in progress")),
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let Some(open) = &state.open else {
+            let cell = instance.next_start(&state.objects)?;
+            let kind = match instance.at(cell) {
+                b'-' => Kind::Hline,
+                b'|' => Kind::Vline,
+                _ => Kind::Rect,
+            };
+            return Some(Action::New(kind, cell));
+        };
+        let direction = open.due()?;
+        let end = instance.trace(open.kind, direction, *open.cells.last()?)?;
+        // The last edge of a rectangle leads back to its start, or to nothing after a wrong line.
+        (direction != Direction::Up || end == open.cells[0]).then_some(Action::Edge(direction, end))
+    }
+
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let (kind, cell) = match *action {
+            Action::New(kind, cell) => (Some(kind), cell),
+            Action::Edge(_, cell) => (before.open.as_ref().map(|open| open.kind), cell),
+        };
+        let ink = instance.at(cell);
+        found.require(page::INK, ink != b' ' && (kind != Some(Kind::Rect) || ink == b'+'));
+        if let (Action::Edge(direction, (row, column)), Some(open)) = (*action, &before.open) {
+            let straight = open
+                .cells
+                .last()
+                .is_some_and(|from| if direction.is_horizontal() { row == from.0 } else { column == from.1 });
+            found.require(page::AXIS, straight);
+        }
+        let complete = after.objects.iter().map(|object| (object.top, object.left));
+        let starts = complete.chain(after.open.iter().map(|open| open.cells[0]));
+        found.require(page::SCAN_ORDER, starts.is_sorted_by(|a, b| a < b));
+        let columns = instance.columns();
+        let mut taken = vec![false; instance.grid.len() * columns];
+        let mut cells = after.objects.iter().flat_map(Object::cells);
+        let once = cells.all(|(row, column)| !std::mem::replace(&mut taken[row * columns + column], true));
+        found.require(page::ONCE, once);
+        if Self::ended(instance, after) {
+            found.require(page::ALL_INK, after.ink == instance.ink());
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        state.open.is_none() && instance.next_start(&state.objects).is_none()
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // Each rectangle has four corners of its own, and each line begins a run of its strokes.
+        let (mut corners, mut runs) = (0, 0);
+        for row in 0..instance.grid.len() {
+            for column in 0..instance.columns() {
+                let c = instance.at((row, column));
+                let begins = |before: Direction| before.next((row, column)).is_none_or(|cell| instance.at(cell) != c);
+                corners += u64::from(c == b'+');
+                runs += u64::from(c == b'-' && begins(Direction::Left) || c == b'|' && begins(Direction::Up));
+            }
+        }
+        5 * corners / 4 + 2 * runs
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        let count = |kind: Kind| state.objects.iter().filter(|object| object.kind == kind).count();
+        json!({
+            "objects": state.objects,
+            "rects": count(Kind::Rect),
+            "hlines": count(Kind::Hline),
+            "vlines": count(Kind::Vline),
+            "ink": state.ink,
+        })
+    }
+}

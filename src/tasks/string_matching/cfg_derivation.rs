@@ -1,0 +1,238 @@
+//! CFG Derivation: derive a word from a simple grammar, always expanding the leftmost nonterminal.
+//!
+//! A step is one production applied; its line is the production's number.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::pages::cfg_derivation as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_is_clean};
+use crate::tasks::{Draw, Violations};
+
+pub struct CfgDerivation;
+
+const PRODUCTIONS_MAX: usize = 200;
+const RIGHT_SIDE_MAX: usize = 20;
+const WORD_MAX: usize = 2_000;
+const TERMINALS: &[u8] = b"abcde";
+/// Words tried before a grammar is given up.
+const WORDS_A_GRAMMAR: usize = 50;
+
+/// Left side and right side.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Production(char, String);
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    nonterminals: String,
+    productions: Vec<Production>,
+    word: String,
+}
+
+impl Instance {
+    /// How many letters stand before the first nonterminal.
+    fn letters_before(&self, form: &str) -> usize {
+        form.find(|symbol| self.nonterminals.contains(symbol)).unwrap_or(form.len())
+    }
+
+    fn yields_word(&self, state: &State) -> bool {
+        state.rest.is_empty() && state.matched == self.word.len()
+    }
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    matched: usize,
+    rest: String,
+    depths: Vec<usize>,
+    derivation: Vec<usize>,
+    depth: usize,
+    last: Last<Action>,
+}
+
+/// Apply this production to the leftmost nonterminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Action(usize);
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "p{}", self.0)
+    }
+}
+
+fn draw_productions(nonterminals: &str, draw: &mut Draw) -> Vec<Production> {
+    let letter = |draw: &mut Draw| char::from(draw.one_of(TERMINALS));
+    let mut productions = Vec::new();
+    for left in nonterminals.chars() {
+        let mut first_letters = TERMINALS.to_vec();
+        draw.shuffle(&mut first_letters);
+        for (number, first) in first_letters.into_iter().take(draw.size(2, 3)).enumerate() {
+            let mut right = String::from(char::from(first));
+            if number == 0 {
+                if draw.chance(1, 2) {
+                    right.push(letter(draw));
+                }
+            } else {
+                for _ in 0..draw.size(1, 3) {
+                    let nonterminal = draw.chance(3, 5);
+                    right.push(if nonterminal {
+                        char::from(draw.one_of(nonterminals.as_bytes()))
+                    } else {
+                        letter(draw)
+                    });
+                }
+            }
+            productions.push(Production(left, right));
+        }
+    }
+    productions
+}
+
+/// A word by leftmost expansion and the depth of its tree; `None` when it grows longer than `longest`.
+fn draw_word(productions: &[Production], cut: usize, longest: usize, draw: &mut Draw) -> Option<(String, usize)> {
+    let mut word = String::new();
+    let mut deepest = 0;
+    // What is still to be expanded, the leftmost symbol last.
+    let mut rest = vec![('S', 1)];
+    while let Some((symbol, depth)) = rest.pop() {
+        let own: Vec<&Production> = productions.iter().filter(|production| production.0 == symbol).collect();
+        if own.is_empty() {
+            word.push(symbol);
+            continue;
+        }
+        deepest = deepest.max(depth);
+        let chosen = if depth >= cut { own[0] } else { draw.one_of(&own) };
+        rest.extend(chosen.1.chars().rev().map(|symbol| (symbol, depth + 1)));
+        // Every symbol yields at least one letter.
+        if word.len() + rest.len() > longest {
+            return None;
+        }
+    }
+    Some((word, deepest))
+}
+
+impl Task for CfgDerivation {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["p<nat>"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        let longest =
+            usize::try_from(page::size::LENGTH.range(difficulty).1).expect("invariant: sizes are not negative");
+        loop {
+            let count = page::size::NONTERMINALS.draw(difficulty, draw);
+            let cut = page::size::DEPTH.draw(difficulty, draw);
+            let nonterminals = "SABCDEFG"[..count].to_owned();
+            let productions = draw_productions(&nonterminals, draw);
+            for _ in 0..WORDS_A_GRAMMAR {
+                let Some((word, depth)) = draw_word(&productions, cut, longest, draw) else { continue };
+                let fits = page::size::LENGTH.accepts(difficulty, word.len() as u64);
+                if fits && page::size::DEPTH.accepts(difficulty, depth as u64) {
+                    return Instance { nonterminals, productions, word };
+                }
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let names = instance.nonterminals.as_bytes();
+        let distinct = names.iter().enumerate().all(|(place, c)| c.is_ascii_uppercase() && !names[..place].contains(c));
+        InvalidInput::unless(distinct, "nonterminals", "must be distinct capital letters")?;
+        InvalidInput::unless(names.first() == Some(&b'S'), "nonterminals", "must begin with S")?;
+        let count = instance.productions.len();
+        let range = format!("has {count} productions; give 1 to {PRODUCTIONS_MAX}");
+        InvalidInput::unless((1..=PRODUCTIONS_MAX).contains(&count), "productions", range)?;
+        let known = |symbol: char| symbol.is_ascii_lowercase() || instance.nonterminals.contains(symbol);
+        let sides = instance.productions.iter().all(|Production(left, right)| {
+            instance.nonterminals.contains(*left)
+                && (1..=RIGHT_SIDE_MAX).contains(&right.len())
+                && right.starts_with(|first: char| first.is_ascii_lowercase())
+                && right.chars().all(known)
+        });
+        let rule = format!(
+            "right sides are 1 to {RIGHT_SIDE_MAX} symbols: a small letter, then small letters or nonterminals"
+        );
+        InvalidInput::unless(sides, "productions", rule)?;
+        let begins: Vec<_> = instance.productions.iter().map(|p| (p.0, p.1.as_bytes()[0])).collect();
+        let simple = begins.iter().enumerate().all(|(place, begin)| !begins[..place].contains(begin));
+        InvalidInput::unless(
+            simple,
+            "productions",
+            "the right sides of a nonterminal must begin with distinct letters",
+        )?;
+        let letters = instance.word.bytes().all(|c| c.is_ascii_lowercase()) && instance.word.len() <= WORD_MAX;
+        InvalidInput::unless(letters, "word", format!("must be at most {WORD_MAX} small letters"))?;
+        let derived = reference_is_clean::<Self>(instance);
+        InvalidInput::unless(derived, "word", "is not a word of the grammar")
+    }
+
+    fn start(_: &Instance) -> State {
+        State { matched: 0, rest: "S".to_owned(), depths: vec![1], derivation: Vec::new(), depth: 0, last: Last(None) }
+    }
+
+    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
+        Some(Action(fields.nat(0)?))
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let Production(left, right) =
+            instance.productions.get(action.0).ok_or(Illegal("there is no such production"))?;
+        if !state.rest.starts_with(*left) {
+            return Err(Illegal("the leftmost nonterminal is another one"));
+        }
+        let depth = state.depths[0];
+        state.rest.replace_range(0..1, right);
+        state.depths.splice(0..1, std::iter::repeat_n(depth + 1, right.len()));
+        let letters = instance.letters_before(&state.rest);
+        state.rest.drain(..letters);
+        state.depths.drain(..letters);
+        state.matched += letters;
+        state.derivation.push(action.0);
+        state.depth = state.depth.max(depth);
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let leftmost = state.rest.chars().next()?;
+        let letter = *instance.word.as_bytes().get(state.matched)?;
+        let begins = |p: &Production| p.0 == leftmost && p.1.as_bytes().first() == Some(&letter);
+        instance.productions.iter().position(begins).map(Action)
+    }
+
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let Production(_, right) = &instance.productions[action.0];
+        let left_rest =
+            right.bytes().chain(before.rest.bytes().skip(1)).take(after.matched.saturating_sub(before.matched));
+        let expected = instance.word.as_bytes().get(before.matched..after.matched);
+        found.require(page::PREFIX, expected.is_some_and(|expected| left_rest.eq(expected.iter().copied())));
+        found.require(page::FITS, after.matched + after.rest.len() <= instance.word.len());
+        let appended = after.derivation.split_last().is_some_and(|(_, earlier)| earlier == before.derivation);
+        found.require(page::COUNT, appended);
+        if Self::ended(instance, after) {
+            found.require(page::WORD, instance.yields_word(after));
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.rest.is_empty()
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // Every right side begins with a letter of the word.
+        instance.word.len() as u64
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({ "derivation": state.derivation, "depth": state.depth })
+    }
+}

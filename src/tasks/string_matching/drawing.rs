@@ -1,0 +1,136 @@
+//! Drawings of lines and rectangles on a grid of characters.
+
+use serde::Serialize;
+
+use crate::tasks::Draw;
+
+/// Size of the grids that are drawn.
+pub const ROWS: usize = 40;
+pub const COLUMNS: usize = 80;
+
+/// Row and column.
+pub type Cell = (usize, usize);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    Rect,
+    Hline,
+    Vline,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rect => "rect",
+            Self::Hline => "hline",
+            Self::Vline => "vline",
+        }
+    }
+
+    /// The edges in the order in which they are traced.
+    pub fn edges(self) -> &'static [Direction] {
+        match self {
+            Self::Rect => &[Direction::Right, Direction::Down, Direction::Left, Direction::Up],
+            Self::Hline => &[Direction::Right],
+            Self::Vline => &[Direction::Down],
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    Right,
+    Down,
+    Left,
+    Up,
+}
+
+impl Direction {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Right => "right",
+            Self::Down => "down",
+            Self::Left => "left",
+            Self::Up => "up",
+        }
+    }
+
+    pub fn is_horizontal(self) -> bool {
+        matches!(self, Self::Right | Self::Left)
+    }
+
+    pub fn next(self, (row, column): Cell) -> Option<Cell> {
+        Some(match self {
+            Self::Right => (row, column + 1),
+            Self::Down => (row + 1, column),
+            Self::Left => (row, column.checked_sub(1)?),
+            Self::Up => (row.checked_sub(1)?, column),
+        })
+    }
+}
+
+/// A complete object: the cell where it begins, and the opposite corner.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Object {
+    pub kind: Kind,
+    pub top: usize,
+    pub left: usize,
+    pub bottom: usize,
+    pub right: usize,
+}
+
+impl Object {
+    /// Rows and columns of its box, whichever way round a wrong line has put the corners.
+    fn ends(&self) -> ((usize, usize), (usize, usize)) {
+        let ascending = |a: usize, b: usize| if a <= b { (a, b) } else { (b, a) };
+        (ascending(self.top, self.bottom), ascending(self.left, self.right))
+    }
+
+    /// Whether the cell lies on the border of the box.
+    pub fn covers(&self, (row, column): Cell) -> bool {
+        let ((top, bottom), (left, right)) = self.ends();
+        (top..=bottom).contains(&row)
+            && (left..=right).contains(&column)
+            && (row == top || row == bottom || column == left || column == right)
+    }
+
+    pub fn cells(&self) -> impl Iterator<Item = Cell> + '_ {
+        let ((top, bottom), (left, right)) = self.ends();
+        let all = move |row: usize| {
+            let step = if row == top || row == bottom { 1 } else { (right - left).max(1) };
+            (left..=right).step_by(step).map(move |column| (row, column))
+        };
+        (top..=bottom).flat_map(all)
+    }
+}
+
+/// A random object that lies inside the grid.
+pub fn draw_object(draw: &mut Draw) -> Object {
+    let kind = draw.one_of(&[Kind::Rect, Kind::Rect, Kind::Hline, Kind::Vline]);
+    let height = if kind == Kind::Hline { 1 } else { draw.size(3, 12) };
+    let width = if kind == Kind::Vline { 1 } else { draw.size(3, 24) };
+    let (top, left) = (draw.index(ROWS - height + 1), draw.index(COLUMNS - width + 1));
+    Object { kind, top, left, bottom: top + height - 1, right: left + width - 1 }
+}
+
+/// Draws the object into the grid, unless it would touch what is drawn there.
+pub fn place(grid: &mut [Vec<u8>], object: &Object) -> bool {
+    let drawn = |row: usize, column: usize| grid.get(row).and_then(|row| row.get(column)).is_some_and(|c| *c != b' ');
+    let near = |place: usize| place.saturating_sub(1)..=place + 1;
+    let touches = |(row, column): Cell| near(row).any(|row| near(column).any(|column| drawn(row, column)));
+    if object.cells().any(touches) {
+        return false;
+    }
+    for (row, column) in object.cells() {
+        let horizontal = row == object.top || row == object.bottom;
+        let vertical = column == object.left || column == object.right;
+        grid[row][column] = match object.kind {
+            Kind::Rect if horizontal && vertical => b'+',
+            Kind::Vline => b'|',
+            Kind::Rect if vertical => b'|',
+            Kind::Rect | Kind::Hline => b'-',
+        };
+    }
+    true
+}

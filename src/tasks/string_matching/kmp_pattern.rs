@@ -1,0 +1,233 @@
+//! KMP Pattern: compute a pattern's failure array, then find all its places in a text, as Knuth, Morris and Pratt do.
+//!
+//! A step is one comparison of two letters; its line names both places and the verdict.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::pages::kmp_pattern as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations};
+
+pub struct KmpPattern;
+
+const TEXT_MAX: usize = 100_000;
+const PATTERN_MAX: usize = 1_000;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    text: String,
+    pattern: String,
+}
+
+impl Instance {
+    /// The string whose letters are compared with the pattern's.
+    fn subject(&self, phase: Phase) -> &[u8] {
+        if phase == Phase::Pattern { self.pattern.as_bytes() } else { self.text.as_bytes() }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+enum Phase {
+    #[serde(rename = "p")]
+    Pattern,
+    #[serde(rename = "t")]
+    Text,
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    phase: Phase,
+    i: usize,
+    k: usize,
+    failure: Vec<usize>,
+    matches: Vec<usize>,
+    pattern_comparisons: u64,
+    text_comparisons: u64,
+    last: Last<Action>,
+}
+
+/// Place i of the phase's string compared with place k of the pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Action {
+    phase: Phase,
+    i: usize,
+    k: usize,
+    equal: bool,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let phase = if self.phase == Phase::Pattern { 'p' } else { 't' };
+        write!(f, "{phase} {} {} {}", self.i, self.k, if self.equal { '=' } else { '!' })
+    }
+}
+
+fn uniform(alphabet: &[u8], length: usize, draw: &mut Draw) -> Vec<u8> {
+    (0..length).map(|_| draw.one_of(alphabet)).collect()
+}
+
+/// One letter at a uniform place is drawn again.
+fn redraw_letter(letters: &mut [u8], alphabet: &[u8], draw: &mut Draw) {
+    let place = draw.index(letters.len());
+    letters[place] = draw.one_of(alphabet);
+}
+
+fn drawn(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    let n = page::size::TEXT.draw(difficulty, draw);
+    let m = page::size::PATTERN.draw(difficulty, draw);
+    let planted = page::size::PLANTED.draw(difficulty, draw);
+    let alphabet: &[u8] = if draw.chance(1, 2) { b"ab" } else { b"abc" };
+    let unit = uniform(alphabet, m.div_ceil(3), draw);
+    let mut pattern: Vec<u8> = unit.into_iter().cycle().take(m).collect();
+    if draw.chance(1, 2) {
+        redraw_letter(&mut pattern, alphabet, draw);
+    }
+    let mut text = uniform(alphabet, n, draw);
+    for plant in 0..2 * planted {
+        let mut planting = pattern.clone();
+        if plant % 2 == 1 {
+            redraw_letter(&mut planting, alphabet, draw);
+        }
+        let place = draw.index(n - m + 1);
+        text[place..place + m].copy_from_slice(&planting);
+    }
+    let string = |letters: Vec<u8>| letters.into_iter().map(char::from).collect();
+    Instance { text: string(text), pattern: string(pattern) }
+}
+
+impl Task for KmpPattern {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["p <nat> <nat> <=|!>", "t <nat> <nat> <=|!>"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let instance = drawn(difficulty, draw);
+            // A border exists exactly if the first letter occurs again.
+            let (first, others) = instance.pattern.split_at(1);
+            if instance.text.contains(&instance.pattern) && others.contains(first) {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let letters =
+            |text: &str, min, max| text.bytes().all(|c| c.is_ascii_graphic()) && (min..=max).contains(&text.len());
+        let text = letters(&instance.text, 1, TEXT_MAX);
+        InvalidInput::unless(text, "text", format!("must be 1 to {TEXT_MAX} ASCII letters"))?;
+        let pattern = letters(&instance.pattern, 2, PATTERN_MAX);
+        InvalidInput::unless(pattern, "pattern", format!("must be 2 to {PATTERN_MAX} ASCII letters"))
+    }
+
+    fn start(_: &Instance) -> State {
+        State {
+            phase: Phase::Pattern,
+            i: 1,
+            k: 0,
+            failure: vec![0],
+            matches: Vec::new(),
+            pattern_comparisons: 0,
+            text_comparisons: 0,
+            last: Last(None),
+        }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        let phase = if form == 0 { Phase::Pattern } else { Phase::Text };
+        Some(Action { phase, i: fields.nat(0)?, k: fields.nat(1)?, equal: fields.text(2)? == "=" })
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        if (action.phase, action.i, action.k) != (state.phase, state.i, state.k) {
+            return Err(Illegal("another comparison is due"));
+        }
+        if state.i >= instance.subject(state.phase).len() {
+            return Err(Illegal("the text has been searched"));
+        }
+        let m = instance.pattern.len();
+        match (state.phase, action.equal) {
+            (Phase::Pattern, true) => {
+                state.k += 1;
+                state.failure.push(state.k);
+                state.i += 1;
+            }
+            (Phase::Text, true) => {
+                state.k += 1;
+                if state.k == m {
+                    state.matches.push(state.i + 1 - m);
+                    state.k = state.failure[m - 1];
+                }
+                state.i += 1;
+            }
+            (_, false) if state.k > 0 => state.k = state.failure[state.k - 1],
+            (Phase::Pattern, false) => {
+                state.failure.push(0);
+                state.i += 1;
+            }
+            (Phase::Text, false) => state.i += 1,
+        }
+        if state.phase == Phase::Pattern {
+            state.pattern_comparisons += 1;
+            if state.i == m {
+                (state.phase, state.i, state.k) = (Phase::Text, 0, 0);
+            }
+        } else {
+            state.text_comparisons += 1;
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let State { phase, i, k, .. } = *state;
+        let letter = instance.subject(phase).get(i)?;
+        Some(Action { phase, i, k, equal: *letter == instance.pattern.as_bytes()[k] })
+    }
+
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let pattern = instance.pattern.as_bytes();
+        let subject = instance.subject(action.phase);
+        found.require(page::TRUE_COMPARISON, (subject[action.i] == pattern[action.k]) == action.equal);
+        found.require(page::PREFIX, subject[..action.i].ends_with(&pattern[..action.k]));
+        if before.phase == after.phase {
+            let shift = |state: &State| state.i.checked_sub(state.k);
+            found.require(page::FORWARD, after.i >= before.i && shift(after) >= shift(before));
+        }
+        let grows = |i: usize| after.failure[i] <= i && (i == 0 || after.failure[i] <= after.failure[i - 1] + 1);
+        found.require(page::FAILURE_GROWTH, (0..after.failure.len()).all(grows));
+        if Self::ended(instance, after) {
+            let real = after.matches.iter().all(|start| instance.text[*start..].starts_with(&instance.pattern));
+            let decided = after.i == instance.text.len() && after.failure.len() == pattern.len();
+            found.require(page::END, decided && real);
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        state.phase == Phase::Text && state.i >= instance.text.len()
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // Each comparison raises i, or lowers k, which only grows by one with an i.
+        2 * (instance.pattern.len() as u64 - 1 + instance.text.len() as u64)
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({
+            "failure": state.failure,
+            "matches": state.matches,
+            "pattern_comparisons": state.pattern_comparisons,
+            "text_comparisons": state.text_comparisons,
+        })
+    }
+}

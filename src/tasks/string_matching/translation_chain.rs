@@ -1,0 +1,308 @@
+//! Translation Chain: pass a sentence through artificial languages, each with a dictionary and an order of words.
+//!
+//! A step is one word of a language's output; its line is the word.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Value, json};
+
+use crate::tasks::pages::translation_chain as page;
+use crate::tasks::pattern::{self, Fields};
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations};
+
+pub struct TranslationChain;
+
+const WORDS_MAX: usize = 1_000;
+const LANGUAGES_MAX: usize = 100;
+const CONSONANTS: &[u8] = b"bdfgklmnprstvz";
+const VOWELS: &[u8] = b"aeiou";
+
+/// Four lower-case letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Word([u8; 4]);
+
+impl Word {
+    fn drawn(draw: &mut Draw) -> Self {
+        Self([CONSONANTS, VOWELS, CONSONANTS, VOWELS].map(|letters| draw.one_of(letters)))
+    }
+}
+
+impl fmt::Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|letter| write!(f, "{}", char::from(*letter)))
+    }
+}
+
+impl TryFrom<String> for Word {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let letters =
+            text.as_bytes().try_into().ok().filter(|letters: &[u8; 4]| letters.iter().all(u8::is_ascii_lowercase));
+        letters.map(Self).ok_or_else(|| format!("{text:?} is no word of four lower-case letters"))
+    }
+}
+
+impl From<Word> for String {
+    fn from(word: Word) -> Self {
+        word.to_string()
+    }
+}
+
+/// Where each place of the output takes its word from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+enum Order {
+    Keep,
+    Reverse,
+    Rotate(usize),
+    EvensFirst,
+    SwapPairs,
+    LastFirst,
+}
+
+impl Order {
+    fn drawn(words: usize, draw: &mut Draw) -> Self {
+        match draw.index(6) {
+            0 => Self::Keep,
+            1 => Self::Reverse,
+            2 => Self::Rotate(draw.size(1, words - 1)),
+            3 => Self::EvensFirst,
+            4 => Self::SwapPairs,
+            _ => Self::LastFirst,
+        }
+    }
+
+    /// The place, of `n`, that output place `i` reads.
+    fn source(self, i: usize, n: usize) -> usize {
+        let evens = n.div_ceil(2);
+        match self {
+            Self::Reverse => n - 1 - i,
+            Self::Rotate(k) => (i + k) % n,
+            Self::EvensFirst if i < evens => 2 * i,
+            Self::EvensFirst => 2 * (i - evens) + 1,
+            Self::SwapPairs if (i ^ 1) < n => i ^ 1,
+            Self::LastFirst => (i + n - 1) % n,
+            Self::Keep | Self::SwapPairs => i,
+        }
+    }
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Keep => f.write_str("keep"),
+            Self::Reverse => f.write_str("reverse"),
+            Self::Rotate(k) => write!(f, "rotate {k}"),
+            Self::EvensFirst => f.write_str("evens-first"),
+            Self::SwapPairs => f.write_str("swap-pairs"),
+            Self::LastFirst => f.write_str("last-first"),
+        }
+    }
+}
+
+impl TryFrom<String> for Order {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let rotation = || pattern::parse(&["rotate <nat>"], &text).and_then(|(_, fields)| fields.nat(0));
+        let fixed = [Self::Keep, Self::Reverse, Self::EvensFirst, Self::SwapPairs, Self::LastFirst];
+        fixed
+            .into_iter()
+            .find(|order| order.to_string() == text)
+            .or_else(|| rotation().map(Self::Rotate))
+            .ok_or_else(|| format!("{text:?} is none of keep, reverse, rotate k, evens-first, swap-pairs, last-first"))
+    }
+}
+
+impl From<Order> for String {
+    fn from(order: Order) -> Self {
+        order.to_string()
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Language {
+    name: String,
+    dictionary: BTreeMap<Word, Word>,
+    order: Order,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    sentence: Vec<Word>,
+    languages: Vec<Language>,
+}
+
+/// A language's whole output; one string in JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Stage(Vec<Word>);
+
+impl Serialize for Stage {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+    }
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    stages: Vec<Stage>,
+    out: Vec<Word>,
+    last: Last<Action>,
+}
+
+impl State {
+    /// The words that the current language reads.
+    fn read<'s>(&'s self, instance: &'s Instance) -> &'s [Word] {
+        self.stages.last().map_or(&instance.sentence, |stage| &stage.0)
+    }
+}
+
+/// The next word of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Action(Word);
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Whether `part`, in any order, is contained in `whole`.
+fn is_sub_multiset(part: &mut [Word], whole: &mut [Word]) -> bool {
+    part.sort_unstable();
+    whole.sort_unstable();
+    let mut rest = whole.iter();
+    part.iter().all(|word| rest.any(|other| other == word))
+}
+
+impl Task for TranslationChain {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["<[a-z]{4}>"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let count = page::size::LANGUAGES.draw(difficulty, draw);
+            let words = page::size::WORDS.draw(difficulty, draw);
+            let size = page::size::VOCABULARY.draw(difficulty, draw);
+            let mut used: Vec<Word> = Vec::with_capacity((count + 1) * size);
+            while used.len() < (count + 1) * size {
+                let word = Word::drawn(draw);
+                if !used.contains(&word) {
+                    used.push(word);
+                }
+            }
+            // The words come in random order, so that pairing them by place is a uniform bijection.
+            let vocabularies: Vec<&[Word]> = used.chunks(size).collect();
+            let sentence = (0..words).map(|_| draw.one_of(vocabularies[0])).collect();
+            let languages: Vec<Language> = (1..=count)
+                .map(|number| {
+                    let pairs = vocabularies[number - 1].iter().zip(vocabularies[number]);
+                    let dictionary = pairs.map(|(old, new)| (*old, *new)).collect();
+                    Language { name: format!("L{number}"), dictionary, order: Order::drawn(words, draw) }
+                })
+                .collect();
+            if languages.iter().any(|language| language.order != Order::Keep) {
+                return Instance { sentence, languages };
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let words = instance.sentence.len();
+        let range = format!("has {words} words; give 1 to {WORDS_MAX}");
+        InvalidInput::unless((1..=WORDS_MAX).contains(&words), "sentence", range)?;
+        let count = instance.languages.len();
+        let range = format!("has {count} languages; give 1 to {LANGUAGES_MAX}");
+        InvalidInput::unless((1..=LANGUAGES_MAX).contains(&count), "languages", range)?;
+        let mut read = instance.sentence.clone();
+        for Language { name, dictionary, order } in &instance.languages {
+            let small = dictionary.len() <= WORDS_MAX;
+            InvalidInput::unless(
+                small,
+                "languages",
+                format!("{name}: the dictionary has more than {WORDS_MAX} words"),
+            )?;
+            let known = read.iter().all(|word| dictionary.contains_key(word));
+            InvalidInput::unless(known, "languages", format!("{name}: the dictionary lacks a word that it is to map"))?;
+            let mut values: Vec<Word> = dictionary.values().copied().collect();
+            values.sort_unstable();
+            values.dedup();
+            let distinct = values.len() == dictionary.len();
+            InvalidInput::unless(distinct, "languages", format!("{name}: two words have the same translation"))?;
+            let rotates = !matches!(order, Order::Rotate(k) if *k >= WORDS_MAX);
+            InvalidInput::unless(rotates, "languages", format!("{name}: rotate by less than {WORDS_MAX}"))?;
+            read = values;
+        }
+        Ok(())
+    }
+
+    fn start(_: &Instance) -> State {
+        State { stages: Vec::new(), out: Vec::new(), last: Last(None) }
+    }
+
+    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
+        Word::try_from(fields.text(0)?.to_owned()).ok().map(Action)
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        if state.stages.len() >= instance.languages.len() {
+            return Err(Illegal("every language has its output"));
+        }
+        state.out.push(action.0);
+        if state.out.len() == instance.sentence.len() {
+            state.stages.push(Stage(std::mem::take(&mut state.out)));
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let language = instance.languages.get(state.stages.len())?;
+        let read = state.read(instance);
+        // After a wrong word the dictionary may lack it: no action is prescribed then.
+        let word = language.dictionary.get(&read[language.order.source(state.out.len(), read.len())])?;
+        Some(Action(*word))
+    }
+
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let Some(language) = instance.languages.get(before.stages.len()) else { return found };
+        let is_value = language.dictionary.values().any(|word| *word == action.0);
+        found.require(page::VOCABULARY, is_value);
+        // The dictionary is one-to-one: instead of mapping the output back, what is read is mapped forth.
+        let read = before.read(instance);
+        let mut mapped: Vec<Word> = read.iter().filter_map(|word| language.dictionary.get(word).copied()).collect();
+        let mut out: Vec<Word> = before.out.iter().copied().chain([action.0]).collect();
+        found.require(page::MULTISET, is_sub_multiset(&mut out, &mut mapped));
+        let words = instance.sentence.len();
+        found.require(page::LENGTH, after.stages.iter().all(|stage| stage.0.len() == words));
+        if Self::ended(instance, after) {
+            let all = after.stages.len() == instance.languages.len();
+            found.require(page::ALL_LANGUAGES, all && after.out.is_empty());
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        state.stages.len() >= instance.languages.len()
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        instance.languages.len() as u64 * instance.sentence.len() as u64
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({ "stages": state.stages, "result": state.stages.last() })
+    }
+}
