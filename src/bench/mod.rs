@@ -4,6 +4,7 @@ pub mod interval;
 pub mod load;
 mod null;
 pub mod solve;
+pub mod speed;
 pub mod steps;
 
 pub use null::{NullExecutor, endless};

@@ -14,7 +14,7 @@ const MAY_IMPORT: [(&str, &[&str]); 14] = [
     ("agents", &["tasks", "protocol", "engine", "settings"]),
     ("runtime", &["tasks", "protocol", "agents"]),
     ("report", &["tasks", "protocol", "agents", "runtime"]),
-    ("bench", &["tasks", "protocol", "agents", "runtime"]),
+    ("bench", &["tasks", "dataset", "protocol", "agents", "runtime"]),
     ("app", &["tasks", "protocol", "engine", "settings", "agents", "runtime", "report", "bench"]),
     ("daemon", &["tasks", "protocol", "engine", "settings", "agents", "runtime", "report", "bench", "app"]),
     (

@@ -8,6 +8,7 @@ mod list;
 mod measure;
 mod prompt;
 mod show;
+mod speed;
 
 use std::io::Write as _;
 use std::num::NonZeroUsize;
@@ -42,6 +43,8 @@ enum BenchCommand {
     Check(check::CheckArguments),
     /// Print the prompt of an instance.
     Prompt(prompt::PromptArguments),
+    /// Measure how fast instances are drawn, references run and steps judged.
+    Speed(speed::SpeedArguments),
     /// Solve instances twice: in a single pass without a verifier, and with PRIME as configured.
     Solve(measure::Measured),
     /// Ask the executor for single steps of reference traces, greedily, and count the right ones.
@@ -56,6 +59,7 @@ pub fn bench(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
         BenchCommand::Export(arguments) => export::export(arguments),
         BenchCommand::Check(arguments) => check::check(arguments),
         BenchCommand::Prompt(arguments) => prompt::prompt(arguments),
+        BenchCommand::Speed(arguments) => speed::speed(arguments),
         BenchCommand::Solve(measured) => measure::solve_instances(measured),
         BenchCommand::Steps(measured) => measure::ask_for_steps(measured),
     }
