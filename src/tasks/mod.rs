@@ -6,6 +6,8 @@ mod conformance;
 pub mod draw;
 pub mod instance;
 pub mod machine;
+mod operation;
+mod optional;
 pub mod page;
 pub mod pattern;
 mod rational;
