@@ -156,7 +156,7 @@ impl fmt::Display for Action {
 }
 
 fn is_prime(n: usize) -> bool {
-    n >= 2 && (2..).take_while(|d| d * d <= n).all(|d| n % d != 0)
+    n >= 2 && (2..n).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d))
 }
 
 impl Task for HashTable {
@@ -276,9 +276,8 @@ impl Task for HashTable {
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
         let operation = *instance.operations.get(state.done)?;
         let probe = |slot: usize| Action::Probe(slot, Content::of(state.table[slot], operation.key()));
-        let (slot, content) = match state.last.0 {
-            Some(Action::Probe(slot, content)) => (slot, content),
-            _ => return Some(probe(instance.home(operation.key()))),
+        let Some(Action::Probe(slot, content)) = state.last.0 else {
+            return Some(probe(instance.home(operation.key())));
         };
         let over = state.probing >= instance.slots;
         Some(match (content, operation) {
