@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::tasks::operation::{OPERATIONS_MAX, as_text, validate_count};
+use crate::tasks::operation::{as_text, validate_count};
 use crate::tasks::pages::lru_cache as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
@@ -14,6 +14,9 @@ use crate::tasks::word_actions::word_actions;
 use crate::tasks::{Draw, Violations};
 
 pub struct LruCache;
+
+/// The largest cache that a user may ask for: its keys are searched one by one.
+const CAPACITY_MAX: usize = 1_000;
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -106,8 +109,8 @@ impl Task for LruCache {
 
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
         let capacity = instance.capacity;
-        let range = format!("is {capacity}; give 1 to {OPERATIONS_MAX}");
-        InvalidInput::unless((1..=OPERATIONS_MAX).contains(&capacity), "capacity", range)?;
+        let range = format!("is {capacity}; give 1 to {CAPACITY_MAX}");
+        InvalidInput::unless((1..=CAPACITY_MAX).contains(&capacity), "capacity", range)?;
         validate_count("operations", instance.operations.len())
     }
 

@@ -127,11 +127,22 @@ fn through_parents(path: &Path, cwd: &Path, named: bool) -> Option<String> {
     None
 }
 
+/// A path that goes down to a random directory and leaves it upwards, if there is one besides `/`.
+fn detour(path: &Path, tree: &Tree, named: bool, draw: &mut Draw) -> Option<String> {
+    let directories = tree.entries().iter().filter(|entry| entry.kind == Kind::Directory && !entry.path.is_root());
+    let directories: Vec<_> = directories.map(|entry| &entry.path).collect();
+    if directories.is_empty() {
+        return None;
+    }
+    let directory = draw.one_of(&directories);
+    through_parents(path, directory, named).map(|way| format!("{}/{way}", directory.as_str()))
+}
+
 /// Writes a path: a quarter relative to the working directory, a quarter through `..`, where possible.
-fn written(path: &Path, cwd: &Path, named: bool, draw: &mut Draw) -> String {
+fn written(path: &Path, tree: &Tree, cwd: &Path, named: bool, draw: &mut Draw) -> String {
     let written = match draw.below(4) {
         0 => relative(path, cwd, named),
-        1 => through_parents(path, cwd, named),
+        1 => through_parents(path, cwd, named).or_else(|| detour(path, tree, named, draw)),
         _ => None,
     };
     written.unwrap_or_else(|| path.as_str().to_owned())
@@ -150,29 +161,30 @@ fn target<'t>(paths: impl Iterator<Item = &'t Path>, draw: &mut Draw) -> Path {
 pub fn draw_command(tree: &Tree, cwd: &Path, draw: &mut Draw) -> Command {
     let of_kind = |kind: Kind| tree.entries().iter().filter(move |entry| entry.kind == kind).map(|entry| &entry.path);
     let existing = |kind: Kind, draw: &mut Draw| target(of_kind(kind), draw);
+    let written = |path: Path, named: bool, draw: &mut Draw| written(&path, tree, cwd, named, draw);
     let new = |draw: &mut Draw| {
         let directories: Vec<_> = of_kind(Kind::Directory).collect();
         let path = draw.one_of(&directories).join(draw.one_of(&NAMES));
-        written(&path, cwd, true, draw)
+        written(path, true, draw)
     };
     match draw.below(100) {
         0..8 => Command::Su(draw.one_of(&User::ALL)),
         8..20 if draw.chance(1, 4) => Command::Cd("..".to_owned()),
-        8..20 => Command::Cd(written(&existing(Kind::Directory, draw), cwd, false, draw)),
+        8..20 => Command::Cd(written(existing(Kind::Directory, draw), false, draw)),
         20..38 => Command::Mkdir(new(draw)),
         38..54 => Command::Touch(new(draw)),
-        54..66 => Command::Write(written(&existing(Kind::File, draw), cwd, false, draw), draw.index(100)),
-        66..78 => Command::Read(written(&existing(Kind::File, draw), cwd, false, draw)),
+        54..66 => Command::Write(written(existing(Kind::File, draw), false, draw), draw.index(100)),
+        66..78 => Command::Read(written(existing(Kind::File, draw), false, draw)),
         78..90 => {
             let [owner, others] = [(); 2].map(|()| u8::try_from(draw.below(8)).expect("invariant: a digit"));
             let path = target(tree.entries().iter().map(|entry| &entry.path), draw);
-            Command::Chmod(Mode(owner, others), written(&path, cwd, false, draw))
+            Command::Chmod(Mode(owner, others), written(path, false, draw))
         }
-        90..95 => Command::Rm(written(&existing(Kind::File, draw), cwd, true, draw)),
+        90..95 => Command::Rm(written(existing(Kind::File, draw), true, draw)),
         _ => {
             // The root has no name to end in.
             let path = target(of_kind(Kind::Directory).filter(|path| !path.is_root()), draw);
-            Command::Rmdir(written(&path, cwd, true, draw))
+            Command::Rmdir(written(path, true, draw))
         }
     }
 }
