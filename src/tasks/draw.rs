@@ -49,6 +49,13 @@ impl Draw {
         choices[self.index(choices.len())]
     }
 
+    /// Two distinct indices, uniform in `0..bound`, in random order.
+    pub fn pair(&mut self, bound: usize) -> (usize, usize) {
+        let first = self.index(bound);
+        let second = self.index(bound - 1);
+        (first, if second < first { second } else { second + 1 })
+    }
+
     /// True with probability `numerator / denominator`.
     pub fn chance(&mut self, numerator: u64, denominator: u64) -> bool {
         self.below(denominator) < numerator

@@ -9,6 +9,8 @@ mod grid;
 pub mod instance;
 mod link;
 pub mod machine;
+mod operation;
+mod optional;
 pub mod page;
 pub mod pattern;
 mod rational;

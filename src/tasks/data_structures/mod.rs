@@ -1,5 +1,21 @@
 //! The data structures of PRIME-Bench, one file each.
 
-use super::AnyTask;
+mod doubly_linked_list;
+mod hash_table;
+mod lru_cache;
+mod phases;
+mod queue_simulator;
+mod stack_simulator;
+mod union_find;
 
-pub const TASKS: &[&dyn AnyTask] = &[];
+use super::AnyTask;
+use super::machine::Of;
+
+pub const TASKS: &[&dyn AnyTask] = &[
+    &Of::<stack_simulator::StackSimulator>::new(),
+    &Of::<queue_simulator::QueueSimulator>::new(),
+    &Of::<doubly_linked_list::DoublyLinkedList>::new(),
+    &Of::<hash_table::HashTable>::new(),
+    &Of::<lru_cache::LruCache>::new(),
+    &Of::<union_find::UnionFind>::new(),
+];

@@ -1,0 +1,342 @@
+//! Hash Table: open addressing with linear probing and tombstones.
+//!
+//! A step is one slot probed, or the result that ends an operation.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Value, json};
+
+use crate::tasks::operation::{as_text, validate_count};
+use crate::tasks::optional::Optional;
+use crate::tasks::pages::hash_table as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+pub struct HashTable;
+
+/// The largest table that a user may ask for: every step copies it.
+const SLOTS_MAX: usize = 10_000;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    slots: usize,
+    multiplier: usize,
+    offset: usize,
+    operations: Vec<Operation>,
+}
+
+word_actions!(Operation { Insert(key) = "insert", Search(key) = "search", Delete(key) = "delete" });
+as_text!(Operation);
+
+impl Operation {
+    fn key(self) -> usize {
+        let (Self::Insert(key) | Self::Search(key) | Self::Delete(key)) = self;
+        key
+    }
+}
+
+impl Instance {
+    /// h(k): the slot where probing for the key begins.
+    fn home(&self, key: usize) -> usize {
+        (self.multiplier * (key % self.slots) + self.offset) % self.slots
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Slot {
+    Empty,
+    Tombstone,
+    Key(usize),
+}
+
+impl Serialize for Slot {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Empty => serializer.serialize_i64(-1),
+            Self::Tombstone => serializer.serialize_i64(-2),
+            Self::Key(key) => serializer.serialize_u64(*key as u64),
+        }
+    }
+}
+
+/// What a probe meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    Hit,
+    Empty,
+    Tomb,
+    Other,
+}
+
+impl Content {
+    fn of(slot: Slot, key: usize) -> Self {
+        match slot {
+            Slot::Empty => Self::Empty,
+            Slot::Tombstone => Self::Tomb,
+            Slot::Key(stored) if stored == key => Self::Hit,
+            Slot::Key(_) => Self::Other,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        ["hit", "empty", "tomb", "other"][self as usize]
+    }
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    done: usize,
+    table: Vec<Slot>,
+    probing: usize,
+    tomb: Optional,
+    probes: usize,
+    collisions: usize,
+    full: usize,
+    last: Last<Action>,
+}
+
+impl State {
+    fn keys(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.table.iter().enumerate().filter_map(|(slot, content)| match content {
+            Slot::Key(key) => Some((slot, *key)),
+            _ => None,
+        })
+    }
+
+    /// Whether every stored key is found by probing from its home on.
+    fn is_reachable(&self, instance: &Instance) -> bool {
+        let slots = self.table.len();
+        // Slots without an empty one that lead up to the current slot; those at the end lead up to slot 0.
+        let mut run = self.table.iter().rev().take_while(|slot| **slot != Slot::Empty).count();
+        self.table.iter().enumerate().all(|(place, slot)| {
+            let reached = match slot {
+                Slot::Key(key) => (place + slots - instance.home(*key)) % slots <= run,
+                _ => true,
+            };
+            run = if *slot == Slot::Empty { 0 } else { run + 1 };
+            reached
+        })
+    }
+
+    fn is_distinct(&self) -> bool {
+        let mut keys: Vec<_> = self.keys().map(|(_, key)| key).collect();
+        keys.sort_unstable();
+        keys.is_sorted_by(|a, b| a < b)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Probe(usize, Content),
+    Put(usize),
+    Found(usize),
+    Del(usize),
+    Dup,
+    Full,
+    Missing,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Probe(slot, content) => write!(f, "{slot} {}", content.word()),
+            Self::Put(slot) => write!(f, "put {slot}"),
+            Self::Found(slot) => write!(f, "found {slot}"),
+            Self::Del(slot) => write!(f, "del {slot}"),
+            Self::Dup => f.write_str("dup"),
+            Self::Full => f.write_str("full"),
+            Self::Missing => f.write_str("missing"),
+        }
+    }
+}
+
+fn is_prime(n: usize) -> bool {
+    n >= 2 && (2..n).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d))
+}
+
+impl Task for HashTable {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec {
+        actions: &["<nat> <hit|empty|tomb|other>", "put <nat>", "found <nat>", "del <nat>", "dup", "full", "missing"],
+        ..page::SPEC
+    };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        let (min, max) = page::size::SLOTS.range(difficulty);
+        let primes: Vec<usize> = (min..=max).filter_map(|n| usize::try_from(n).ok()).filter(|n| is_prime(*n)).collect();
+        loop {
+            let count = page::size::OPERATIONS.draw(difficulty, draw);
+            let slots = draw.one_of(&primes);
+            let (multiplier, offset) = (1 + draw.index(slots - 1), draw.index(slots));
+            let (mut inserted, mut deletes) = (Vec::new(), false);
+            let operations = (0..count).map(|_| {
+                let kind = draw.below(4);
+                if kind < 2 {
+                    let key = draw.index(1000);
+                    inserted.push(key);
+                    return Operation::Insert(key);
+                }
+                let known = draw.chance(7, 10) && !inserted.is_empty();
+                let key = if known { draw.one_of(&inserted) } else { draw.index(1000) };
+                deletes |= kind == 3;
+                if kind == 2 { Operation::Search(key) } else { Operation::Delete(key) }
+            });
+            let operations = operations.collect();
+            let instance = Instance { slots, multiplier, offset, operations };
+            let end = reference_end::<Self>(&instance, u64::MAX);
+            if deletes && end.is_some_and(|(state, _)| state.collisions >= 5) {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let slots = instance.slots;
+        let prime = slots <= SLOTS_MAX && is_prime(slots);
+        InvalidInput::unless(prime, "slots", format!("is {slots}; give a prime up to {SLOTS_MAX}"))?;
+        let multiplier = (1..slots).contains(&instance.multiplier);
+        InvalidInput::unless(multiplier, "multiplier", format!("must be 1 to {}", slots - 1))?;
+        InvalidInput::unless(instance.offset < slots, "offset", format!("must be below {slots}"))?;
+        validate_count("operations", instance.operations.len())
+    }
+
+    fn start(instance: &Instance) -> State {
+        State {
+            done: 0,
+            table: vec![Slot::Empty; instance.slots],
+            probing: 0,
+            tomb: Optional::NONE,
+            probes: 0,
+            collisions: 0,
+            full: 0,
+            last: Last(None),
+        }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Some(match form {
+            0 => {
+                let word = fields.text(1)?;
+                let contents = [Content::Hit, Content::Empty, Content::Tomb, Content::Other];
+                Action::Probe(fields.nat(0)?, contents.into_iter().find(|content| content.word() == word)?)
+            }
+            1 => Action::Put(fields.nat(0)?),
+            2 => Action::Found(fields.nat(0)?),
+            3 => Action::Del(fields.nat(0)?),
+            4 => Action::Dup,
+            5 => Action::Full,
+            _ => Action::Missing,
+        })
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let operation = *instance.operations.get(state.done).ok_or(Illegal("every operation is done"))?;
+        if let Action::Probe(slot, _) | Action::Put(slot) | Action::Found(slot) | Action::Del(slot) = *action
+            && slot >= instance.slots
+        {
+            return Err(Illegal("there is no such slot"));
+        }
+        match (*action, operation) {
+            (Action::Probe(..), _) if state.probing >= instance.slots => {
+                return Err(Illegal("as many slots as there are have been probed"));
+            }
+            (Action::Probe(slot, content), _) => {
+                state.probing += 1;
+                state.probes += 1;
+                state.collisions += usize::from(content == Content::Other);
+                if content == Content::Tomb && state.tomb == Optional::NONE {
+                    state.tomb = slot.into();
+                }
+            }
+            (Action::Put(slot), Operation::Insert(key)) => state.table[slot] = Slot::Key(key),
+            (Action::Del(slot), Operation::Delete(_)) => state.table[slot] = Slot::Tombstone,
+            (Action::Full, Operation::Insert(_)) => state.full += 1,
+            (Action::Found(_), Operation::Search(_))
+            | (Action::Dup, Operation::Insert(_))
+            | (Action::Missing, Operation::Search(_) | Operation::Delete(_)) => {}
+            _ => return Err(Illegal("the operation has no such result")),
+        }
+        if !matches!(action, Action::Probe(..)) {
+            state.done += 1;
+            state.probing = 0;
+            state.tomb = Optional::NONE;
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let operation = *instance.operations.get(state.done)?;
+        let probe = |slot: usize| Action::Probe(slot, Content::of(state.table[slot], operation.key()));
+        let Some(Action::Probe(slot, content)) = state.last.0 else {
+            return Some(probe(instance.home(operation.key())));
+        };
+        let over = state.probing >= instance.slots;
+        Some(match (content, operation) {
+            (Content::Hit, Operation::Insert(_)) => Action::Dup,
+            (Content::Hit, Operation::Search(_)) => Action::Found(slot),
+            (Content::Hit, Operation::Delete(_)) => Action::Del(slot),
+            (Content::Empty, Operation::Insert(_)) => Action::Put(state.tomb.0.unwrap_or(slot)),
+            (Content::Tomb | Content::Other, _) if !over => probe((slot + 1) % instance.slots),
+            (_, Operation::Insert(_)) => state.tomb.0.map_or(Action::Full, Action::Put),
+            _ => Action::Missing,
+        })
+    }
+
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let Some(operation) = instance.operations.get(before.done) else { return found };
+        let there = |slot: usize| Content::of(before.table[slot], operation.key());
+        let truth = match *action {
+            Action::Probe(slot, content) => there(slot) == content,
+            Action::Found(slot) | Action::Del(slot) => there(slot) == Content::Hit,
+            Action::Put(slot) => !matches!(before.table[slot], Slot::Key(_)),
+            _ => true,
+        };
+        found.require(page::TRUE_PROBE, truth);
+        if let (Action::Probe(slot, _), Some(Action::Probe(previous, _))) = (*action, before.last.0) {
+            found.require(page::CONSECUTIVE, slot == (previous + 1) % instance.slots);
+        }
+        found.require(page::REACHABLE, after.is_reachable(instance));
+        found.require(page::DISTINCT, after.is_distinct());
+        if Self::ended(instance, after) {
+            found.require(page::ALL_DONE, after.done == instance.operations.len());
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        state.done >= instance.operations.len()
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // An operation passes only slots that are in use, at most one for each insert before, and one more; it probes no
+        // slot twice; then comes its result.
+        let mut inserts = 0;
+        let mut steps = 0;
+        for operation in &instance.operations {
+            steps += (inserts + 1).min(instance.slots as u64) + 1;
+            inserts += u64::from(matches!(operation, Operation::Insert(_)));
+        }
+        steps
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({
+            "table": state.table,
+            "size": state.keys().count(),
+            "tombstones": state.table.iter().filter(|slot| **slot == Slot::Tombstone).count(),
+            "probes": state.probes,
+            "collisions": state.collisions,
+            "full": state.full,
+        })
+    }
+}

@@ -1,0 +1,208 @@
+//! LRU Cache: a cache of bounded capacity that gives up the least recently used key.
+//!
+//! A step is one operation; its line is the result.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::operation::{as_text, validate_count};
+use crate::tasks::pages::lru_cache as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+pub struct LruCache;
+
+/// The largest cache that a user may ask for: its keys are searched one by one.
+const CAPACITY_MAX: usize = 1_000;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    capacity: usize,
+    operations: Vec<Operation>,
+}
+
+word_actions!(Operation { Get(key) = "get", Put(key, value) = "put" });
+as_text!(Operation);
+
+impl Operation {
+    fn key(self) -> usize {
+        let (Self::Get(key) | Self::Put(key, _)) = self;
+        key
+    }
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    done: usize,
+    /// (key, value), most recent first.
+    cache: Vec<(usize, usize)>,
+    hits: usize,
+    misses: usize,
+    evictions: usize,
+    last: Last<Action>,
+}
+
+impl State {
+    fn place(&self, key: usize) -> Option<usize> {
+        self.cache.iter().position(|(cached, _)| *cached == key)
+    }
+
+    fn value(&self, key: usize) -> Option<usize> {
+        self.place(key).map(|place| self.cache[place].1)
+    }
+
+    /// The key goes first with this value, from its place if it is cached.
+    fn put_first(&mut self, key: usize, value: usize) {
+        if let Some(place) = self.place(key) {
+            self.cache.remove(place);
+        }
+        self.cache.insert(0, (key, value));
+    }
+}
+
+word_actions!(Action {
+    Hit(value) = "hit",
+    Miss = "miss",
+    Update = "update",
+    Insert = "insert",
+    Evict(key) = "evict",
+});
+
+/// Whether the keys of both lists, but for `key`, come in the same order.
+fn in_order(before: &[(usize, usize)], after: &[(usize, usize)], key: usize) -> bool {
+    let mut rest = before.iter();
+    let old = |wanted: usize| before.iter().any(|(cached, _)| *cached == wanted);
+    after
+        .iter()
+        .map(|(cached, _)| *cached)
+        .filter(|cached| *cached != key && old(*cached))
+        .all(|wanted| rest.any(|(cached, _)| *cached == wanted))
+}
+
+impl Task for LruCache {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let operations = page::size::OPERATIONS.draw(difficulty, draw);
+            let capacity = page::size::CAPACITY.draw(difficulty, draw);
+            let operations = (0..operations).map(|_| {
+                let put = draw.chance(1, 2);
+                let key = draw.index(2 * capacity);
+                if put { Operation::Put(key, draw.index(100)) } else { Operation::Get(key) }
+            });
+            let instance = Instance { capacity, operations: operations.collect() };
+            let end = reference_end::<Self>(&instance, u64::MAX);
+            if end.is_some_and(|(state, _)| state.hits > 0 && state.misses > 0 && state.evictions >= 2) {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let capacity = instance.capacity;
+        let range = format!("is {capacity}; give 1 to {CAPACITY_MAX}");
+        InvalidInput::unless((1..=CAPACITY_MAX).contains(&capacity), "capacity", range)?;
+        validate_count("operations", instance.operations.len())
+    }
+
+    fn start(_: &Instance) -> State {
+        State { done: 0, cache: Vec::new(), hits: 0, misses: 0, evictions: 0, last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let operation = *instance.operations.get(state.done).ok_or(Illegal("every operation is done"))?;
+        match (*action, operation) {
+            (Action::Hit(_), Operation::Get(key)) => {
+                let value = state.value(key).ok_or(Illegal("the key is not cached"))?;
+                state.put_first(key, value);
+                state.hits += 1;
+            }
+            (Action::Miss, Operation::Get(_)) => state.misses += 1,
+            (Action::Update, Operation::Put(key, value)) => {
+                state.place(key).ok_or(Illegal("the key is not cached"))?;
+                state.put_first(key, value);
+            }
+            (Action::Insert, Operation::Put(key, value)) => {
+                if state.place(key).is_some() {
+                    return Err(Illegal("the key is cached already"));
+                }
+                state.put_first(key, value);
+            }
+            (Action::Evict(evicted), Operation::Put(key, value)) => {
+                let place = state.place(evicted).ok_or(Illegal("the key to evict is not cached"))?;
+                state.cache.remove(place);
+                state.put_first(key, value);
+                state.evictions += 1;
+            }
+            _ => return Err(Illegal("the operation has no such result")),
+        }
+        state.done += 1;
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let operation = *instance.operations.get(state.done)?;
+        let cached = state.value(operation.key());
+        Some(match operation {
+            Operation::Get(_) => cached.map_or(Action::Miss, Action::Hit),
+            Operation::Put(..) if cached.is_some() => Action::Update,
+            Operation::Put(..) => match state.cache.last() {
+                Some((oldest, _)) if state.cache.len() >= instance.capacity => Action::Evict(*oldest),
+                _ => Action::Insert,
+            },
+        })
+    }
+
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let Some(operation) = instance.operations.get(before.done) else { return found };
+        let cache = &after.cache;
+        let distinct = cache.iter().enumerate().all(|(place, (key, _))| cache[..place].iter().all(|(k, _)| k != key));
+        found.require(page::CAPACITY, cache.len() <= instance.capacity && distinct);
+        // Step by step the same as over all puts: a value comes from this put, or it was there before it.
+        let latest = cache.iter().all(|(key, value)| match operation {
+            Operation::Put(put, new) if put == key => value == new,
+            _ => before.value(*key) == Some(*value),
+        });
+        found.require(page::LATEST_VALUE, latest);
+        let first = cache.first().map(|(key, _)| *key);
+        found.require(page::FRONT, *action == Action::Miss || first == Some(operation.key()));
+        found.require(page::RELATIVE_ORDER, in_order(&before.cache, cache, operation.key()));
+        if Self::ended(instance, after) {
+            found.require(page::ALL_DONE, after.done == instance.operations.len());
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        state.done >= instance.operations.len()
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // One step an operation.
+        instance.operations.len() as u64
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({
+            "cache": state.cache,
+            "hits": state.hits,
+            "misses": state.misses,
+            "evictions": state.evictions,
+        })
+    }
+}

@@ -1,0 +1,211 @@
+//! Queue Simulator: a queue in a circular buffer of fixed capacity.
+//!
+//! A step is one operation; its line is the cell that it touches, or why it fails.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::phases::{self, Change};
+use crate::tasks::operation::{OPERATIONS_MAX, VALUE_MAX, as_text, validate_count};
+use crate::tasks::optional::Optional;
+use crate::tasks::pages::queue_simulator as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+pub struct QueueSimulator;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    capacity: usize,
+    operations: Vec<Operation>,
+}
+
+word_actions!(Operation { Enqueue(value) = "enqueue", Dequeue = "dequeue", Front = "front" });
+as_text!(Operation);
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    done: usize,
+    cells: Vec<Optional>,
+    head: usize,
+    /// Below 0 after wrong dequeues.
+    count: i64,
+    wraps: usize,
+    taken_sum: usize,
+    full: usize,
+    empty: usize,
+    last: Last<Action>,
+}
+
+impl State {
+    /// The cell `count` places behind the head.
+    fn tail(&self) -> usize {
+        let capacity = self.cells.len();
+        let count = self.count.unsigned_abs().rem_euclid(capacity as u64);
+        let count = usize::try_from(count).expect("invariant: below the capacity");
+        (self.head + if self.count < 0 { capacity - count } else { count }) % capacity
+    }
+
+    /// Everything that was put in and is still held or was taken.
+    fn put_sum(&self) -> u128 {
+        self.taken_sum as u128 + self.cells.iter().filter_map(|cell| cell.0).sum::<usize>() as u128
+    }
+
+    /// Whether exactly the `count` cells from the head on hold values.
+    fn is_contiguous(&self) -> bool {
+        let Ok(count) = usize::try_from(self.count) else { return false };
+        let (before, from) = self.cells.split_at(self.head);
+        let circular = from.iter().chain(before).enumerate();
+        count <= self.cells.len() && circular.into_iter().all(|(place, cell)| cell.0.is_some() == (place < count))
+    }
+}
+
+word_actions!(Action {
+    Put(cell) = "put",
+    Take(cell, value) = "take",
+    See(cell, value) = "see",
+    Full = "full",
+    Empty = "empty",
+});
+
+impl Task for QueueSimulator {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let operations = page::size::OPERATIONS.draw(difficulty, draw);
+            let capacity = page::size::CAPACITY.draw(difficulty, draw);
+            let operations = phases::changes(operations, draw).into_iter().map(|change| match change {
+                Change::Add => Operation::Enqueue(draw.index(100)),
+                Change::Remove => Operation::Dequeue,
+                Change::Look => Operation::Front,
+            });
+            let instance = Instance { capacity, operations: operations.collect() };
+            let end = reference_end::<Self>(&instance, u64::MAX);
+            if end.is_some_and(|(state, _)| state.full > 0 && state.empty > 0 && state.wraps >= 2) {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let capacity = instance.capacity;
+        let range = format!("is {capacity}; give 1 to {OPERATIONS_MAX}");
+        InvalidInput::unless((1..=OPERATIONS_MAX).contains(&capacity), "capacity", range)?;
+        validate_count("operations", instance.operations.len())?;
+        let small = |operation: &Operation| !matches!(operation, Operation::Enqueue(value) if *value > VALUE_MAX);
+        let range = format!("values must not exceed {VALUE_MAX}");
+        InvalidInput::unless(instance.operations.iter().all(small), "operations", range)
+    }
+
+    fn start(instance: &Instance) -> State {
+        State {
+            done: 0,
+            cells: vec![Optional::NONE; instance.capacity],
+            head: 0,
+            count: 0,
+            wraps: 0,
+            taken_sum: 0,
+            full: 0,
+            empty: 0,
+            last: Last(None),
+        }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let capacity = instance.capacity;
+        let operation = *instance.operations.get(state.done).ok_or(Illegal("every operation is done"))?;
+        if let Action::Put(cell) | Action::Take(cell, _) | Action::See(cell, _) = *action
+            && cell >= capacity
+        {
+            return Err(Illegal("there is no such cell"));
+        }
+        match (*action, operation) {
+            (Action::Put(cell), Operation::Enqueue(value)) => {
+                state.cells[cell] = value.into();
+                state.count += 1;
+                state.wraps += usize::from(cell + 1 == capacity);
+            }
+            (Action::Take(cell, value), Operation::Dequeue) => {
+                state.cells[cell] = Optional::NONE;
+                state.head = (cell + 1) % capacity;
+                state.count -= 1;
+                state.wraps += usize::from(cell + 1 == capacity);
+                // Wrong values may be as large as a line allows, again and again.
+                state.taken_sum = state.taken_sum.saturating_add(value);
+            }
+            (Action::See(..), Operation::Front) => {}
+            (Action::Full, Operation::Enqueue(_)) => state.full += 1,
+            (Action::Empty, Operation::Dequeue | Operation::Front) => state.empty += 1,
+            _ => return Err(Illegal("the operation has no such result")),
+        }
+        state.done += 1;
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let operation = instance.operations.get(state.done)?;
+        // After wrong lines the cell at the head may be free: no line says so, and none is prescribed.
+        let front = || state.cells[state.head].0.map(|value| (state.head, value));
+        match operation {
+            Operation::Enqueue(_) if usize::try_from(state.count) == Ok(instance.capacity) => Some(Action::Full),
+            Operation::Enqueue(_) => Some(Action::Put(state.tail())),
+            Operation::Dequeue | Operation::Front if state.count == 0 => Some(Action::Empty),
+            Operation::Dequeue => front().map(|(cell, value)| Action::Take(cell, value)),
+            Operation::Front => front().map(|(cell, value)| Action::See(cell, value)),
+        }
+    }
+
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        found.require(page::OCCUPIED, after.is_contiguous());
+        let put = match (action, instance.operations.get(before.done)) {
+            (Action::Put(_), Some(Operation::Enqueue(value))) => *value as u128,
+            _ => 0,
+        };
+        found.require(page::VALUES, after.put_sum() == before.put_sum() + put);
+        let changed = before.cells.iter().zip(&after.cells).filter(|(old, new)| old != new).count();
+        found.require(page::ONE_CELL, changed <= 1);
+        let count = usize::try_from(after.count).is_ok_and(|count| count <= instance.capacity);
+        found.require(page::BOUNDS, after.head < instance.capacity && count);
+        if Self::ended(instance, after) {
+            found.require(page::ALL_DONE, after.done == instance.operations.len());
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        state.done >= instance.operations.len()
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // One step an operation.
+        instance.operations.len() as u64
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({
+            "cells": state.cells,
+            "head": state.head,
+            "tail": state.tail(),
+            "count": state.count,
+            "wraps": state.wraps,
+            "taken_sum": state.taken_sum,
+            "full": state.full,
+            "empty": state.empty,
+        })
+    }
+}

@@ -1,0 +1,186 @@
+//! Stack Simulator: pushes, pops and looks at the top of a stack of bounded capacity.
+//!
+//! A step is one operation; its line is the result.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::phases::{self, Change};
+use crate::tasks::operation::{OPERATIONS_MAX, VALUE_MAX, as_text, validate_count};
+use crate::tasks::pages::stack_simulator as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+pub struct StackSimulator;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    capacity: usize,
+    operations: Vec<Operation>,
+}
+
+word_actions!(Operation { Push(value) = "push", Pop = "pop", Peek = "peek" });
+as_text!(Operation);
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    done: usize,
+    stack: Vec<usize>,
+    max_depth: usize,
+    popped_sum: usize,
+    overflows: usize,
+    underflows: usize,
+    last: Last<Action>,
+}
+
+impl State {
+    /// Everything that was pushed and is still held or was popped.
+    fn pushed_sum(&self) -> u128 {
+        self.popped_sum as u128 + self.stack.iter().sum::<usize>() as u128
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// A push that succeeds.
+    Pushed,
+    /// The value popped or peeked at.
+    Value(usize),
+    Overflow,
+    Underflow,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pushed => f.write_str("ok"),
+            Self::Value(value) => write!(f, "{value}"),
+            Self::Overflow => f.write_str("overflow"),
+            Self::Underflow => f.write_str("underflow"),
+        }
+    }
+}
+
+impl Task for StackSimulator {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["ok", "<nat>", "overflow", "underflow"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let operations = page::size::OPERATIONS.draw(difficulty, draw);
+            let capacity = page::size::CAPACITY.draw(difficulty, draw);
+            let operations = phases::changes(operations, draw).into_iter().map(|change| match change {
+                Change::Add => Operation::Push(draw.index(100)),
+                Change::Remove => Operation::Pop,
+                Change::Look => Operation::Peek,
+            });
+            let instance = Instance { capacity, operations: operations.collect() };
+            let end = reference_end::<Self>(&instance, u64::MAX);
+            if end.is_some_and(|(state, _)| state.overflows > 0 && state.underflows > 0) {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let capacity = instance.capacity;
+        let range = format!("is {capacity}; give 1 to {OPERATIONS_MAX}");
+        InvalidInput::unless((1..=OPERATIONS_MAX).contains(&capacity), "capacity", range)?;
+        validate_count("operations", instance.operations.len())?;
+        let small = |operation: &Operation| !matches!(operation, Operation::Push(value) if *value > VALUE_MAX);
+        let range = format!("values must not exceed {VALUE_MAX}");
+        InvalidInput::unless(instance.operations.iter().all(small), "operations", range)
+    }
+
+    fn start(_: &Instance) -> State {
+        State { done: 0, stack: Vec::new(), max_depth: 0, popped_sum: 0, overflows: 0, underflows: 0, last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Some(match form {
+            0 => Action::Pushed,
+            1 => Action::Value(fields.nat(0)?),
+            2 => Action::Overflow,
+            _ => Action::Underflow,
+        })
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let operation = *instance.operations.get(state.done).ok_or(Illegal("every operation is done"))?;
+        match (*action, operation) {
+            (Action::Pushed, Operation::Push(value)) => {
+                state.stack.push(value);
+                state.max_depth = state.max_depth.max(state.stack.len());
+            }
+            (Action::Value(_), Operation::Pop | Operation::Peek) if state.stack.is_empty() => {
+                return Err(Illegal("the stack is empty"));
+            }
+            (Action::Value(value), Operation::Pop) => {
+                state.stack.pop();
+                // Wrong values may be as large as a line allows, again and again.
+                state.popped_sum = state.popped_sum.saturating_add(value);
+            }
+            (Action::Value(_), Operation::Peek) => {}
+            (Action::Overflow, Operation::Push(_)) => state.overflows += 1,
+            (Action::Underflow, Operation::Pop | Operation::Peek) => state.underflows += 1,
+            _ => return Err(Illegal("the operation has no such result")),
+        }
+        state.done += 1;
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        Some(match instance.operations.get(state.done)? {
+            Operation::Push(_) if state.stack.len() >= instance.capacity => Action::Overflow,
+            Operation::Push(_) => Action::Pushed,
+            Operation::Pop | Operation::Peek => state.stack.last().map_or(Action::Underflow, |top| Action::Value(*top)),
+        })
+    }
+
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let (old, new) = (before.stack.len(), after.stack.len());
+        found.require(page::DEPTH, new <= instance.capacity && old.abs_diff(new) <= 1);
+        let pushed = match (action, instance.operations.get(before.done)) {
+            (Action::Pushed, Some(Operation::Push(value))) => *value as u128,
+            _ => 0,
+        };
+        found.require(page::PUSHED_VALUES, after.pushed_sum() == before.pushed_sum() + pushed);
+        let below = old.max(new).saturating_sub(1);
+        found.require(page::LOWER_PART, old.min(new) >= below && before.stack[..below] == after.stack[..below]);
+        found.require(page::COUNTS, after.overflows + after.underflows <= after.done);
+        if Self::ended(instance, after) {
+            found.require(page::ALL_DONE, after.done == instance.operations.len());
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        state.done >= instance.operations.len()
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // One step an operation.
+        instance.operations.len() as u64
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({
+            "stack": state.stack,
+            "max_depth": state.max_depth,
+            "popped_sum": state.popped_sum,
+            "overflows": state.overflows,
+            "underflows": state.underflows,
+        })
+    }
+}

@@ -1,0 +1,241 @@
+//! Union-Find: a forest of sets with union by rank and path compression.
+//!
+//! A step is one find, or one link (or the finding that there is none to make) at the end of a union.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::operation::{OPERATIONS_MAX, as_text, validate_count};
+use crate::tasks::pages::union_find as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+pub struct UnionFind;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    elements: usize,
+    operations: Vec<Operation>,
+}
+
+word_actions!(Operation { Union(a, b) = "union", Find(a) = "find" });
+as_text!(Operation);
+
+impl Instance {
+    /// The element that the next `root` line speaks of, while a find is due.
+    fn sought(&self, state: &State) -> Option<usize> {
+        match (*self.operations.get(state.done)?, state.found.len()) {
+            (Operation::Union(a, _) | Operation::Find(a), 0) => Some(a),
+            (Operation::Union(_, b), 1) => Some(b),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    done: usize,
+    parent: Vec<usize>,
+    rank: Vec<usize>,
+    found: Vec<usize>,
+    sets: usize,
+    compressed: usize,
+    last: Last<Action>,
+}
+
+impl State {
+    fn is_root(&self, element: usize) -> bool {
+        self.parent.get(element) == Some(&element)
+    }
+
+    /// The end of the path from an element. Links and compressions only ever point at roots, so that paths end.
+    fn root(&self, mut element: usize) -> usize {
+        while self.parent[element] != element {
+            element = self.parent[element];
+        }
+        element
+    }
+
+    /// Ends the operation.
+    fn finish(&mut self) {
+        self.found.clear();
+        self.done += 1;
+    }
+}
+
+word_actions!(Action { Root(root) = "root", Link(child, root) = "link", Same = "same" });
+
+/// The size of the tree of each root; `None` where a path does not end.
+fn tree_sizes(parent: &[usize]) -> Option<Vec<usize>> {
+    const UNKNOWN: usize = usize::MAX;
+    let mut root = vec![UNKNOWN; parent.len()];
+    let mut sizes = vec![0; parent.len()];
+    for element in 0..parent.len() {
+        let (mut end, mut steps) = (element, 0);
+        while root[end] == UNKNOWN && parent[end] != end {
+            end = *parent.get(end).filter(|next| **next < parent.len())?;
+            steps += 1;
+            if steps > parent.len() {
+                return None;
+            }
+        }
+        let found = if root[end] == UNKNOWN { end } else { root[end] };
+        let mut at = element;
+        while root[at] == UNKNOWN {
+            root[at] = found;
+            at = parent[at];
+        }
+        sizes[found] += 1;
+    }
+    Some(sizes)
+}
+
+impl Task for UnionFind {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let elements = page::size::ELEMENTS.draw(difficulty, draw);
+            let operations = page::size::OPERATIONS.draw(difficulty, draw);
+            let operations: Vec<_> = (0..operations)
+                .map(|_| {
+                    if draw.chance(3, 5) {
+                        let (a, b) = draw.pair(elements);
+                        Operation::Union(a, b)
+                    } else {
+                        Operation::Find(draw.index(elements))
+                    }
+                })
+                .collect();
+            let unions = operations.iter().filter(|operation| matches!(operation, Operation::Union(..))).count();
+            let instance = Instance { elements, operations };
+            let Some((end, _)) = reference_end::<Self>(&instance, u64::MAX) else { continue };
+            let joined = elements - end.sets;
+            if end.compressed > 0 && joined >= 6 && joined < unions {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let elements = instance.elements;
+        let range = format!("is {elements}; give 1 to {OPERATIONS_MAX}");
+        InvalidInput::unless((1..=OPERATIONS_MAX).contains(&elements), "elements", range)?;
+        validate_count("operations", instance.operations.len())?;
+        let exists = |operation: &Operation| match *operation {
+            Operation::Union(a, b) => a < elements && b < elements,
+            Operation::Find(a) => a < elements,
+        };
+        let range = format!("every element must be below {elements}");
+        InvalidInput::unless(instance.operations.iter().all(exists), "operations", range)
+    }
+
+    fn start(instance: &Instance) -> State {
+        State {
+            done: 0,
+            parent: (0..instance.elements).collect(),
+            rank: vec![0; instance.elements],
+            found: Vec::new(),
+            sets: instance.elements,
+            compressed: 0,
+            last: Last(None),
+        }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let operation = *instance.operations.get(state.done).ok_or(Illegal("every operation is done"))?;
+        let decided = matches!(operation, Operation::Union(..)) && state.found.len() == 2;
+        match *action {
+            Action::Root(root) => {
+                let mut at = instance.sought(state).ok_or(Illegal("both roots have been found"))?;
+                if !state.is_root(root) {
+                    return Err(Illegal("this is no root"));
+                }
+                while state.parent[at] != at {
+                    let next = state.parent[at];
+                    state.compressed += usize::from(next != root);
+                    state.parent[at] = root;
+                    at = next;
+                }
+                state.found.push(root);
+                if matches!(operation, Operation::Find(_)) {
+                    state.finish();
+                }
+            }
+            Action::Link(..) | Action::Same if !decided => return Err(Illegal("a root has not been found yet")),
+            Action::Link(child, root) => {
+                if !state.is_root(child) || !state.is_root(root) || child == root {
+                    return Err(Illegal("a link joins two different roots"));
+                }
+                state.parent[child] = root;
+                state.rank[root] += usize::from(state.rank[child] == state.rank[root]);
+                state.sets -= 1;
+                state.finish();
+            }
+            Action::Same => state.finish(),
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        instance.operations.get(state.done)?;
+        if let Some(element) = instance.sought(state) {
+            return Some(Action::Root(state.root(element)));
+        }
+        let [u, v] = *state.found.as_slice() else { return None };
+        Some(if u == v {
+            Action::Same
+        } else if state.rank[u] < state.rank[v] {
+            Action::Link(u, v)
+        } else {
+            Action::Link(v, u)
+        })
+    }
+
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let sizes = tree_sizes(&after.parent);
+        found.require(page::FOREST, sizes.is_some());
+        let mut ranked = after.parent.iter().enumerate().filter(|(element, parent)| element != *parent);
+        found.require(page::RANK_ORDER, ranked.all(|(element, parent)| after.rank[*parent] > after.rank[element]));
+        // The rank of a root is its logarithm's bound: 2^rank <= size.
+        let large = |sizes: Vec<usize>| {
+            sizes.iter().zip(&after.rank).all(|(size, rank)| *size == 0 || *rank <= size.ilog2() as usize)
+        };
+        found.require(page::RANK_SIZE, sizes.is_some_and(large));
+        let roots = after.parent.iter().enumerate().filter(|(element, parent)| element == *parent).count();
+        let joined = usize::from(matches!(action, Action::Link(..)));
+        found.require(page::SET_COUNT, after.sets == roots && before.sets == after.sets + joined);
+        if Self::ended(instance, after) {
+            found.require(page::ALL_DONE, after.done == instance.operations.len());
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        state.done >= instance.operations.len()
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // A find takes one step, a union two finds and a link (or none).
+        let steps = |operation: &Operation| if matches!(operation, Operation::Find(_)) { 1 } else { 3 };
+        instance.operations.iter().map(steps).sum()
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({ "parent": state.parent, "rank": state.rank, "sets": state.sets, "compressed": state.compressed })
+    }
+}

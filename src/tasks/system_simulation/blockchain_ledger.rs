@@ -1,0 +1,282 @@
+//! Blockchain Ledger: transactions are checked, carried out and sealed in blocks that are chained by a hash.
+//!
+//! A step is the verdict on one transaction, or one block sealed.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::operation::{OPERATIONS_MAX, VALUE_MAX, validate_count};
+use crate::tasks::pages::blockchain_ledger as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+pub struct BlockchainLedger;
+
+/// M of the hash.
+const MODULUS: usize = 1_000_003;
+/// With amounts up to [`VALUE_MAX`], all money together stays far below 2^53.
+const ACCOUNTS_MAX: usize = 1_000;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    balances: Vec<u32>,
+    reward: u32,
+    block_size: usize,
+    miners: Vec<usize>,
+    transactions: Vec<Transaction>,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(from = "(usize, usize, u32, u32, usize)", into = "(usize, usize, u32, u32, usize)")]
+struct Transaction {
+    from: usize,
+    to: usize,
+    amount: u32,
+    fee: u32,
+    nonce: usize,
+}
+
+impl From<(usize, usize, u32, u32, usize)> for Transaction {
+    fn from((from, to, amount, fee, nonce): (usize, usize, u32, u32, usize)) -> Self {
+        Self { from, to, amount, fee, nonce }
+    }
+}
+
+impl From<Transaction> for (usize, usize, u32, u32, usize) {
+    fn from(transaction: Transaction) -> Self {
+        let Transaction { from, to, amount, fee, nonce } = transaction;
+        (from, to, amount, fee, nonce)
+    }
+}
+
+impl Transaction {
+    fn cost(&self) -> i64 {
+        i64::from(self.amount) + i64::from(self.fee)
+    }
+
+    fn hash(&self, run: usize) -> usize {
+        (31 * run + 7 * self.from + 11 * self.to + self.amount as usize) % MODULUS
+    }
+}
+
+/// The running hash at the start of the block of this height.
+fn opening(previous: usize, height: usize) -> usize {
+    (31 * previous + height) % MODULUS
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    done: usize,
+    /// Below 0 after a wrong accept.
+    balances: Vec<i64>,
+    nonces: Vec<usize>,
+    run: usize,
+    fees: i64,
+    hashes: Vec<usize>,
+    rejected_nonce: usize,
+    rejected_funds: usize,
+    last: Last<Action>,
+}
+
+impl Instance {
+    /// The next transaction of the open block; `None` when the block is complete.
+    fn open(&self, state: &State) -> Option<&Transaction> {
+        let end = (state.hashes.len() + 1) * self.block_size;
+        self.transactions.get(state.done).filter(|_| state.done < end)
+    }
+}
+
+word_actions!(Action {
+    Accept(run) = "accept",
+    RejectNonce = "reject nonce",
+    RejectFunds = "reject funds",
+    Seal(hash) = "seal",
+});
+
+impl Task for BlockchainLedger {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        let small = |min: i64, max: i64, draw: &mut Draw| {
+            u32::try_from(draw.between(min, max)).expect("invariant: drawn from a small range")
+        };
+        loop {
+            let accounts = page::size::ACCOUNTS.draw(difficulty, draw);
+            let count = page::size::TRANSACTIONS.draw(difficulty, draw);
+            let block_size = page::size::BLOCK_SIZE.draw(difficulty, draw);
+            let balances = (0..accounts).map(|_| small(20, 200, draw)).collect();
+            let reward = small(1, 10, draw);
+            let miners = (0..count.div_ceil(block_size)).map(|_| draw.index(accounts)).collect();
+            let blank = Transaction { from: 0, to: 1, amount: 1, fee: 0, nonce: 0 };
+            let mut instance = Instance { balances, reward, block_size, miners, transactions: vec![blank; count] };
+            // A nonce depends on the run so far: every transaction is written just before its turn.
+            let mut state = Self::start(&instance);
+            while !Self::ended(&instance, &state) {
+                if instance.open(&state).is_some() {
+                    let (from, to) = draw.pair(accounts);
+                    let (amount, fee) = (small(1, 80, draw), small(0, 3, draw));
+                    let expected = state.nonces[from];
+                    let nonce = match draw.below(20) {
+                        0 if expected > 0 => expected - 1,
+                        0 | 1 => expected + 1,
+                        _ => expected,
+                    };
+                    instance.transactions[state.done] = Transaction { from, to, amount, fee, nonce };
+                }
+                let Some(action) = Self::reference(&instance, &state) else { break };
+                Self::apply(&instance, &mut state, &action).expect("invariant: reference actions are legal");
+            }
+            let rejected = state.rejected_nonce + state.rejected_funds;
+            if state.rejected_nonce > 0 && state.rejected_funds > 0 && 2 * rejected < count {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let accounts = instance.balances.len();
+        let range = format!("has {accounts} entries; give 2 to {ACCOUNTS_MAX}");
+        InvalidInput::unless((2..=ACCOUNTS_MAX).contains(&accounts), "balances", range)?;
+        let small = |amount: u32| amount as usize <= VALUE_MAX;
+        let limit = format!("amounts must not exceed {VALUE_MAX}");
+        InvalidInput::unless(instance.balances.iter().all(|balance| small(*balance)), "balances", limit.clone())?;
+        InvalidInput::unless(small(instance.reward), "reward", limit.clone())?;
+        let count = instance.transactions.len();
+        validate_count("transactions", count)?;
+        let sizes = (1..=OPERATIONS_MAX).contains(&instance.block_size);
+        InvalidInput::unless(sizes, "block_size", format!("must be 1 to {OPERATIONS_MAX}"))?;
+        let blocks = count.div_ceil(instance.block_size);
+        let miners = instance.miners.len() == blocks && instance.miners.iter().all(|miner| *miner < accounts);
+        InvalidInput::unless(miners, "miners", format!("must be {blocks} accounts below {accounts}, one a block"))?;
+        let known = |transaction: &Transaction| {
+            let Transaction { from, to, .. } = *transaction;
+            from != to && from < accounts && to < accounts
+        };
+        let reason = format!("each must be between two different accounts below {accounts}");
+        InvalidInput::unless(instance.transactions.iter().all(known), "transactions", reason)?;
+        let amounts = instance
+            .transactions
+            .iter()
+            .all(|transaction| small(transaction.amount) && small(transaction.fee) && transaction.nonce <= VALUE_MAX);
+        InvalidInput::unless(amounts, "transactions", limit)
+    }
+
+    fn start(instance: &Instance) -> State {
+        State {
+            done: 0,
+            balances: instance.balances.iter().map(|balance| i64::from(*balance)).collect(),
+            nonces: vec![0; instance.balances.len()],
+            run: opening(0, 1),
+            fees: 0,
+            hashes: Vec::new(),
+            rejected_nonce: 0,
+            rejected_funds: 0,
+            last: Last(None),
+        }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        if Self::ended(instance, state) {
+            return Err(Illegal("every block is sealed"));
+        }
+        if matches!(*action, Action::Accept(hash) | Action::Seal(hash) if hash >= MODULUS) {
+            return Err(Illegal("hashes are below 1000003"));
+        }
+        match (*action, instance.open(state)) {
+            (Action::Accept(run), Some(transaction)) => {
+                state.balances[transaction.from] -= transaction.cost();
+                state.balances[transaction.to] += i64::from(transaction.amount);
+                state.nonces[transaction.from] += 1;
+                state.fees += i64::from(transaction.fee);
+                state.run = run;
+                state.done += 1;
+            }
+            (Action::RejectNonce, Some(_)) => {
+                state.rejected_nonce += 1;
+                state.done += 1;
+            }
+            (Action::RejectFunds, Some(_)) => {
+                state.rejected_funds += 1;
+                state.done += 1;
+            }
+            (Action::Seal(hash), None) => {
+                state.balances[instance.miners[state.hashes.len()]] += i64::from(instance.reward) + state.fees;
+                state.fees = 0;
+                state.hashes.push(hash);
+                state.run = opening(hash, state.hashes.len() + 1);
+            }
+            (Action::Seal(_), Some(_)) => return Err(Illegal("the block is not complete yet")),
+            (_, None) => return Err(Illegal("the block is complete and must be sealed")),
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let Some(transaction) = instance.open(state) else {
+            let miner = instance.miners.get(state.hashes.len())?;
+            return Some(Action::Seal((31 * state.run + miner) % MODULUS));
+        };
+        Some(if transaction.nonce != state.nonces[transaction.from] {
+            Action::RejectNonce
+        } else if state.balances[transaction.from] < transaction.cost() {
+            Action::RejectFunds
+        } else {
+            Action::Accept(transaction.hash(state.run))
+        })
+    }
+
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let initial: i64 = instance.balances.iter().map(|balance| i64::from(*balance)).sum();
+        let sealed = i64::try_from(after.hashes.len()).unwrap_or(i64::MAX);
+        let minted = i64::from(instance.reward).saturating_mul(sealed);
+        found.require(page::MONEY, after.balances.iter().sum::<i64>() + after.fees == initial + minted);
+        found.require(page::SOLVENT, after.balances.iter().all(|balance| *balance >= 0));
+        let judged = after.nonces.iter().sum::<usize>() + after.rejected_nonce + after.rejected_funds;
+        found.require(page::NONCES, judged == after.done);
+        let touched = before.balances.iter().zip(&after.balances).filter(|(old, new)| old != new).count();
+        let allowed = match action {
+            Action::Accept(_) => 2,
+            Action::Seal(_) => 1,
+            Action::RejectNonce | Action::RejectFunds => 0,
+        };
+        found.require(page::TOUCHED, touched <= allowed);
+        if Self::ended(instance, after) {
+            let sealed = after.hashes.len() == instance.miners.len();
+            found.require(page::CHAIN, after.done == instance.transactions.len() && sealed);
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        state.hashes.len() >= instance.miners.len()
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // One verdict a transaction, one seal a block.
+        (instance.transactions.len() + instance.miners.len()) as u64
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({
+            "balances": state.balances,
+            "nonces": state.nonces,
+            "hashes": state.hashes,
+            "rejected_nonce": state.rejected_nonce,
+            "rejected_funds": state.rejected_funds,
+        })
+    }
+}

@@ -1,0 +1,380 @@
+//! Elevator Scheduling: elevators serve calls by LOOK (on in one direction to the last goal, then back).
+//!
+//! A step is one open, up or down of one elevator; idle elevators take none.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::operation::validate_count;
+use crate::tasks::optional::Optional;
+use crate::tasks::pages::elevator_scheduling as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations};
+
+pub struct ElevatorScheduling;
+
+const FLOORS_MAX: usize = 10_000;
+const ELEVATORS_MAX: usize = 100;
+const TIME_MAX: usize = 1_000_000_000;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    floors: usize,
+    elevators: Vec<usize>,
+    calls: Vec<Call>,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(from = "(usize, usize, usize)", into = "(usize, usize, usize)")]
+struct Call {
+    time: usize,
+    from: usize,
+    to: usize,
+}
+
+impl From<(usize, usize, usize)> for Call {
+    fn from((time, from, to): (usize, usize, usize)) -> Self {
+        Self { time, from, to }
+    }
+}
+
+impl From<Call> for (usize, usize, usize) {
+    fn from(Call { time, from, to }: Call) -> Self {
+        (time, from, to)
+    }
+}
+
+impl Instance {
+    /// The first call after this tick.
+    fn first_after(&self, tick: usize) -> usize {
+        self.calls.partition_point(|call| call.time <= tick)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    Down,
+    None,
+    Up,
+}
+
+impl Serialize for Direction {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_i64(*self as i64 - 1)
+    }
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    t: usize,
+    floors: Vec<usize>,
+    directions: Vec<Direction>,
+    waiting: Vec<Vec<usize>>,
+    riding: Vec<Vec<usize>>,
+    delivered: Vec<Optional>,
+    moved: Vec<usize>,
+    doors: Vec<usize>,
+    last: Last<Action>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    Open,
+    Up,
+    Down,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Action {
+    elevator: usize,
+    act: Act,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let act = match self.act {
+            Act::Open => "open",
+            Act::Up => "up",
+            Act::Down => "down",
+        };
+        write!(f, "{} {act}", self.elevator)
+    }
+}
+
+/// The next turn of an elevator that acts, and what happens up to it: nothing moves meanwhile.
+struct Turn {
+    elevator: usize,
+    tick: usize,
+    /// Calls assigned since the state, ascending, each with its elevator.
+    assigned: Vec<(usize, usize)>,
+    /// Elevators that had a turn without calls since the state.
+    rested: Vec<bool>,
+}
+
+impl Turn {
+    fn next(instance: &Instance, state: &State) -> Option<Self> {
+        let elevators = state.floors.len();
+        let mut call = instance.first_after(state.t);
+        let mut busy: Vec<bool> = (0..elevators).map(|e| state.has_calls(e)).collect();
+        let mut turn = Self { elevator: 0, tick: state.t, assigned: Vec::new(), rested: vec![false; elevators] };
+        turn.elevator = state.last.0.map_or(0, |last| last.elevator + 1);
+        loop {
+            while turn.elevator < elevators {
+                if busy[turn.elevator] {
+                    return Some(turn);
+                }
+                turn.rested[turn.elevator] = true;
+                turn.elevator += 1;
+            }
+            turn.elevator = 0;
+            turn.tick += 1;
+            if !busy.contains(&true) {
+                // Ticks without any action are skipped, up to the next call.
+                let next = instance.calls.get(call)?.time;
+                if next > turn.tick {
+                    turn.rested.fill(true);
+                    turn.tick = next;
+                }
+            }
+            while instance.calls.get(call).is_some_and(|next| next.time <= turn.tick) {
+                let elevator = state.nearest(instance.calls[call].from);
+                turn.assigned.push((call, elevator));
+                busy[elevator] = true;
+                call += 1;
+            }
+        }
+    }
+
+    fn floor(&self, state: &State) -> usize {
+        state.floors[self.elevator]
+    }
+
+    fn direction(&self, state: &State) -> Direction {
+        if self.rested[self.elevator] { Direction::None } else { state.directions[self.elevator] }
+    }
+
+    /// Where the elevator has to go: the floors of its waiting calls, and the destinations of its passengers.
+    fn goals<'a>(&'a self, instance: &'a Instance, state: &'a State) -> impl Iterator<Item = usize> + 'a {
+        let assigned = self.assigned.iter().filter(|(_, elevator)| *elevator == self.elevator).map(|(call, _)| call);
+        let waiting = state.waiting[self.elevator].iter().chain(assigned).map(|call| instance.calls[*call].from);
+        waiting.chain(state.riding[self.elevator].iter().map(|call| instance.calls[*call].to))
+    }
+}
+
+impl State {
+    fn has_calls(&self, elevator: usize) -> bool {
+        !self.waiting[elevator].is_empty() || !self.riding[elevator].is_empty()
+    }
+
+    fn nearest(&self, floor: usize) -> usize {
+        let nearest = (0..self.floors.len()).min_by_key(|elevator| self.floors[*elevator].abs_diff(floor));
+        nearest.expect("invariant: there is an elevator")
+    }
+
+    /// Lets out and in who wants to at this floor.
+    fn open(&mut self, instance: &Instance, elevator: usize, tick: usize) {
+        let floor = self.floors[elevator];
+        let delivered = &mut self.delivered;
+        self.riding[elevator].retain(|call| {
+            let arrived = instance.calls[*call].to == floor;
+            if arrived {
+                delivered[*call] = tick.into();
+            }
+            !arrived
+        });
+        let riding = &mut self.riding[elevator];
+        self.waiting[elevator].retain(|call| {
+            let boards = instance.calls[*call].from == floor;
+            if boards {
+                riding.push(*call);
+            }
+            !boards
+        });
+        self.doors[elevator] += 1;
+    }
+
+    /// Whether every call up to now is waiting, riding or delivered, exactly once, and no later call.
+    fn is_conserved(&self, instance: &Instance) -> bool {
+        let made = instance.first_after(self.t);
+        let mut found: Vec<bool> = self.delivered.iter().map(|tick| tick.0.is_some()).collect();
+        let once = self.waiting.iter().chain(&self.riding).flatten().all(|call| {
+            let new = found.get(*call) == Some(&false);
+            if new {
+                found[*call] = true;
+            }
+            new
+        });
+        once && found.iter().enumerate().all(|(call, found)| *found == (call < made))
+    }
+}
+
+impl Task for ElevatorScheduling {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["<nat> <open|up|down>"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        let elevators = page::size::ELEVATORS.draw(difficulty, draw);
+        let floors = page::size::FLOORS.draw(difficulty, draw);
+        let count = page::size::CALLS.draw(difficulty, draw);
+        let elevators = (0..elevators).map(|_| draw.index(floors)).collect();
+        let mut time = 0;
+        let calls = (0..count).map(|call| {
+            time += if call == 0 { 0 } else { draw.index(5) };
+            let (from, to) = draw.pair(floors);
+            Call { time, from, to }
+        });
+        Instance { floors, elevators, calls: calls.collect() }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let floors = instance.floors;
+        let range = format!("is {floors}; give 2 to {FLOORS_MAX}");
+        InvalidInput::unless((2..=FLOORS_MAX).contains(&floors), "floors", range)?;
+        let counted = (1..=ELEVATORS_MAX).contains(&instance.elevators.len());
+        let elevators = counted && instance.elevators.iter().all(|floor| *floor < floors);
+        let reason = format!("must be 1 to {ELEVATORS_MAX} floors below {floors}");
+        InvalidInput::unless(elevators, "elevators", reason)?;
+        validate_count("calls", instance.calls.len())?;
+        let way = |call: &Call| call.from != call.to && call.from < floors && call.to < floors && call.time <= TIME_MAX;
+        let reason = format!("each must lead from one floor below {floors} to another, at a time up to {TIME_MAX}");
+        InvalidInput::unless(instance.calls.iter().all(way), "calls", reason)?;
+        let ascending = instance.calls.is_sorted_by_key(|call| call.time);
+        InvalidInput::unless(ascending, "calls", "times must ascend")
+    }
+
+    fn start(instance: &Instance) -> State {
+        let elevators = instance.elevators.len();
+        let mut state = State {
+            t: 0,
+            floors: instance.elevators.clone(),
+            directions: vec![Direction::None; elevators],
+            waiting: vec![Vec::new(); elevators],
+            riding: vec![Vec::new(); elevators],
+            delivered: vec![Optional::NONE; instance.calls.len()],
+            moved: vec![0; elevators],
+            doors: vec![0; elevators],
+            last: Last(None),
+        };
+        for call in 0..instance.first_after(0) {
+            let elevator = state.nearest(instance.calls[call].from);
+            state.waiting[elevator].push(call);
+        }
+        state
+    }
+
+    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
+        let act = match fields.text(1)? {
+            "open" => Act::Open,
+            "up" => Act::Up,
+            _ => Act::Down,
+        };
+        Some(Action { elevator: fields.nat(0)?, act })
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let Action { elevator, act } = *action;
+        let turn = Turn::next(instance, state).ok_or(Illegal("every call is delivered"))?;
+        if elevator != turn.elevator {
+            return Err(Illegal("another elevator acts next"));
+        }
+        let floor = state.floors[elevator];
+        if act == Act::Up && floor + 1 == instance.floors || act == Act::Down && floor == 0 {
+            return Err(Illegal("the building ends here"));
+        }
+        state.t = turn.tick;
+        turn.assigned.iter().for_each(|(call, elevator)| state.waiting[*elevator].push(*call));
+        for (direction, _) in state.directions.iter_mut().zip(&turn.rested).filter(|(_, rested)| **rested) {
+            *direction = Direction::None;
+        }
+        match act {
+            Act::Open => state.open(instance, elevator, turn.tick),
+            Act::Up => {
+                state.floors[elevator] = floor + 1;
+                state.directions[elevator] = Direction::Up;
+                state.moved[elevator] += 1;
+            }
+            Act::Down => {
+                state.floors[elevator] = floor - 1;
+                state.directions[elevator] = Direction::Down;
+                state.moved[elevator] += 1;
+            }
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let turn = Turn::next(instance, state)?;
+        let (floor, direction) = (turn.floor(state), turn.direction(state));
+        let goals = || turn.goals(instance, state);
+        let upwards = match direction {
+            // At equal distance the lower floor.
+            Direction::None => goals().min_by_key(|goal| (goal.abs_diff(floor), *goal))? > floor,
+            Direction::Up => goals().any(|goal| goal > floor),
+            Direction::Down => !goals().any(|goal| goal < floor),
+        };
+        let act = match upwards {
+            _ if goals().any(|goal| goal == floor) => Act::Open,
+            true => Act::Up,
+            false => Act::Down,
+        };
+        Some(Action { elevator: turn.elevator, act })
+    }
+
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        found.require(page::IN_BUILDING, after.floors.iter().all(|floor| *floor < instance.floors));
+        found.require(page::CONSERVATION, after.is_conserved(instance));
+        if let Some(turn) = Turn::next(instance, before) {
+            let (floor, direction) = (turn.floor(before), turn.direction(before));
+            let mut goals = turn.goals(instance, before);
+            let needless = match (direction, action.act) {
+                (Direction::Up, Act::Down) => goals.any(|goal| goal > floor),
+                (Direction::Down, Act::Up) => goals.any(|goal| goal < floor),
+                _ => false,
+            };
+            found.require(page::NO_NEEDLESS_TURN, !needless);
+            let wanted = turn.goals(instance, before).any(|goal| goal == floor);
+            found.require(page::DOOR_REASON, wanted == (action.act == Act::Open));
+        }
+        if Self::ended(instance, after) {
+            found.require(page::ALL_DELIVERED, after.delivered.iter().all(|tick| tick.0.is_some()));
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.delivered.iter().all(|tick| tick.0.is_some())
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // A call waits while its elevator goes to the last goal ahead and back, and rides as long again: at most
+        // 4 (floors - 1) moves. Every open lets someone in or out: at most twice the calls. And each elevator acts once
+        // a tick up to the last call; what is left then takes it again at most 4 (floors - 1) moves, and opens.
+        let [floors, elevators, calls] = [instance.floors, instance.elevators.len(), instance.calls.len()];
+        let last = instance.calls.last().map_or(0, |call| call.time);
+        let by_calls = calls * 4 * (floors - 1);
+        let by_time = elevators * (last + 1 + 4 * (floors - 1));
+        (by_calls.min(by_time) + 2 * calls) as u64
+    }
+
+    fn answer(instance: &Instance, state: &State) -> Value {
+        let times = instance.calls.iter().zip(&state.delivered);
+        let total: usize = times.filter_map(|(call, tick)| Some(tick.0? - call.time)).sum();
+        json!({
+            "delivered": state.delivered,
+            "moved": state.moved,
+            "doors": state.doors,
+            "floors": state.floors,
+            "total_time": total,
+        })
+    }
+}

@@ -1,0 +1,190 @@
+//! Commands of the simulated file system: their text, and how random ones are drawn.
+
+use std::fmt;
+
+use super::file_tree::{Kind, Mode, Path, Tree, User};
+use crate::tasks::Draw;
+use crate::tasks::operation::as_text;
+use crate::tasks::pattern::Fields;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    Su(User),
+    Cd(String),
+    Mkdir(String),
+    Touch(String),
+    Write(String, usize),
+    Read(String),
+    Rm(String),
+    Rmdir(String),
+    Chmod(Mode, String),
+}
+
+as_text!(Command);
+
+impl Command {
+    const FORMS: &'static [&'static str] = &[
+        "su <root|alice|bob>",
+        "cd <[!-~]+>",
+        "mkdir <[!-~]+>",
+        "touch <[!-~]+>",
+        "write <[!-~]+> <nat>",
+        "read <[!-~]+>",
+        "rm <[!-~]+>",
+        "rmdir <[!-~]+>",
+        "chmod <[0-7]{2}> <[!-~]+>",
+    ];
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Self> {
+        let text = |place: usize| fields.text(place).map(str::to_owned);
+        Some(match form {
+            0 => Self::Su(User::ALL.into_iter().find(|user| Some(user.name()) == fields.text(0))?),
+            1 => Self::Cd(text(0)?),
+            2 => Self::Mkdir(text(0)?),
+            3 => Self::Touch(text(0)?),
+            4 => Self::Write(text(0)?, fields.nat(1)?),
+            5 => Self::Read(text(0)?),
+            6 => Self::Rm(text(0)?),
+            7 => Self::Rmdir(text(0)?),
+            _ => {
+                let [owner, others] = *fields.text(0)?.as_bytes() else { return None };
+                Self::Chmod(Mode(owner - b'0', others - b'0'), text(1)?)
+            }
+        })
+    }
+
+    fn path(&self) -> Option<&str> {
+        match self {
+            Self::Su(_) => None,
+            Self::Cd(path)
+            | Self::Mkdir(path)
+            | Self::Touch(path)
+            | Self::Write(path, _)
+            | Self::Read(path)
+            | Self::Rm(path)
+            | Self::Rmdir(path)
+            | Self::Chmod(_, path) => Some(path),
+        }
+    }
+
+    /// Whether the path is well formed: `/` or components between single slashes, the last one a name where the command
+    /// makes or takes an entry.
+    pub fn is_well_formed(&self) -> bool {
+        let Some(path) = self.path() else { return true };
+        let named = matches!(self, Self::Mkdir(_) | Self::Touch(_) | Self::Rm(_) | Self::Rmdir(_));
+        let relative = path.strip_prefix('/').unwrap_or(path);
+        let ends_in_name = relative.rsplit('/').next().is_some_and(|name| !matches!(name, "" | "." | ".."));
+        let components = path == "/" || relative.split('/').all(|component| !component.is_empty());
+        components && (ends_in_name || !named)
+    }
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Su(user) => write!(f, "su {}", user.name()),
+            Self::Cd(path) => write!(f, "cd {path}"),
+            Self::Mkdir(path) => write!(f, "mkdir {path}"),
+            Self::Touch(path) => write!(f, "touch {path}"),
+            Self::Write(path, content) => write!(f, "write {path} {content}"),
+            Self::Read(path) => write!(f, "read {path}"),
+            Self::Rm(path) => write!(f, "rm {path}"),
+            Self::Rmdir(path) => write!(f, "rmdir {path}"),
+            Self::Chmod(mode, path) => write!(f, "chmod {mode} {path}"),
+        }
+    }
+}
+
+const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "a1", "b1"];
+
+/// The way down from a directory to a path at or below it, without a slash at its start.
+fn way_down<'p>(directory: &Path, path: &'p Path) -> Option<&'p str> {
+    let prefix = if directory.is_root() { "" } else { directory.as_str() };
+    let rest = path.as_str().strip_prefix(prefix)?;
+    if rest.is_empty() { Some("") } else { rest.strip_prefix('/') }
+}
+
+/// A path from the working directory on, if it lies at or below it. Where the last component must be a name, it must
+/// lie below.
+fn relative(path: &Path, cwd: &Path, named: bool) -> Option<String> {
+    match way_down(cwd, path)? {
+        "" => (!named).then(|| ".".to_owned()),
+        way => Some(way.to_owned()),
+    }
+}
+
+/// A path that leaves the working directory upwards, if there is an upwards, and no further than it must.
+fn through_parents(path: &Path, cwd: &Path, named: bool) -> Option<String> {
+    let (mut at, mut way) = (cwd.clone(), Vec::new());
+    while !at.is_root() {
+        at = at.parent().into();
+        way.push("..");
+        if let Some(down) = way_down(&at, path).filter(|down| !(named && down.is_empty())) {
+            way.extend(Some(down).filter(|down| !down.is_empty()));
+            return Some(way.join("/"));
+        }
+    }
+    None
+}
+
+/// A path that goes down to a random directory and leaves it upwards, if there is one besides `/`.
+fn detour(path: &Path, tree: &Tree, named: bool, draw: &mut Draw) -> Option<String> {
+    let directories = tree.entries().iter().filter(|entry| entry.kind == Kind::Directory && !entry.path.is_root());
+    let directories: Vec<_> = directories.map(|entry| &entry.path).collect();
+    if directories.is_empty() {
+        return None;
+    }
+    let directory = draw.one_of(&directories);
+    through_parents(path, directory, named).map(|way| format!("{}/{way}", directory.as_str()))
+}
+
+/// Writes a path: a quarter relative to the working directory, a quarter through `..`, where possible.
+fn written(path: &Path, tree: &Tree, cwd: &Path, named: bool, draw: &mut Draw) -> String {
+    let written = match draw.below(4) {
+        0 => relative(path, cwd, named),
+        1 => through_parents(path, cwd, named).or_else(|| detour(path, tree, named, draw)),
+        _ => None,
+    };
+    written.unwrap_or_else(|| path.as_str().to_owned())
+}
+
+/// A uniform existing path of these; with probability 1/6, or if there is none, one or two random names.
+fn target<'t>(paths: impl Iterator<Item = &'t Path>, draw: &mut Draw) -> Path {
+    let paths: Vec<_> = paths.collect();
+    if draw.chance(5, 6) && !paths.is_empty() {
+        return draw.one_of(&paths).clone();
+    }
+    (0..draw.size(1, 2)).fold(Path::root(), |path, _| path.join(draw.one_of(&NAMES)))
+}
+
+/// A random command against this state of the file system, by the percentages of the page.
+pub fn draw_command(tree: &Tree, cwd: &Path, draw: &mut Draw) -> Command {
+    let of_kind = |kind: Kind| tree.entries().iter().filter(move |entry| entry.kind == kind).map(|entry| &entry.path);
+    let existing = |kind: Kind, draw: &mut Draw| target(of_kind(kind), draw);
+    let written = |path: Path, named: bool, draw: &mut Draw| written(&path, tree, cwd, named, draw);
+    let new = |draw: &mut Draw| {
+        let directories: Vec<_> = of_kind(Kind::Directory).collect();
+        let path = draw.one_of(&directories).join(draw.one_of(&NAMES));
+        written(path, true, draw)
+    };
+    match draw.below(100) {
+        0..8 => Command::Su(draw.one_of(&User::ALL)),
+        8..20 if draw.chance(1, 4) => Command::Cd("..".to_owned()),
+        8..20 => Command::Cd(written(existing(Kind::Directory, draw), false, draw)),
+        20..38 => Command::Mkdir(new(draw)),
+        38..54 => Command::Touch(new(draw)),
+        54..66 => Command::Write(written(existing(Kind::File, draw), false, draw), draw.index(100)),
+        66..78 => Command::Read(written(existing(Kind::File, draw), false, draw)),
+        78..90 => {
+            let [owner, others] = [(); 2].map(|()| u8::try_from(draw.below(8)).expect("invariant: a digit"));
+            let path = target(tree.entries().iter().map(|entry| &entry.path), draw);
+            Command::Chmod(Mode(owner, others), written(path, false, draw))
+        }
+        90..95 => Command::Rm(written(existing(Kind::File, draw), true, draw)),
+        _ => {
+            // The root has no name to end in.
+            let path = target(of_kind(Kind::Directory).filter(|path| !path.is_root()), draw);
+            Command::Rmdir(written(path, true, draw))
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! A tree of directories and files with owners and rights, and the walk along a path.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+
+/// Who gives commands and owns entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum User {
+    Root,
+    Alice,
+    Bob,
+}
+
+impl User {
+    pub const ALL: [Self; 3] = [Self::Root, Self::Alice, Self::Bob];
+
+    pub fn name(self) -> &'static str {
+        ["root", "alice", "bob"][self as usize]
+    }
+}
+
+/// The bits of a right.
+pub const READ: u8 = 4;
+pub const WRITE: u8 = 2;
+pub const ENTER: u8 = 1;
+
+/// The rights of the owner and of others, an octal digit each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mode(pub u8, pub u8);
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.0, self.1)
+    }
+}
+
+/// Why a command fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    Noent,
+    Notdir,
+    Isdir,
+    Exists,
+    Perm,
+    Notempty,
+    Busy,
+}
+
+impl Code {
+    pub const ALL: [Self; 7] =
+        [Self::Noent, Self::Notdir, Self::Isdir, Self::Exists, Self::Perm, Self::Notempty, Self::Busy];
+
+    pub fn name(self) -> &'static str {
+        ["noent", "notdir", "isdir", "exists", "perm", "notempty", "busy"][self as usize]
+    }
+}
+
+/// An absolute path without `.` and `..`: `/`, `/a`, `/a/b`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Path(Arc<str>);
+
+impl Path {
+    pub fn root() -> Self {
+        Self("/".into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The directory that holds this entry; that of `/` is `/`.
+    pub fn parent(&self) -> &str {
+        parent(&self.0)
+    }
+
+    pub fn join(&self, name: &str) -> Self {
+        let directory = if self.is_root() { "" } else { &self.0 };
+        Self(format!("{directory}/{name}").into())
+    }
+
+    pub fn is_root(&self) -> bool {
+        &*self.0 == "/"
+    }
+}
+
+impl From<&str> for Path {
+    fn from(path: &str) -> Self {
+        Self(path.into())
+    }
+}
+
+impl Serialize for Path {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+fn parent(path: &str) -> &str {
+    match path.rsplit_once('/') {
+        Some(("", _)) | None => "/",
+        Some((directory, _)) => directory,
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Directory,
+    File,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub path: Path,
+    pub kind: Kind,
+    pub owner: User,
+    pub mode: Mode,
+    pub content: usize,
+}
+
+impl Entry {
+    /// A new entry as `mkdir` and `touch` make it.
+    pub fn new(path: Path, kind: Kind, owner: User) -> Self {
+        let mode = if kind == Kind::Directory { Mode(7, 5) } else { Mode(6, 4) };
+        Self { path, kind, owner, mode, content: 0 }
+    }
+
+    pub fn allows(&self, user: User, right: u8) -> bool {
+        let rights = if user == self.owner { self.mode.0 } else { self.mode.1 };
+        user == User::Root || rights & right != 0
+    }
+}
+
+impl Serialize for Entry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let kind = if self.kind == Kind::Directory { "d" } else { "f" };
+        (&self.path, kind, self.owner, format_args!("{}", self.mode), self.content).serialize(serializer)
+    }
+}
+
+/// The entries, sorted by their paths as lists of components: a directory comes before what it holds. After wrong lines
+/// an entry may have lost its directory.
+#[derive(Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Tree(Vec<Entry>);
+
+impl Tree {
+    /// The directory `/` alone.
+    pub fn new() -> Self {
+        let root = Entry { mode: Mode(7, 7), ..Entry::new(Path::root(), Kind::Directory, User::Root) };
+        Self(vec![root])
+    }
+
+    pub fn entries(&self) -> &[Entry] {
+        &self.0
+    }
+
+    fn place(&self, path: &str) -> Result<usize, usize> {
+        self.0.binary_search_by(|entry| entry.path.as_str().split('/').cmp(path.split('/')))
+    }
+
+    pub fn find(&self, path: &str) -> Option<&Entry> {
+        self.place(path).ok().map(|place| &self.0[place])
+    }
+
+    pub fn find_mut(&mut self, path: &Path) -> Option<&mut Entry> {
+        self.place(path.as_str()).ok().map(|place| &mut self.0[place])
+    }
+
+    /// Adds an entry at a path that is free.
+    pub fn insert(&mut self, entry: Entry) {
+        if let Err(place) = self.place(entry.path.as_str()) {
+            self.0.insert(place, entry);
+        }
+    }
+
+    /// Takes just this entry, not what lies below it.
+    pub fn remove(&mut self, path: &Path) {
+        if let Ok(place) = self.place(path.as_str()) {
+            self.0.remove(place);
+        }
+    }
+
+    pub fn holds_entries(&self, directory: &Path) -> bool {
+        self.0.iter().any(|entry| !entry.path.is_root() && entry.path.parent() == directory.as_str())
+    }
+
+    /// The directory at a path, checked as every component of a walk is; without a user, rights are not looked at.
+    pub fn enter(&self, path: &Path, user: Option<User>) -> Result<&Entry, Code> {
+        // Only a wrong line can take away the directory that one stands in.
+        let entry = self.find(path.as_str()).ok_or(Code::Noent)?;
+        if entry.kind != Kind::Directory {
+            return Err(Code::Notdir);
+        }
+        if user.is_some_and(|user| !entry.allows(user, ENTER)) {
+            return Err(Code::Perm);
+        }
+        Ok(entry)
+    }
+
+    /// Where a written path leads.
+    pub fn walk(&self, from: &Path, written: &str, user: Option<User>) -> Result<Path, Code> {
+        let mut at = if written.starts_with('/') { Path::root() } else { from.clone() };
+        for component in written.split('/').filter(|component| !component.is_empty()) {
+            self.enter(&at, user)?;
+            match component {
+                "." => {}
+                ".." => at = at.parent().into(),
+                name => {
+                    at = at.join(name);
+                    self.find(at.as_str()).ok_or(Code::Noent)?;
+                }
+            }
+        }
+        Ok(at)
+    }
+
+    /// Whether `/` exists and every entry's parent is a directory that exists.
+    pub fn is_whole(&self) -> bool {
+        // By the order of the entries, the parent of one is among the directories above the one before it.
+        let mut above: Vec<&Entry> = Vec::new();
+        for entry in &self.0 {
+            if !entry.path.is_root() {
+                while above.last().is_some_and(|directory| directory.path.as_str() != entry.path.parent()) {
+                    above.pop();
+                }
+                if above.last().is_none_or(|parent| parent.kind != Kind::Directory) {
+                    return false;
+                }
+            }
+            above.push(entry);
+        }
+        self.0.first().is_some_and(|entry| entry.path.is_root())
+    }
+
+    /// The stretches in which two trees differ: what is left of each without their common beginning and end.
+    pub fn differences<'a>(&'a self, other: &'a Self) -> (&'a [Entry], &'a [Entry]) {
+        let start = self.0.iter().zip(&other.0).take_while(|(a, b)| a == b).count();
+        let (a, b) = (&self.0[start..], &other.0[start..]);
+        let end = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count();
+        (&a[..a.len() - end], &b[..b.len() - end])
+    }
+}

@@ -1,0 +1,265 @@
+//! Meeting Scheduler: requests book the smallest room that is large enough and free, or cancel an earlier booking.
+//!
+//! A step is one request; its line is the result.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::operation::{as_text, validate_count};
+use crate::tasks::pages::meeting_scheduler as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+pub struct MeetingScheduler;
+
+/// The slots of the day.
+const SLOTS: usize = 20;
+const ROOMS_MAX: usize = 100;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    rooms: Vec<usize>,
+    max_shift: usize,
+    requests: Vec<Request>,
+}
+
+word_actions!(Request { Book(start, length, people) = "book", Cancel(request) = "cancel" });
+as_text!(Request);
+
+/// Request, room, start.
+type Booking = (usize, usize, usize);
+
+impl Instance {
+    /// How many slots a booking takes.
+    fn length(&self, booking: &Booking) -> usize {
+        match self.requests[booking.0] {
+            Request::Book(_, length, _) => length,
+            Request::Cancel(_) => 0,
+        }
+    }
+
+    /// Whether the booking has what its request asks for.
+    fn suits(&self, (request, room, at): &Booking) -> bool {
+        let Request::Book(start, length, people) = self.requests[*request] else { return false };
+        let shifts = start..=start + self.max_shift;
+        self.rooms[*room] >= people && at + length <= SLOTS && shifts.contains(at)
+    }
+
+    /// The first time and the smallest room free then, by the slots taken in each room.
+    fn place(&self, taken: &[u32], start: usize, length: usize, people: usize) -> Option<(usize, usize)> {
+        let times = (start..=start + self.max_shift).take_while(|at| at + length <= SLOTS);
+        times.into_iter().find_map(|at| {
+            let slots = slots(at, length);
+            let free = (0..self.rooms.len()).filter(|room| self.rooms[*room] >= people && taken[*room] & slots == 0);
+            free.min_by_key(|room| self.rooms[*room]).map(|room| (room, at))
+        })
+    }
+}
+
+/// The slots of the day that a meeting takes, a bit each.
+fn slots(at: usize, length: usize) -> u32 {
+    (at..at.saturating_add(length)).take_while(|slot| *slot < SLOTS).fold(0, |set, slot| set | 1 << slot)
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    done: usize,
+    bookings: Vec<Booking>,
+    rejected_busy: usize,
+    rejected_capacity: usize,
+    cancelled: usize,
+    last: Last<Action>,
+}
+
+impl State {
+    fn held(&self, request: usize) -> Option<usize> {
+        self.bookings.iter().position(|booking| booking.0 == request)
+    }
+
+    fn is_disjoint(&self, instance: &Instance) -> bool {
+        self.bookings.iter().enumerate().all(|(place, one)| {
+            let end = one.2 + instance.length(one);
+            self.bookings[..place]
+                .iter()
+                .all(|other| other.1 != one.1 || other.2 >= end || one.2 >= other.2 + instance.length(other))
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// A room and a start.
+    Booked(usize, usize),
+    RejectCapacity,
+    RejectBusy,
+    Freed(usize),
+    Nothing,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Booked(room, at) => write!(f, "room {room} at {at}"),
+            Self::RejectCapacity => f.write_str("reject capacity"),
+            Self::RejectBusy => f.write_str("reject busy"),
+            Self::Freed(room) => write!(f, "free {room}"),
+            Self::Nothing => f.write_str("none"),
+        }
+    }
+}
+
+impl Task for MeetingScheduler {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec {
+        actions: &["room <nat> at <nat>", "reject capacity", "reject busy", "free <nat>", "none"],
+        ..page::SPEC
+    };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let rooms = page::size::ROOMS.draw(difficulty, draw);
+            let count = page::size::REQUESTS.draw(difficulty, draw);
+            let rooms = (0..rooms).map(|_| draw.size(4, 30)).collect();
+            let max_shift = draw.size(0, 3);
+            let mut booked = Vec::new();
+            let requests = (0..count).map(|request| {
+                if draw.chance(1, 5) && !booked.is_empty() {
+                    return Request::Cancel(draw.one_of(&booked));
+                }
+                booked.push(request);
+                let length = draw.size(1, 4);
+                Request::Book(draw.size(0, SLOTS - length), length, draw.size(1, 32))
+            });
+            let requests = requests.collect();
+            let instance = Instance { rooms, max_shift, requests };
+            let Some((end, _)) = reference_end::<Self>(&instance, u64::MAX) else { continue };
+            if end.rejected_busy > 0 && end.cancelled > 0 && end.bookings.len() >= 3 {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let rooms = instance.rooms.len();
+        let range = format!("has {rooms} entries; give 1 to {ROOMS_MAX}");
+        InvalidInput::unless((1..=ROOMS_MAX).contains(&rooms), "rooms", range)?;
+        InvalidInput::unless(instance.max_shift <= SLOTS, "max_shift", format!("must not exceed {SLOTS}"))?;
+        validate_count("requests", instance.requests.len())?;
+        let within = |request: &Request| match *request {
+            Request::Book(start, length, _) => start < SLOTS && (1..=SLOTS).contains(&length),
+            Request::Cancel(_) => true,
+        };
+        let reason = format!("each booking must start before slot {SLOTS} and take 1 to {SLOTS} slots");
+        InvalidInput::unless(instance.requests.iter().all(within), "requests", reason)
+    }
+
+    fn start(_: &Instance) -> State {
+        State { done: 0, bookings: Vec::new(), rejected_busy: 0, rejected_capacity: 0, cancelled: 0, last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Some(match form {
+            0 => Action::Booked(fields.nat(0)?, fields.nat(1)?),
+            1 => Action::RejectCapacity,
+            2 => Action::RejectBusy,
+            3 => Action::Freed(fields.nat(0)?),
+            _ => Action::Nothing,
+        })
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let request = *instance.requests.get(state.done).ok_or(Illegal("every request is done"))?;
+        if let Action::Booked(room, _) | Action::Freed(room) = *action
+            && room >= instance.rooms.len()
+        {
+            return Err(Illegal("there is no such room"));
+        }
+        match (*action, request) {
+            // Requests come in order: the last booking is that of the latest request.
+            (Action::Booked(room, at), Request::Book(..)) => state.bookings.push((state.done, room, at)),
+            (Action::RejectCapacity, Request::Book(..)) => state.rejected_capacity += 1,
+            (Action::RejectBusy, Request::Book(..)) => state.rejected_busy += 1,
+            (Action::Freed(room), Request::Cancel(cancelled)) => {
+                let place = state.held(cancelled).filter(|place| state.bookings[*place].1 == room);
+                state.bookings.remove(place.ok_or(Illegal("the request holds no booking in this room"))?);
+                state.cancelled += 1;
+            }
+            (Action::Nothing, Request::Cancel(_)) => {}
+            _ => return Err(Illegal("the request has no such result")),
+        }
+        state.done += 1;
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        Some(match *instance.requests.get(state.done)? {
+            Request::Book(_, _, people) if instance.rooms.iter().all(|capacity| *capacity < people) => {
+                Action::RejectCapacity
+            }
+            Request::Book(start, length, people) => {
+                let mut taken = vec![0; instance.rooms.len()];
+                for booking in &state.bookings {
+                    taken[booking.1] |= slots(booking.2, instance.length(booking));
+                }
+                let place = instance.place(&taken, start, length, people);
+                place.map_or(Action::RejectBusy, |(room, at)| Action::Booked(room, at))
+            }
+            Request::Cancel(request) => {
+                state.held(request).map_or(Action::Nothing, |place| Action::Freed(state.bookings[place].1))
+            }
+        })
+    }
+
+    fn violations(instance: &Instance, before: &State, _: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        found.require(page::NO_OVERLAP, after.is_disjoint(instance));
+        found.require(page::FITS, after.bookings.iter().all(|booking| instance.suits(booking)));
+        let concerned = match instance.requests.get(before.done) {
+            Some(Request::Cancel(request)) => *request,
+            _ => before.done,
+        };
+        let old = before.bookings.iter().filter(|booking| booking.0 != concerned);
+        let new = after.bookings.iter().filter(|booking| booking.0 != concerned);
+        found.require(page::OTHERS_STAY, old.eq(new));
+        let asked = instance.requests[..after.done].iter().filter(|request| matches!(request, Request::Book(..)));
+        let settled = after.bookings.len() + after.rejected_busy + after.rejected_capacity + after.cancelled;
+        found.require(page::LEDGER, settled == asked.count());
+        if Self::ended(instance, after) {
+            found.require(page::ALL_DONE, after.done == instance.requests.len());
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        state.done >= instance.requests.len()
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // One step a request.
+        instance.requests.len() as u64
+    }
+
+    fn answer(instance: &Instance, state: &State) -> Value {
+        let mut used = vec![0; instance.rooms.len()];
+        for booking in &state.bookings {
+            used[booking.1] += instance.length(booking);
+        }
+        json!({
+            "bookings": state.bookings,
+            "used": used,
+            "rejected_busy": state.rejected_busy,
+            "rejected_capacity": state.rejected_capacity,
+            "cancelled": state.cancelled,
+        })
+    }
+}

@@ -1,0 +1,236 @@
+//! Packet Routing: packets follow the routing tables, one after the other, until they arrive or are dropped.
+//!
+//! A step is one hop, delivery or drop.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::operation::validate_count;
+use crate::tasks::optional::Optional;
+use crate::tasks::pages::packet_routing as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+pub struct PacketRouting;
+
+const ROUTERS_MAX: usize = 1_000;
+const TTL_MAX: u64 = 10_000;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    /// -1 for no route.
+    tables: Vec<Vec<i64>>,
+    /// Source, destination, ttl.
+    packets: Vec<(usize, usize, u64)>,
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    packet: usize,
+    at: Optional,
+    ttl: u64,
+    fates: String,
+    hops: u64,
+    load: Vec<u64>,
+    last: Last<Action>,
+}
+
+impl State {
+    /// The current packet ends, and the next one enters at its source.
+    fn finish(&mut self, instance: &Instance, fate: char) {
+        self.fates.push(fate);
+        self.packet += 1;
+        self.enter(instance);
+    }
+
+    fn enter(&mut self, instance: &Instance) {
+        let next = instance.packets.get(self.packet);
+        self.at = Optional(next.map(|(source, ..)| *source));
+        self.ttl = next.map_or(0, |(.., ttl)| *ttl);
+    }
+}
+
+word_actions!(Action {
+    Hop(router) = "hop",
+    Deliver = "deliver",
+    DropTtl = "drop ttl",
+    DropRoute = "drop route",
+});
+
+/// For each router its neighbours, ascending: a random tree and further links between random pairs.
+fn network(routers: usize, draw: &mut Draw) -> Vec<Vec<usize>> {
+    let mut linked = vec![vec![false; routers]; routers];
+    let mut link = |(a, b): (usize, usize)| (linked[a][b], linked[b][a]) = (true, true);
+    for router in 1..routers {
+        link((router, draw.index(router)));
+    }
+    for _ in 0..routers / 2 {
+        link(draw.pair(routers));
+    }
+    linked.iter().map(|row| (0..routers).filter(|router| row[*router]).collect()).collect()
+}
+
+/// Hops from every router to this one in a connected network.
+fn distances(neighbours: &[Vec<usize>], to: usize) -> Vec<usize> {
+    let mut distance = vec![usize::MAX; neighbours.len()];
+    distance[to] = 0;
+    let mut reached = vec![to];
+    let mut next = 0;
+    while let Some(router) = reached.get(next).copied() {
+        next += 1;
+        for neighbour in &neighbours[router] {
+            if distance[*neighbour] == usize::MAX {
+                distance[*neighbour] = distance[router] + 1;
+                reached.push(*neighbour);
+            }
+        }
+    }
+    distance
+}
+
+/// Tables of shortest paths, with some entries wrong and some missing.
+fn faulty_tables(neighbours: &[Vec<usize>], draw: &mut Draw) -> Vec<Vec<i64>> {
+    let routers = 0..neighbours.len();
+    let distances: Vec<_> = routers.clone().map(|to| distances(neighbours, to)).collect();
+    let mut entry = |at: usize, to: usize| {
+        if at == to {
+            return None;
+        }
+        if draw.chance(1, 12) {
+            return Some(draw.one_of(&neighbours[at]));
+        }
+        let nearest = neighbours[at].iter().copied().min_by_key(|neighbour| distances[to][*neighbour]);
+        nearest.filter(|_| !draw.chance(1, 40))
+    };
+    let written = |entry: Option<usize>| entry.and_then(|entry| i64::try_from(entry).ok()).unwrap_or(-1);
+    routers.clone().map(|at| routers.clone().map(|to| written(entry(at, to))).collect()).collect()
+}
+
+impl Task for PacketRouting {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let routers = page::size::ROUTERS.draw(difficulty, draw);
+            let count = page::size::PACKETS.draw(difficulty, draw);
+            let tables = faulty_tables(&network(routers, draw), draw);
+            let packets = (0..count).map(|_| {
+                let (source, destination) = draw.pair(routers);
+                (source, destination, 2 + draw.below(15))
+            });
+            let instance = Instance { tables, packets: packets.collect() };
+            let Some((end, _)) = reference_end::<Self>(&instance, u64::MAX) else { continue };
+            let fates = |fate: char| end.fates.matches(fate).count();
+            if fates('T') > 0 && fates('N') > 0 && 2 * fates('D') > count {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let routers = instance.tables.len();
+        let range = format!("has {routers} entries; give 1 to {ROUTERS_MAX}");
+        InvalidInput::unless((1..=ROUTERS_MAX).contains(&routers), "tables", range)?;
+        let known = |entry: &i64| *entry == -1 || usize::try_from(*entry).is_ok_and(|entry| entry < routers);
+        let rows = instance.tables.iter().all(|row| row.len() == routers && row.iter().all(known));
+        let reason = format!("every row needs {routers} entries, each -1 or a router below {routers}");
+        InvalidInput::unless(rows, "tables", reason)?;
+        validate_count("packets", instance.packets.len())?;
+        let known = |(source, destination, ttl): &(usize, usize, u64)| {
+            *source < routers && *destination < routers && *ttl <= TTL_MAX
+        };
+        let reason = format!("each must run between routers below {routers}, with a ttl up to {TTL_MAX}");
+        InvalidInput::unless(instance.packets.iter().all(known), "packets", reason)
+    }
+
+    fn start(instance: &Instance) -> State {
+        let load = vec![0; instance.tables.len()];
+        let mut state =
+            State { packet: 0, at: Optional::NONE, ttl: 0, fates: String::new(), hops: 0, load, last: Last(None) };
+        state.enter(instance);
+        state
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let at = state.at.0.ok_or(Illegal("every packet has its fate"))?;
+        match *action {
+            Action::Hop(router) => {
+                if router >= instance.tables.len() {
+                    return Err(Illegal("there is no such router"));
+                }
+                state.ttl = state.ttl.checked_sub(1).ok_or(Illegal("the packet has no hop left"))?;
+                state.load[at] += 1;
+                state.hops += 1;
+                state.at = router.into();
+            }
+            Action::Deliver => state.finish(instance, 'D'),
+            Action::DropTtl => state.finish(instance, 'T'),
+            Action::DropRoute => state.finish(instance, 'N'),
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let (at, (_, destination, _)) = (state.at.0?, *instance.packets.get(state.packet)?);
+        Some(if at == destination {
+            Action::Deliver
+        } else if state.ttl == 0 {
+            Action::DropTtl
+        } else {
+            usize::try_from(instance.tables[at][destination]).map_or(Action::DropRoute, Action::Hop)
+        })
+    }
+
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let ttl = match action {
+            Action::Hop(_) => before.ttl.checked_sub(1),
+            _ => Some(instance.packets.get(after.packet).map_or(0, |(.., ttl)| *ttl)),
+        };
+        found.require(page::TTL, ttl == Some(after.ttl));
+        if let (Action::Hop(router), Some(at)) = (*action, before.at.0) {
+            let named = instance.tables[at].iter().any(|entry| usize::try_from(*entry) == Ok(router));
+            found.require(page::LINK, named);
+        }
+        found.require(page::LOAD_SUM, after.load.iter().sum::<u64>() == after.hops);
+        found.require(page::FATES, after.fates.len() == after.packet);
+        if Self::ended(instance, after) {
+            found.require(page::ALL_PACKETS, after.fates.len() == instance.packets.len());
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        state.packet >= instance.packets.len()
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // A packet takes at most `ttl` hops, then its fate.
+        instance.packets.iter().map(|(.., ttl)| ttl + 1).sum()
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        let fates = |fate: char| state.fates.matches(fate).count();
+        json!({
+            "fates": state.fates,
+            "delivered": fates('D'),
+            "dropped_ttl": fates('T'),
+            "dropped_route": fates('N'),
+            "hops": state.hops,
+            "load": state.load,
+        })
+    }
+}

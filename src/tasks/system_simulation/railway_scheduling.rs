@@ -1,0 +1,227 @@
+//! Railway Scheduling: trains of both directions share the segments of a single line; first ready is first served.
+//!
+//! A step is one segment of one train.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::pages::railway_scheduling as page;
+use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::{Draw, Violations};
+
+pub struct RailwayScheduling;
+
+/// The most trains and the most segments that a user may give: every step copies all occupations.
+const SIZE_MAX: usize = 100;
+/// The largest length, pace, headway and dwell: times stay far below 2^53.
+const TIME_MAX: u64 = 10_000;
+const DEPARTS_MAX: u64 = 1_000_000_000;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    segments: Vec<u64>,
+    headway: u64,
+    dwell: u64,
+    trains: Vec<Train>,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Train {
+    from: usize,
+    to: usize,
+    departs: u64,
+    pace: u64,
+}
+
+impl Train {
+    /// The segment from a station towards the destination.
+    fn next_segment(&self, station: usize) -> usize {
+        if station < self.to { station } else { station - 1 }
+    }
+}
+
+impl Instance {
+    fn running_time(&self, train: usize, segment: usize) -> u64 {
+        self.segments[segment] * self.trains[train].pace
+    }
+}
+
+/// Train, enter, leave.
+type Occupation = (usize, u64, u64);
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    station: Vec<usize>,
+    ready: Vec<u64>,
+    /// Below 0 after lines that enter too early.
+    delays: Vec<i64>,
+    free: Vec<u64>,
+    occupancy: Vec<Vec<Occupation>>,
+    last: Last<Action>,
+    /// Whether two occupations of a segment collide: none is ever taken back.
+    #[serde(skip)]
+    collided: bool,
+    /// The greatest leave of each train.
+    #[serde(skip)]
+    left: Vec<Option<u64>>,
+    /// From when on the train in `last` was ready, by its departure and its occupations before.
+    #[serde(skip)]
+    served_ready: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Action {
+    train: usize,
+    segment: usize,
+    enter: u64,
+    leave: u64,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {} {}", self.train, self.segment, self.enter, self.leave)
+    }
+}
+
+impl Task for RailwayScheduling {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["<nat> <nat> <nat> <nat>"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let trains = page::size::TRAINS.draw(difficulty, draw);
+            let stations = page::size::STATIONS.draw(difficulty, draw);
+            let mut time = |min: u64, max: u64| min + draw.below(max - min + 1);
+            let segments = (1..stations).map(|_| time(2, 9)).collect();
+            let (headway, dwell) = (time(1, 3), time(1, 3));
+            let trains = (0..trains).map(|_| {
+                let (from, to) = draw.pair(stations);
+                Train { from, to, departs: draw.below(61), pace: 1 + draw.below(3) }
+            });
+            let instance = Instance { segments, headway, dwell, trains: trains.collect() };
+            let end = reference_end::<Self>(&instance, u64::MAX);
+            if end.is_some_and(|(state, _)| state.delays.iter().filter(|delay| **delay > 0).count() >= 2) {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let positive = |time: u64| (1..=TIME_MAX).contains(&time);
+        let stations = instance.segments.len() + 1;
+        let segments = (2..=SIZE_MAX + 1).contains(&stations) && instance.segments.iter().all(|time| positive(*time));
+        let reason = format!("must be 1 to {SIZE_MAX} lengths, each 1 to {TIME_MAX}");
+        InvalidInput::unless(segments, "segments", reason)?;
+        let range = format!("must not exceed {TIME_MAX}");
+        InvalidInput::unless(instance.headway <= TIME_MAX, "headway", range.clone())?;
+        InvalidInput::unless(instance.dwell <= TIME_MAX, "dwell", range)?;
+        let count = instance.trains.len();
+        let counted = (1..=SIZE_MAX).contains(&count);
+        InvalidInput::unless(counted, "trains", format!("has {count} entries; give 1 to {SIZE_MAX}"))?;
+        let route = |train: &Train| train.from != train.to && train.from < stations && train.to < stations;
+        let reason = format!("each must run between two different stations below {stations}");
+        InvalidInput::unless(instance.trains.iter().all(route), "trains", reason)?;
+        let times = instance.trains.iter().all(|train| positive(train.pace) && train.departs <= DEPARTS_MAX);
+        let reason = format!("each pace must be 1 to {TIME_MAX}, each departure at most {DEPARTS_MAX}");
+        InvalidInput::unless(times, "trains", reason)
+    }
+
+    fn start(instance: &Instance) -> State {
+        State {
+            station: instance.trains.iter().map(|train| train.from).collect(),
+            ready: instance.trains.iter().map(|train| train.departs).collect(),
+            delays: vec![0; instance.trains.len()],
+            free: vec![0; instance.segments.len()],
+            occupancy: vec![Vec::new(); instance.segments.len()],
+            last: Last(None),
+            collided: false,
+            left: vec![None; instance.trains.len()],
+            served_ready: 0,
+        }
+    }
+
+    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
+        Some(Action { train: fields.nat(0)?, segment: fields.nat(1)?, enter: fields.nat(2)?, leave: fields.nat(3)? })
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let Action { train, segment, enter, leave } = *action;
+        let Train { to, departs, .. } = *instance.trains.get(train).ok_or(Illegal("there is no such train"))?;
+        let occupations = state.occupancy.get_mut(segment).ok_or(Illegal("there is no such segment"))?;
+        let station = state.station[train];
+        if station == to {
+            return Err(Illegal("the train has arrived"));
+        }
+        state.station[train] = match (station == segment, station == segment + 1) {
+            (true, _) => segment + 1,
+            (_, true) => segment,
+            _ => return Err(Illegal("the segment does not touch the train's station")),
+        };
+        state.collided |= occupations.iter().any(|(_, other_enter, other_leave)| {
+            enter < other_leave + instance.headway && *other_enter < leave + instance.headway
+        });
+        occupations.push((train, enter, leave));
+        let signed = |time: u64| i64::try_from(time).expect("invariant: times are below 2^54");
+        // Wrong times may be as large as a line allows, again and again.
+        state.delays[train] = state.delays[train].saturating_add(signed(enter) - signed(state.ready[train]));
+        state.ready[train] = if state.station[train] == to { leave } else { leave + instance.dwell };
+        state.free[segment] = leave + instance.headway;
+        state.served_ready = state.left[train].map_or(departs, |left| left + instance.dwell);
+        state.left[train] = state.left[train].max(Some(leave));
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let under_way = (0..instance.trains.len()).filter(|train| state.station[*train] != instance.trains[*train].to);
+        let train = under_way.min_by_key(|train| state.ready[*train])?;
+        let segment = instance.trains[train].next_segment(state.station[train]);
+        let enter = state.ready[train].max(state.free[segment]);
+        let leave = enter + instance.running_time(train, segment);
+        // Only wrong times lead to one that no line can name.
+        (leave < NUMBER_LIMIT).then_some(Action { train, segment, enter, leave })
+    }
+
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let Action { train, segment, enter, leave } = *action;
+        found.require(page::NO_COLLISION, !after.collided);
+        let towards = instance.trains[train].next_segment(before.station[train]);
+        found.require(page::ROUTE, segment == towards);
+        let running = leave == enter + instance.running_time(train, segment);
+        found.require(page::RUNNING_TIME, running && enter >= before.ready[train]);
+        found.require(page::READY_ORDER, before.ready[train] >= before.served_ready);
+        if Self::ended(instance, after) {
+            let arrived = after.station.iter().zip(&instance.trains).all(|(station, train)| *station == train.to);
+            found.require(page::ARRIVED, arrived);
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        state.station.iter().zip(&instance.trains).all(|(station, train)| *station == train.to)
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // A train takes every segment of its way once.
+        instance.trains.iter().map(|train| train.from.abs_diff(train.to) as u64).sum()
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({
+            "arrivals": state.ready,
+            "delays": state.delays,
+            "makespan": state.ready.iter().max(),
+            "occupancy": state.occupancy,
+        })
+    }
+}
