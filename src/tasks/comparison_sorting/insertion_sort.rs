@@ -128,7 +128,7 @@ impl Task for InsertionSort {
     fn reference(_: &Input, state: &State) -> Option<Action> {
         match state.last.0 {
             None => Some(Action::Take(1)),
-            Some(Action::Take(k)) => (state.inserting()? == k).then_some(Action::Cmp(k - 1)),
+            Some(Action::Take(k)) => (state.inserting()? == k).then(|| Action::Cmp(k - 1)),
             Some(Action::Cmp(j)) => {
                 state.inserting()?;
                 let fits = state.a[j] <= state.key?;
