@@ -25,12 +25,43 @@ pub fn inversions(a: &[i64]) -> u64 {
 
 /// Whether two arrays hold the same values, each as often.
 pub fn is_permutation(a: &[i64], b: &[i64]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    // Places that agree at both ends say nothing and are not sorted.
+    let agree = |(x, y): &(&i64, &i64)| x == y;
+    let start = a.iter().zip(b).take_while(agree).count();
+    let end = a.len() - a[start..].iter().rev().zip(b[start..].iter().rev()).take_while(agree).count();
     let sorted = |values: &[i64]| {
-        let mut values = values.to_vec();
+        let mut values = values[start..end].to_vec();
         values.sort_unstable();
         values
     };
-    a.len() == b.len() && sorted(a) == sorted(b)
+    sorted(a) == sorted(b)
+}
+
+/// Whether `after` is `before` with the values at i and j exchanged: a permutation stays one.
+pub fn is_exchange(before: &[i64], after: &[i64], i: usize, j: usize) -> bool {
+    let (low, high) = (i.min(j), i.max(j));
+    if before.len() != after.len() || high >= before.len() {
+        return false;
+    }
+    before[..low] == after[..low]
+        && before[low + 1..high.max(low + 1)] == after[low + 1..high.max(low + 1)]
+        && before[high + 1..] == after[high + 1..]
+        && (before[low], before[high]) == (after[high], after[low])
+}
+
+/// Whether `a[..end]` is in order and nothing after it is less than any of it.
+pub fn is_final_head(a: &[i64], end: usize) -> bool {
+    let (head, rest) = a.split_at(end.min(a.len()));
+    head.is_sorted() && head.last().is_none_or(|greatest| rest.iter().all(|x| x >= greatest))
+}
+
+/// Whether `a[start..]` is in order and nothing before it is greater than any of it.
+pub fn is_final_tail(a: &[i64], start: usize) -> bool {
+    let (rest, tail) = a.split_at(start.min(a.len()));
+    tail.is_sorted() && tail.first().is_none_or(|least| rest.iter().all(|x| x <= least))
 }
 
 /// `n` values, each uniform in `min..=max`.

@@ -34,13 +34,6 @@ pub struct State {
 
 word_actions!(Action { Cmp(i, j) = "cmp", Swap(i, j) = "swap", Pass = "pass", Done = "done" });
 
-fn is_sorted_tail(a: &[i64], passes: u64) -> bool {
-    let split = a.len().saturating_sub(usize::try_from(passes).unwrap_or(usize::MAX));
-    let (head, tail) = a.split_at(split);
-    let smallest = tail.first();
-    tail.is_sorted() && smallest.is_none_or(|least| head.iter().all(|x| x <= least))
-}
-
 /// Comparisons of pass p end with the pair (n-2-p, n-1-p).
 fn last_left(n: usize, passes: u64) -> Option<usize> {
     n.checked_sub(2)?.checked_sub(usize::try_from(passes).ok()?)
@@ -136,7 +129,8 @@ impl Task for BubbleSort {
             found.require(page::PERMUTATION, array::is_permutation(&after.a, &instance.a));
         }
         found.require(page::INVERSIONS, after.swaps + array::inversions(&after.a) == array::inversions(&instance.a));
-        found.require(page::TAIL, is_sorted_tail(&after.a, after.passes));
+        let settled = usize::try_from(after.passes).unwrap_or(usize::MAX);
+        found.require(page::TAIL, array::is_final_tail(&after.a, after.a.len().saturating_sub(settled)));
         if let Action::Cmp(i, j) | Action::Swap(i, j) = *action {
             found.require(page::ADJACENT, j == i + 1);
         }

@@ -1,0 +1,192 @@
+//! Heap Sort: make the array a max-heap, then move its greatest element behind it again and again.
+//!
+//! A step is one action line: `sift r`, `cmp c m`, `swap node m`, `extract e`, `done`.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::input::{Input, require_places};
+use crate::tasks::pages::heap_sort as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations, array};
+
+pub struct HeapSort;
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    a: Vec<i64>,
+    heap: usize,
+    root: usize,
+    node: usize,
+    built: Vec<i64>,
+    comparisons: u64,
+    swaps: u64,
+    last: Last<Action>,
+}
+
+word_actions!(Action {
+    Sift(r) = "sift",
+    Cmp(c, m) = "cmp",
+    Swap(i, c) = "swap",
+    Extract(e) = "extract",
+    Done = "done",
+});
+
+impl State {
+    /// What follows when the sift has come to `node`, before anything there is compared.
+    fn at_node(&self) -> Option<Action> {
+        let left = 2 * self.node + 1;
+        if left < self.heap { Some(Action::Cmp(left, self.node)) } else { self.after_sift() }
+    }
+
+    /// What follows when both children have been looked at and m is the greatest of the three.
+    fn after_children(&self, m: usize) -> Option<Action> {
+        if m == self.node { self.after_sift() } else { Some(Action::Swap(self.node, m)) }
+    }
+
+    fn after_sift(&self) -> Option<Action> {
+        if self.built.is_empty() {
+            Some(self.root.checked_sub(1).map_or(Action::Extract(self.heap - 1), Action::Sift))
+        } else if self.root > 0 {
+            None
+        } else if self.heap > 1 {
+            Some(Action::Extract(self.heap - 1))
+        } else {
+            Some(Action::Done)
+        }
+    }
+
+    fn is_heap_but_for_node(&self) -> bool {
+        // Every cell but the top is the child of one place.
+        (1..self.heap).all(|child| {
+            let parent = (child - 1) / 2;
+            parent < self.root || parent == self.node || self.a[child] <= self.a[parent]
+        })
+    }
+}
+
+impl Task for HeapSort {
+    type Instance = Input;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Input {
+        Input::draw(&page::size::N, difficulty, draw, |_| true)
+    }
+
+    fn validate(input: &Input) -> Result<(), InvalidInput> {
+        input.validate()
+    }
+
+    fn start(input: &Input) -> State {
+        let a = input.a.clone();
+        let n = a.len();
+        State { a, heap: n, root: n / 2, node: n / 2, built: Vec::new(), comparisons: 0, swaps: 0, last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        match *action {
+            Action::Sift(r) => {
+                require_places(&state.a, r, r)?;
+                state.root = r;
+                state.node = r;
+            }
+            Action::Cmp(c, m) => {
+                require_places(&state.a, c, m)?;
+                state.comparisons += 1;
+            }
+            Action::Swap(i, c) => {
+                require_places(&state.a, i, c)?;
+                state.a.swap(i, c);
+                state.swaps += 1;
+                state.node = c;
+            }
+            Action::Extract(e) => {
+                require_places(&state.a, e, e)?;
+                if state.built.is_empty() {
+                    state.built.clone_from(&state.a);
+                }
+                state.a.swap(0, e);
+                state.heap = e;
+                state.root = 0;
+                state.node = 0;
+            }
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(_: &Input, state: &State) -> Option<Action> {
+        let State { a, heap, node, .. } = state;
+        let Some(last) = state.last.0 else { return state.root.checked_sub(1).map(Action::Sift) };
+        if node >= heap {
+            return None;
+        }
+        let (left, right) = (2 * node + 1, 2 * node + 2);
+        match last {
+            Action::Sift(_) => state.at_node(),
+            Action::Swap(i, c) => (c > 0 && i == (c - 1) / 2).then(|| state.at_node())?,
+            Action::Cmp(c, m) if c < *heap && (c == left || c == right) => {
+                let after_left = if a[left] > a[*node] { left } else { *node };
+                if c == right {
+                    (m == after_left).then(|| state.after_children(if a[c] > a[m] { c } else { m }))?
+                } else if m != *node {
+                    None
+                } else if right < *heap {
+                    Some(Action::Cmp(right, after_left))
+                } else {
+                    state.after_children(after_left)
+                }
+            }
+            Action::Extract(_) => Some(Action::Sift(0)),
+            _ => None,
+        }
+    }
+
+    fn violations(_: &Input, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        // Only these two move values.
+        if let Action::Swap(i, j) = *action {
+            found.require(page::PERMUTATION, array::is_exchange(&before.a, &after.a, i, j));
+        }
+        if let Action::Extract(e) = *action {
+            found.require(page::PERMUTATION, array::is_exchange(&before.a, &after.a, 0, e));
+        }
+        found.require(page::HEAP_ORDER, after.is_heap_but_for_node());
+        found.require(page::TAIL, array::is_final_tail(&after.a, after.heap));
+        found.require(page::NODE, after.root <= after.node && after.node < after.heap);
+        found.require(page::COUNTS, after.swaps <= after.comparisons);
+        if *action == Action::Done {
+            found.require(page::SORTED, after.a.is_sorted());
+        }
+        found
+    }
+
+    fn ended(_: &Input, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(input: &Input) -> u64 {
+        // A level down costs two comparisons and a swap. The heights of all nodes of a heap of n cells sum up to n-1
+        // at most (building); a heap of e cells has floor(log2 e) levels below its top (after `extract e`).
+        let n = input.len();
+        let levels = (n - 1) + (1..n).map(|e| u64::from(e.ilog2())).sum::<u64>();
+        n / 2 + 2 * (n - 1) + 3 * levels + 1
+    }
+
+    fn answer(_: &Input, state: &State) -> Value {
+        json!({
+            "sorted": state.a, "built": state.built, "comparisons": state.comparisons, "swaps": state.swaps,
+        })
+    }
+}

@@ -1,0 +1,179 @@
+//! Insertion Sort: take the next element and shift the greater ones before it up until its place is free.
+//!
+//! A step is one action line: `take k`, `cmp j`, `shift j`, `put p`, `done`.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::input::{Input, has_a_quarter_square_of_steps, require_places};
+use crate::tasks::pages::insertion_sort as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations, array};
+
+pub struct InsertionSort;
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    a: Vec<i64>,
+    key: Option<i64>,
+    hole: Option<usize>,
+    positions: Vec<usize>,
+    comparisons: u64,
+    shifts: u64,
+    last: Last<Action>,
+}
+
+word_actions!(Action { Take(k) = "take", Cmp(j) = "cmp", Shift(j) = "shift", Put(p) = "put", Done = "done" });
+
+const NOTHING_IN_HAND: Illegal = Illegal("no element has been taken");
+
+impl State {
+    /// The place whose element is inserted now, if it is in hand and its hole is within the places before.
+    fn inserting(&self) -> Option<usize> {
+        let place = self.positions.len() + 1;
+        (self.key.is_some() && place < self.a.len() && self.hole? <= place).then_some(place)
+    }
+
+    /// A hole without a key, or a key without a hole, leaves no array to judge.
+    fn is_permutation(&self, input: &[i64]) -> bool {
+        match (self.key, self.hole) {
+            (None, None) => array::is_permutation(&self.a, input),
+            (Some(key), Some(hole)) => {
+                let mut whole = self.a.clone();
+                whole[hole] = key;
+                array::is_permutation(&whole, input)
+            }
+            _ => false,
+        }
+    }
+
+    fn prefix_is_sorted(&self) -> bool {
+        let end = self.positions.len() + 1 + usize::from(self.key.is_some());
+        let prefix = &self.a[..end.min(self.a.len())];
+        match self.hole.filter(|hole| self.key.is_some() && *hole < prefix.len()) {
+            None => prefix.is_sorted(),
+            Some(hole) => prefix[..hole].iter().chain(&prefix[hole + 1..]).is_sorted(),
+        }
+    }
+
+    fn hole_fits(&self) -> bool {
+        match (self.key, self.hole) {
+            (None, None) => true,
+            (Some(key), Some(hole)) => {
+                hole == self.positions.len() + 1 || self.a.get(hole + 1).is_some_and(|next| *next > key)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Task for InsertionSort {
+    type Instance = Input;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Input {
+        Input::draw(&page::size::N, difficulty, draw, has_a_quarter_square_of_steps::<Self>)
+    }
+
+    fn validate(input: &Input) -> Result<(), InvalidInput> {
+        input.validate()
+    }
+
+    fn start(input: &Input) -> State {
+        let a = input.a.clone();
+        State { a, key: None, hole: None, positions: Vec::new(), comparisons: 0, shifts: 0, last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        match *action {
+            Action::Take(k) => {
+                require_places(&state.a, k, k)?;
+                state.key = Some(state.a[k]);
+                state.hole = Some(k);
+            }
+            Action::Cmp(j) => {
+                require_places(&state.a, j, j)?;
+                state.key.ok_or(NOTHING_IN_HAND)?;
+                state.comparisons += 1;
+            }
+            Action::Shift(j) => {
+                require_places(&state.a, j, j.saturating_add(1))?;
+                state.a[j + 1] = state.a[j];
+                state.hole = Some(j);
+                state.shifts += 1;
+            }
+            Action::Put(p) => {
+                require_places(&state.a, p, p)?;
+                state.a[p] = state.key.ok_or(NOTHING_IN_HAND)?;
+                state.positions.push(p);
+                state.key = None;
+                state.hole = None;
+            }
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(_: &Input, state: &State) -> Option<Action> {
+        match state.last.0 {
+            None => Some(Action::Take(1)),
+            Some(Action::Take(k)) => (state.inserting()? == k).then(|| Action::Cmp(k - 1)),
+            Some(Action::Cmp(j)) => {
+                state.inserting()?;
+                let fits = state.a[j] <= state.key?;
+                (state.hole? == j + 1).then_some(if fits { Action::Put(j + 1) } else { Action::Shift(j) })
+            }
+            Some(Action::Shift(j)) => {
+                state.inserting()?;
+                Some(j.checked_sub(1).map_or(Action::Put(0), Action::Cmp))
+            }
+            Some(Action::Put(_)) => {
+                let next = state.positions.len() + 1;
+                if next < state.a.len() {
+                    Some(Action::Take(next))
+                } else {
+                    (next == state.a.len()).then_some(Action::Done)
+                }
+            }
+            Some(Action::Done) => None,
+        }
+    }
+
+    fn violations(input: &Input, _: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        found.require(page::PERMUTATION, after.is_permutation(&input.a));
+        found.require(page::PREFIX, after.prefix_is_sorted());
+        found.require(page::HOLE, after.hole_fits());
+        found.require(page::COUNTS, after.shifts <= after.comparisons);
+        if *action == Action::Done {
+            found.require(page::SORTED, after.a.is_sorted());
+        }
+        found
+    }
+
+    fn ended(_: &Input, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(input: &Input) -> u64 {
+        // Each pair of elements is compared once at most and shifted once at most; n-1 takes and puts.
+        2 * input.pairs() + 2 * (input.len() - 1) + 1
+    }
+
+    fn answer(_: &Input, state: &State) -> Value {
+        json!({
+            "sorted": state.a, "positions": state.positions, "comparisons": state.comparisons, "shifts": state.shifts,
+        })
+    }
+}

@@ -1,0 +1,269 @@
+//! Merge Sort: sort both halves of a range, then merge them through a buffer; equal elements of the left half go first.
+//!
+//! A step is one action line: `split lo hi`, `merge lo hi`, `cmp i j`, `take x`, `write` of a merged range, `done`.
+
+use std::ops::Range;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::input::{Input, require_places};
+use crate::tasks::pages::merge_sort as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations, array};
+
+pub struct MergeSort;
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    a: Vec<i64>,
+    lo: Option<usize>,
+    mid: Option<usize>,
+    hi: Option<usize>,
+    i: Option<usize>,
+    j: Option<usize>,
+    buf: Vec<i64>,
+    merges: Vec<u64>,
+    comparisons: u64,
+    last: Last<Action>,
+}
+
+word_actions!(Action {
+    Split(lo, hi) = "split",
+    Merge(lo, hi) = "merge",
+    Cmp(i, j) = "cmp",
+    Take(x) = "take",
+    Write = "write",
+    Done = "done",
+});
+
+const NO_RANGE: Illegal = Illegal("no range has been split or merged");
+
+/// The range that is split or merged, and how far the merge has come.
+#[derive(Clone, Copy)]
+struct Span {
+    lo: usize,
+    mid: usize,
+    hi: usize,
+    i: usize,
+    j: usize,
+}
+
+impl Span {
+    fn is_ordered(&self, n: usize) -> bool {
+        [self.lo, self.i, self.mid, self.j, self.hi, n].is_sorted()
+    }
+
+    /// The length that the merge's buffer should have.
+    fn taken(&self) -> Option<usize> {
+        (self.i + self.j).checked_sub(self.lo + self.mid)
+    }
+}
+
+fn halves(lo: usize, hi: usize) -> (Range<usize>, Range<usize>) {
+    let mid = usize::midpoint(lo, hi);
+    (lo..mid, mid..hi)
+}
+
+/// The range whose half is `part`, in the recursion over n cells; `None` for the whole and for what is no such half.
+fn parent(part: &Range<usize>, n: usize) -> Option<Range<usize>> {
+    let mut range = 0..n;
+    while range.len() >= 2 {
+        let (left, right) = halves(range.start, range.end);
+        if left == *part || right == *part {
+            return Some(range);
+        }
+        range = if part.start < left.end { left } else { right };
+    }
+    None
+}
+
+/// The action that begins to sort a range of the recursion; `None` for a single cell.
+fn sorting(range: &Range<usize>) -> Option<Action> {
+    (range.len() >= 2).then_some(Action::Split(range.start, range.end))
+}
+
+/// What follows when this range of the recursion has been split.
+fn after_split(range: &Range<usize>) -> Action {
+    let (left, right) = halves(range.start, range.end);
+    sorting(&left).or_else(|| sorting(&right)).unwrap_or(Action::Merge(range.start, range.end))
+}
+
+/// What follows when this range is sorted; `None` if the recursion does not write it.
+fn after_write(range: &Range<usize>, n: usize) -> Option<Action> {
+    if range.len() < 2 {
+        return None;
+    }
+    if *range == (0..n) {
+        return Some(Action::Done);
+    }
+    let whole = parent(range, n)?;
+    let (_, right) = halves(whole.start, whole.end);
+    let other = if right == *range { None } else { sorting(&right) };
+    Some(other.unwrap_or(Action::Merge(whole.start, whole.end)))
+}
+
+fn is_in_recursion(range: &Range<usize>, n: usize) -> bool {
+    range.len() >= 2 && (*range == (0..n) || parent(range, n).is_some())
+}
+
+impl State {
+    fn span(&self) -> Option<Span> {
+        Some(Span { lo: self.lo?, mid: self.mid?, hi: self.hi?, i: self.i?, j: self.j? })
+    }
+
+    fn open(&mut self, lo: usize, hi: usize) {
+        let mid = usize::midpoint(lo, hi);
+        self.lo = Some(lo);
+        self.mid = Some(mid);
+        self.hi = Some(hi);
+        self.i = Some(lo);
+        self.j = Some(mid);
+    }
+
+    /// The merge that is under way, if its range and its buffer are those of a merge of the recursion.
+    fn merging(&self) -> Option<Span> {
+        let n = self.a.len();
+        let span = self.span().filter(|span| span.is_ordered(n) && span.taken() == Some(self.buf.len()))?;
+        (!self.merges.is_empty() && is_in_recursion(&(span.lo..span.hi), n)).then_some(span)
+    }
+
+    /// The cells of the range that exist.
+    fn cells(&self, start: usize, end: usize) -> &[i64] {
+        self.a.get(start..end.min(self.a.len())).unwrap_or_default()
+    }
+}
+
+impl Task for MergeSort {
+    type Instance = Input;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Input {
+        Input::draw(&page::size::N, difficulty, draw, |_| true)
+    }
+
+    fn validate(input: &Input) -> Result<(), InvalidInput> {
+        input.validate()
+    }
+
+    fn start(input: &Input) -> State {
+        State {
+            a: input.a.clone(),
+            lo: None,
+            mid: None,
+            hi: None,
+            i: None,
+            j: None,
+            buf: Vec::new(),
+            merges: Vec::new(),
+            comparisons: 0,
+            last: Last(None),
+        }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        match *action {
+            Action::Split(lo, hi) => state.open(lo, hi),
+            Action::Merge(lo, hi) => {
+                state.open(lo, hi);
+                state.merges.push(0);
+            }
+            Action::Cmp(i, j) => {
+                require_places(&state.a, i, j)?;
+                *state.merges.last_mut().ok_or(Illegal("no merge has been begun"))? += 1;
+                state.comparisons += 1;
+            }
+            Action::Take(x) => {
+                require_places(&state.a, x, x)?;
+                let end = if x < state.mid.ok_or(NO_RANGE)? { &mut state.i } else { &mut state.j };
+                *end = Some(x + 1);
+                state.buf.push(state.a[x]);
+            }
+            Action::Write => {
+                let Span { lo, hi, .. } = state.span().ok_or(NO_RANGE)?;
+                let range = state.a.get_mut(lo..hi).ok_or(Illegal("the range does not lie in the array"))?;
+                if range.len() != state.buf.len() {
+                    return Err(Illegal("the buffer does not fill the range"));
+                }
+                range.copy_from_slice(&state.buf);
+                state.buf.clear();
+            }
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(_: &Input, state: &State) -> Option<Action> {
+        let n = state.a.len();
+        match state.last.0 {
+            None => Some(Action::Split(0, n)),
+            Some(Action::Split(lo, hi)) => is_in_recursion(&(lo..hi), n).then(|| after_split(&(lo..hi))),
+            Some(Action::Merge(..)) => state.merging().map(|span| Action::Cmp(span.i, span.j)),
+            Some(Action::Cmp(i, j)) => {
+                let span = state.merging()?;
+                if i != span.i || j != span.j || i == span.mid || j == span.hi {
+                    return None;
+                }
+                Some(Action::Take(if state.a[i] <= state.a[j] { i } else { j }))
+            }
+            Some(Action::Take(_)) => {
+                let Span { mid, hi, i, j, .. } = state.merging()?;
+                Some(match (i < mid, j < hi) {
+                    (true, true) => Action::Cmp(i, j),
+                    (true, false) => Action::Take(i),
+                    (false, true) => Action::Take(j),
+                    (false, false) => Action::Write,
+                })
+            }
+            Some(Action::Write) => after_write(&(state.lo?..state.hi?), n),
+            Some(Action::Done) => None,
+        }
+    }
+
+    fn violations(input: &Input, _: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
+        let span = after.span();
+        let length_fits =
+            after.buf.is_empty() || span.and_then(|span| span.taken()).is_some_and(|taken| taken == after.buf.len());
+        found.require(page::BUFFER, length_fits && after.buf.is_sorted());
+        found.require(page::BOUNDS, span.is_none_or(|span| span.is_ordered(after.a.len())));
+        if let Action::Merge(lo, hi) = *action {
+            let (left, right) = halves(lo, hi);
+            let sorted = |half: Range<usize>| after.cells(half.start, half.end).is_sorted();
+            found.require(page::HALVES, sorted(left) && sorted(right));
+        }
+        found.require(page::COUNTS, after.comparisons == after.merges.iter().sum::<u64>());
+        if *action == Action::Done {
+            found.require(page::SORTED, after.a.is_sorted());
+        }
+        found
+    }
+
+    fn ended(_: &Input, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(input: &Input) -> u64 {
+        // n-1 ranges, each with split, merge and write; at most ceil(log2 n) levels of n takes each; a merge has one
+        // comparison fewer than takes, or less.
+        let n = input.len();
+        let levels = u64::from(n.next_power_of_two().ilog2());
+        2 * (n - 1) + 2 * n * levels + 1
+    }
+
+    fn answer(_: &Input, state: &State) -> Value {
+        json!({ "sorted": state.a, "merges": state.merges, "comparisons": state.comparisons })
+    }
+}

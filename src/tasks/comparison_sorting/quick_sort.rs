@@ -1,0 +1,253 @@
+//! Quick Sort after Lomuto: the last element of a range is its pivot; less than it goes left, and both sides follow.
+//!
+//! A step is one action line: `part lo hi`, `cmp j hi`, `swap i j` into the small part, `pivot p` to its place, `done`.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::input::{Input, require_places};
+use crate::tasks::pages::quick_sort as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations, array};
+
+pub struct QuickSort;
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    a: Vec<i64>,
+    lo: Option<usize>,
+    hi: Option<usize>,
+    /// One before `lo` while the small part is empty: -1 is possible.
+    i: Option<i64>,
+    pivots: Vec<usize>,
+    /// First and last place of each range.
+    stack: Vec<(usize, usize)>,
+    comparisons: u64,
+    swaps: u64,
+    last: Last<Action>,
+}
+
+word_actions!(Action {
+    Part(lo, hi) = "part",
+    Cmp(i, j) = "cmp",
+    Swap(i, j) = "swap",
+    Pivot(p) = "pivot",
+    Done = "done",
+});
+
+/// The place before this one.
+fn before(place: usize) -> i64 {
+    signed(place) - 1
+}
+
+fn signed(place: usize) -> i64 {
+    i64::try_from(place).expect("invariant: places of an array fit")
+}
+
+/// Nested partitions of a run over n cells that put its pivots at these places, in this order.
+fn depth(pivots: &[usize], n: usize) -> u32 {
+    // Ranges to do with the partitions around them; as in the algorithm, the left one goes first.
+    let mut ranges = vec![(0, n, 1)];
+    let mut deepest = 0;
+    for pivot in pivots {
+        let Some((start, end, nested)) = ranges.pop() else { break };
+        deepest = deepest.max(nested);
+        ranges.extend([(pivot + 1, end, nested + 1), (start, *pivot, nested + 1)].iter().filter(|r| r.1 - r.0 >= 2));
+    }
+    deepest
+}
+
+impl State {
+    /// Range and end of the small part, if they are those of a partition.
+    fn partition(&self) -> Option<(usize, usize, i64)> {
+        let (lo, hi, i) = (self.lo?, self.hi?, self.i?);
+        (before(lo)..signed(hi)).contains(&i).then_some((lo, hi, i))
+    }
+
+    /// What follows when place j of the range has been dealt with.
+    fn after_place(&self, j: usize) -> Option<Action> {
+        let (lo, hi, i) = self.partition()?;
+        if j < lo || j >= hi || i > signed(j) {
+            None
+        } else if j + 1 < hi {
+            Some(Action::Cmp(j + 1, hi))
+        } else {
+            usize::try_from(i + 1).ok().map(Action::Pivot)
+        }
+    }
+
+    fn next_range(&self) -> Action {
+        self.stack.last().map_or(Action::Done, |(lo, hi)| Action::Part(*lo, *hi))
+    }
+
+    /// Nothing before a pivot is greater, nothing after it less.
+    fn pivots_are_in_place(&self) -> bool {
+        let mut least_after = self.a.clone();
+        for place in (1..self.a.len()).rev() {
+            least_after[place - 1] = least_after[place - 1].min(least_after[place]);
+        }
+        let mut greatest_before = self.a.clone();
+        for place in 1..self.a.len() {
+            greatest_before[place] = greatest_before[place].max(greatest_before[place - 1]);
+        }
+        self.pivots.iter().all(|p| greatest_before[*p] <= self.a[*p] && self.a[*p] <= least_after[*p])
+    }
+
+    fn small_part_is_small(&self) -> bool {
+        let (Some(lo), Some(hi)) = (self.lo, self.hi) else { return true };
+        let Some((_, _, i)) = self.partition() else { return false };
+        let end = usize::try_from(i + 1).unwrap_or(lo);
+        self.a[lo..end].iter().all(|x| *x < self.a[hi])
+    }
+
+    fn stack_is_sound(&self) -> bool {
+        let mut covered = vec![false; self.a.len()];
+        for (lo, hi) in &self.stack {
+            let Some(cells) = covered.get_mut(*lo..=*hi) else { return false };
+            if cells.len() < 2 || cells.contains(&true) {
+                return false;
+            }
+            cells.fill(true);
+        }
+        self.pivots.iter().all(|pivot| !covered[*pivot])
+    }
+}
+
+impl Task for QuickSort {
+    type Instance = Input;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Input {
+        Input::draw(&page::size::N, difficulty, draw, |input| {
+            let n = input.a.len();
+            let end = reference_end::<Self>(input, u64::MAX);
+            end.is_some_and(|(state, _)| depth(&state.pivots, n) <= 3 * n.ilog2())
+        })
+    }
+
+    fn validate(input: &Input) -> Result<(), InvalidInput> {
+        input.validate()
+    }
+
+    fn start(input: &Input) -> State {
+        State {
+            a: input.a.clone(),
+            lo: None,
+            hi: None,
+            i: None,
+            pivots: Vec::new(),
+            stack: vec![(0, input.a.len() - 1)],
+            comparisons: 0,
+            swaps: 0,
+            last: Last(None),
+        }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        match *action {
+            Action::Part(lo, hi) => {
+                if state.stack.last() != Some(&(lo, hi)) {
+                    return Err(Illegal("this range is not on top of the stack"));
+                }
+                state.stack.pop();
+                state.lo = Some(lo);
+                state.hi = Some(hi);
+                state.i = Some(before(lo));
+            }
+            Action::Cmp(i, j) => {
+                require_places(&state.a, i, j)?;
+                state.comparisons += 1;
+            }
+            Action::Swap(i, j) => {
+                require_places(&state.a, i, j)?;
+                state.a.swap(i, j);
+                state.swaps += 1;
+                state.i = Some(signed(i));
+            }
+            Action::Pivot(p) => {
+                require_places(&state.a, p, p)?;
+                let (Some(lo), Some(hi)) = (state.lo, state.hi) else {
+                    return Err(Illegal("no range is being partitioned"));
+                };
+                state.a.swap(p, hi);
+                state.swaps += 1;
+                state.pivots.push(p);
+                // Two cells or more on a side of p.
+                if hi > p + 1 {
+                    state.stack.push((p + 1, hi));
+                }
+                if p > lo + 1 {
+                    state.stack.push((lo, p - 1));
+                }
+            }
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(_: &Input, state: &State) -> Option<Action> {
+        match state.last.0 {
+            None | Some(Action::Pivot(_)) => Some(state.next_range()),
+            Some(Action::Part(lo, hi)) => Some(Action::Cmp(lo, hi)),
+            Some(Action::Cmp(j, end)) => {
+                let no_less = state.after_place(j)?;
+                let (_, hi, i) = state.partition()?;
+                if end != hi || i == signed(j) {
+                    None
+                } else if state.a[j] < state.a[hi] {
+                    Some(Action::Swap(usize::try_from(i + 1).ok()?, j))
+                } else {
+                    Some(no_less)
+                }
+            }
+            Some(Action::Swap(_, j)) => state.after_place(j),
+            Some(Action::Done) => None,
+        }
+    }
+
+    fn violations(_: &Input, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        // Only these two move values.
+        if let Action::Swap(i, j) = *action {
+            found.require(page::PERMUTATION, array::is_exchange(&before.a, &after.a, i, j));
+        }
+        if let (Action::Pivot(p), Some(hi)) = (*action, after.hi) {
+            found.require(page::PERMUTATION, array::is_exchange(&before.a, &after.a, p, hi));
+        }
+        found.require(page::PIVOTS, after.pivots_are_in_place());
+        found.require(page::SMALL, after.small_part_is_small());
+        found.require(page::STACK, after.stack_is_sound());
+        found.require(page::COUNTS, after.swaps <= after.comparisons + after.pivots.len() as u64);
+        if *action == Action::Done {
+            found.require(page::SORTED, after.a.is_sorted());
+        }
+        found
+    }
+
+    fn ended(_: &Input, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(input: &Input) -> u64 {
+        // Each pair is compared once at most and each comparison followed by one swap at most; a partition settles its
+        // pivot, and the last cell needs none: n-1 partitions.
+        2 * input.pairs() + 2 * (input.len() - 1) + 1
+    }
+
+    fn answer(_: &Input, state: &State) -> Value {
+        json!({
+            "sorted": state.a, "pivots": state.pivots, "comparisons": state.comparisons, "swaps": state.swaps,
+        })
+    }
+}

@@ -1,0 +1,161 @@
+//! Selection Sort: find the least of the cells that are left and swap it to their front, pass by pass.
+//!
+//! A step is one action line: `cmp j m`, `min j`, `swap k m`, `pass` when a cell is settled, `done`.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::input::{Input, has_a_quarter_square_of_steps, require_places};
+use crate::tasks::pages::selection_sort as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations, array};
+
+pub struct SelectionSort;
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    a: Vec<i64>,
+    k: usize,
+    m: usize,
+    selected: Vec<usize>,
+    comparisons: u64,
+    swaps: u64,
+    last: Last<Action>,
+}
+
+word_actions!(Action { Cmp(j, m) = "cmp", Min(j) = "min", Swap(k, m) = "swap", Pass = "pass", Done = "done" });
+
+impl State {
+    /// What follows when place j has been looked at and m is the least so far.
+    fn after_place(&self, j: usize) -> Option<Action> {
+        let State { k, m, .. } = *self;
+        if j <= k || j >= self.a.len() || m < k || m > j {
+            None
+        } else if j + 1 < self.a.len() {
+            Some(Action::Cmp(j + 1, m))
+        } else if m != k {
+            Some(Action::Swap(k, m))
+        } else {
+            Some(Action::Pass)
+        }
+    }
+}
+
+/// `n` values of which two at least are equal.
+fn with_duplicate(n: usize, draw: &mut Draw) -> Vec<i64> {
+    let mut a = array::uniform(n, -1000, 1000, draw);
+    let to = draw.index(n);
+    // Any of the n-1 other places.
+    let from = (to + 1 + draw.index(n - 1)) % n;
+    a[to] = a[from];
+    a
+}
+
+impl Task for SelectionSort {
+    type Instance = Input;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Input {
+        loop {
+            let n = page::size::N.draw(difficulty, draw);
+            let duplicates = draw.chance(1, 5);
+            let a = if duplicates { with_duplicate(n, draw) } else { array::distinct(n, -1000, 1000, draw) };
+            let input = Input { a };
+            if !input.a.is_sorted() && has_a_quarter_square_of_steps::<Self>(&input) {
+                return input;
+            }
+        }
+    }
+
+    fn validate(input: &Input) -> Result<(), InvalidInput> {
+        input.validate()
+    }
+
+    fn start(input: &Input) -> State {
+        State { a: input.a.clone(), k: 0, m: 0, selected: Vec::new(), comparisons: 0, swaps: 0, last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        match *action {
+            Action::Cmp(j, m) => {
+                require_places(&state.a, j, m)?;
+                state.comparisons += 1;
+            }
+            Action::Min(j) => {
+                require_places(&state.a, j, j)?;
+                state.m = j;
+            }
+            Action::Swap(k, m) => {
+                require_places(&state.a, k, m)?;
+                state.a.swap(k, m);
+                state.swaps += 1;
+            }
+            Action::Pass => {
+                state.selected.push(state.m);
+                state.k += 1;
+                state.m = state.k;
+            }
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(_: &Input, state: &State) -> Option<Action> {
+        let State { a, k, m, .. } = state;
+        match state.last.0 {
+            None => Some(Action::Cmp(1, 0)),
+            Some(Action::Cmp(j, seen)) if seen == *m && seen < j => {
+                let no_less = state.after_place(j)?;
+                Some(if a[j] < a[*m] { Action::Min(j) } else { no_less })
+            }
+            Some(Action::Min(j)) if j == *m => state.after_place(j),
+            Some(Action::Swap(to, from)) if to == *k && from == *m && from > to => Some(Action::Pass),
+            Some(Action::Pass) if k + 1 < a.len() => Some(Action::Cmp(k + 1, *k)),
+            Some(Action::Pass) if k + 1 == a.len() => Some(Action::Done),
+            Some(_) => None,
+        }
+    }
+
+    fn violations(input: &Input, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        // Only swaps move values.
+        if let Action::Swap(k, m) = *action {
+            found.require(page::PERMUTATION, array::is_exchange(&before.a, &after.a, k, m));
+        }
+        found.require(page::PREFIX, array::is_final_head(&after.a, after.k));
+        found.require(page::M_RANGE, (after.k..after.a.len()).contains(&after.m));
+        let selected = after.selected.iter().enumerate().all(|(pass, place)| *place >= pass);
+        found.require(page::SELECTED, after.selected.len() == after.k && selected);
+        found.require(page::COUNTS, after.swaps <= after.k as u64 + 1 && after.comparisons <= input.pairs());
+        if *action == Action::Done {
+            found.require(page::SORTED, after.a.is_sorted());
+        }
+        found
+    }
+
+    fn ended(_: &Input, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(input: &Input) -> u64 {
+        // Every comparison may find a new least; each of the n-1 passes has one swap at most.
+        2 * input.pairs() + 2 * (input.len() - 1) + 1
+    }
+
+    fn answer(_: &Input, state: &State) -> Value {
+        json!({
+            "sorted": state.a, "selected": state.selected, "comparisons": state.comparisons, "swaps": state.swaps,
+        })
+    }
+}

@@ -1,0 +1,252 @@
+//! Tree Sort: insert the elements into an unbalanced search tree one by one, then read it off in inorder.
+//!
+//! A step is one action line: `insert k`, `cmp k c`, `left k c` or `right k c` to attach node k, `visit c`, `done`.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::input::{Input, require_places};
+use crate::tasks::pages::tree_sort as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations, array};
+
+pub struct TreeSort;
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    left: Children,
+    right: Children,
+    inserted: usize,
+    out: Vec<i64>,
+    comparisons: u64,
+    last: Last<Action>,
+    /// The node of the last `insert`, until it is attached.
+    #[serde(skip)]
+    loose: Option<usize>,
+}
+
+word_actions!(Action {
+    Insert(k) = "insert",
+    Cmp(k, c) = "cmp",
+    Left(k, c) = "left",
+    Right(k, c) = "right",
+    Visit(c) = "visit",
+    Done = "done",
+});
+
+/// One child of each node; -1 for none.
+#[derive(Clone, Serialize)]
+struct Children(Vec<i32>);
+
+impl Children {
+    fn get(&self, node: usize) -> Option<usize> {
+        usize::try_from(self.0[node]).ok()
+    }
+
+    fn set(&mut self, node: usize, child: usize) {
+        self.0[node] = i32::try_from(child).expect("invariant: inputs have few nodes");
+    }
+
+    /// Each node that has such a child, with it.
+    fn edges(&self) -> impl Iterator<Item = (usize, usize)> {
+        (0..self.0.len()).filter_map(|node| Some((node, self.get(node)?)))
+    }
+}
+
+impl State {
+    /// The nodes in inorder; `None` where what hangs on node 0 is no tree, so that the walk would be longer than n.
+    fn inorder(&self) -> Option<Vec<usize>> {
+        let n = self.left.0.len();
+        let mut walk = Vec::with_capacity(n);
+        let mut above = Vec::new();
+        let mut next = Some(0);
+        loop {
+            while let Some(node) = next {
+                if walk.len() + above.len() == n {
+                    return None;
+                }
+                above.push(node);
+                next = self.left.get(node);
+            }
+            let Some(node) = above.pop() else { return Some(walk) };
+            walk.push(node);
+            next = self.right.get(node);
+        }
+    }
+
+    fn no_node_has_two_parents(&self) -> bool {
+        let mut has_parent = vec![false; self.left.0.len()];
+        self.left.edges().chain(self.right.edges()).all(|(_, child)| !std::mem::replace(&mut has_parent[child], true))
+    }
+
+    fn has_inserted_nodes(&self, reached: usize) -> bool {
+        match self.inserted {
+            // Node 0 becomes the root when it is inserted.
+            0 => true,
+            inserted => reached == inserted || (self.loose.is_some() && reached + 1 == inserted),
+        }
+    }
+
+    fn parents(&self) -> Vec<Option<usize>> {
+        let mut parents = vec![None; self.left.0.len()];
+        for (node, child) in self.left.edges().chain(self.right.edges()) {
+            parents[child] = Some(node);
+        }
+        parents
+    }
+
+    /// Nodes on the longest path from the root, each counted where it is met first.
+    fn height(&self) -> usize {
+        let mut seen = vec![false; self.left.0.len()];
+        let mut level = vec![0];
+        let mut height = 0;
+        loop {
+            level.retain(|node: &usize| !std::mem::replace(&mut seen[*node], true));
+            if level.is_empty() {
+                return height;
+            }
+            height += 1;
+            level = level.iter().flat_map(|node| [self.left.get(*node), self.right.get(*node)]).flatten().collect();
+        }
+    }
+
+    fn after_insertion(&self) -> Option<Action> {
+        if self.inserted < self.left.0.len() {
+            Some(Action::Insert(self.inserted))
+        } else {
+            self.next_visit().filter(|_| self.out.is_empty())
+        }
+    }
+
+    fn next_visit(&self) -> Option<Action> {
+        let n = self.left.0.len();
+        if self.inserted != n {
+            return None;
+        }
+        let walk = self.inorder().filter(|walk| walk.len() == n)?;
+        match self.last.0 {
+            Some(Action::Visit(node)) if walk.get(self.out.len().checked_sub(1)?) != Some(&node) => None,
+            _ => Some(walk.get(self.out.len()).map_or(Action::Done, |node| Action::Visit(*node))),
+        }
+    }
+}
+
+impl Task for TreeSort {
+    type Instance = Input;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Input {
+        Input::draw(&page::size::N, difficulty, draw, |_| true)
+    }
+
+    fn validate(input: &Input) -> Result<(), InvalidInput> {
+        input.validate()
+    }
+
+    fn start(input: &Input) -> State {
+        let none = Children(vec![-1; input.a.len()]);
+        State {
+            left: none.clone(),
+            right: none,
+            inserted: 0,
+            out: Vec::new(),
+            comparisons: 0,
+            last: Last(None),
+            loose: None,
+        }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(input: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        match *action {
+            Action::Insert(k) => {
+                require_places(&input.a, k, k)?;
+                state.inserted += 1;
+                state.loose = Some(k);
+            }
+            Action::Cmp(k, c) => {
+                require_places(&input.a, k, c)?;
+                state.comparisons += 1;
+            }
+            Action::Left(k, c) | Action::Right(k, c) => {
+                require_places(&input.a, k, c)?;
+                let children = if matches!(action, Action::Left(..)) { &mut state.left } else { &mut state.right };
+                children.set(c, k);
+                state.loose = state.loose.filter(|loose| *loose != k);
+            }
+            Action::Visit(c) => {
+                require_places(&input.a, c, c)?;
+                state.out.push(input.a[c]);
+            }
+            Action::Done => {}
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(input: &Input, state: &State) -> Option<Action> {
+        // Nodes are inserted in the order of their numbers.
+        let is_newest = |k: usize| k + 1 == state.inserted;
+        match state.last.0 {
+            None => Some(Action::Insert(0)),
+            Some(Action::Insert(0)) if is_newest(0) => state.after_insertion(),
+            Some(Action::Insert(k)) if is_newest(k) => Some(Action::Cmp(k, 0)),
+            // Where wrong lines have closed a ring, the way down has no end.
+            Some(Action::Cmp(k, c)) if is_newest(k) && state.comparisons <= input.pairs() => {
+                let goes_left = input.a[k] < input.a[c];
+                let child = if goes_left { state.left.get(c) } else { state.right.get(c) };
+                Some(match child {
+                    Some(child) => Action::Cmp(k, child),
+                    None if goes_left => Action::Left(k, c),
+                    None => Action::Right(k, c),
+                })
+            }
+            Some(Action::Left(k, _) | Action::Right(k, _)) if is_newest(k) => state.after_insertion(),
+            Some(Action::Visit(_)) => state.next_visit(),
+            Some(_) => None,
+        }
+    }
+
+    fn violations(input: &Input, _: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let n = input.a.len();
+        let walk = after.inorder();
+        let sorted = walk.as_ref().is_some_and(|walk| walk.iter().map(|node| input.a[*node]).is_sorted());
+        found.require(page::SEARCH_TREE, sorted);
+        let complete = walk.is_some_and(|walk| after.has_inserted_nodes(walk.len()));
+        found.require(page::ATTACHED, complete && after.no_node_has_two_parents());
+        let in_time = after.out.is_empty() || (after.inserted >= n && after.out.len() <= n);
+        found.require(page::OUT, in_time && after.out.is_sorted());
+        found.require(page::COUNTS, after.comparisons <= input.pairs());
+        if *action == Action::Done {
+            found.require(page::SORTED, after.out.is_sorted() && array::is_permutation(&after.out, &input.a));
+        }
+        found
+    }
+
+    fn ended(_: &Input, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(input: &Input) -> u64 {
+        // Node k meets the k nodes before it at most; three more lines a node (the root has none to attach it, `done`
+        // ends the trace).
+        3 * input.len() + input.pairs()
+    }
+
+    fn answer(_: &Input, state: &State) -> Value {
+        let parent: Vec<_> = state.parents().into_iter().map(|parent| parent.map_or(json!(-1), Value::from)).collect();
+        json!({
+            "sorted": state.out, "parent": parent, "height": state.height(), "comparisons": state.comparisons,
+        })
+    }
+}
