@@ -72,17 +72,16 @@ pub fn all() -> impl Iterator<Item = &'static dyn AnyTask> {
 
 /// A name that is no task's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown task {name:?}: did you mean `{nearest}`? The tasks are: {known}")]
+#[error("unknown task {name:?}: did you mean `{nearest}`? `prime-agents bench list` names all")]
 pub struct UnknownTask {
     pub name: String,
     pub nearest: &'static str,
-    pub known: String,
 }
 
 /// The task of this slug.
 ///
 /// # Errors
-/// Names the nearest slug and all others.
+/// Names the nearest slug.
 pub fn find(slug: &str) -> Result<&'static dyn AnyTask, UnknownTask> {
     all().find(|task| task.spec().slug == slug).ok_or_else(|| {
         let slugs: Vec<_> = all().map(|task| task.spec().slug).collect();
@@ -91,6 +90,6 @@ pub fn find(slug: &str) -> Result<&'static dyn AnyTask, UnknownTask> {
             .copied()
             .max_by(|a, b| strsim::jaro_winkler(a, slug).total_cmp(&strsim::jaro_winkler(b, slug)))
             .expect("invariant: there are tasks");
-        UnknownTask { name: slug.to_owned(), nearest, known: slugs.join(", ") }
+        UnknownTask { name: slug.to_owned(), nearest }
     })
 }
