@@ -13,6 +13,7 @@ mod operation;
 mod optional;
 pub mod page;
 pub mod pattern;
+mod prefix;
 mod rational;
 pub mod sampling;
 pub mod spec;
