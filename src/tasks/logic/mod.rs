@@ -1,5 +1,19 @@
 //! The logic tasks of PRIME-Bench, one file each.
 
-use super::AnyTask;
+mod first_order;
+mod lambda_reduction;
+mod lambda_term;
+mod random_program;
+mod simple_type;
+mod type_inference;
+mod type_program;
+mod unification;
 
-pub const TASKS: &[&dyn AnyTask] = &[];
+use super::AnyTask;
+use super::machine::Of;
+
+pub const TASKS: &[&dyn AnyTask] = &[
+    &Of::<unification::Unification>::new(),
+    &Of::<type_inference::TypeInference>::new(),
+    &Of::<lambda_reduction::LambdaReduction>::new(),
+];

@@ -32,7 +32,7 @@ impl Number {
 
     /// A result whose arguments' errors make `error`, with the rounding of the operation itself.
     fn rounded(re: f64, im: f64, error: f64) -> Self {
-        Self { re, im, error: error + 8.0 * f64::EPSILON * re.hypot(im) }
+        Self { re, im, error: error + 8.0 * f64::EPSILON * re.hypot(im) + f64::MIN_POSITIVE }
     }
 
     fn abs(self) -> f64 {
@@ -56,7 +56,8 @@ impl Number {
         let (abs, norm) = (other.abs(), other.re * other.re + other.im * other.im);
         let (re, im) =
             ((self.re * other.re + self.im * other.im) / norm, (self.im * other.re - self.re * other.im) / norm);
-        let room = (abs - other.error).max(0.0);
+        // A square that overflows or vanishes makes a quotient of which nothing is known.
+        let room = if norm.is_normal() { (abs - other.error).max(0.0) } else { 0.0 };
         Self::rounded(re, im, (self.error + re.hypot(im) * other.error) / room)
     }
 

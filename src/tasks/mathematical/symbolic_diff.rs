@@ -315,3 +315,22 @@ impl Task for SymbolicDiff {
         json!({ "derivative": derivative, "nodes": derivative.map_or(0, |derivative| derivative.len()) })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn right_derivatives_pass_the_numeric_check() {
+        let mut draw = Draw::new(11);
+        for difficulty in Difficulty::ALL {
+            for _ in 0..500 {
+                let instance = SymbolicDiff::generate(difficulty, &mut draw);
+                let (end, _) = reference_end::<SymbolicDiff>(&instance, u64::MAX).expect("the reference ends");
+                let derivative = &end.derivatives[0].derivative;
+                let expression = &instance.expression.expression;
+                assert!(numeric::agrees(derivative, expression), "{expression}: {derivative}");
+            }
+        }
+    }
+}
