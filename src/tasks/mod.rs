@@ -11,6 +11,7 @@ mod link;
 pub mod machine;
 mod operation;
 mod optional;
+mod or_empty;
 pub mod page;
 pub mod pattern;
 mod prefix;

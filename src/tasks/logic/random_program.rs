@@ -102,11 +102,11 @@ impl Growth {
         {
             return self.lam(left, right, nodes, draw);
         }
-        if nodes < 4 {
-            // Too few for an if or a let with an identity; an app fits from three on.
-            return if nodes == 3 { self.app(goal, nodes, draw) } else { self.leaf(goal, draw) };
+        if nodes < 3 {
+            return self.leaf(goal, draw);
         }
-        match draw.index(4) {
+        // An if takes four nodes, and so does a let with an identity.
+        match if nodes == 3 { 1 + draw.index(3) } else { draw.index(4) } {
             0 => {
                 let condition = draw.size(1, nodes - 3);
                 let then = draw.size(1, nodes - 2 - condition);
@@ -122,7 +122,7 @@ impl Growth {
                 for piece in ["(", "let", &name] {
                     self.put(piece);
                 }
-                if draw.chance(1, 3) {
+                if nodes > 3 && draw.chance(1, 3) {
                     let inner = self.binder();
                     for piece in ["(", "lam", &inner] {
                         self.put(piece);

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::random_program::random_program;
@@ -12,6 +12,7 @@ use super::simple_type::{
     self, Failure, Substitution, Symbol, Type, Variable, arrow, base, renamed, variable, variables,
 };
 use super::type_program::{Binder, Due, Kind, Program};
+use crate::tasks::or_empty::OrEmpty;
 use crate::tasks::pages::type_inference as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::prefix;
@@ -39,8 +40,7 @@ pub struct State {
     substitution: Substitution,
     lets: Vec<(String, String)>,
     unifications: u64,
-    #[serde(serialize_with = "word_of")]
-    error: Option<Error>,
+    error: OrEmpty<Error>,
     last: Last<Action>,
     /// By binder, once it is entered or generalised.
     #[serde(skip)]
@@ -63,13 +63,6 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if *self == Self::Mismatch { "mismatch" } else { "occurs" })
-    }
-}
-
-fn word_of<S: Serializer>(error: &Option<Error>, serializer: S) -> Result<S::Ok, S::Error> {
-    match error {
-        Some(error) => serializer.collect_str(error),
-        None => serializer.serialize_str(""),
     }
 }
 
@@ -264,7 +257,7 @@ impl Task for TypeInference {
             substitution: Substitution::default(),
             lets: Vec::new(),
             unifications: 0,
-            error: None,
+            error: OrEmpty(None),
             last: Last(None),
             schemes: vec![None; instance.expression.names.len()],
         }
@@ -294,7 +287,7 @@ impl Task for TypeInference {
                 *state = next;
             }
             Action::Error(error) => {
-                state.error = Some(*error);
+                state.error = OrEmpty(Some(*error));
                 state.unifications += 1;
             }
         }
@@ -331,7 +324,7 @@ impl Task for TypeInference {
         let acyclic = after.substitution.0.iter().all(|(variable, to)| !to.contains(&Symbol::Variable(*variable)));
         found.require(page::ACYCLIC, acyclic);
         if Self::ended(instance, after) {
-            let settled = match after.error {
+            let settled = match after.error.0 {
                 Some(error) => inferred(instance, before).is_err_and(|failure| error_of(failure) == Some(error)),
                 None => after.types.len() == 1,
             };
@@ -341,7 +334,7 @@ impl Task for TypeInference {
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {
-        state.error.is_some() || state.done == instance.expression.nodes.len()
+        state.error.0.is_some() || state.done == instance.expression.nodes.len()
     }
 
     fn steps_max(instance: &Instance) -> u64 {
@@ -350,13 +343,13 @@ impl Task for TypeInference {
     }
 
     fn answer(_: &Instance, state: &State) -> Value {
-        let typed = state.error.is_none();
+        let typed = state.error.0.is_none();
         let root = state.types.last().filter(|_| typed);
         let renamed = root.map(|root| renamed(root, |_| true, |place| Symbol::Renamed(number(place))).0);
         json!({
             "typed": typed,
             "type": renamed.map_or_else(String::new, |root| root.to_string()),
-            "error": state.error.map_or_else(String::new, |error| error.to_string()),
+            "error": state.error,
             "lets": state.lets,
             "unifications": state.unifications,
         })

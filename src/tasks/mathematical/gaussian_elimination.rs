@@ -6,10 +6,11 @@ use std::fmt;
 
 use num_rational::BigRational;
 use num_traits::Zero;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::rationals::Rationals;
+use crate::tasks::or_empty::OrEmpty;
 use crate::tasks::pages::gaussian_elimination as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::rational::BITS_MAX;
@@ -35,21 +36,8 @@ pub struct Instance {
 pub struct State {
     matrix: Vec<Rationals>,
     swaps: u64,
-    solution: Vec<Unknown>,
+    solution: Vec<OrEmpty<Rational>>,
     last: Last<Action>,
-}
-
-/// The value of an unknown, once it has one.
-#[derive(Clone)]
-struct Unknown(Option<Rational>);
-
-impl Serialize for Unknown {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match &self.0 {
-            Some(value) => value.serialize(serializer),
-            None => serializer.serialize_str(""),
-        }
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,7 +103,7 @@ fn is_staircase(matrix: &[Rationals], columns: usize) -> bool {
 }
 
 /// A row holds for the values known so far, or has an unknown without one.
-fn holds(row: &Rationals, solution: &[Unknown]) -> bool {
+fn holds(row: &Rationals, solution: &[OrEmpty<Rational>]) -> bool {
     let (coefficients, rhs) = row.split_at(row.len() - 1);
     let mut sum = BigRational::zero();
     for (coefficient, value) in coefficients.iter().zip(solution).filter(|(coefficient, _)| !coefficient.0.is_zero()) {
@@ -167,7 +155,7 @@ impl Task for GaussianElimination {
     }
 
     fn start(instance: &Instance) -> State {
-        let solution = vec![Unknown(None); instance.rhs.len()];
+        let solution = vec![OrEmpty(None); instance.rhs.len()];
         State { matrix: rows_of(instance), swaps: 0, solution, last: Last(None) }
     }
 
@@ -205,7 +193,7 @@ impl Task for GaussianElimination {
                 if value.bits() >= BITS_MAX {
                     return Err(Illegal("the value is too long"));
                 }
-                state.solution[*i] = Unknown(Some(value.clone()));
+                state.solution[*i] = OrEmpty(Some(value.clone()));
             }
         }
         state.last = Last(Some(action.clone()));

@@ -22,7 +22,7 @@ pub struct SymbolicDiff;
 /// Nodes of a user's expression.
 const NODES_MAX: usize = 1_000;
 /// Symbols of a line.
-const LINE_MAX: usize = 10_000;
+const LINE_MAX: usize = 1_000;
 /// Nodes of a drawn instance's derivative.
 const DERIVATIVE_MAX: usize = 600;
 
@@ -321,16 +321,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn right_derivatives_pass_the_numeric_check() {
+    fn the_numeric_check_passes_right_derivatives_and_sees_wrong_ones() {
         let mut draw = Draw::new(11);
+        let (mut wrong, mut unseen) = (0, 0);
         for difficulty in Difficulty::ALL {
-            for _ in 0..500 {
+            for _ in 0..300 {
                 let instance = SymbolicDiff::generate(difficulty, &mut draw);
                 let (end, _) = reference_end::<SymbolicDiff>(&instance, u64::MAX).expect("the reference ends");
                 let derivative = &end.derivatives[0].derivative;
                 let expression = &instance.expression.expression;
                 assert!(numeric::agrees(derivative, expression), "{expression}: {derivative}");
+                let more = [&[Symbol::Add, Symbol::Integer(1)], &derivative[..]].concat();
+                wrong += 1;
+                unseen += u32::from(numeric::agrees(&more, expression));
             }
         }
+        // Some expressions are defined nowhere, or have values near which 1 is lost.
+        assert!(unseen * 15 < wrong, "{unseen} of {wrong} wrong derivatives are not seen");
     }
 }
