@@ -105,8 +105,9 @@ impl Task for LambdaReduction {
     }
 
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
-        let reached = normal_form(&instance.term).is_some();
-        let bounds = format!("has no normal form within {CONTRACTIONS_MAX} contractions and {NODES_MAX} nodes");
+        // Longer terms on the way would break `size` on the right trace.
+        let reached = reduced(&instance.term, SIZE_MAX, CONTRACTIONS_MAX).is_some();
+        let bounds = format!("has no normal form within {CONTRACTIONS_MAX} contractions and {SIZE_MAX} nodes");
         InvalidInput::unless(reached, "term", bounds)
     }
 
