@@ -10,7 +10,6 @@ pub mod instance;
 mod link;
 pub mod machine;
 mod operation;
-mod optional;
 pub mod page;
 pub mod pattern;
 mod rational;

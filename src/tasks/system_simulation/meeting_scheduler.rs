@@ -83,12 +83,11 @@ impl State {
     }
 
     fn is_disjoint(&self, instance: &Instance) -> bool {
-        self.bookings.iter().enumerate().all(|(place, one)| {
-            let end = one.2 + instance.length(one);
-            self.bookings[..place]
-                .iter()
-                .all(|other| other.1 != one.1 || other.2 >= end || one.2 >= other.2 + instance.length(other))
-        })
+        let end = |booking: &Booking| (booking.1, booking.2 + instance.length(booking));
+        let mut bookings: Vec<_> = self.bookings.iter().map(|booking| ((booking.1, booking.2), end(booking))).collect();
+        bookings.sort_unstable();
+        // By rooms and times: two bookings that overlap have neighbours between them that do.
+        bookings.is_sorted_by(|(_, end), (start, _)| end <= start)
     }
 }
 
