@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::tasks::operation::{as_text, validate_count};
+use crate::tasks::operation::{VALUE_MAX, as_text, validate_count};
 use crate::tasks::pages::meeting_scheduler as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
@@ -151,6 +151,8 @@ impl Task for MeetingScheduler {
         let rooms = instance.rooms.len();
         let range = format!("has {rooms} entries; give 1 to {ROOMS_MAX}");
         InvalidInput::unless((1..=ROOMS_MAX).contains(&rooms), "rooms", range)?;
+        let capacities = instance.rooms.iter().all(|capacity| *capacity <= VALUE_MAX);
+        InvalidInput::unless(capacities, "rooms", format!("capacities must not exceed {VALUE_MAX}"))?;
         InvalidInput::unless(instance.max_shift <= SLOTS, "max_shift", format!("must not exceed {SLOTS}"))?;
         validate_count("requests", instance.requests.len())?;
         let within = |request: &Request| match *request {
