@@ -4,6 +4,8 @@ mod array;
 #[cfg(test)]
 mod conformance;
 pub mod draw;
+#[cfg(test)]
+mod grammars;
 mod graph;
 mod grid;
 pub mod instance;
@@ -19,6 +21,8 @@ pub mod spec;
 mod state_set;
 pub mod task;
 pub mod violations;
+#[cfg(test)]
+mod wandering;
 mod word_actions;
 
 pub mod advanced_sorting;
