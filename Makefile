@@ -28,7 +28,8 @@ demo: setup ## build and solve three tasks with the shipped model (CUDA=1: on a 
 test: setup ## all tests
 	$(CARGO) test --release $(CHECKED)
 
-recompute: setup ## generate the whole benchmark and recompute every answer with a second implementation (Python)
+recompute: ## generate the whole benchmark and recompute every answer with a second implementation (Python)
+	@scripts/setup --python
 	$(CARGO) build --release $(CHECKED)
 	rm -rf $(TARGET)/recompute
 	$(PRIME) bench generate --all --out $(TARGET)/recompute
