@@ -122,7 +122,11 @@ fn module(task: &Value, code: &mut String) -> Result<(), Box<dyn Error>> {
     let mut actions = String::new();
     for action in list(task, "actions")? {
         let (line, effect, example) = (text(action, "line")?, text(action, "effect")?, text(action, "example")?);
-        write!(actions, "ActionPage {{ line: {line:?}, effect: {effect:?}, example: {example:?} }}, ")?;
+        let regex = action.get("regex").and_then(Value::as_str);
+        write!(
+            actions,
+            "ActionPage {{ line: {line:?}, effect: {effect:?}, example: {example:?}, regex: {regex:?} }}, "
+        )?;
     }
     let example = field(task, "example")?;
     let paper = field(task, "paper")?;
