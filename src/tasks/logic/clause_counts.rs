@@ -64,7 +64,7 @@ impl ClauseCounts {
     /// Whether some clause has only false literals.
     pub fn has_false(&self) -> bool {
         // All are counted, without a way out, so that many are compared at once.
-        self.0.iter().fold(false, |found, count| found | (*count == 0))
+        self.0.iter().fold(TRUE, |least, count| least.min(*count)) == 0
     }
 
     /// The lowest clause without a true literal and with one unassigned.

@@ -211,7 +211,7 @@ impl Task for DependencySat {
         let forward = depends.iter().all(|(package, alternatives)| {
             let mut sorted = alternatives.clone();
             sorted.sort_unstable();
-            !sorted.is_empty() && ascend(&sorted) && sorted.iter().all(|other| (package + 1..n).contains(other))
+            !sorted.is_empty() && ascend(&sorted) && sorted.iter().all(|other| package < other && *other < n)
         });
         let numbers = format!("every package needs distinct alternatives with higher numbers, below {n}");
         InvalidInput::unless(forward, "depends", numbers)?;

@@ -132,7 +132,7 @@ impl Literals {
     /// The resolvent of two clauses, if exactly one variable occurs in them with opposite signs.
     pub fn resolvent(self, other: Self) -> Option<Self> {
         let clash = self.positive & other.negative | self.negative & other.positive;
-        clash.is_power_of_two().then(|| Self {
+        clash.is_power_of_two().then_some(Self {
             positive: (self.positive | other.positive) & !clash,
             negative: (self.negative | other.negative) & !clash,
         })
