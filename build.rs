@@ -133,7 +133,7 @@ fn module(task: &Value, code: &mut String) -> Result<(), Box<dyn Error>> {
     writeln!(
         code,
         "pub const SPEC: Spec = Spec {{ id: {}, slug: {slug:?}, title: {:?}, category: Category::{}, sizes: [{}], \
-         actions: &[], constraints: &[{constraints}], decisive: &[], \
+         actions: &[], constraints: &[{constraints}], decisive: &[], hidden: &[], \
          paper: PaperFigures {{ steps: {}, baseline: {}, prime: {} }}, page: &PAGE }};",
         number(task, "id")?,
         text(task, "title")?,

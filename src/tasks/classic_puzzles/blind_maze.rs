@@ -185,7 +185,8 @@ impl Task for BlindMaze {
     type State = State;
     type Action = Action;
 
-    const SPEC: Spec = Spec { actions: &["go <N|E|S|W>"], decisive: &["path", "length"], ..page::SPEC };
+    const SPEC: Spec =
+        Spec { actions: &["go <N|E|S|W>"], decisive: &["path", "length"], hidden: &["passages"], ..page::SPEC };
 
     fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
         loop {

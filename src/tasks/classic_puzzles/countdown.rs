@@ -66,6 +66,10 @@ pub fn calcs(count: usize) -> impl Iterator<Item = (usize, Operator, usize)> {
 
 /// The first calc, in the page's order, that leaves values which make the target: what the depth-first search finds.
 pub fn first_calc(values: &[Value], target: Value) -> Option<(usize, Operator, usize)> {
+    // Without this, values that make nothing would be looked at once for every calc.
+    if !makes(values, target) {
+        return None;
+    }
     calcs(values.len()).find(|(left, operator, right)| {
         calculated(values, *left, *operator, *right).is_some_and(|rest| makes(&rest, target))
     })
@@ -92,7 +96,7 @@ struct Subsets<'a> {
     reach: Vec<Option<Vec<Value>>>,
 }
 
-/// The cuts of a set in two, each once: the part without the lowest member, which may be empty, comes first.
+/// The cuts of a set in two, each once: the part without the lowest member comes first.
 fn cuts(set: usize) -> impl Iterator<Item = (usize, usize)> {
     let rest = set & (set - 1);
     let mut part = rest;
@@ -137,9 +141,8 @@ impl Subsets<'_> {
     }
 
     fn make(&mut self, set: usize, target: Value) -> bool {
-        if set.count_ones() < LISTED {
-            self.list(set);
-            return self.listed(set).binary_search(&target).is_ok();
+        if set.is_power_of_two() {
+            return self.values[set.trailing_zeros() as usize] == target;
         }
         let mut cuts: Vec<_> =
             cuts(set).map(|(a, b)| if a.count_ones() <= b.count_ones() { (a, b) } else { (b, a) }).collect();

@@ -53,7 +53,7 @@ impl Domains {
 
     /// Whether every domain has one house.
     pub fn are_decided(&self) -> bool {
-        self.sets.iter().all(|set| set.count_ones() == 1)
+        self.sets.iter().all(|set| set.is_power_of_two())
     }
 
     /// Whether no domain is empty, and every house is possible for some value of each attribute.
@@ -95,7 +95,7 @@ impl Domains {
     /// A value with one house takes it from the attribute's other values.
     fn house_taken(&self) -> Option<(Item, usize)> {
         self.attributes().enumerate().find_map(|(attribute, values)| {
-            values.iter().enumerate().filter(|(_, set)| set.count_ones() == 1).find_map(|(owner, set)| {
+            values.iter().enumerate().filter(|(_, set)| set.is_power_of_two()).find_map(|(owner, set)| {
                 let value = (0..self.n).find(|value| *value != owner && values[*value] & set != 0)?;
                 Some((Item { attribute, value }, first_house(*set)?))
             })

@@ -67,7 +67,7 @@ struct Candidates([u16; CELLS]);
 
 impl Candidates {
     fn naked(&self) -> Option<(usize, u8)> {
-        let cell = self.0.iter().position(|set| set.count_ones() == 1)?;
+        let cell = self.0.iter().position(|set| set.is_power_of_two())?;
         Some((cell, digit_of(self.0[cell])))
     }
 
