@@ -14,6 +14,7 @@ pub mod machine;
 mod operation;
 pub mod page;
 pub mod pattern;
+mod prefix;
 mod rational;
 pub mod sampling;
 pub mod spec;
