@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::tasks::grid::Grid;
 use crate::tasks::link::Link;
 use crate::tasks::pages::a_star as page;
-use crate::tasks::pattern::Fields;
+use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
@@ -57,9 +57,11 @@ impl State {
         self.cost(cell).map_or(0, |g| g + instance.to_goal(cell))
     }
 
-    /// From the goal back along parent, at most as many cells as there are; turned round.
+    /// From the goal back along parent to the start, at most as many cells as there are; turned round.
     fn path(&self, instance: &Instance) -> Vec<usize> {
-        let back = std::iter::successors(Some(instance.goal), |cell| self.parent[*cell].get());
+        // After wrong lines the start can have a parent too.
+        let before = |cell: &usize| if *cell == instance.start { None } else { self.parent[*cell].get() };
+        let back = std::iter::successors(Some(instance.goal), before);
         let mut path: Vec<_> = back.take(instance.grid.cells()).collect();
         path.reverse();
         path
@@ -163,10 +165,16 @@ impl Task for AStar {
     }
 
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
-        match state.last.0 {
-            Some(Action::Done) => None,
-            Some(Action::Expand(_)) if state.expanded.last() == Some(&instance.goal) => Some(Action::Done),
-            _ => opening(instance, state).or_else(|| expansion(instance, state)),
+        if state.last.0 == Some(Action::Done) {
+            return None;
+        }
+        if state.expanded.last() == Some(&instance.goal) {
+            return Some(Action::Done);
+        }
+        match opening(instance, state) {
+            // After wrong lines g can be more than a line can say.
+            Some(Action::Open(_, g)) if g as u64 >= NUMBER_LIMIT => None,
+            opening => opening.or_else(|| expansion(instance, state)),
         }
     }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::tasks::graph::{self, Graph};
 use crate::tasks::link::Link;
 use crate::tasks::pages::dijkstra as page;
-use crate::tasks::pattern::Fields;
+use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
@@ -164,7 +164,11 @@ impl Task for Dijkstra {
         };
         let Some((v, weight)) = next else { return extraction(instance, state) };
         let x = state.dist[u]? + weight;
-        Some(if x < far(state.dist[v]) { Action::Relax(v, x) } else { Action::Keep(v) })
+        if x >= far(state.dist[v]) {
+            return Some(Action::Keep(v));
+        }
+        // After wrong lines a sum can be more than a line can say.
+        ((x as u64) < NUMBER_LIMIT).then_some(Action::Relax(v, x))
     }
 
     fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
