@@ -139,9 +139,7 @@ impl Task for ContinuedFraction {
     }
 
     fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
-        // The form has no sign.
-        let convergent = fields.rational(1).filter(|value| !value.0.is_negative())?;
-        Some(Action { term: fields.nat(0)?, convergent: Convergent(Arc::new(convergent)) })
+        Some(Action { term: fields.nat(0)?, convergent: Convergent(Arc::new(fields.rational(1)?)) })
     }
 
     fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {

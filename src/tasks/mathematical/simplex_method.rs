@@ -167,8 +167,7 @@ impl Task for SimplexMethod {
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
         Some(match form {
             0 => Action::Pivot(fields.nat(0)?, fields.nat(1)?),
-            // The form of a division has no sign.
-            1 => Action::Div(fields.nat(0)?, fields.rational(1).filter(|divisor| !divisor.0.is_negative())?),
+            1 => Action::Div(fields.nat(0)?, fields.rational(1)?),
             _ => Action::Sub(fields.nat(0)?, fields.rational(1)?),
         })
     }
