@@ -13,7 +13,7 @@ TOOLS := $(TARGET)/tools
 DENY := $(TOOLS)/bin/cargo-deny
 DENY_VERSION := 0.20.2
 
-.PHONY: help setup demo test lint deny bench clean
+.PHONY: help setup demo test recompute golden lint deny bench clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,19 @@ demo: setup ## build and solve three tasks with the shipped model (CUDA=1: on a 
 
 test: setup ## all tests
 	$(CARGO) test --release $(CHECKED)
+
+recompute: ## generate the whole benchmark and recompute every answer with a second implementation (Python)
+	@scripts/setup --python
+	$(CARGO) build --release $(CHECKED)
+	rm -rf $(TARGET)/recompute
+	$(PRIME) bench generate --all --out $(TARGET)/recompute
+	python3 tests/recompute/run.py $(TARGET)/recompute
+
+golden: setup ## record the digests of the benchmark, after a change that is meant
+	$(CARGO) build --release $(CHECKED)
+	rm -rf $(TARGET)/golden
+	$(PRIME) bench generate --all --out $(TARGET)/golden
+	cp $(TARGET)/golden/manifest.json tests/golden/benchmark.json
 
 lint: setup deny ## format, clippy, docs, licences: every warning is an error
 	$(CARGO) fmt --check

@@ -122,14 +122,18 @@ fn module(task: &Value, code: &mut String) -> Result<(), Box<dyn Error>> {
     let mut actions = String::new();
     for action in list(task, "actions")? {
         let (line, effect, example) = (text(action, "line")?, text(action, "effect")?, text(action, "example")?);
-        write!(actions, "ActionPage {{ line: {line:?}, effect: {effect:?}, example: {example:?} }}, ")?;
+        let regex = action.get("regex").and_then(Value::as_str);
+        write!(
+            actions,
+            "ActionPage {{ line: {line:?}, effect: {effect:?}, example: {example:?}, regex: {regex:?} }}, "
+        )?;
     }
     let example = field(task, "example")?;
     let paper = field(task, "paper")?;
     writeln!(
         code,
         "pub const SPEC: Spec = Spec {{ id: {}, slug: {slug:?}, title: {:?}, category: Category::{}, sizes: [{}], \
-         actions: &[], constraints: &[{constraints}], decisive: &[], \
+         actions: &[], constraints: &[{constraints}], decisive: &[], hidden: &[], \
          paper: PaperFigures {{ steps: {}, baseline: {}, prime: {} }}, page: &PAGE }};",
         number(task, "id")?,
         text(task, "title")?,

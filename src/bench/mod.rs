@@ -1,5 +1,6 @@
 //! Measuring the runtime and the agents. Starts what it measures; prints nothing.
 
+pub mod corruption;
 pub mod interval;
 pub mod load;
 mod null;

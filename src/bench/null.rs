@@ -28,6 +28,7 @@ static SPEC: Spec = Spec {
         meaning: "the line is `step`",
     }],
     decisive: &[],
+    hidden: &[],
     paper: crate::tasks::spec::PaperFigures { steps: 0, baseline: 0.0, prime: 0.0 },
     page: &Page::EMPTY,
 };

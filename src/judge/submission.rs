@@ -50,12 +50,7 @@ fn read_id(text: &str, base_seed: u64) -> Result<InstanceId, String> {
     const FORM: &str = "an id reads <task>/<difficulty>/<index>, such as bubble-sort/easy/007";
     let parts: Vec<&str> = text.split('/').collect();
     let [slug, difficulty, index] = parts[..] else { return Err(format!("field `id`: {text:?}: {FORM}")) };
-    let task = tasks::find(slug).map_err(|error| {
-        format!(
-            "field `id`: unknown task {slug:?}: did you mean `{}`? `prime-agents bench list` names all",
-            error.nearest
-        )
-    })?;
+    let task = tasks::find(slug).map_err(|error| format!("field `id`: {error}"))?;
     let difficulty = difficulty.parse().map_err(|error| format!("field `id`: {error}"))?;
     let digits = !index.is_empty() && index.len() <= 9 && index.bytes().all(|byte| byte.is_ascii_digit());
     let number = digits.then(|| index.parse::<u32>().ok()).flatten().filter(|index| *index < INDEX_LIMIT);

@@ -18,11 +18,6 @@ pub fn validate(field: &'static str, a: &[i64]) -> Result<(), InvalidInput> {
     InvalidInput::unless(bounded, field, "every value must lie between -2^53 and 2^53")
 }
 
-/// Pairs i < j with `a[i] > a[j]`.
-pub fn inversions(a: &[i64]) -> u64 {
-    a.iter().enumerate().map(|(i, x)| a[i + 1..].iter().filter(|y| *y < x).count() as u64).sum()
-}
-
 /// Whether two arrays hold the same values, each as often.
 pub fn is_permutation(a: &[i64], b: &[i64]) -> bool {
     if a.len() != b.len() {

@@ -8,8 +8,13 @@ const PER_LEVEL: u32 = 6;
 /// Steps of a trace that are looked at closely; longer traces are sampled by their beginning.
 const STEPS_MAX: usize = 400;
 
+/// The tasks and their variants: all that [`find`] finds.
+fn every() -> impl Iterator<Item = &'static dyn AnyTask> {
+    all().chain(variants())
+}
+
 fn instances() -> impl Iterator<Item = InstanceId> {
-    all().flat_map(|task| {
+    every().flat_map(|task| {
         Difficulty::ALL.into_iter().flat_map(move |difficulty| {
             (0..PER_LEVEL).map(move |index| InstanceId::new(task, difficulty, index, BASE_SEED).expect("in range"))
         })
@@ -18,11 +23,13 @@ fn instances() -> impl Iterator<Item = InstanceId> {
 
 #[test]
 fn ids_slugs_and_constraints_are_well_formed() {
-    let mut ids = BTreeSet::new();
+    let ids: BTreeSet<_> = all().map(|task| task.spec().id).collect();
+    assert_eq!(ids.len(), all().count(), "tasks have ids of their own; a variant has its task's");
+    assert!(variants().all(|variant| ids.contains(&variant.spec().id)));
     let mut slugs = BTreeSet::new();
-    for task in all() {
+    for task in every() {
         let spec = task.spec();
-        assert!(ids.insert(spec.id) && slugs.insert(spec.slug), "{} is listed once", spec.slug);
+        assert!(slugs.insert(spec.slug), "{} is listed once", spec.slug);
         assert!(spec.constraints.len() <= 32);
         assert_eq!(spec.constraints[0].kind, Kind::Format, "{}: the first constraint is format", spec.slug);
         let transitions = spec.constraints.iter().filter(|c| c.kind == Kind::Transition).count();
@@ -37,7 +44,7 @@ fn a_seed_gives_the_same_instance_and_another_seed_another() {
     for id in instances() {
         assert_eq!(id.problem().input(), id.problem().input(), "{id}");
     }
-    for task in all() {
+    for task in every() {
         let inputs: BTreeSet<_> =
             (0..50).map(|seed| task.generate(Difficulty::Medium, seed).input().to_string()).collect();
         assert!(inputs.len() > 10, "{}: {} distinct inputs of 50", task.spec().slug, inputs.len());
@@ -177,7 +184,7 @@ fn states_drawn_from_the_path_lead_to_the_reference_answer() {
 
 #[test]
 fn inputs_of_the_wrong_shape_are_refused_with_the_field() {
-    for task in all() {
+    for task in every() {
         let input = task.generate(Difficulty::Easy, 1).input();
         for (key, _) in input.as_object().expect("inputs are objects") {
             for wrong in
@@ -205,7 +212,7 @@ fn inputs_of_the_wrong_shape_are_refused_with_the_field() {
 /// The worked examples of the pages: input, answer, steps, first and last actions.
 #[test]
 fn worked_examples_come_out_as_published() {
-    for task in all() {
+    for task in every() {
         let spec = task.spec();
         let (slug, example) = (spec.slug, &spec.page.example);
         let input: serde_json::Value = serde_json::from_str(example.input).expect("JSON");
@@ -234,7 +241,7 @@ fn pages_and_code_name_the_same_fields_and_forms() {
         |value: &serde_json::Value| -> Vec<String> { value.as_object().expect("an object").keys().cloned().collect() };
     let named =
         |fields: &[(&str, &str)]| -> Vec<String> { fields.iter().map(|(name, _)| (*name).to_owned()).collect() };
-    for task in all() {
+    for task in every() {
         let (spec, page) = (task.spec(), task.spec().page);
         let problem = task.generate(Difficulty::Easy, 1);
         assert_eq!(keys(&problem.input()), named(page.input), "{}", spec.slug);

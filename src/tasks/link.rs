@@ -1,17 +1,17 @@
-//! The number of a vertex, node or cell where there may be none: -1 in JSON.
+//! A natural number (of a vertex, node or cell, a value, a tick) where there may be none: -1 in JSON.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A number below 2^31, or none.
+/// A natural number, or none; half the size of an `Option<usize>`, for states hold thousands and are copied every step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Link(i32);
+pub struct Link(i64);
 
 impl Link {
     pub const NONE: Self = Self(-1);
 
     pub fn to(target: usize) -> Self {
-        Self(i32::try_from(target).expect("invariant: linked things are fewer than 2^31"))
+        Self(i64::try_from(target).expect("invariant: numbers of lines and inputs are below 2^53"))
     }
 
     pub fn get(self) -> Option<usize> {
@@ -19,16 +19,22 @@ impl Link {
     }
 }
 
+impl From<Option<usize>> for Link {
+    fn from(target: Option<usize>) -> Self {
+        target.map_or(Self::NONE, Self::to)
+    }
+}
+
 impl Serialize for Link {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_i32(self.0)
+        serializer.serialize_i64(self.0)
     }
 }
 
 impl<'de> Deserialize<'de> for Link {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match i32::deserialize(deserializer)? {
-            number if number < -1 => Err(D::Error::custom(format!("{number} is no number of a node; -1 means none"))),
+        match i64::deserialize(deserializer)? {
+            number if number < -1 => Err(D::Error::custom(format!("{number} is no natural number; -1 means none"))),
             number => Ok(Self(number)),
         }
     }

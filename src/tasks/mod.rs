@@ -4,21 +4,25 @@ mod array;
 #[cfg(test)]
 mod conformance;
 pub mod draw;
+#[cfg(test)]
+mod grammars;
 mod graph;
 mod grid;
 pub mod instance;
 mod link;
 pub mod machine;
 mod operation;
-mod optional;
 pub mod page;
 pub mod pattern;
+mod prefix;
 mod rational;
 pub mod sampling;
 pub mod spec;
 mod state_set;
 pub mod task;
 pub mod violations;
+#[cfg(test)]
+mod wandering;
 mod word_actions;
 
 pub mod advanced_sorting;
@@ -70,27 +74,32 @@ pub fn all() -> impl Iterator<Item = &'static dyn AnyTask> {
     .copied()
 }
 
+/// Forms of a task that stand beside the benchmark's 86: each draws from the seeds of the task with its id.
+pub fn variants() -> impl Iterator<Item = &'static dyn AnyTask> {
+    classic_puzzles::VARIANTS.iter().copied()
+}
+
 /// A name that is no task's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown task {name:?}: did you mean `{nearest}`? The tasks are: {known}")]
+#[error("unknown task {name:?}: did you mean `{nearest}`? `prime-agents bench list` names all")]
 pub struct UnknownTask {
     pub name: String,
     pub nearest: &'static str,
-    pub known: String,
 }
 
-/// The task of this slug.
+/// The task, or the variant of one, of this slug.
 ///
 /// # Errors
-/// Names the nearest slug and all others.
+/// Names the nearest slug.
 pub fn find(slug: &str) -> Result<&'static dyn AnyTask, UnknownTask> {
-    all().find(|task| task.spec().slug == slug).ok_or_else(|| {
-        let slugs: Vec<_> = all().map(|task| task.spec().slug).collect();
+    let known = || all().chain(variants());
+    known().find(|task| task.spec().slug == slug).ok_or_else(|| {
+        let slugs: Vec<_> = known().map(|task| task.spec().slug).collect();
         let nearest = slugs
             .iter()
             .copied()
             .max_by(|a, b| strsim::jaro_winkler(a, slug).total_cmp(&strsim::jaro_winkler(b, slug)))
             .expect("invariant: there are tasks");
-        UnknownTask { name: slug.to_owned(), nearest, known: slugs.join(", ") }
+        UnknownTask { name: slug.to_owned(), nearest }
     })
 }

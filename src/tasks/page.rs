@@ -45,6 +45,9 @@ pub struct ActionPage {
     pub line: &'static str,
     pub effect: &'static str,
     pub example: &'static str,
+    /// A pattern of the whole line, where the page gives one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub regex: Option<&'static str>,
 }
 
 /// A small worked instance.

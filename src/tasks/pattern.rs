@@ -170,19 +170,18 @@ fn class_of(field: &str) -> (&str, usize, usize) {
 }
 
 fn in_class(ranges: &str, c: char) -> bool {
-    let chars: Vec<char> = ranges.chars().collect();
-    let mut at = 0;
-    while at < chars.len() {
-        if at + 2 < chars.len() && chars[at + 1] == '-' {
-            if (chars[at]..=chars[at + 2]).contains(&c) {
+    let mut rest = ranges.chars();
+    while let Some(first) = rest.next() {
+        let mut range = rest.clone();
+        if range.next() == Some('-')
+            && let Some(last) = range.next()
+        {
+            if (first..=last).contains(&c) {
                 return true;
             }
-            at += 3;
-        } else {
-            if chars[at] == c {
-                return true;
-            }
-            at += 1;
+            rest = range;
+        } else if first == c {
+            return true;
         }
     }
     false

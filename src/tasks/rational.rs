@@ -12,6 +12,25 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String", into = "String")]
 pub struct Rational(pub BigRational);
 
+/// Longer numbers are refused: no state of an instance has one, only lines written to fill the memory.
+pub const BITS_MAX: u64 = 1 << 14;
+
+/// Digits of a fraction of such numbers.
+const TEXT_MAX: usize = 10_000;
+
+impl Rational {
+    /// Length of the numerator or of the denominator, whichever is longer.
+    pub fn bits(&self) -> u64 {
+        self.0.numer().bits().max(self.0.denom().bits())
+    }
+}
+
+impl From<i64> for Rational {
+    fn from(value: i64) -> Self {
+        Self(BigRational::from_integer(value.into()))
+    }
+}
+
 /// A text that is no rational in lowest terms.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no rational in lowest terms, such as \"4\" or \"-3/2\"")]
@@ -29,6 +48,9 @@ impl FromStr for Rational {
 
     fn from_str(text: &str) -> Result<Self, NotRational> {
         let refuse = || NotRational(text.to_owned());
+        if text.len() > TEXT_MAX {
+            return Err(NotRational(format!("{}…", text.chars().take(20).collect::<String>())));
+        }
         let (numerator, denominator) = text.split_once('/').unwrap_or((text, "1"));
         let denominator: BigInt = denominator.parse().map_err(|_| refuse())?;
         let numerator: BigInt = numerator.parse().map_err(|_| refuse())?;

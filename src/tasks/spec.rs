@@ -224,6 +224,8 @@ pub struct Spec {
     pub constraints: &'static [Constraint],
     /// Answer fields that decide whether two answers are the same; empty means all.
     pub decisive: &'static [&'static str],
+    /// Input fields that an executor and its prompts must not see.
+    pub hidden: &'static [&'static str],
     pub paper: PaperFigures,
     /// The texts of the task's page.
     #[serde(skip)]

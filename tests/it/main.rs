@@ -5,6 +5,7 @@ mod binary;
 mod cli;
 #[cfg(feature = "llama")]
 mod engine;
+mod golden;
 mod layers;
 mod serve;
 mod settings;

@@ -104,14 +104,25 @@ struct TaskView {
     note: &'static str,
     actions: &'static [ActionPage],
     constraints: &'static [Constraint],
-    input: &'static [(&'static str, &'static str)],
+    input: Vec<(&'static str, &'static str)>,
     answer: &'static [(&'static str, &'static str)],
     state: &'static [(&'static str, &'static str)],
     example: Example,
+    /// The example's input as JSON text, without what is hidden.
+    example_input: String,
+}
+
+/// An input without the fields that its task hides from executors.
+fn shown(spec: &Spec, mut input: Value) -> Value {
+    if let Some(fields) = input.as_object_mut() {
+        fields.retain(|name, _| !spec.hidden.contains(&name.as_str()));
+    }
+    input
 }
 
 fn view(spec: &'static Spec) -> TaskView {
     let page = spec.page;
+    let example = serde_json::from_str(page.example.input).expect("invariant: examples are JSON, as a test shows");
     TaskView {
         slug: spec.slug,
         title: spec.title,
@@ -121,10 +132,11 @@ fn view(spec: &'static Spec) -> TaskView {
         note: page.note,
         actions: page.actions,
         constraints: spec.constraints,
-        input: page.input,
+        input: page.input.iter().copied().filter(|(name, _)| !spec.hidden.contains(name)).collect(),
         answer: page.answer,
         state: page.state,
         example: page.example,
+        example_input: shown(spec, example).to_string(),
     }
 }
 
@@ -136,7 +148,7 @@ fn render(name: &str, variables: Variable) -> String {
 /// The prompt that asks for a whole problem.
 pub fn whole(problem: &dyn Problem, style: Style) -> String {
     let components = if let Style::Structured(components) = style { components } else { Components::ALL };
-    let input = problem.input();
+    let input = shown(problem.spec(), problem.input());
     let fields = input.as_object().expect("invariant: inputs are objects");
     // As JSON texts: the templates' own JSON is made for web pages and escapes `<` and `>`.
     let values: BTreeMap<&str, String> =
@@ -197,6 +209,16 @@ mod tests {
             let action = start.reference().expect("a first step");
             let prompt = verifier(start.as_ref(), &action).expect("legal");
             assert!(prompt.contains(&format!("Action: {action}\n")) && prompt.contains("Violation Score"), "{prompt}");
+        }
+    }
+
+    #[test]
+    fn what_a_task_hides_is_in_no_prompt_of_an_executor() {
+        let problem = tasks::find("blind-maze").expect("listed").generate(Difficulty::Easy, 3);
+        for style in [Style::Baseline, Style::Structured(Components::ALL), Style::StateMachine, Style::Mathematical] {
+            let prompt = whole(problem.as_ref(), style);
+            assert!(!prompt.contains("\"passages\"") && !prompt.contains("passages ("), "{style}: {prompt}");
+            assert!(prompt.contains("goal"), "{style}: {prompt}");
         }
     }
 

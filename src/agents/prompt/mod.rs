@@ -80,6 +80,10 @@ mod tests {
     fn a_view_shows_what_the_derivation_needs_and_fits_a_small_context() {
         for task in tasks::all() {
             let machine = task.generate(Difficulty::Hard, 9).start();
+            // Only tasks with derivations have views made for small models.
+            if machine.derivation().is_none() {
+                continue;
+            }
             let prompt = compact(machine.as_ref());
             let wanted = completion(machine.as_ref()).expect("a start has a next step");
             assert_eq!(prompt, format!("{} {}\n", task.spec().slug, machine.view()), "what the model was trained on");

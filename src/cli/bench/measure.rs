@@ -20,7 +20,7 @@ use crate::tasks::{self, AnyTask, Difficulty};
 
 #[derive(Args)]
 pub struct Measured {
-    /// Tasks to measure; all of them by default.
+    /// Tasks to measure; by default those that have the short views and derivations that small models are trained on.
     #[arg(long = "task", value_name = "TASK")]
     tasks: Vec<String>,
     /// Levels to measure.
@@ -41,7 +41,8 @@ pub struct Measured {
 impl Measured {
     fn tasks(&self) -> anyhow::Result<Vec<&'static dyn AnyTask>> {
         if self.tasks.is_empty() {
-            return Ok(tasks::all().collect());
+            let is_taught = |task: &&dyn AnyTask| task.generate(Difficulty::Easy, 0).start().derivation().is_some();
+            return Ok(tasks::all().filter(is_taught).collect());
         }
         self.tasks.iter().map(|slug| Ok(tasks::find(slug)?)).collect()
     }

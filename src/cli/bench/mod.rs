@@ -2,6 +2,7 @@
 //! the configured agents. One file a subcommand.
 
 mod check;
+mod corrupt;
 mod export;
 mod generate;
 mod list;
@@ -43,6 +44,8 @@ enum BenchCommand {
     Check(check::CheckArguments),
     /// Print the prompt of an instance.
     Prompt(prompt::PromptArguments),
+    /// Corrupt reference traces in one step, and count what checks with and without the algorithm find.
+    Corrupt(corrupt::CorruptArguments),
     /// Measure how fast instances are drawn, references run and steps judged.
     Speed(speed::SpeedArguments),
     /// Solve instances twice: in a single pass without a verifier, and with PRIME as configured.
@@ -59,6 +62,7 @@ pub fn bench(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
         BenchCommand::Export(arguments) => export::export(arguments),
         BenchCommand::Check(arguments) => check::check(arguments),
         BenchCommand::Prompt(arguments) => prompt::prompt(arguments),
+        BenchCommand::Corrupt(arguments) => corrupt::corrupt(arguments),
         BenchCommand::Speed(arguments) => speed::speed(arguments),
         BenchCommand::Solve(measured) => measure::solve_instances(measured),
         BenchCommand::Steps(measured) => measure::ask_for_steps(measured),

@@ -229,7 +229,8 @@ impl Task for PdaExecution {
 
     fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
         let mut found = Violations::NONE;
-        found.require(page::BOTTOM, after.stack.find(BOTTOM) == after.stack.len().checked_sub(1));
+        // Its first occurrence is the last symbol; an empty stack has none.
+        found.require(page::BOTTOM, after.stack.find(BOTTOM).is_some_and(|place| place + 1 == after.stack.len()));
         let change = after.stack.len().abs_diff(before.stack.len());
         found.require(page::DEPTH_CHANGE, change <= 1 && after.stack.ends_with(before.below_top()));
         found.require(page::DEPTH_BOUND, after.stack.len() <= 1 + after.pos);
@@ -259,5 +260,26 @@ impl Task for PdaExecution {
             "max_depth": state.max_depth,
             "epsilon_moves": state.epsilon_moves,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tasks::{Kinds, find};
+
+    #[test]
+    fn an_empty_stack_has_lost_its_bottom() {
+        let input = json!({
+            "states": 2, "alphabet": "a", "stack_alphabet": "ZA", "bottom": "Z", "start": 0, "accept": [1], "word": "aa",
+            "delta": [[0, "a", "A", 1, ""], [0, "a", "Z", 0, "AZ"], [1, "a", "A", 1, ""], [1, "a", "Z", 1, "Z"]],
+        });
+        let task = find("pda-execution").expect("the task");
+        let mut machine = task.read_input(&input).expect("a valid input").start();
+        machine.propose("q1 -").expect("legal");
+        let broken: Vec<_> = machine.violations(Kinds::ALL).iter(task.spec()).map(|c| c.name).collect();
+        assert_eq!(broken, ["bottom", "existing-move", "next-step"]);
+        machine.commit();
+        assert!(machine.propose("q1 -").is_err(), "nothing can be popped any more");
     }
 }

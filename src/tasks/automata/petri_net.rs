@@ -16,6 +16,8 @@ pub struct PetriNet;
 
 const PLACES_MAX: usize = 1_000;
 const TRANSITIONS_MAX: usize = 1_000;
+/// Arcs of all transitions together: the state equation looks at each of them after every firing.
+const ARCS_MAX: usize = 100_000;
 const TOKENS_MAX: i64 = 1_000_000;
 const FIRINGS_MAX: u64 = 1_000_000;
 
@@ -132,6 +134,9 @@ impl Task for PetriNet {
         let range = format!("has {count} transitions; give 1 to {TRANSITIONS_MAX}");
         InvalidInput::unless((1..=TRANSITIONS_MAX).contains(&count), "transitions", range)?;
         let sides = || instance.transitions.iter().flat_map(|transition| [&transition.inputs, &transition.outputs]);
+        let arcs = sides().map(Vec::len).sum::<usize>();
+        let range = format!("have {arcs} arcs; give up to {ARCS_MAX}");
+        InvalidInput::unless(arcs <= ARCS_MAX, "transitions", range)?;
         let ascending =
             sides().all(|arcs| arcs.is_sorted_by(|a, b| a.0 < b.0) && arcs.iter().all(|arc| arc.0 < places));
         InvalidInput::unless(ascending, "transitions", "arcs name places that exist, ascending, each once")?;

@@ -7,6 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::chessboard::{attacks, is_peaceful, is_solution};
 use crate::tasks::pages::n_queens as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
@@ -18,13 +19,13 @@ pub struct NQueens;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    n: usize,
+    pub(super) n: usize,
     order: Vec<usize>,
 }
 
 #[derive(Clone, Serialize)]
 pub struct State {
-    queens: Vec<usize>,
+    pub(super) queens: Vec<usize>,
     next: usize,
     backtracks: u64,
     last: Last<Action>,
@@ -43,14 +44,6 @@ impl fmt::Display for Action {
             Self::Back(r) => write!(f, "back {r}"),
         }
     }
-}
-
-fn attacks(queens: &[usize], row: usize, column: usize) -> bool {
-    queens.iter().enumerate().any(|(r, c)| *c == column || c.abs_diff(column) == r.abs_diff(row))
-}
-
-fn is_peaceful(queens: &[usize]) -> bool {
-    (0..queens.len()).all(|row| !attacks(&queens[..row], row, queens[row]))
 }
 
 /// Letters for columns in derivations, so that they differ from the digits of the view.
@@ -150,9 +143,7 @@ impl Task for NQueens {
 
     fn goal(instance: &Instance, answer: &Value) -> Option<bool> {
         let queens: Option<Vec<usize>> = serde_json::from_value(answer["queens"].clone()).ok();
-        Some(queens.is_some_and(|queens| {
-            queens.len() == instance.n && queens.iter().all(|c| *c < instance.n) && is_peaceful(&queens)
-        }))
+        Some(queens.is_some_and(|queens| is_solution(instance.n, &queens)))
     }
 
     fn choices(instance: &Instance, state: &State) -> Option<Vec<Action>> {

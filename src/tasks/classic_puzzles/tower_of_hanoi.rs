@@ -66,6 +66,46 @@ pub struct State {
     disk_moves: Vec<u64>,
     pair_moves: [u64; 6],
     last: Last<Action>,
+    #[serde(skip)]
+    plan: Plan,
+}
+
+/// Where every disk is and where the larger ones need it to be, kept up move by move: half of the moves of a solution
+/// change nothing of it but one place, and the next move is found at the smallest disks.
+#[derive(Clone, Copy)]
+struct Plan {
+    /// The peg of disk k+1.
+    places: [u8; DISKS_MAX],
+    /// The peg where disk k+1 must be for the larger ones to go on.
+    wanted: [u8; DISKS_MAX],
+}
+
+impl Plan {
+    fn new(n: usize, to: usize, pegs: &[Peg; 3]) -> Self {
+        let mut plan = Self { places: [0; DISKS_MAX], wanted: [0; DISKS_MAX] };
+        for (peg, disks) in (0..).zip(pegs) {
+            for disk in disks.as_slice() {
+                plan.places[usize::from(*disk) - 1] = peg;
+            }
+        }
+        plan.wanted[n - 1] = u8::try_from(to).expect("invariant: there are three pegs");
+        plan.want_below(n - 1);
+        plan
+    }
+
+    /// Finds anew where the disks smaller than disk k+1 must be: with it, if it is in place, and else out of its way.
+    fn want_below(&mut self, k: usize) {
+        for above in (1..=k).rev() {
+            let (place, wanted) = (self.places[above], self.wanted[above]);
+            self.wanted[above - 1] = if place == wanted { wanted } else { 3 - place - wanted };
+        }
+    }
+
+    fn move_disk(&mut self, disk: u8, to: usize) {
+        let k = usize::from(disk) - 1;
+        self.places[k] = u8::try_from(to).expect("invariant: there are three pegs");
+        self.want_below(k);
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,29 +127,11 @@ fn pair_index(from: usize, to: usize) -> usize {
 }
 
 impl State {
-    /// The peg of each disk: entry k-1 for disk k.
-    fn places(&self, n: usize) -> [usize; DISKS_MAX] {
-        let mut places = [0; DISKS_MAX];
-        for (peg, disks) in self.pegs.iter().enumerate() {
-            for disk in disks.as_slice() {
-                places[usize::from(*disk) - 1] = peg;
-            }
-        }
-        debug_assert!(n <= DISKS_MAX);
-        places
-    }
-
     /// From the largest disk down: (disk, its peg, the peg where it must be for the larger ones to go on).
-    fn wants(&self, instance: &Instance) -> impl Iterator<Item = (u8, usize, usize)> {
-        let places = self.places(instance.n);
-        let mut goal = instance.to;
-        (0..instance.n).rev().map(move |k| {
-            let (peg, wanted) = (places[k], goal);
-            if peg != wanted {
-                goal = 3 - peg - wanted;
-            }
-            (u8::try_from(k + 1).expect("invariant: at most 32 disks"), peg, wanted)
-        })
+    fn wants(&self, instance: &Instance) -> impl Iterator<Item = (u8, u8, u8)> {
+        let plan = self.plan;
+        let disk = |k| u8::try_from(k + 1).expect("invariant: at most 32 disks");
+        (0..instance.n).rev().map(move |k| (disk(k), plan.places[k], plan.wanted[k]))
     }
 }
 
@@ -139,7 +161,8 @@ impl Task for TowerOfHanoi {
         for disk in (1..=instance.n).rev() {
             pegs[instance.from].push(u8::try_from(disk).expect("invariant: at most 32 disks"));
         }
-        State { pegs, disk_moves: vec![0; instance.n], pair_moves: [0; 6], last: Last(None) }
+        let plan = Plan::new(instance.n, instance.to, &pegs);
+        State { pegs, disk_moves: vec![0; instance.n], pair_moves: [0; 6], last: Last(None), plan }
     }
 
     fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
@@ -162,14 +185,19 @@ impl Task for TowerOfHanoi {
         state.pegs[to].push(disk);
         state.disk_moves[usize::from(disk) - 1] += 1;
         state.pair_moves[pair_index(from, to)] += 1;
+        state.plan.move_disk(disk, to);
         state.last = Last(Some(*action));
         Ok(())
     }
 
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
         // The smallest disk that is not where the larger ones need it: everything below it waits on the third peg.
-        let (disk, from, to) = state.wants(instance).filter(|(_, peg, wanted)| peg != wanted).last()?;
-        Some(Action { disk, from, to })
+        let Plan { places, wanted } = &state.plan;
+        let k = (0..instance.n).find(|k| places[*k] != wanted[*k])?;
+        let disk = u8::try_from(k + 1).expect("invariant: at most 32 disks");
+        let action = Action { disk, from: usize::from(places[k]), to: usize::from(wanted[k]) };
+        // After a wrong line the disk may lie under a larger one: then there is no next move.
+        (state.pegs[action.from].top() == Some(disk)).then_some(action)
     }
 
     fn violations(instance: &Instance, _: &State, _: &Action, after: &State) -> Violations {
@@ -206,8 +234,7 @@ impl Task for TowerOfHanoi {
     }
 
     fn view(instance: &Instance, state: &State) -> String {
-        let places = state.places(instance.n);
-        let disks: Vec<_> = (1..=instance.n).rev().map(|disk| format!("{disk:02}:{}", places[disk - 1])).collect();
+        let disks: Vec<_> = state.wants(instance).map(|(disk, peg, _)| format!("{disk:02}:{peg}")).collect();
         format!("to={} {}", instance.to, disks.join(" "))
     }
 
@@ -244,6 +271,7 @@ impl Task for TowerOfHanoi {
         for k in (0..instance.n).rev() {
             state.pegs[places[k]].push(u8::try_from(k + 1).expect("invariant: at most 32 disks"));
         }
+        state.plan = Plan::new(instance.n, instance.to, &state.pegs);
         Some(state)
     }
 }

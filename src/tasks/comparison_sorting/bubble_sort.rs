@@ -4,23 +4,19 @@
 
 use std::cmp::Ordering;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::input::{Input, has_a_quarter_square_of_steps, require_places};
+use super::inversions::InversionChange;
 use crate::tasks::pages::bubble_sort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_steps};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
 use crate::tasks::{Draw, Violations, array};
 
 pub struct BubbleSort;
-
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Instance {
-    a: Vec<i64>,
-}
 
 #[derive(Clone, Serialize)]
 pub struct State {
@@ -30,6 +26,8 @@ pub struct State {
     swaps: u64,
     passes: u64,
     last: Last<Action>,
+    #[serde(skip)]
+    inversion_change: InversionChange,
 }
 
 word_actions!(Action { Cmp(i, j) = "cmp", Swap(i, j) = "swap", Pass = "pass", Done = "done" });
@@ -40,48 +38,45 @@ fn last_left(n: usize, passes: u64) -> Option<usize> {
 }
 
 impl Task for BubbleSort {
-    type Instance = Instance;
+    type Instance = Input;
     type State = State;
     type Action = Action;
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
-        loop {
-            let n = page::size::N.draw(difficulty, draw);
-            let instance = Instance { a: array::uniform(n, -1000, 1000, draw) };
-            if instance.a.is_sorted() {
-                continue;
-            }
-            let steps = reference_steps::<Self>(&instance, u64::MAX).unwrap_or(0);
-            if steps >= (n * n / 4) as u64 {
-                return instance;
-            }
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Input {
+        Input::draw(&page::size::N, difficulty, draw, has_a_quarter_square_of_steps::<Self>)
+    }
+
+    fn validate(input: &Input) -> Result<(), InvalidInput> {
+        input.validate()
+    }
+
+    fn start(input: &Input) -> State {
+        State {
+            a: input.a.clone(),
+            swapped: false,
+            comparisons: 0,
+            swaps: 0,
+            passes: 0,
+            last: Last(None),
+            inversion_change: InversionChange::default(),
         }
-    }
-
-    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
-        array::validate("a", &instance.a)
-    }
-
-    fn start(instance: &Instance) -> State {
-        State { a: instance.a.clone(), swapped: false, comparisons: 0, swaps: 0, passes: 0, last: Last(None) }
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
         Action::read(form, fields)
     }
 
-    fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
-        if let Action::Cmp(i, j) | Action::Swap(i, j) = *action
-            && (i >= state.a.len() || j >= state.a.len())
-        {
-            return Err(Illegal("there is no such place in the array"));
-        }
+    fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
         match *action {
-            Action::Cmp(..) => state.comparisons += 1,
+            Action::Cmp(i, j) => {
+                require_places(&state.a, i, j)?;
+                state.comparisons += 1;
+            }
             Action::Swap(i, j) => {
-                state.a.swap(i, j);
+                require_places(&state.a, i, j)?;
+                state.inversion_change.exchange(&mut state.a, i, j);
                 state.swaps += 1;
                 state.swapped = true;
             }
@@ -95,7 +90,7 @@ impl Task for BubbleSort {
         Ok(())
     }
 
-    fn reference(_: &Instance, state: &State) -> Option<Action> {
+    fn reference(_: &Input, state: &State) -> Option<Action> {
         let n = state.a.len();
         let after_pair = |right: usize| {
             let last = last_left(n, state.passes)?;
@@ -122,13 +117,13 @@ impl Task for BubbleSort {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+    fn violations(input: &Input, _: &State, action: &Action, after: &State) -> Violations {
         let mut found = Violations::NONE;
-        // Only swaps move values, so that the array stays a permutation by construction; it is checked all the same.
+        // Only swaps move values.
         if matches!(action, Action::Swap(..)) {
-            found.require(page::PERMUTATION, array::is_permutation(&after.a, &instance.a));
+            found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
         }
-        found.require(page::INVERSIONS, after.swaps + array::inversions(&after.a) == array::inversions(&instance.a));
+        found.require(page::INVERSIONS, after.inversion_change.makes_up_for(after.swaps));
         let settled = usize::try_from(after.passes).unwrap_or(usize::MAX);
         found.require(page::TAIL, array::is_final_tail(&after.a, after.a.len().saturating_sub(settled)));
         if let Action::Cmp(i, j) | Action::Swap(i, j) = *action {
@@ -141,21 +136,20 @@ impl Task for BubbleSort {
         found
     }
 
-    fn ended(_: &Instance, state: &State) -> bool {
+    fn ended(_: &Input, state: &State) -> bool {
         state.last.0 == Some(Action::Done)
     }
 
-    fn steps_max(instance: &Instance) -> u64 {
+    fn steps_max(input: &Input) -> u64 {
         // n(n-1)/2 comparisons, as many swaps, n passes.
-        let n = instance.a.len() as u64;
-        n * n
+        input.len() * input.len()
     }
 
-    fn answer(_: &Instance, state: &State) -> Value {
+    fn answer(_: &Input, state: &State) -> Value {
         json!({ "sorted": state.a, "comparisons": state.comparisons, "swaps": state.swaps, "passes": state.passes })
     }
 
-    fn view(_: &Instance, state: &State) -> String {
+    fn view(_: &Input, state: &State) -> String {
         let n = state.a.len();
         let swapped = u8::from(state.swapped);
         let head = format!("n={n:02} pass={:02} swapped={swapped} last=", state.passes);
@@ -167,8 +161,8 @@ impl Task for BubbleSort {
         }
     }
 
-    fn derivation(instance: &Instance, state: &State) -> Option<String> {
-        let action = Self::reference(instance, state)?;
+    fn derivation(input: &Input, state: &State) -> Option<String> {
+        let action = Self::reference(input, state)?;
         let compared = match state.last.0 {
             None | Some(Action::Pass) => return Some("from the left".to_owned()),
             Some(Action::Cmp(i, j)) => comparison(state.a[i], state.a[j]),

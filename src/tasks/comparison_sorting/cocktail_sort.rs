@@ -66,13 +66,10 @@ impl State {
     }
 
     fn ends_are_in_place(&self) -> bool {
-        let n = self.a.len();
-        let (head, after) = self.a.split_at(usize::try_from(self.lo).map_or(n, |lo| lo.min(n)));
-        let (before, tail) = self.a.split_at(usize::try_from(self.hi + 1).map_or(0, |start| start.min(n)));
-        head.is_sorted()
-            && tail.is_sorted()
-            && head.last().is_none_or(|greatest| after.iter().all(|x| x >= greatest))
-            && tail.first().is_none_or(|least| before.iter().all(|x| x <= least))
+        // Surplus passes take `lo` beyond the array, and `hi` below it: then all cells must be in place.
+        let head = usize::try_from(self.lo).unwrap_or(usize::MAX);
+        let tail = usize::try_from(self.hi + 1).unwrap_or(0);
+        array::is_final_head(&self.a, head) && array::is_final_tail(&self.a, tail)
     }
 }
 

@@ -138,12 +138,9 @@ impl Task for CycleSort {
             Some(Action::Cmp(i)) if i + 1 < n => Some(Action::Cmp(i + 1)),
             Some(Action::Cmp(_)) => state.after_scan(),
             Some(Action::Put(p)) => {
-                let start = state.start?;
-                if p == start {
-                    Some(state.after_cycle(start))
-                } else {
-                    (start + 1 < n).then_some(Action::Cmp(start + 1))
-                }
+                // No cycle starts at the last cell.
+                let start = state.start.filter(|start| start + 1 < n)?;
+                Some(if p == start { state.after_cycle(start) } else { Action::Cmp(start + 1) })
             }
             Some(Action::Done) => None,
         }

@@ -41,11 +41,6 @@ impl State {
             Some(Action::Flip(if self.m > 0 { self.m + 1 } else { self.size }))
         }
     }
-
-    fn suffix_is_in_place(&self) -> bool {
-        let (before, suffix) = self.a.split_at(self.size);
-        suffix.is_sorted() && suffix.first().is_none_or(|least| before.iter().all(|x| x <= least))
-    }
 }
 
 impl Task for PancakeSort {
@@ -104,7 +99,8 @@ impl Task for PancakeSort {
         match state.last.0 {
             Some(Action::Pass) if *size == 1 => Some(Action::Done),
             None | Some(Action::Pass) => Some(Action::Cmp(1, 0)),
-            Some(Action::Cmp(j, seen)) if seen == *m => {
+            // The scan has passed m.
+            Some(Action::Cmp(j, seen)) if seen == *m && *m < j => {
                 let no_greater = state.after_place(j)?;
                 Some(if a[j] > a[*m] { Action::Max(j) } else { no_greater })
             }
@@ -114,7 +110,7 @@ impl Task for PancakeSort {
                 if k == *size {
                     Some(Action::Pass)
                 } else {
-                    (k == m + 1).then_some(Action::Flip(*size))
+                    (*m > 0 && k == m + 1).then_some(Action::Flip(*size))
                 }
             }
             Some(_) => None,
@@ -128,7 +124,7 @@ impl Task for PancakeSort {
             found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
         }
         let n = after.a.len();
-        found.require(page::SUFFIX, after.suffix_is_in_place());
+        found.require(page::SUFFIX, array::is_final_tail(&after.a, after.size));
         found.require(page::M_RANGE, after.m < after.size);
         let few_flips = after.flips.len() <= 2 * (n - after.size + 1);
         found.require(page::FLIPS, few_flips && after.flips.iter().all(|k| (2..=n).contains(k)));

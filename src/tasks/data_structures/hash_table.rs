@@ -4,11 +4,12 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::hash_slots::{Content, Slot, Slots};
+use crate::tasks::link::Link;
 use crate::tasks::operation::{as_text, validate_count};
-use crate::tasks::optional::Optional;
 use crate::tasks::pages::hash_table as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
@@ -47,87 +48,16 @@ impl Instance {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Slot {
-    Empty,
-    Tombstone,
-    Key(usize),
-}
-
-impl Serialize for Slot {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Empty => serializer.serialize_i64(-1),
-            Self::Tombstone => serializer.serialize_i64(-2),
-            Self::Key(key) => serializer.serialize_u64(*key as u64),
-        }
-    }
-}
-
-/// What a probe meets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
-    Hit,
-    Empty,
-    Tomb,
-    Other,
-}
-
-impl Content {
-    fn of(slot: Slot, key: usize) -> Self {
-        match slot {
-            Slot::Empty => Self::Empty,
-            Slot::Tombstone => Self::Tomb,
-            Slot::Key(stored) if stored == key => Self::Hit,
-            Slot::Key(_) => Self::Other,
-        }
-    }
-
-    fn word(self) -> &'static str {
-        ["hit", "empty", "tomb", "other"][self as usize]
-    }
-}
-
 #[derive(Clone, Serialize)]
 pub struct State {
     done: usize,
-    table: Vec<Slot>,
+    table: Slots,
     probing: usize,
-    tomb: Optional,
+    tomb: Link,
     probes: usize,
     collisions: usize,
     full: usize,
     last: Last<Action>,
-}
-
-impl State {
-    fn keys(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.table.iter().enumerate().filter_map(|(slot, content)| match content {
-            Slot::Key(key) => Some((slot, *key)),
-            _ => None,
-        })
-    }
-
-    /// Whether every stored key is found by probing from its home on.
-    fn is_reachable(&self, instance: &Instance) -> bool {
-        let slots = self.table.len();
-        // Slots without an empty one that lead up to the current slot; those at the end lead up to slot 0.
-        let mut run = self.table.iter().rev().take_while(|slot| **slot != Slot::Empty).count();
-        self.table.iter().enumerate().all(|(place, slot)| {
-            let reached = match slot {
-                Slot::Key(key) => (place + slots - instance.home(*key)) % slots <= run,
-                _ => true,
-            };
-            run = if *slot == Slot::Empty { 0 } else { run + 1 };
-            reached
-        })
-    }
-
-    fn is_distinct(&self) -> bool {
-        let mut keys: Vec<_> = self.keys().map(|(_, key)| key).collect();
-        keys.sort_unstable();
-        keys.is_sorted_by(|a, b| a < b)
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,9 +141,9 @@ impl Task for HashTable {
     fn start(instance: &Instance) -> State {
         State {
             done: 0,
-            table: vec![Slot::Empty; instance.slots],
+            table: Slots::empty(instance.slots),
             probing: 0,
-            tomb: Optional::NONE,
+            tomb: Link::NONE,
             probes: 0,
             collisions: 0,
             full: 0,
@@ -225,8 +155,7 @@ impl Task for HashTable {
         Some(match form {
             0 => {
                 let word = fields.text(1)?;
-                let contents = [Content::Hit, Content::Empty, Content::Tomb, Content::Other];
-                Action::Probe(fields.nat(0)?, contents.into_iter().find(|content| content.word() == word)?)
+                Action::Probe(fields.nat(0)?, Content::ALL.into_iter().find(|content| content.word() == word)?)
             }
             1 => Action::Put(fields.nat(0)?),
             2 => Action::Found(fields.nat(0)?),
@@ -252,12 +181,12 @@ impl Task for HashTable {
                 state.probing += 1;
                 state.probes += 1;
                 state.collisions += usize::from(content == Content::Other);
-                if content == Content::Tomb && state.tomb == Optional::NONE {
-                    state.tomb = slot.into();
+                if content == Content::Tomb && state.tomb == Link::NONE {
+                    state.tomb = Link::to(slot);
                 }
             }
-            (Action::Put(slot), Operation::Insert(key)) => state.table[slot] = Slot::Key(key),
-            (Action::Del(slot), Operation::Delete(_)) => state.table[slot] = Slot::Tombstone,
+            (Action::Put(slot), Operation::Insert(key)) => state.table.0[slot] = Slot::Key(key),
+            (Action::Del(slot), Operation::Delete(_)) => state.table.0[slot] = Slot::Tombstone,
             (Action::Full, Operation::Insert(_)) => state.full += 1,
             (Action::Found(_), Operation::Search(_))
             | (Action::Dup, Operation::Insert(_))
@@ -267,7 +196,7 @@ impl Task for HashTable {
         if !matches!(action, Action::Probe(..)) {
             state.done += 1;
             state.probing = 0;
-            state.tomb = Optional::NONE;
+            state.tomb = Link::NONE;
         }
         state.last = Last(Some(*action));
         Ok(())
@@ -275,7 +204,7 @@ impl Task for HashTable {
 
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
         let operation = *instance.operations.get(state.done)?;
-        let probe = |slot: usize| Action::Probe(slot, Content::of(state.table[slot], operation.key()));
+        let probe = |slot: usize| Action::Probe(slot, state.table.content(slot, operation.key()));
         let Some(Action::Probe(slot, content)) = state.last.0 else {
             return Some(probe(instance.home(operation.key())));
         };
@@ -284,9 +213,9 @@ impl Task for HashTable {
             (Content::Hit, Operation::Insert(_)) => Action::Dup,
             (Content::Hit, Operation::Search(_)) => Action::Found(slot),
             (Content::Hit, Operation::Delete(_)) => Action::Del(slot),
-            (Content::Empty, Operation::Insert(_)) => Action::Put(state.tomb.0.unwrap_or(slot)),
+            (Content::Empty, Operation::Insert(_)) => Action::Put(state.tomb.get().unwrap_or(slot)),
             (Content::Tomb | Content::Other, _) if !over => probe((slot + 1) % instance.slots),
-            (_, Operation::Insert(_)) => state.tomb.0.map_or(Action::Full, Action::Put),
+            (_, Operation::Insert(_)) => state.tomb.get().map_or(Action::Full, Action::Put),
             _ => Action::Missing,
         })
     }
@@ -294,19 +223,19 @@ impl Task for HashTable {
     fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
         let mut found = Violations::NONE;
         let Some(operation) = instance.operations.get(before.done) else { return found };
-        let there = |slot: usize| Content::of(before.table[slot], operation.key());
+        let there = |slot: usize| before.table.content(slot, operation.key());
         let truth = match *action {
             Action::Probe(slot, content) => there(slot) == content,
             Action::Found(slot) | Action::Del(slot) => there(slot) == Content::Hit,
-            Action::Put(slot) => !matches!(before.table[slot], Slot::Key(_)),
+            Action::Put(slot) => !matches!(there(slot), Content::Hit | Content::Other),
             _ => true,
         };
         found.require(page::TRUE_PROBE, truth);
         if let (Action::Probe(slot, _), Some(Action::Probe(previous, _))) = (*action, before.last.0) {
             found.require(page::CONSECUTIVE, slot == (previous + 1) % instance.slots);
         }
-        found.require(page::REACHABLE, after.is_reachable(instance));
-        found.require(page::DISTINCT, after.is_distinct());
+        found.require(page::REACHABLE, after.table.is_reachable(|key| instance.home(key)));
+        found.require(page::DISTINCT, after.table.is_distinct());
         if Self::ended(instance, after) {
             found.require(page::ALL_DONE, after.done == instance.operations.len());
         }
@@ -332,8 +261,8 @@ impl Task for HashTable {
     fn answer(_: &Instance, state: &State) -> Value {
         json!({
             "table": state.table,
-            "size": state.keys().count(),
-            "tombstones": state.table.iter().filter(|slot| **slot == Slot::Tombstone).count(),
+            "size": state.table.keys().count(),
+            "tombstones": state.table.tombstones(),
             "probes": state.probes,
             "collisions": state.collisions,
             "full": state.full,

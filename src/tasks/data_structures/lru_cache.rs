@@ -72,17 +72,6 @@ word_actions!(Action {
     Evict(key) = "evict",
 });
 
-/// Whether the keys of both lists, but for `key`, come in the same order.
-fn in_order(before: &[(usize, usize)], after: &[(usize, usize)], key: usize) -> bool {
-    let mut rest = before.iter();
-    let old = |wanted: usize| before.iter().any(|(cached, _)| *cached == wanted);
-    after
-        .iter()
-        .map(|(cached, _)| *cached)
-        .filter(|cached| *cached != key && old(*cached))
-        .all(|wanted| rest.any(|(cached, _)| *cached == wanted))
-}
-
 impl Task for LruCache {
     type Instance = Instance;
     type State = State;
@@ -171,17 +160,24 @@ impl Task for LruCache {
         let mut found = Violations::NONE;
         let Some(operation) = instance.operations.get(before.done) else { return found };
         let cache = &after.cache;
-        let distinct = cache.iter().enumerate().all(|(place, (key, _))| cache[..place].iter().all(|(k, _)| k != key));
+        let mut keys: Vec<_> = cache.iter().map(|(key, _)| *key).collect();
+        keys.sort_unstable();
+        let distinct = keys.is_sorted_by(|a, b| a < b);
         found.require(page::CAPACITY, cache.len() <= instance.capacity && distinct);
+        let mut places: Vec<_> = before.cache.iter().enumerate().map(|(place, (key, _))| (*key, place)).collect();
+        places.sort_unstable();
+        let old_place =
+            |key: usize| places.binary_search_by_key(&key, |place| place.0).ok().map(|found| places[found].1);
         // Step by step the same as over all puts: a value comes from this put, or it was there before it.
         let latest = cache.iter().all(|(key, value)| match operation {
             Operation::Put(put, new) if put == key => value == new,
-            _ => before.value(*key) == Some(*value),
+            _ => old_place(*key).is_some_and(|place| before.cache[place].1 == *value),
         });
         found.require(page::LATEST_VALUE, latest);
         let first = cache.first().map(|(key, _)| *key);
         found.require(page::FRONT, *action == Action::Miss || first == Some(operation.key()));
-        found.require(page::RELATIVE_ORDER, in_order(&before.cache, cache, operation.key()));
+        let others = cache.iter().map(|(key, _)| *key).filter(|key| *key != operation.key());
+        found.require(page::RELATIVE_ORDER, others.filter_map(old_place).is_sorted_by(|a, b| a < b));
         if Self::ended(instance, after) {
             found.require(page::ALL_DONE, after.done == instance.operations.len());
         }

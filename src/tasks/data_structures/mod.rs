@@ -1,7 +1,9 @@
 //! The data structures of PRIME-Bench, one file each.
 
 mod doubly_linked_list;
+mod hash_slots;
 mod hash_table;
+mod linked_list;
 mod lru_cache;
 mod phases;
 mod queue_simulator;

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::phases::{self, Change};
+use crate::tasks::link::Link;
 use crate::tasks::operation::{OPERATIONS_MAX, VALUE_MAX, as_text, validate_count};
-use crate::tasks::optional::Optional;
 use crate::tasks::pages::queue_simulator as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
@@ -30,7 +30,7 @@ as_text!(Operation);
 #[derive(Clone, Serialize)]
 pub struct State {
     done: usize,
-    cells: Vec<Optional>,
+    cells: Vec<Link>,
     head: usize,
     /// Below 0 after wrong dequeues.
     count: i64,
@@ -52,7 +52,7 @@ impl State {
 
     /// Everything that was put in and is still held or was taken.
     fn put_sum(&self) -> u128 {
-        self.taken_sum as u128 + self.cells.iter().filter_map(|cell| cell.0).sum::<usize>() as u128
+        self.taken_sum as u128 + self.cells.iter().filter_map(|cell| cell.get()).sum::<usize>() as u128
     }
 
     /// Whether exactly the `count` cells from the head on hold values.
@@ -60,7 +60,7 @@ impl State {
         let Ok(count) = usize::try_from(self.count) else { return false };
         let (before, from) = self.cells.split_at(self.head);
         let circular = from.iter().chain(before).enumerate();
-        count <= self.cells.len() && circular.into_iter().all(|(place, cell)| cell.0.is_some() == (place < count))
+        count <= self.cells.len() && circular.into_iter().all(|(place, cell)| cell.get().is_some() == (place < count))
     }
 }
 
@@ -109,7 +109,7 @@ impl Task for QueueSimulator {
     fn start(instance: &Instance) -> State {
         State {
             done: 0,
-            cells: vec![Optional::NONE; instance.capacity],
+            cells: vec![Link::NONE; instance.capacity],
             head: 0,
             count: 0,
             wraps: 0,
@@ -134,12 +134,12 @@ impl Task for QueueSimulator {
         }
         match (*action, operation) {
             (Action::Put(cell), Operation::Enqueue(value)) => {
-                state.cells[cell] = value.into();
+                state.cells[cell] = Link::to(value);
                 state.count += 1;
                 state.wraps += usize::from(cell + 1 == capacity);
             }
             (Action::Take(cell, value), Operation::Dequeue) => {
-                state.cells[cell] = Optional::NONE;
+                state.cells[cell] = Link::NONE;
                 state.head = (cell + 1) % capacity;
                 state.count -= 1;
                 state.wraps += usize::from(cell + 1 == capacity);
@@ -159,7 +159,7 @@ impl Task for QueueSimulator {
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
         let operation = instance.operations.get(state.done)?;
         // After wrong lines the cell at the head may be free: no line says so, and none is prescribed.
-        let front = || state.cells[state.head].0.map(|value| (state.head, value));
+        let front = || state.cells[state.head].get().map(|value| (state.head, value));
         match operation {
             Operation::Enqueue(_) if usize::try_from(state.count) == Ok(instance.capacity) => Some(Action::Full),
             Operation::Enqueue(_) => Some(Action::Put(state.tail())),

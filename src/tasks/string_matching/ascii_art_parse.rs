@@ -19,6 +19,8 @@ pub struct AsciiArtParse;
 
 const ROWS_MAX: usize = 100;
 const COLUMNS_MAX: usize = 200;
+/// A user's drawing may need this many steps: each of them compares cells with all objects found so far.
+const STEPS_MAX: u64 = 10_000;
 /// Places tried for an object before the instance is drawn again.
 const FAILURES_MAX: usize = 1000;
 
@@ -46,7 +48,8 @@ impl Instance {
         self.grid.iter().flat_map(|row| row.bytes()).filter(|c| *c != b' ').count()
     }
 
-    /// The first cell after the last object's start that is drawn and belongs to no object found so far.
+    /// The first cell after the last object's start that is drawn and belongs to no object found so far: the scan goes
+    /// on from there, also where a wrong line has put that start too far down and leaves cells behind.
     fn next_start(&self, objects: &[Object]) -> Option<Cell> {
         let columns = self.columns();
         let first = objects.last().map_or(0, |object| object.top * columns + object.left + 1);
@@ -153,6 +156,8 @@ impl Task for AsciiArtParse {
         let equal = instance.grid.iter().all(|row| row.len() == columns);
         InvalidInput::unless(equal, "grid", "all rows must have the same length")?;
         InvalidInput::unless(instance.ink() > 0, "grid", "must not be blank")?;
+        let few = Self::steps_max(instance) <= STEPS_MAX;
+        InvalidInput::unless(few, "grid", format!("has too many lines and corners: give up to {STEPS_MAX} steps"))?;
         let drawing = reference_is_clean::<Self>(instance);
         InvalidInput::unless(drawing, "grid", "must be a drawing of lines and rectangles that share no cells")
     }

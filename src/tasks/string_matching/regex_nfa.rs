@@ -85,7 +85,8 @@ impl fmt::Display for Action {
     }
 }
 
-/// The nodes that are left to be built; none known in a state that the first nodes do not lead to.
+/// The nodes that are left to be built; none known where the numbers of states, edges and fragments are not those that
+/// the first nodes lead to. A wrong letter leaves these numbers right, and the construction goes on after it.
 fn nodes_left<'n>(nodes: &'n [Node], state: &State) -> Option<&'n [Node]> {
     // Every node adds edges, so that their number tells how many nodes are done.
     let (mut states, mut edges, mut fragments, mut done) = (0, 0, 0, 0);

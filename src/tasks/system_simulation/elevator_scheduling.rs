@@ -7,8 +7,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::elevator_turn::{Call, Turn, first_after, nearest};
+use crate::tasks::link::Link;
 use crate::tasks::operation::validate_count;
-use crate::tasks::optional::Optional;
 use crate::tasks::pages::elevator_scheduling as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
@@ -27,33 +28,6 @@ pub struct Instance {
     floors: usize,
     elevators: Vec<usize>,
     calls: Vec<Call>,
-}
-
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(from = "(usize, usize, usize)", into = "(usize, usize, usize)")]
-struct Call {
-    time: usize,
-    from: usize,
-    to: usize,
-}
-
-impl From<(usize, usize, usize)> for Call {
-    fn from((time, from, to): (usize, usize, usize)) -> Self {
-        Self { time, from, to }
-    }
-}
-
-impl From<Call> for (usize, usize, usize) {
-    fn from(Call { time, from, to }: Call) -> Self {
-        (time, from, to)
-    }
-}
-
-impl Instance {
-    /// The first call after this tick.
-    fn first_after(&self, tick: usize) -> usize {
-        self.calls.partition_point(|call| call.time <= tick)
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +50,7 @@ pub struct State {
     directions: Vec<Direction>,
     waiting: Vec<Vec<usize>>,
     riding: Vec<Vec<usize>>,
-    delivered: Vec<Optional>,
+    delivered: Vec<Link>,
     moved: Vec<usize>,
     doors: Vec<usize>,
     last: Last<Action>,
@@ -106,74 +80,25 @@ impl fmt::Display for Action {
     }
 }
 
-/// The next turn of an elevator that acts, and what happens up to it: nothing moves meanwhile.
-struct Turn {
-    elevator: usize,
-    tick: usize,
-    /// Calls assigned since the state, ascending, each with its elevator.
-    assigned: Vec<(usize, usize)>,
-    /// Elevators that had a turn without calls since the state.
-    rested: Vec<bool>,
-}
-
-impl Turn {
-    fn next(instance: &Instance, state: &State) -> Option<Self> {
-        let elevators = state.floors.len();
-        let mut call = instance.first_after(state.t);
-        let mut busy: Vec<bool> = (0..elevators).map(|e| state.has_calls(e)).collect();
-        let mut turn = Self { elevator: 0, tick: state.t, assigned: Vec::new(), rested: vec![false; elevators] };
-        turn.elevator = state.last.0.map_or(0, |last| last.elevator + 1);
-        loop {
-            while turn.elevator < elevators {
-                if busy[turn.elevator] {
-                    return Some(turn);
-                }
-                turn.rested[turn.elevator] = true;
-                turn.elevator += 1;
-            }
-            turn.elevator = 0;
-            turn.tick += 1;
-            if !busy.contains(&true) {
-                // Ticks without any action are skipped, up to the next call.
-                let next = instance.calls.get(call)?.time;
-                if next > turn.tick {
-                    turn.rested.fill(true);
-                    turn.tick = next;
-                }
-            }
-            while instance.calls.get(call).is_some_and(|next| next.time <= turn.tick) {
-                let elevator = state.nearest(instance.calls[call].from);
-                turn.assigned.push((call, elevator));
-                busy[elevator] = true;
-                call += 1;
-            }
-        }
-    }
-
-    fn floor(&self, state: &State) -> usize {
-        state.floors[self.elevator]
-    }
-
-    fn direction(&self, state: &State) -> Direction {
-        if self.rested[self.elevator] { Direction::None } else { state.directions[self.elevator] }
-    }
-
-    /// Where the elevator has to go: the floors of its waiting calls, and the destinations of its passengers.
-    fn goals<'a>(&'a self, instance: &'a Instance, state: &'a State) -> impl Iterator<Item = usize> + 'a {
-        let assigned = self.assigned.iter().filter(|(_, elevator)| *elevator == self.elevator).map(|(call, _)| call);
-        let waiting = state.waiting[self.elevator].iter().chain(assigned).map(|call| instance.calls[*call].from);
-        waiting.chain(state.riding[self.elevator].iter().map(|call| instance.calls[*call].to))
-    }
-}
-
 impl State {
-    fn has_calls(&self, elevator: usize) -> bool {
-        !self.waiting[elevator].is_empty() || !self.riding[elevator].is_empty()
+    /// The next turn of an elevator that acts.
+    fn turn(&self, instance: &Instance) -> Option<Turn> {
+        let busy =
+            self.waiting.iter().zip(&self.riding).map(|(waiting, riding)| !waiting.is_empty() || !riding.is_empty());
+        let elevator = self.last.0.map_or(0, |last| last.elevator + 1);
+        Turn::next(&instance.calls, &self.floors, busy.collect(), self.t, elevator)
     }
 
-    fn nearest(&self, floor: usize) -> usize {
-        let nearest = (0..self.floors.len()).min_by_key(|elevator| self.floors[*elevator].abs_diff(floor));
-        nearest.expect("invariant: there is an elevator")
+    /// The direction of the elevator at its turn.
+    fn direction_at(&self, turn: &Turn) -> Direction {
+        if turn.rested[turn.elevator] { Direction::None } else { self.directions[turn.elevator] }
+    }
+
+    /// Where the elevator has to go at its turn: the floors of its waiting calls, and the destinations of its passengers.
+    fn goals_at<'a>(&'a self, turn: &'a Turn, instance: &'a Instance) -> impl Iterator<Item = usize> + 'a {
+        let assigned = turn.assigned.iter().filter(|(_, elevator)| *elevator == turn.elevator).map(|(call, _)| call);
+        let waiting = self.waiting[turn.elevator].iter().chain(assigned).map(|call| instance.calls[*call].from);
+        waiting.chain(self.riding[turn.elevator].iter().map(|call| instance.calls[*call].to))
     }
 
     /// Lets out and in who wants to at this floor.
@@ -183,7 +108,7 @@ impl State {
         self.riding[elevator].retain(|call| {
             let arrived = instance.calls[*call].to == floor;
             if arrived {
-                delivered[*call] = tick.into();
+                delivered[*call] = Link::to(tick);
             }
             !arrived
         });
@@ -200,8 +125,8 @@ impl State {
 
     /// Whether every call up to now is waiting, riding or delivered, exactly once, and no later call.
     fn is_conserved(&self, instance: &Instance) -> bool {
-        let made = instance.first_after(self.t);
-        let mut found: Vec<bool> = self.delivered.iter().map(|tick| tick.0.is_some()).collect();
+        let made = first_after(&instance.calls, self.t);
+        let mut found: Vec<bool> = self.delivered.iter().map(|tick| tick.get().is_some()).collect();
         let once = self.waiting.iter().chain(&self.riding).flatten().all(|call| {
             let new = found.get(*call) == Some(&false);
             if new {
@@ -258,13 +183,13 @@ impl Task for ElevatorScheduling {
             directions: vec![Direction::None; elevators],
             waiting: vec![Vec::new(); elevators],
             riding: vec![Vec::new(); elevators],
-            delivered: vec![Optional::NONE; instance.calls.len()],
+            delivered: vec![Link::NONE; instance.calls.len()],
             moved: vec![0; elevators],
             doors: vec![0; elevators],
             last: Last(None),
         };
-        for call in 0..instance.first_after(0) {
-            let elevator = state.nearest(instance.calls[call].from);
+        for call in 0..first_after(&instance.calls, 0) {
+            let elevator = nearest(&state.floors, instance.calls[call].from);
             state.waiting[elevator].push(call);
         }
         state
@@ -281,7 +206,7 @@ impl Task for ElevatorScheduling {
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let Action { elevator, act } = *action;
-        let turn = Turn::next(instance, state).ok_or(Illegal("every call is delivered"))?;
+        let turn = state.turn(instance).ok_or(Illegal("every call is delivered"))?;
         if elevator != turn.elevator {
             return Err(Illegal("another elevator acts next"));
         }
@@ -312,9 +237,9 @@ impl Task for ElevatorScheduling {
     }
 
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
-        let turn = Turn::next(instance, state)?;
-        let (floor, direction) = (turn.floor(state), turn.direction(state));
-        let goals = || turn.goals(instance, state);
+        let turn = state.turn(instance)?;
+        let (floor, direction) = (state.floors[turn.elevator], state.direction_at(&turn));
+        let goals = || state.goals_at(&turn, instance);
         let upwards = match direction {
             // At equal distance the lower floor.
             Direction::None => goals().min_by_key(|goal| (goal.abs_diff(floor), *goal))? > floor,
@@ -333,26 +258,26 @@ impl Task for ElevatorScheduling {
         let mut found = Violations::NONE;
         found.require(page::IN_BUILDING, after.floors.iter().all(|floor| *floor < instance.floors));
         found.require(page::CONSERVATION, after.is_conserved(instance));
-        if let Some(turn) = Turn::next(instance, before) {
-            let (floor, direction) = (turn.floor(before), turn.direction(before));
-            let mut goals = turn.goals(instance, before);
+        if let Some(turn) = before.turn(instance) {
+            let (floor, direction) = (before.floors[turn.elevator], before.direction_at(&turn));
+            let mut goals = before.goals_at(&turn, instance);
             let needless = match (direction, action.act) {
                 (Direction::Up, Act::Down) => goals.any(|goal| goal > floor),
                 (Direction::Down, Act::Up) => goals.any(|goal| goal < floor),
                 _ => false,
             };
             found.require(page::NO_NEEDLESS_TURN, !needless);
-            let wanted = turn.goals(instance, before).any(|goal| goal == floor);
+            let wanted = before.goals_at(&turn, instance).any(|goal| goal == floor);
             found.require(page::DOOR_REASON, wanted == (action.act == Act::Open));
         }
         if Self::ended(instance, after) {
-            found.require(page::ALL_DELIVERED, after.delivered.iter().all(|tick| tick.0.is_some()));
+            found.require(page::ALL_DELIVERED, after.delivered.iter().all(|tick| tick.get().is_some()));
         }
         found
     }
 
     fn ended(_: &Instance, state: &State) -> bool {
-        state.delivered.iter().all(|tick| tick.0.is_some())
+        state.delivered.iter().all(|tick| tick.get().is_some())
     }
 
     fn steps_max(instance: &Instance) -> u64 {
@@ -368,7 +293,7 @@ impl Task for ElevatorScheduling {
 
     fn answer(instance: &Instance, state: &State) -> Value {
         let times = instance.calls.iter().zip(&state.delivered);
-        let total: usize = times.filter_map(|(call, tick)| Some(tick.0? - call.time)).sum();
+        let total: usize = times.filter_map(|(call, tick)| Some(tick.get()? - call.time)).sum();
         json!({
             "delivered": state.delivered,
             "moved": state.moved,

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::tasks::operation::{as_text, validate_count};
+use crate::tasks::operation::{VALUE_MAX, as_text, validate_count};
 use crate::tasks::pages::meeting_scheduler as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
@@ -83,12 +83,11 @@ impl State {
     }
 
     fn is_disjoint(&self, instance: &Instance) -> bool {
-        self.bookings.iter().enumerate().all(|(place, one)| {
-            let end = one.2 + instance.length(one);
-            self.bookings[..place]
-                .iter()
-                .all(|other| other.1 != one.1 || other.2 >= end || one.2 >= other.2 + instance.length(other))
-        })
+        let end = |booking: &Booking| (booking.1, booking.2 + instance.length(booking));
+        let mut bookings: Vec<_> = self.bookings.iter().map(|booking| ((booking.1, booking.2), end(booking))).collect();
+        bookings.sort_unstable();
+        // By rooms and times: two bookings that overlap have neighbours between them that do.
+        bookings.is_sorted_by(|(_, end), (start, _)| end <= start)
     }
 }
 
@@ -152,6 +151,8 @@ impl Task for MeetingScheduler {
         let rooms = instance.rooms.len();
         let range = format!("has {rooms} entries; give 1 to {ROOMS_MAX}");
         InvalidInput::unless((1..=ROOMS_MAX).contains(&rooms), "rooms", range)?;
+        let capacities = instance.rooms.iter().all(|capacity| *capacity <= VALUE_MAX);
+        InvalidInput::unless(capacities, "rooms", format!("capacities must not exceed {VALUE_MAX}"))?;
         InvalidInput::unless(instance.max_shift <= SLOTS, "max_shift", format!("must not exceed {SLOTS}"))?;
         validate_count("requests", instance.requests.len())?;
         let within = |request: &Request| match *request {

@@ -4,6 +4,7 @@ mod assembly_line;
 mod blockchain_ledger;
 mod chemical_reaction;
 mod elevator_scheduling;
+mod elevator_turn;
 mod file_command;
 mod file_system;
 mod file_tree;

@@ -5,8 +5,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::tasks::link::Link;
 use crate::tasks::operation::validate_count;
-use crate::tasks::optional::Optional;
 use crate::tasks::pages::packet_routing as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
@@ -22,8 +22,7 @@ const TTL_MAX: u64 = 10_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    /// -1 for no route.
-    tables: Vec<Vec<i64>>,
+    tables: Vec<Vec<Link>>,
     /// Source, destination, ttl.
     packets: Vec<(usize, usize, u64)>,
 }
@@ -31,7 +30,7 @@ pub struct Instance {
 #[derive(Clone, Serialize)]
 pub struct State {
     packet: usize,
-    at: Optional,
+    at: Link,
     ttl: u64,
     fates: String,
     hops: u64,
@@ -49,7 +48,7 @@ impl State {
 
     fn enter(&mut self, instance: &Instance) {
         let next = instance.packets.get(self.packet);
-        self.at = Optional(next.map(|(source, ..)| *source));
+        self.at = next.map(|(source, ..)| *source).into();
         self.ttl = next.map_or(0, |(.., ttl)| *ttl);
     }
 }
@@ -93,21 +92,20 @@ fn distances(neighbours: &[Vec<usize>], to: usize) -> Vec<usize> {
 }
 
 /// Tables of shortest paths, with some entries wrong and some missing.
-fn faulty_tables(neighbours: &[Vec<usize>], draw: &mut Draw) -> Vec<Vec<i64>> {
+fn faulty_tables(neighbours: &[Vec<usize>], draw: &mut Draw) -> Vec<Vec<Link>> {
     let routers = 0..neighbours.len();
     let distances: Vec<_> = routers.clone().map(|to| distances(neighbours, to)).collect();
     let mut entry = |at: usize, to: usize| {
         if at == to {
-            return None;
+            return Link::NONE;
         }
         if draw.chance(1, 12) {
-            return Some(draw.one_of(&neighbours[at]));
+            return Link::to(draw.one_of(&neighbours[at]));
         }
         let nearest = neighbours[at].iter().copied().min_by_key(|neighbour| distances[to][*neighbour]);
-        nearest.filter(|_| !draw.chance(1, 40))
+        nearest.filter(|_| !draw.chance(1, 40)).into()
     };
-    let written = |entry: Option<usize>| entry.and_then(|entry| i64::try_from(entry).ok()).unwrap_or(-1);
-    routers.clone().map(|at| routers.clone().map(|to| written(entry(at, to))).collect()).collect()
+    routers.clone().map(|at| routers.clone().map(|to| entry(at, to)).collect()).collect()
 }
 
 impl Task for PacketRouting {
@@ -139,7 +137,7 @@ impl Task for PacketRouting {
         let routers = instance.tables.len();
         let range = format!("has {routers} entries; give 1 to {ROUTERS_MAX}");
         InvalidInput::unless((1..=ROUTERS_MAX).contains(&routers), "tables", range)?;
-        let known = |entry: &i64| *entry == -1 || usize::try_from(*entry).is_ok_and(|entry| entry < routers);
+        let known = |entry: &Link| entry.get().is_none_or(|entry| entry < routers);
         let rows = instance.tables.iter().all(|row| row.len() == routers && row.iter().all(known));
         let reason = format!("every row needs {routers} entries, each -1 or a router below {routers}");
         InvalidInput::unless(rows, "tables", reason)?;
@@ -154,7 +152,7 @@ impl Task for PacketRouting {
     fn start(instance: &Instance) -> State {
         let load = vec![0; instance.tables.len()];
         let mut state =
-            State { packet: 0, at: Optional::NONE, ttl: 0, fates: String::new(), hops: 0, load, last: Last(None) };
+            State { packet: 0, at: Link::NONE, ttl: 0, fates: String::new(), hops: 0, load, last: Last(None) };
         state.enter(instance);
         state
     }
@@ -164,7 +162,7 @@ impl Task for PacketRouting {
     }
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
-        let at = state.at.0.ok_or(Illegal("every packet has its fate"))?;
+        let at = state.at.get().ok_or(Illegal("every packet has its fate"))?;
         match *action {
             Action::Hop(router) => {
                 if router >= instance.tables.len() {
@@ -173,7 +171,7 @@ impl Task for PacketRouting {
                 state.ttl = state.ttl.checked_sub(1).ok_or(Illegal("the packet has no hop left"))?;
                 state.load[at] += 1;
                 state.hops += 1;
-                state.at = router.into();
+                state.at = Link::to(router);
             }
             Action::Deliver => state.finish(instance, 'D'),
             Action::DropTtl => state.finish(instance, 'T'),
@@ -184,13 +182,13 @@ impl Task for PacketRouting {
     }
 
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
-        let (at, (_, destination, _)) = (state.at.0?, *instance.packets.get(state.packet)?);
+        let (at, (_, destination, _)) = (state.at.get()?, *instance.packets.get(state.packet)?);
         Some(if at == destination {
             Action::Deliver
         } else if state.ttl == 0 {
             Action::DropTtl
         } else {
-            usize::try_from(instance.tables[at][destination]).map_or(Action::DropRoute, Action::Hop)
+            instance.tables[at][destination].get().map_or(Action::DropRoute, Action::Hop)
         })
     }
 
@@ -201,8 +199,8 @@ impl Task for PacketRouting {
             _ => Some(instance.packets.get(after.packet).map_or(0, |(.., ttl)| *ttl)),
         };
         found.require(page::TTL, ttl == Some(after.ttl));
-        if let (Action::Hop(router), Some(at)) = (*action, before.at.0) {
-            let named = instance.tables[at].iter().any(|entry| usize::try_from(*entry) == Ok(router));
+        if let (Action::Hop(router), Some(at)) = (*action, before.at.get()) {
+            let named = instance.tables[at].contains(&Link::to(router));
             found.require(page::LINK, named);
         }
         found.require(page::LOAD_SUM, after.load.iter().sum::<u64>() == after.hops);

@@ -1,0 +1,212 @@
+//! Logic Grid (Zebra): find the house of every item by eliminating houses that the clues rule out.
+//!
+//! A step is one house taken from the domain of one item.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::clue::{Clue, Item, Relation};
+use super::domains::{Domains, HOUSES_MAX};
+use crate::tasks::pages::logic_grid as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations};
+
+pub struct LogicGrid;
+
+/// Attributes have letters, clues are read at every step.
+const ATTRIBUTES_MAX: usize = 26;
+const CLUES_MAX: usize = 1_000;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    n: usize,
+    k: usize,
+    clues: Vec<Clue>,
+    /// What the clues lead to, found once, when the instance is made: the constraint `solution` compares with it.
+    #[serde(skip)]
+    solution: OnceLock<Option<Domains>>,
+}
+
+impl Instance {
+    /// The one arrangement, if propagation finds it.
+    fn solution(&self) -> Option<&Domains> {
+        let propagate = || {
+            let mut domains = Domains::full(self.n, self.k);
+            domains.propagate(&self.clues);
+            domains.are_decided().then_some(domains)
+        };
+        self.solution.get_or_init(propagate).as_ref()
+    }
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    domains: Domains,
+    last: Last<Action>,
+}
+
+/// The item is not in this house.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Action {
+    item: Item,
+    house: usize,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not {} {}", self.item, self.house)
+    }
+}
+
+/// A house for every item, by attribute and value.
+fn arrangement(n: usize, k: usize, draw: &mut Draw) -> Vec<Vec<usize>> {
+    let mut houses = vec![(0..n).collect::<Vec<_>>(); k];
+    houses.iter_mut().for_each(|values| draw.shuffle(values));
+    houses
+}
+
+/// Every clue of the page's pool that holds in the arrangement, in random order.
+fn pool(houses: &[Vec<usize>], draw: &mut Draw) -> Vec<Clue> {
+    let (n, k) = (houses[0].len(), houses.len());
+    let items: Vec<_> = (0..k).flat_map(|attribute| (0..n).map(move |value| Item { attribute, value })).collect();
+    let house_of = |item: Item| houses[item.attribute][item.value];
+    let mut clues = Vec::new();
+    for (place, lesser) in items.iter().enumerate() {
+        for greater in items[place + 1..].iter().filter(|item| item.attribute != lesser.attribute) {
+            let (x, y) = (house_of(*lesser), house_of(*greater));
+            if x == y {
+                clues.push(Clue::Pair(Relation::Same, *lesser, *greater));
+            } else if x.abs_diff(y) == 1 {
+                let (left, right) = if x < y { (lesser, greater) } else { (greater, lesser) };
+                clues.push(Clue::Pair(Relation::Left, *left, *right));
+                clues.push(Clue::Pair(Relation::Next, *lesser, *greater));
+            }
+        }
+    }
+    let item = draw.one_of(&items);
+    clues.push(Clue::At(item, house_of(item)));
+    draw.shuffle(&mut clues);
+    clues
+}
+
+/// Length of the shortest prefix of the clues that propagation solves.
+fn solving_prefix(n: usize, k: usize, clues: &[Clue]) -> Option<usize> {
+    let mut domains = Domains::full(n, k);
+    // What a prefix eliminates a longer one eliminates too, so that propagation goes on where it stood.
+    (0..=clues.len()).find(|length| {
+        domains.propagate(&clues[..*length]);
+        domains.are_decided()
+    })
+}
+
+impl Task for LogicGrid {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["not <[A-Z]{1}><digit> <digit>"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let n = page::size::N.draw(difficulty, draw);
+            let k = page::size::K.draw(difficulty, draw);
+            let mut clues = pool(&arrangement(n, k, draw), draw);
+            let Some(length) = solving_prefix(n, k, &clues) else { continue };
+            clues.truncate(length);
+            for place in (0..length).rev() {
+                let clue = clues.remove(place);
+                let mut domains = Domains::full(n, k);
+                domains.propagate(&clues);
+                if !domains.are_decided() {
+                    clues.insert(place, clue);
+                }
+            }
+            return Instance { n, k, clues, solution: OnceLock::new() };
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let (n, k) = (instance.n, instance.k);
+        InvalidInput::unless((2..=HOUSES_MAX).contains(&n), "n", format!("is {n}; give 2 to {HOUSES_MAX}"))?;
+        InvalidInput::unless((1..=ATTRIBUTES_MAX).contains(&k), "k", format!("is {k}; give 1 to {ATTRIBUTES_MAX}"))?;
+        let count = instance.clues.len();
+        InvalidInput::unless(count <= CLUES_MAX, "clues", format!("are {count}; give up to {CLUES_MAX}"))?;
+        for clue in &instance.clues {
+            let exists = clue.items().all(|item| item.attribute < k && item.value < n);
+            InvalidInput::unless(
+                exists,
+                "clues",
+                format!("{clue:?} names an item that does not exist", clue = clue.to_string()),
+            )?;
+            let on_street = !matches!(clue, Clue::At(_, house) if *house >= n);
+            InvalidInput::unless(
+                on_street,
+                "clues",
+                format!("{:?} names a house that does not exist", clue.to_string()),
+            )?;
+        }
+        InvalidInput::unless(instance.solution().is_some(), "clues", "do not lead to one arrangement by elimination")
+    }
+
+    fn start(instance: &Instance) -> State {
+        State { domains: Domains::full(instance.n, instance.k), last: Last(None) }
+    }
+
+    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
+        let attribute = usize::from(fields.text(0)?.bytes().next()?.checked_sub(b'A')?);
+        Some(Action { item: Item { attribute, value: fields.nat(1)? }, house: fields.nat(2)? })
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let Action { item, house } = *action;
+        if item.attribute >= instance.k || item.value >= instance.n {
+            return Err(Illegal("there is no such item"));
+        }
+        if !state.domains.holds(item, house) {
+            return Err(Illegal("the house is not in the domain of the item"));
+        }
+        state.domains.eliminate(item, house);
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        if !state.domains.are_open() {
+            return None;
+        }
+        let (item, house) = state.domains.first_elimination(&instance.clues)?;
+        Some(Action { item, house })
+    }
+
+    fn violations(instance: &Instance, _: &State, _: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let domains = &after.domains;
+        found.require(page::NOT_EMPTY, domains.are_possible());
+        found.require(page::CLUES, domains.satisfy(&instance.clues));
+        found.require(page::SOLUTION, instance.solution().is_none_or(|solution| domains.contain(solution)));
+        found.require(page::HOUSES, domains.are_on_street());
+        if Self::ended(instance, after) {
+            found.require(page::GOAL, domains.are_possible() && domains.satisfy(&instance.clues));
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.domains.are_decided()
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({ "houses": state.domains.by_house() })
+    }
+
+    /// Each of the k·n items keeps one of its n houses.
+    fn steps_max(instance: &Instance) -> u64 {
+        (instance.k * instance.n * (instance.n - 1)) as u64
+    }
+}

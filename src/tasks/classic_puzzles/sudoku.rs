@@ -1,0 +1,148 @@
+//! Sudoku: fill the grid with naked singles and, where there is none, hidden singles.
+//!
+//! A step is one cell filled. Any order is right for an answer: what counts is the full grid.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::sudoku_grid::{CELLS, Grid, SIDE};
+use crate::tasks::pages::sudoku as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+pub struct Sudoku;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    grid: Grid,
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    grid: Grid,
+    naked: u64,
+    hidden: u64,
+    last: Last<Action>,
+}
+
+word_actions!(Action { Fill(row, column, digit) = "fill" });
+
+/// A full grid, by backtracking with shuffled digits from this cell on; the digits before it stand.
+fn fill(grid: &mut Grid, cell: usize, draw: &mut Draw) -> bool {
+    if cell == CELLS {
+        return true;
+    }
+    let mut digits = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+    draw.shuffle(&mut digits);
+    for digit in digits {
+        grid.set(cell, digit);
+        if grid.is_consistent() && fill(grid, cell + 1, draw) {
+            return true;
+        }
+    }
+    grid.set(cell, 0);
+    false
+}
+
+impl Task for Sudoku {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, decisive: &["grid"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let givens = page::size::GIVENS.draw(difficulty, draw);
+            let mut grid = Grid::EMPTY;
+            let full = fill(&mut grid, 0, draw);
+            assert!(full, "an empty grid can be filled");
+            let mut cells: Vec<_> = (0..CELLS).collect();
+            draw.shuffle(&mut cells);
+            let mut left = CELLS;
+            for cell in cells {
+                if left > givens && grid.can_spare(cell) {
+                    grid.set(cell, 0);
+                    left -= 1;
+                }
+            }
+            if left == givens {
+                return Instance { grid };
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let grid = &instance.grid;
+        InvalidInput::unless(grid.is_consistent(), "grid", "has a digit twice in a row, column or box")?;
+        InvalidInput::unless(!grid.is_full(), "grid", "has no empty cell")?;
+        InvalidInput::unless(grid.is_solved_by_singles(), "grid", "cannot be solved by naked and hidden singles alone")
+    }
+
+    fn start(instance: &Instance) -> State {
+        State { grid: instance.grid, naked: 0, hidden: 0, last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let Action::Fill(row, column, digit) = *action;
+        if row >= SIDE || column >= SIDE {
+            return Err(Illegal("rows and columns go from 0 to 8"));
+        }
+        let digit = u8::try_from(digit).ok().filter(|digit| (1..=9).contains(digit));
+        let digit = digit.ok_or(Illegal("digits go from 1 to 9"))?;
+        let cell = row * SIDE + column;
+        if state.grid.digit(cell) != 0 {
+            return Err(Illegal("the cell is not empty"));
+        }
+        let found = if state.grid.candidate_count(cell) == 1 { &mut state.naked } else { &mut state.hidden };
+        *found += 1;
+        state.grid.set(cell, digit);
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(_: &Instance, state: &State) -> Option<Action> {
+        let (cell, digit) = state.grid.first_single()?;
+        Some(Action::Fill(cell / SIDE, cell % SIDE, usize::from(digit)))
+    }
+
+    fn violations(instance: &Instance, _: &State, _: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let grid = &after.grid;
+        found.require(page::UNITS, grid.is_consistent());
+        found.require(page::GIVENS, grid.keeps(&instance.grid));
+        found.require(page::CANDIDATES, grid.every_empty_cell_has_a_candidate());
+        let filled = grid.filled().checked_sub(instance.grid.filled());
+        found.require(page::COUNTS, filled.is_some_and(|cells| cells as u64 == after.naked + after.hidden));
+        if Self::ended(instance, after) {
+            found.require(page::GOAL, grid.is_solution_of(&instance.grid));
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.grid.is_full()
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({ "grid": state.grid, "naked": state.naked, "hidden": state.hidden })
+    }
+
+    /// Every empty cell is filled once.
+    fn steps_max(instance: &Instance) -> u64 {
+        (CELLS - instance.grid.filled()) as u64
+    }
+
+    fn goal(instance: &Instance, answer: &Value) -> Option<bool> {
+        let grid: Option<Grid> = serde_json::from_value(answer["grid"].clone()).ok();
+        Some(grid.is_some_and(|grid| grid.is_solution_of(&instance.grid)))
+    }
+}

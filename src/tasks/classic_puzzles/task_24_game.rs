@@ -1,0 +1,186 @@
+//! 24-Game Extended: make 24 of four to ten numbers, each used once, by depth-first search with exact rationals.
+//!
+//! A step is one calculation, which replaces two values by their result. Many expressions are right: an answer counts
+//! if its expression passes the goal test.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Value as Json, json};
+
+use super::countdown::{self, Operator, Value};
+use super::expression;
+use crate::tasks::pages::task_24_game as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations};
+
+pub struct Game24;
+
+/// More numbers could leave the range of [`Value`].
+const NUMBERS_MAX: usize = 10;
+const TARGET: i64 = 24;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    numbers: Vec<i64>,
+    target: i64,
+}
+
+impl Instance {
+    fn values(&self) -> Vec<Value> {
+        self.numbers.iter().map(|number| Value::from_integer(*number)).collect()
+    }
+
+    fn has_solution(&self) -> bool {
+        countdown::makes(&self.values(), Value::from_integer(TARGET))
+    }
+
+    /// Whether the expressions use each number once.
+    fn are_used<'a>(&self, expressions: impl IntoIterator<Item = &'a str>) -> bool {
+        let mut used: Vec<i64> = expressions.into_iter().flat_map(expression::numbers).collect();
+        let mut numbers = self.numbers.clone();
+        used.sort_unstable();
+        numbers.sort_unstable();
+        used == numbers
+    }
+}
+
+fn write_values<S: Serializer>(values: &[Value], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(values.iter().map(ToString::to_string))
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    #[serde(serialize_with = "write_values")]
+    values: Vec<Value>,
+    exprs: Vec<String>,
+    last: Last<Action>,
+}
+
+/// Calculate with the values of two places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Action {
+    left: usize,
+    operator: Operator,
+    right: usize,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "calc {} {} {}", self.left, self.operator.symbol(), self.right)
+    }
+}
+
+impl From<(usize, Operator, usize)> for Action {
+    fn from((left, operator, right): (usize, Operator, usize)) -> Self {
+        Self { left, operator, right }
+    }
+}
+
+impl Task for Game24 {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["calc <nat> <+|-|*|/> <nat>"], decisive: &["expression"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let n = page::size::N.draw(difficulty, draw);
+            let numbers: Vec<i64> = (0..n).map(|_| draw.between(1, 13)).collect();
+            let instance = Instance { numbers, target: TARGET };
+            if instance.numbers.iter().sum::<i64>() != TARGET && instance.has_solution() {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let n = instance.numbers.len();
+        InvalidInput::unless((1..=NUMBERS_MAX).contains(&n), "numbers", format!("are {n}; give 1 to {NUMBERS_MAX}"))?;
+        let range = instance.numbers.iter().all(|number| (1..=13).contains(number));
+        InvalidInput::unless(range, "numbers", "must lie between 1 and 13")?;
+        InvalidInput::unless(instance.target == TARGET, "target", format!("must be {TARGET}"))?;
+        InvalidInput::unless(n > 1 && instance.has_solution(), "numbers", format!("cannot make {TARGET}"))
+    }
+
+    fn start(instance: &Instance) -> State {
+        let exprs = instance.numbers.iter().map(ToString::to_string).collect();
+        State { values: instance.values(), exprs, last: Last(None) }
+    }
+
+    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
+        let operator = Operator::of(*fields.text(1)?.as_bytes().first()?)?;
+        Some(Action { left: fields.nat(0)?, operator, right: fields.nat(2)? })
+    }
+
+    fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let Action { left, operator, right } = *action;
+        if left >= state.values.len() || right >= state.values.len() {
+            return Err(Illegal("there is no such place among the values"));
+        }
+        if left == right {
+            return Err(Illegal("a value cannot be used with itself"));
+        }
+        let values = countdown::calculated(&state.values, left, operator, right);
+        state.values = values.ok_or(Illegal("this divides by 0"))?;
+        let made = format!("({}{}{})", state.exprs[left], operator.symbol(), state.exprs[right]);
+        state.exprs.remove(left.max(right));
+        state.exprs.remove(left.min(right));
+        state.exprs.push(made);
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(_: &Instance, state: &State) -> Option<Action> {
+        countdown::first_calc(&state.values, Value::from_integer(TARGET)).map(Action::from)
+    }
+
+    fn violations(instance: &Instance, _: &State, _: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let State { values, exprs, .. } = after;
+        let used = instance.are_used(exprs.iter().map(String::as_str));
+        found.require(page::NUMBERS, used);
+        // An expression that uses other numbers could leave the range of exact values.
+        let exact = used && values.iter().zip(exprs).all(|(value, text)| expression::value(text) == Some(*value));
+        found.require(page::EXACT, exact);
+        let n = instance.numbers.len();
+        found.require(page::LENGTH, values.len() == exprs.len() && (1..=n).contains(&values.len()));
+        if Self::ended(instance, after) {
+            found.require(page::GOAL, values[..] == [Value::from_integer(TARGET)]);
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.values.len() == 1
+    }
+
+    fn answer(_: &Instance, state: &State) -> Json {
+        json!({ "expression": state.exprs.last() })
+    }
+
+    /// Every calc makes one value of two.
+    fn steps_max(instance: &Instance) -> u64 {
+        instance.numbers.len() as u64 - 1
+    }
+
+    fn goal(instance: &Instance, answer: &Json) -> Option<bool> {
+        let text = answer["expression"].as_str().unwrap_or_default();
+        // Long enough for every number with its brackets and blanks; a bound on the depth of brackets.
+        let right = text.len() <= 40 * NUMBERS_MAX
+            && instance.are_used([text])
+            && expression::value(text) == Some(Value::from_integer(TARGET));
+        Some(right)
+    }
+
+    fn choices(_: &Instance, state: &State) -> Option<Vec<Action>> {
+        let possible = |(left, operator, right): &(usize, Operator, usize)| {
+            operator.apply(state.values[*left], state.values[*right]).is_some()
+        };
+        Some(countdown::calcs(state.values.len()).filter(possible).map(Action::from).collect())
+    }
+}

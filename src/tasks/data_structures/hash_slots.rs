@@ -1,0 +1,86 @@
+//! The slots of a hash table with open addressing and tombstones.
+
+use serde::{Serialize, Serializer};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Slot {
+    Empty,
+    Tombstone,
+    Key(usize),
+}
+
+impl Serialize for Slot {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Empty => serializer.serialize_i64(-1),
+            Self::Tombstone => serializer.serialize_i64(-2),
+            Self::Key(key) => serializer.serialize_u64(*key as u64),
+        }
+    }
+}
+
+/// What a probe for a key meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    Hit,
+    Empty,
+    Tomb,
+    Other,
+}
+
+impl Content {
+    pub const ALL: [Self; 4] = [Self::Hit, Self::Empty, Self::Tomb, Self::Other];
+
+    pub fn word(self) -> &'static str {
+        ["hit", "empty", "tomb", "other"][self as usize]
+    }
+}
+
+#[derive(Clone, Serialize)]
+#[serde(transparent)]
+pub struct Slots(pub Vec<Slot>);
+
+impl Slots {
+    pub fn empty(count: usize) -> Self {
+        Self(vec![Slot::Empty; count])
+    }
+
+    /// What a probe for this key meets in a slot.
+    pub fn content(&self, slot: usize, key: usize) -> Content {
+        match self.0[slot] {
+            Slot::Empty => Content::Empty,
+            Slot::Tombstone => Content::Tomb,
+            Slot::Key(stored) if stored == key => Content::Hit,
+            Slot::Key(_) => Content::Other,
+        }
+    }
+
+    pub fn keys(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().filter_map(|slot| if let Slot::Key(key) = slot { Some(*key) } else { None })
+    }
+
+    pub fn tombstones(&self) -> usize {
+        self.0.iter().filter(|slot| **slot == Slot::Tombstone).count()
+    }
+
+    /// Whether every stored key is found by probing from its home on.
+    pub fn is_reachable(&self, home: impl Fn(usize) -> usize) -> bool {
+        let slots = self.0.len();
+        // Slots without an empty one that lead up to the current slot; those at the end lead up to slot 0.
+        let mut run = self.0.iter().rev().take_while(|slot| **slot != Slot::Empty).count();
+        self.0.iter().enumerate().all(|(place, slot)| {
+            let reached = match slot {
+                Slot::Key(key) => (place + slots - home(*key)) % slots <= run,
+                _ => true,
+            };
+            run = if *slot == Slot::Empty { 0 } else { run + 1 };
+            reached
+        })
+    }
+
+    pub fn is_distinct(&self) -> bool {
+        let mut keys: Vec<_> = self.keys().collect();
+        keys.sort_unstable();
+        keys.is_sorted_by(|a, b| a < b)
+    }
+}

@@ -1,0 +1,135 @@
+//! A doubly linked list whose nodes have numbers: one that wrong links may have torn apart.
+
+use serde::ser::SerializeSeq;
+use serde::{Serialize, Serializer};
+
+use crate::tasks::link::Link;
+
+#[derive(Clone, Copy)]
+pub struct Node {
+    pub value: usize,
+    pub prev: Link,
+    pub next: Link,
+}
+
+/// All nodes ever created by id; those that left the list are gone.
+#[derive(Clone)]
+struct Nodes(Vec<Option<Node>>);
+
+impl Nodes {
+    fn iter(&self) -> impl Iterator<Item = (usize, &Node)> {
+        self.0.iter().enumerate().filter_map(|(id, node)| Some((id, node.as_ref()?)))
+    }
+}
+
+impl Serialize for Nodes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(None)?;
+        for (id, node) in self.iter() {
+            list.serialize_element(&(id, node.value, node.prev, node.next))?;
+        }
+        list.end()
+    }
+}
+
+/// A place is a node, or none: then it is the end of the list that the direction leads to.
+#[derive(Clone, Serialize)]
+pub struct LinkedList {
+    nodes: Nodes,
+    pub head: Link,
+    pub tail: Link,
+}
+
+impl LinkedList {
+    pub fn new() -> Self {
+        Self { nodes: Nodes(Vec::new()), head: Link::NONE, tail: Link::NONE }
+    }
+
+    pub fn count(&self) -> usize {
+        self.nodes.iter().count()
+    }
+
+    pub fn node(&self, id: usize) -> Option<&Node> {
+        self.nodes.0.get(id)?.as_ref()
+    }
+
+    fn node_mut(&mut self, id: usize) -> Option<&mut Node> {
+        self.nodes.0.get_mut(id)?.as_mut()
+    }
+
+    /// What follows a node, or the front end of the list.
+    pub fn next(&self, at: Link) -> Link {
+        at.get().map_or(self.head, |id| self.node(id).map_or(Link::NONE, |node| node.next))
+    }
+
+    /// What precedes a node, or the back end of the list.
+    pub fn prev(&self, at: Link) -> Link {
+        at.get().map_or(self.tail, |id| self.node(id).map_or(Link::NONE, |node| node.prev))
+    }
+
+    fn set_next(&mut self, at: Link, next: Link) {
+        match at.get() {
+            None => self.head = next,
+            Some(id) => self.node_mut(id).into_iter().for_each(|node| node.next = next),
+        }
+    }
+
+    fn set_prev(&mut self, at: Link, prev: Link) {
+        match at.get() {
+            None => self.tail = prev,
+            Some(id) => self.node_mut(id).into_iter().for_each(|node| node.prev = prev),
+        }
+    }
+
+    /// Whether a link leads to a node of the list, or nowhere.
+    pub fn knows(&self, link: Link) -> bool {
+        link.get().is_none_or(|id| self.node(id).is_some())
+    }
+
+    /// Puts in a node that is new, or that was taken out.
+    pub fn link(&mut self, id: usize, node: Node) {
+        if self.nodes.0.len() <= id {
+            self.nodes.0.resize(id + 1, None);
+        }
+        self.nodes.0[id] = Some(node);
+        self.set_next(node.prev, Link::to(id));
+        self.set_prev(node.next, Link::to(id));
+    }
+
+    /// Takes out a node and joins these two, neighbours or not.
+    pub fn unlink(&mut self, id: usize, prev: Link, next: Link) {
+        self.set_next(prev, next);
+        self.set_prev(next, prev);
+        self.nodes.0[id] = None;
+    }
+
+    /// Whether next and prev contradict each other nowhere.
+    pub fn is_symmetric(&self) -> bool {
+        let nodes = self.nodes.iter().all(|(id, node)| {
+            let next = node.next.get().is_none_or(|next| self.node(next).is_some_and(|next| next.prev == Link::to(id)));
+            let prev = node.prev.get().is_none_or(|prev| self.node(prev).is_some_and(|prev| prev.next == Link::to(id)));
+            next && prev
+        });
+        let head = self.head.get().is_none_or(|head| self.node(head).is_some_and(|node| node.prev == Link::NONE));
+        let tail = self.tail.get().is_none_or(|tail| self.node(tail).is_some_and(|node| node.next == Link::NONE));
+        nodes && head && tail
+    }
+
+    /// Whether the way from the head by next meets every node once and ends at the tail.
+    pub fn is_one_path(&self) -> bool {
+        let count = self.count();
+        let (mut at, mut end, mut met) = (self.head, Link::NONE, 0);
+        while let Some(id) = at.get() {
+            let Some(node) = self.node(id).filter(|_| met < count) else { return false };
+            met += 1;
+            (end, at) = (at, node.next);
+        }
+        met == count && end == self.tail
+    }
+
+    /// Ids and values from a place on by `step`, as far as there are nodes: no further than a list without loops goes.
+    pub fn walk(&self, from: Link, step: impl Fn(&Node) -> Link) -> Vec<(usize, usize)> {
+        let nodes = std::iter::successors(from.get(), |id| step(self.node(*id)?).get());
+        nodes.map_while(|id| Some((id, self.node(id)?.value))).take(self.count()).collect()
+    }
+}

@@ -1,0 +1,111 @@
+//! The grammars of all tasks, against every action that the references take and against lines that are nearly actions.
+
+use std::collections::BTreeMap;
+
+use regex::Regex;
+
+use super::*;
+
+/// Actions of a trace that are looked at.
+const LINES_MAX: usize = 3_000;
+
+/// The GBNF of our forms as a regular expression: literals are quoted, rules are put in where they are named. It knows
+/// what GBNF means and nothing of the forms.
+fn regex_of(grammar: &str) -> Regex {
+    let rules: BTreeMap<&str, &str> =
+        grammar.lines().map(|line| line.split_once(" ::= ").expect("one rule a line")).collect();
+    let expanded = expand(rules["action"], &rules);
+    Regex::new(&format!("^(?:{expanded})$")).expect("a regular expression")
+}
+
+fn expand(rule: &str, rules: &BTreeMap<&str, &str>) -> String {
+    let mut out = String::new();
+    let mut chars = rule.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => {
+                let mut literal = String::new();
+                while let Some(c) = chars.next().filter(|c| *c != '"') {
+                    literal.push(if c == '\\' { chars.next().expect("an escaped character") } else { c });
+                }
+                out += &regex::escape(&literal);
+            }
+            '[' => {
+                out.push('[');
+                for c in chars.by_ref() {
+                    out.push(c);
+                    if c == ']' {
+                        break;
+                    }
+                }
+            }
+            ' ' => {}
+            c if c.is_ascii_lowercase() => {
+                let mut name = String::from(c);
+                while let Some(c) = chars.next_if(char::is_ascii_lowercase) {
+                    name.push(c);
+                }
+                out += &format!("(?:{})", expand(rules[name.as_str()], rules));
+            }
+            // Counts of a repetition, alternatives, groups: written as in a regular expression.
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The line with a character left out, put in or changed.
+fn near(line: &str) -> Vec<String> {
+    let mut lines = vec![format!("{line} "), format!(" {line}"), line.to_uppercase(), String::new()];
+    for (at, c) in line.char_indices() {
+        let end = at + c.len_utf8();
+        lines.push(format!("{}{}", &line[..at], &line[end..]));
+        for put in ["0", "7", "-", " ", "x", ")", "/", "?"] {
+            lines.push(format!("{}{put}{}", &line[..at], &line[at..]));
+            lines.push(format!("{}{put}{}", &line[..at], &line[end..]));
+        }
+    }
+    lines
+}
+
+/// A number of sixteen digits may be one that no state can hold: the grammar takes it and the parser does not.
+fn has_huge_number(line: &str) -> bool {
+    line.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() >= 16)
+}
+
+#[test]
+fn parser_and_grammar_take_the_same_lines() {
+    for task in all().chain(variants()) {
+        let spec = task.spec();
+        let grammar = regex_of(&pattern::gbnf(spec.actions));
+        let page: Vec<Option<Regex>> = spec
+            .page
+            .actions
+            .iter()
+            .map(|action| {
+                action.regex.map(|regex| Regex::new(&format!("^(?:{regex})$")).expect("a regular expression"))
+            })
+            .collect();
+        for difficulty in Difficulty::ALL {
+            let mut machine = task.generate(difficulty, 11).start();
+            let mut line = String::new();
+            for place in 0..LINES_MAX {
+                if !machine.advance(&mut line) {
+                    break;
+                }
+                assert!(pattern::parse(spec.actions, &line).is_some(), "{}: {line:?} is parsed", spec.slug);
+                assert!(grammar.is_match(&line), "{}: {line:?} is in the grammar {grammar}", spec.slug);
+                if place % 50 > 0 {
+                    continue;
+                }
+                for mutant in near(&line).iter().filter(|mutant| !has_huge_number(mutant)) {
+                    let parsed = pattern::parse(spec.actions, mutant).is_some();
+                    assert_eq!(parsed, grammar.is_match(mutant), "{}: {mutant:?}", spec.slug);
+                    // Where the page gives a pattern for every form, no other line is parsed.
+                    let allowed = page.iter().any(|regex| regex.as_ref().is_none_or(|regex| regex.is_match(mutant)));
+                    assert!(!parsed || allowed, "{}: {mutant:?} is not one of the page", spec.slug);
+                }
+            }
+        }
+    }
+}

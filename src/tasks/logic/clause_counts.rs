@@ -1,0 +1,83 @@
+//! How many literals of each clause are true, and how many are unassigned, kept up as literals are assigned and undone.
+
+use super::literals::{Literals, Occurrences};
+
+/// Literals by clause, turned round: the clauses in which each literal occurs.
+#[derive(Clone, Debug)]
+pub struct ClausesOf(Vec<[Vec<usize>; 2]>);
+
+impl ClausesOf {
+    pub fn new(variables: usize, clauses: &[Literals]) -> Self {
+        let mut lists = vec![[const { Vec::new() }; 2]; variables + 1];
+        for (number, clause) in clauses.iter().enumerate() {
+            for literal in clause.iter() {
+                let (variable, sign) = place_of(literal);
+                lists[variable][sign].push(number);
+            }
+        }
+        Self(lists)
+    }
+
+    fn get(&self, literal: i64) -> &[usize] {
+        let (variable, sign) = place_of(literal);
+        &self.0[variable][sign]
+    }
+}
+
+fn place_of(literal: i64) -> (usize, usize) {
+    let variable =
+        usize::try_from(literal.unsigned_abs()).expect("invariant: literals are checked where they are read");
+    (variable, usize::from(literal < 0))
+}
+
+/// The counts of a clause in one number, so that one look finds what a search asks for.
+const TRUE: u16 = 256;
+const UNASSIGNED: u16 = 1;
+
+#[derive(Clone, Debug)]
+pub struct ClauseCounts(Vec<u16>);
+
+impl ClauseCounts {
+    /// Nothing is assigned.
+    pub fn new(clauses: &[Literals]) -> Self {
+        Self(clauses.iter().map(|clause| UNASSIGNED * u16::try_from(clause.len()).unwrap_or(TRUE - 1)).collect())
+    }
+
+    pub fn assign(&mut self, clauses_of: &ClausesOf, literal: i64) {
+        for number in clauses_of.get(literal) {
+            self.0[*number] += TRUE - UNASSIGNED;
+        }
+        for number in clauses_of.get(-literal) {
+            self.0[*number] -= UNASSIGNED;
+        }
+    }
+
+    pub fn undo(&mut self, clauses_of: &ClausesOf, literal: i64) {
+        for number in clauses_of.get(literal) {
+            self.0[*number] -= TRUE - UNASSIGNED;
+        }
+        for number in clauses_of.get(-literal) {
+            self.0[*number] += UNASSIGNED;
+        }
+    }
+
+    /// Whether some clause has only false literals.
+    pub fn has_false(&self) -> bool {
+        // All are counted, without a way out, so that many are compared at once.
+        self.0.iter().fold(TRUE, |least, count| least.min(*count)) == 0
+    }
+
+    /// The lowest clause without a true literal and with one unassigned.
+    pub fn first_unit(&self) -> Option<usize> {
+        self.0.iter().position(|count| *count == UNASSIGNED)
+    }
+
+    /// The unassigned literals that occur in clauses without a true one.
+    pub fn occurring(&self, clauses: &[Literals], assigned: Literals) -> Occurrences {
+        let mut occurring = Occurrences::default();
+        for (clause, _) in clauses.iter().zip(&self.0).filter(|(_, count)| **count < TRUE) {
+            occurring.add(clause.unmentioned_by(assigned));
+        }
+        occurring
+    }
+}

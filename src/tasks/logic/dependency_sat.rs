@@ -1,0 +1,363 @@
+//! Dependency SAT: choose packages that meet all dependencies without conflicts, then install them in order.
+//!
+//! A step is one package chosen for a dependency, one choice taken back, the verdict that nothing fits, or one package
+//! installed.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::pages::dependency_sat as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end, reference_steps};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations};
+
+pub struct DependencySat;
+
+/// Packages are bits of a [`Packages`].
+const PACKAGES_MAX: usize = 128;
+const DEPENDENCIES_MAX: usize = 1_000;
+
+/// A set of packages.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Packages(u128);
+
+impl Packages {
+    fn of(package: usize) -> Self {
+        Self(1 << package)
+    }
+
+    fn contains(self, package: usize) -> bool {
+        self.0 & (1 << package) != 0
+    }
+
+    fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    fn count(self) -> u64 {
+        u64::from(self.0.count_ones())
+    }
+
+    fn lowest(self) -> Option<usize> {
+        (self.0 != 0).then_some(self.0.trailing_zeros() as usize)
+    }
+}
+
+impl<'a> FromIterator<&'a usize> for Packages {
+    fn from_iter<I: IntoIterator<Item = &'a usize>>(packages: I) -> Self {
+        Self(packages.into_iter().fold(0, |set, package| set | 1 << package))
+    }
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    packages: usize,
+    install: Vec<usize>,
+    depends: Vec<(usize, Vec<usize>)>,
+    conflicts: Vec<(usize, usize)>,
+}
+
+impl Instance {
+    fn is_allowed(&self, package: usize, selected: Packages) -> bool {
+        let clashes = |(p, q): &(usize, usize)| {
+            (*p == package && selected.contains(*q)) || (*q == package && selected.contains(*p))
+        };
+        !self.conflicts.iter().any(clashes)
+    }
+
+    fn is_peaceful(&self, selected: Packages) -> bool {
+        !self.conflicts.iter().any(|(p, q)| selected.contains(*p) && selected.contains(*q))
+    }
+
+    /// The lowest dependency of a selected package that no selected package meets.
+    fn unmet(&self, selected: Packages) -> Option<usize> {
+        self.depends.iter().position(|(package, alternatives)| {
+            selected.contains(*package) && !alternatives.iter().any(|package| selected.contains(*package))
+        })
+    }
+
+    /// The lowest selected package, not installed, whose dependencies name no other such package.
+    fn installable(&self, selected: Packages, installed: Packages) -> Option<usize> {
+        let waiting = selected.without(installed);
+        let names_waiting =
+            |(_, alternatives): &&(usize, Vec<usize>)| alternatives.iter().collect::<Packages>().meets(waiting);
+        let blocked: Packages = self.depends.iter().filter(names_waiting).map(|(package, _)| package).collect();
+        waiting.without(blocked).lowest()
+    }
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    choices_made: Vec<(usize, usize)>,
+    installed: Vec<usize>,
+    choices: u64,
+    backtracks: u64,
+    first_dead_end: i64,
+    failed: bool,
+    last: Last<Action>,
+}
+
+impl State {
+    fn selected(&self, instance: &Instance) -> Packages {
+        instance.install.iter().chain(self.choices_made.iter().map(|(_, package)| package)).collect()
+    }
+
+    fn installed(&self) -> Packages {
+        self.installed.iter().collect()
+    }
+
+    /// Takes down the lowest unmet dependency, if none was taken down before.
+    fn meet_dead_end(&mut self, instance: &Instance) {
+        if self.first_dead_end == -1
+            && let Some(unmet) = instance.unmet(self.selected(instance))
+        {
+            self.first_dead_end = i64::try_from(unmet).expect("invariant: few dependencies");
+        }
+    }
+}
+
+word_actions!(Action {
+    Choose(dependency, package) = "choose",
+    Back(dependency, package) = "back",
+    Fail = "fail",
+    Install(package) = "install",
+});
+
+/// An input of the page's distribution, before anything is rejected.
+fn random_input(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    let packages = page::size::PACKAGES.draw(difficulty, draw);
+    let constraints = page::size::CONSTRAINTS.draw(difficulty, draw);
+    let dependencies = constraints * draw.size(50, 70) / 100;
+    let mut depends: Vec<(usize, Vec<usize>)> = (0..dependencies)
+        .map(|_| {
+            let package = draw.index(packages - 3);
+            let count = draw.one_of(&[1, 2, 2, 3]);
+            (package, distinct(count, draw, |draw| draw.size(package + 1, (packages - 1).min(package + 15))))
+        })
+        .collect();
+    depends.sort_by_key(|(package, _)| *package);
+    let mut conflicts = distinct(constraints - dependencies, draw, |draw| {
+        let pair = distinct(2, draw, |draw| draw.index(packages));
+        (pair[0].min(pair[1]), pair[0].max(pair[1]))
+    });
+    conflicts.sort_unstable();
+    let count = draw.size(2, 4);
+    let mut install = distinct(count, draw, |draw| draw.index(packages / 2));
+    install.sort_unstable();
+    Instance { packages, install, depends, conflicts }
+}
+
+/// This many values, each drawn again while it is there already.
+fn distinct<T: PartialEq>(count: usize, draw: &mut Draw, mut value: impl FnMut(&mut Draw) -> T) -> Vec<T> {
+    let mut values = Vec::with_capacity(count);
+    while values.len() < count {
+        let value = value(draw);
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    values
+}
+
+/// Whether these are ascending, each once.
+fn ascend<T: PartialOrd>(values: &[T]) -> bool {
+    values.is_sorted_by(|a, b| a < b)
+}
+
+impl Task for DependencySat {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        let installable = draw.chance(3, 4);
+        let (_, longest) = page::size::STEPS.range(difficulty);
+        loop {
+            let instance = random_input(difficulty, draw);
+            if !instance.is_peaceful(instance.install.iter().collect()) {
+                continue;
+            }
+            let Some((end, steps)) = reference_end::<Self>(&instance, longest.unsigned_abs()) else { continue };
+            if end.failed != installable && page::size::STEPS.accepts(difficulty, steps) {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let n = instance.packages;
+        InvalidInput::unless((1..=PACKAGES_MAX).contains(&n), "packages", format!("is {n}; give 1 to {PACKAGES_MAX}"))?;
+        let install = &instance.install;
+        let asked = !install.is_empty() && ascend(install) && install.iter().all(|package| *package < n);
+        InvalidInput::unless(asked, "install", format!("must be packages below {n}, ascending, at least one"))?;
+        let depends = &instance.depends;
+        let few = format!("are {}; give up to {DEPENDENCIES_MAX}", depends.len());
+        InvalidInput::unless(depends.len() <= DEPENDENCIES_MAX, "depends", few)?;
+        InvalidInput::unless(
+            depends.is_sorted_by_key(|(package, _)| *package),
+            "depends",
+            "must be sorted by package",
+        )?;
+        // Without cycles, some package can always be installed.
+        let forward = depends.iter().all(|(package, alternatives)| {
+            let mut sorted = alternatives.clone();
+            sorted.sort_unstable();
+            !sorted.is_empty() && ascend(&sorted) && sorted.iter().all(|other| package < other && *other < n)
+        });
+        let numbers = format!("every package needs distinct alternatives with higher numbers, below {n}");
+        InvalidInput::unless(forward, "depends", numbers)?;
+        let conflicts = &instance.conflicts;
+        let sorted = ascend(conflicts) && conflicts.iter().all(|(p, q)| p < q && *q < n);
+        InvalidInput::unless(sorted, "conflicts", format!("must be sorted pairs [p, q], p < q, below {n}, each once"))?;
+        let peaceful = instance.is_peaceful(install.iter().collect());
+        InvalidInput::unless(peaceful, "install", "asks for two packages that are in conflict")?;
+        let longest = Self::steps_max(instance);
+        let ends = reference_steps::<Self>(instance, longest).is_some();
+        InvalidInput::unless(ends, "depends", format!("take more than {longest} steps"))
+    }
+
+    fn start(_: &Instance) -> State {
+        State {
+            choices_made: Vec::new(),
+            installed: Vec::new(),
+            choices: 0,
+            backtracks: 0,
+            first_dead_end: -1,
+            failed: false,
+            last: Last(None),
+        }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        if state.failed {
+            return Err(Illegal("the search has failed"));
+        }
+        match *action {
+            Action::Choose(dependency, package) => {
+                let (_, alternatives) =
+                    instance.depends.get(dependency).ok_or(Illegal("there is no such dependency"))?;
+                if !alternatives.contains(&package) {
+                    return Err(Illegal("the package is no alternative of the dependency"));
+                }
+                if state.selected(instance).contains(package) {
+                    return Err(Illegal("the package is selected"));
+                }
+                state.choices_made.push((dependency, package));
+                state.choices += 1;
+            }
+            Action::Back(dependency, package) => {
+                if state.choices_made.last() != Some(&(dependency, package)) {
+                    return Err(Illegal("this is not the latest choice"));
+                }
+                state.meet_dead_end(instance);
+                state.choices_made.pop();
+                state.backtracks += 1;
+            }
+            Action::Fail => {
+                state.meet_dead_end(instance);
+                state.failed = true;
+            }
+            Action::Install(package) => {
+                if package >= instance.packages || !state.selected(instance).contains(package) {
+                    return Err(Illegal("the package is not selected"));
+                }
+                if state.installed.contains(&package) {
+                    return Err(Illegal("the package is installed"));
+                }
+                state.installed.push(package);
+            }
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        if state.failed {
+            return None;
+        }
+        let selected = state.selected(instance);
+        // After a choice is taken back, the alternatives after it are tried.
+        let (dependency, untried) = match state.last.0 {
+            Some(Action::Back(dependency, package)) => {
+                let alternatives = &instance.depends[dependency].1;
+                let tried = alternatives.iter().position(|other| *other == package)? + 1;
+                (dependency, &alternatives[tried..])
+            }
+            _ => match instance.unmet(selected) {
+                Some(dependency) => (dependency, &instance.depends[dependency].1[..]),
+                None => return instance.installable(selected, state.installed()).map(Action::Install),
+            },
+        };
+        match untried.iter().find(|package| instance.is_allowed(**package, selected)) {
+            // Only after a wrong line; to choose it again is illegal.
+            Some(package) if selected.contains(*package) => None,
+            Some(package) => Some(Action::Choose(dependency, *package)),
+            None => Some(match state.choices_made.last() {
+                Some((dependency, package)) => Action::Back(*dependency, *package),
+                None => Action::Fail,
+            }),
+        }
+    }
+
+    fn violations(instance: &Instance, _: &State, _: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let selected = after.selected(instance);
+        found.require(page::NO_CONFLICT, instance.is_peaceful(selected));
+        let supported = after.choices_made.iter().all(|(dependency, _)| {
+            instance.depends.get(*dependency).is_some_and(|(package, _)| selected.contains(*package))
+        });
+        found.require(page::SUPPORTED, supported);
+        let mut before = Packages(0);
+        let mut needs = [Packages(0); PACKAGES_MAX];
+        for (package, alternatives) in &instance.depends {
+            needs[*package].0 |= alternatives.iter().collect::<Packages>().0;
+        }
+        let in_order = after.installed.iter().all(|package| {
+            let missing = needs[*package].without(before).meets(selected);
+            before.0 |= Packages::of(*package).0;
+            !missing
+        });
+        found.require(page::AFTER_DEPENDENCIES, in_order);
+        let balance = instance.install.len() as u64 + after.choices == selected.count() + after.backtracks;
+        found.require(page::LEDGER, balance);
+        if Self::ended(instance, after) {
+            let complete = instance.unmet(selected).is_none() && selected.without(after.installed()) == Packages(0);
+            found.require(page::COMPLETE, if after.failed { after.choices_made.is_empty() } else { complete });
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        let selected = state.selected(instance);
+        state.failed || (selected.without(state.installed()) == Packages(0) && instance.unmet(selected).is_none())
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({
+            "installable": !state.failed,
+            "order": if state.failed { &[] } else { &state.installed[..] },
+            "choices": state.choices,
+            "backtracks": state.backtracks,
+            "first_dead_end": state.first_dead_end,
+        })
+    }
+
+    /// Inputs that take longer than the benchmark's longest traces are refused.
+    fn steps_max(_: &Instance) -> u64 {
+        let (_, longest) = page::size::STEPS.range(Difficulty::Hard);
+        longest.unsigned_abs()
+    }
+}

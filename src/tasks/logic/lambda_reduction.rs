@@ -1,0 +1,162 @@
+//! Lambda Reduction: the normal form of a term with De Bruijn indices, by contracting the leftmost outermost redex.
+//!
+//! A step is one contraction; its line is the whole term after it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::lambda_term::{
+    self, CONTRACTIONS_MAX, LambdaTerm, NODES_MAX, Symbol, contracted, contracts_to, is_closed, normal_form, redexes,
+    reduced,
+};
+use crate::tasks::pages::lambda_reduction as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations};
+
+pub struct LambdaReduction;
+
+/// Nodes that a term of an instance may have on the way.
+const SIZE_MAX: usize = 80;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    #[serde(deserialize_with = "term_of")]
+    term: LambdaTerm,
+}
+
+fn term_of<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<LambdaTerm, D::Error> {
+    let refuse = || {
+        serde::de::Error::custom(format!(
+            "is no closed term of indices, (L t) and (t u) with single blanks, of at most {NODES_MAX} nodes"
+        ))
+    };
+    lambda_term::read(&String::deserialize(deserializer)?).ok_or_else(refuse)
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    term: LambdaTerm,
+    max_size: usize,
+    last: Last<Action>,
+    /// The input's normal form, which every term on the way has too.
+    #[serde(skip)]
+    normal_form: Option<LambdaTerm>,
+}
+
+/// The whole term after a contraction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Action(LambdaTerm);
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A random binary tree of applications over `leaves` leaves, each written by `leaf`.
+fn applications(leaves: usize, draw: &mut Draw, term: &mut Vec<Symbol>, leaf: &impl Fn(&mut Draw, &mut Vec<Symbol>)) {
+    if leaves == 1 {
+        return leaf(draw, term);
+    }
+    term.push(Symbol::Apply);
+    let left = draw.size(1, leaves - 1);
+    applications(left, draw, term, leaf);
+    applications(leaves - left, draw, term, leaf);
+}
+
+/// 1–3 binders around a tree of 1–5 indices.
+fn abstraction(draw: &mut Draw, term: &mut Vec<Symbol>) {
+    let binders = draw.size(1, 3);
+    term.extend(std::iter::repeat_n(Symbol::Lambda, binders));
+    let indices = draw.size(1, 5);
+    applications(indices, draw, term, &|draw, term| {
+        let index = u32::try_from(draw.index(binders)).expect("invariant: few binders");
+        term.push(Symbol::Index(index));
+    });
+}
+
+impl Task for LambdaReduction {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["<[L0-9() ]+>"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        let (_, steps_max) = page::size::STEPS.range(difficulty);
+        loop {
+            let mut term = Vec::new();
+            let count = draw.size(2, 5);
+            applications(count, draw, &mut term, &abstraction);
+            if !page::size::NODES.accepts(difficulty, term.len() as u64) {
+                continue;
+            }
+            let term = LambdaTerm::from(term);
+            let steps = reduced(&term, SIZE_MAX, steps_max.unsigned_abs()).map(|(_, steps)| steps);
+            if steps.is_some_and(|steps| page::size::STEPS.accepts(difficulty, steps)) {
+                return Instance { term };
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let reached = normal_form(&instance.term).is_some();
+        let bounds = format!("has no normal form within {CONTRACTIONS_MAX} contractions and {NODES_MAX} nodes");
+        InvalidInput::unless(reached, "term", bounds)
+    }
+
+    fn start(instance: &Instance) -> State {
+        let term = instance.term.clone();
+        State { max_size: term.len(), normal_form: normal_form(&term), term, last: Last(None) }
+    }
+
+    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
+        lambda_term::read(fields.text(0)?).map(Action)
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        if Self::ended(instance, state) {
+            return Err(Illegal("the term is in normal form"));
+        }
+        state.term = action.0.clone();
+        state.max_size = state.max_size.max(action.0.len());
+        state.last = Last(Some(action.clone()));
+        Ok(())
+    }
+
+    fn reference(_: &Instance, state: &State) -> Option<Action> {
+        let place = redexes(&state.term).next()?;
+        contracted(&state.term, place).map(Action)
+    }
+
+    fn violations(instance: &Instance, before: &State, _: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        found.require(page::CLOSED, is_closed(&after.term));
+        let ours = normal_form(&after.term);
+        found.require(page::SAME_NORMAL_FORM, ours.is_some() && ours == after.normal_form);
+        found.require(page::ONE_REDEX, contracts_to(&before.term, &after.term));
+        found.require(page::SIZE, after.term.len() <= SIZE_MAX);
+        if Self::ended(instance, after) {
+            found.require(page::NORMAL, redexes(&after.term).next().is_none());
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        redexes(&state.term).next().is_none()
+    }
+
+    fn steps_max(_: &Instance) -> u64 {
+        // No bound follows from the size: terms that take more contractions are refused.
+        CONTRACTIONS_MAX
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({ "normal_form": state.term, "size": state.term.len(), "max_size": state.max_size })
+    }
+}

@@ -1,0 +1,26 @@
+//! Random clauses of three literals: what the generators of clause sets share.
+
+use super::literals::Literals;
+use crate::tasks::Draw;
+
+/// Three distinct uniform variables, each negated with probability 1/2.
+fn three_literals(variables: usize, draw: &mut Draw) -> Literals {
+    let mut clause = Literals::default();
+    while clause.len() < 3 {
+        let variable = i64::try_from(draw.index(variables)).expect("invariant: few variables") + 1;
+        if !clause.mentions(variable) {
+            clause.insert(if draw.chance(1, 2) { -variable } else { variable });
+        }
+    }
+    clause
+}
+
+/// Adds random clauses until there are `count`; one that is there already is drawn again.
+pub fn fill_up(clauses: &mut Vec<Literals>, count: usize, variables: usize, draw: &mut Draw) {
+    while clauses.len() < count {
+        let clause = three_literals(variables, draw);
+        if !clauses.contains(&clause) {
+            clauses.push(clause);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Random programs for type inference, grown towards a type.
+
+use super::type_program::joined;
+use crate::tasks::Draw;
+
+/// A type to grow towards.
+#[derive(Clone, PartialEq)]
+enum Goal {
+    Int,
+    Bool,
+    Arrow(Box<Goal>, Box<Goal>),
+}
+
+/// What a variable may be used as.
+#[derive(Clone)]
+enum Bound {
+    As(Goal),
+    /// At any type t -> t.
+    Identity,
+}
+
+/// Int 1/2, Bool 1/3, else an arrow; at depth 0 no arrow.
+fn random_goal(depth: usize, draw: &mut Draw) -> Goal {
+    match draw.index(if depth == 0 { 5 } else { 6 }) {
+        0..=2 => Goal::Int,
+        3..=4 => Goal::Bool,
+        _ => arrow(random_goal(depth - 1, draw), random_goal(depth - 1, draw)),
+    }
+}
+
+fn arrow(left: Goal, right: Goal) -> Goal {
+    Goal::Arrow(Box::new(left), Box::new(right))
+}
+
+#[derive(Default)]
+struct Growth {
+    pieces: Vec<String>,
+    /// Places of the leaves among the pieces.
+    leaves: Vec<usize>,
+    binders: usize,
+    scope: Vec<(String, Bound)>,
+}
+
+impl Growth {
+    fn put(&mut self, piece: &str) {
+        self.pieces.push(piece.to_owned());
+    }
+
+    fn put_leaf(&mut self, piece: &str) {
+        self.leaves.push(self.pieces.len());
+        self.put(piece);
+    }
+
+    fn binder(&mut self) -> String {
+        self.binders += 1;
+        format!("x{}", self.binders)
+    }
+
+    /// Grows a body in which the name is bound.
+    fn under(&mut self, name: &str, bound: Bound, goal: &Goal, nodes: usize, draw: &mut Draw) {
+        self.scope.push((name.to_owned(), bound));
+        self.grow(goal, nodes, draw);
+        self.scope.pop();
+    }
+
+    fn lam(&mut self, left: &Goal, right: &Goal, nodes: usize, draw: &mut Draw) {
+        let name = self.binder();
+        for piece in ["(", "lam", &name] {
+            self.put(piece);
+        }
+        self.under(&name, Bound::As(left.clone()), right, nodes.saturating_sub(1), draw);
+        self.put(")");
+    }
+
+    fn leaf(&mut self, goal: &Goal, draw: &mut Draw) {
+        let fits = |bound: &Bound| match (bound, goal) {
+            (Bound::As(known), _) => known == goal,
+            (Bound::Identity, Goal::Arrow(left, right)) => left == right,
+            _ => false,
+        };
+        let mut fitting: Vec<String> =
+            self.scope.iter().filter(|(_, bound)| fits(bound)).map(|(name, _)| name.clone()).collect();
+        let binary = |result: Goal| arrow(Goal::Int, arrow(Goal::Int, result));
+        match goal {
+            Goal::Int => fitting.push(draw.index(10).to_string()),
+            Goal::Bool => fitting.push(draw.one_of(&["true", "false"]).to_owned()),
+            _ if *goal == binary(Goal::Int) => fitting.push("add".to_owned()),
+            _ if *goal == binary(Goal::Bool) => fitting.push("eq".to_owned()),
+            _ if *goal == arrow(Goal::Bool, Goal::Bool) => fitting.push("not".to_owned()),
+            Goal::Arrow(left, right) if fitting.is_empty() => return self.lam(left, right, 0, draw),
+            Goal::Arrow(..) => {}
+        }
+        let chosen = draw.index(fitting.len());
+        self.put_leaf(&fitting[chosen]);
+    }
+
+    /// Grows a term of about `nodes` nodes.
+    fn grow(&mut self, goal: &Goal, nodes: usize, draw: &mut Draw) {
+        if let Goal::Arrow(left, right) = goal
+            && nodes >= 2
+            && draw.chance(2, 3)
+        {
+            return self.lam(left, right, nodes, draw);
+        }
+        if nodes < 4 {
+            // Too few for an if or a let with an identity; an app fits from three on.
+            return if nodes == 3 { self.app(goal, nodes, draw) } else { self.leaf(goal, draw) };
+        }
+        match draw.index(4) {
+            0 => {
+                let condition = draw.size(1, nodes - 3);
+                let then = draw.size(1, nodes - 2 - condition);
+                self.put("(");
+                self.put("if");
+                self.grow(&Goal::Bool, condition, draw);
+                self.grow(goal, then, draw);
+                self.grow(goal, nodes - 1 - condition - then, draw);
+                self.put(")");
+            }
+            1 => {
+                let name = self.binder();
+                for piece in ["(", "let", &name] {
+                    self.put(piece);
+                }
+                if draw.chance(1, 3) {
+                    let inner = self.binder();
+                    for piece in ["(", "lam", &inner] {
+                        self.put(piece);
+                    }
+                    self.put_leaf(&inner);
+                    self.put(")");
+                    self.under(&name, Bound::Identity, goal, nodes - 3, draw);
+                } else {
+                    let definition = random_goal(2, draw);
+                    let share = draw.size(1, nodes - 2);
+                    self.grow(&definition, share, draw);
+                    self.under(&name, Bound::As(definition), goal, nodes - 1 - share, draw);
+                }
+                self.put(")");
+            }
+            _ => self.app(goal, nodes, draw),
+        }
+    }
+
+    fn app(&mut self, goal: &Goal, nodes: usize, draw: &mut Draw) {
+        let argument = random_goal(1, draw);
+        let share = draw.size(1, nodes - 2);
+        self.put("(");
+        self.put("app");
+        self.grow(&arrow(argument.clone(), goal.clone()), share, draw);
+        self.grow(&argument, nodes - 1 - share, draw);
+        self.put(")");
+    }
+}
+
+/// A program of about `nodes` nodes; with probability 1/4 a leaf of it is replaced, which usually breaks the typing.
+pub fn random_program(nodes: usize, draw: &mut Draw) -> String {
+    let mut growth = Growth::default();
+    let goal = random_goal(2, draw);
+    growth.grow(&goal, nodes, draw);
+    if draw.chance(1, 4) {
+        let place = growth.leaves[draw.index(growth.leaves.len())];
+        draw.one_of(&["0", "true", "add", "not"]).clone_into(&mut growth.pieces[place]);
+    }
+    joined(growth.pieces.iter().map(String::as_str))
+}

@@ -1,0 +1,298 @@
+//! Resolution Proof: derive the empty clause, always resolving the shortest clause that waits with all used ones.
+//!
+//! A step is one resolvent kept. The state remembers how far the strategy has come (`Progress`): running it again from
+//! the input at every step, with the clauses derived so far in place of its own, would lead to the same place.
+
+use std::fmt;
+
+use serde::ser::SerializeTuple as _;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Value, json};
+
+use super::literals::{Literals, VARIABLES_MAX};
+use super::random_clauses;
+use crate::tasks::pages::resolution_proof as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end, reference_steps};
+use crate::tasks::{Draw, Violations};
+
+pub struct ResolutionProof;
+
+/// Every pair of clauses may be resolved, and every resolvent is compared with all clauses.
+const CLAUSES_MAX: usize = 400;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    variables: usize,
+    clauses: Vec<Literals>,
+}
+
+/// The resolvent of a given and a used clause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Action {
+    given: usize,
+    used: usize,
+    clause: Literals,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "res {} {}", self.given, self.used)?;
+        if self.clause.is_empty() {
+            return f.write_str(" empty");
+        }
+        self.clause.iter().try_for_each(|literal| write!(f, " {literal}"))
+    }
+}
+
+impl Serialize for Action {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut entry = serializer.serialize_tuple(3)?;
+        entry.serialize_element(&self.given)?;
+        entry.serialize_element(&self.used)?;
+        entry.serialize_element(&self.clause)?;
+        entry.end()
+    }
+}
+
+/// How far the strategy has come.
+#[derive(Clone, Default)]
+struct Progress {
+    /// Whether a clause has been taken from waiting, by number.
+    taken: Vec<bool>,
+    /// Ascending.
+    used: Vec<usize>,
+    /// The given clause, and how many of the used ones it has met.
+    given: Option<(usize, usize)>,
+    /// The next resolvent; `None` when nothing is left to resolve, or the empty clause is there.
+    next: Option<Action>,
+}
+
+impl Progress {
+    /// Goes on to the next resolvent that is kept.
+    fn advance(&mut self, clauses: &Clauses<'_>) {
+        loop {
+            let Some((given, met)) = self.given else {
+                let waiting = (0..clauses.len()).filter(|number| !self.taken[*number]);
+                let Some(number) = waiting.min_by_key(|number| clauses.get(*number).len()) else {
+                    self.next = None;
+                    return;
+                };
+                self.taken[number] = true;
+                self.given = Some((number, 0));
+                continue;
+            };
+            let Some(&used) = self.used.get(met) else {
+                let place = self.used.partition_point(|number| *number < given);
+                self.used.insert(place, given);
+                self.given = None;
+                continue;
+            };
+            self.given = Some((given, met + 1));
+            if let Some(clause) = clauses.get(given).resolvent(clauses.get(used))
+                && !clauses.subsume(clause)
+            {
+                self.next = Some(Action { given, used, clause });
+                return;
+            }
+        }
+    }
+}
+
+/// The clauses of the input and those derived from them, by number.
+struct Clauses<'a> {
+    input: &'a [Literals],
+    derived: &'a [Action],
+}
+
+impl Clauses<'_> {
+    fn len(&self) -> usize {
+        self.input.len() + self.derived.len()
+    }
+
+    fn get(&self, number: usize) -> Literals {
+        match number.checked_sub(self.input.len()) {
+            None => self.input[number],
+            Some(place) => self.derived[place].clause,
+        }
+    }
+
+    /// Whether some clause is a subset of this one. The given clause, neither waiting nor used, never is: it has the
+    /// variable that went.
+    fn subsume(&self, clause: Literals) -> bool {
+        self.input.iter().any(|earlier| earlier.is_subset_of(clause))
+            || self.derived.iter().any(|earlier| earlier.clause.is_subset_of(clause))
+    }
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    derived: Vec<Action>,
+    given: i64,
+    last: Last<Action>,
+    #[serde(skip)]
+    progress: Progress,
+}
+
+impl State {
+    fn clauses<'a>(&'a self, instance: &'a Instance) -> Clauses<'a> {
+        Clauses { input: &instance.clauses, derived: &self.derived }
+    }
+}
+
+/// The page's core, which has no model: some literals are forced one after the other, the last contradicts.
+fn core(variables: usize, draw: &mut Draw) -> Vec<Literals> {
+    let mut literals: Vec<i64> = (1..).take(variables).collect();
+    draw.shuffle(&mut literals);
+    for literal in &mut literals {
+        *literal *= draw.one_of(&[1, -1]);
+    }
+    let last = variables - 1;
+    let mut clauses: Vec<Literals> =
+        vec![[literals[0], literals[1]].into_iter().collect(), [literals[0], -literals[1]].into_iter().collect()];
+    for place in 1..variables {
+        let reasons = if place == 1 { 1 } else { draw.size(1, 2) };
+        let mut clause = Literals::from_iter([literals[place]]);
+        while clause.len() as usize <= reasons {
+            let earlier = literals[draw.index(place)];
+            if !clause.mentions(earlier) {
+                clause.insert(-earlier);
+            }
+        }
+        clauses.push(clause);
+    }
+    clauses.push([-literals[last], -literals[draw.index(last)]].into_iter().collect());
+    clauses
+}
+
+impl Task for ResolutionProof {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["res <nat> <nat> <ints>", "res <nat> <nat> empty"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let variables = page::size::VARIABLES.draw(difficulty, draw);
+            let count = page::size::CLAUSES.draw(difficulty, draw);
+            let mut clauses = core(variables, draw);
+            random_clauses::fill_up(&mut clauses, count, variables, draw);
+            draw.shuffle(&mut clauses);
+            let instance = Instance { variables, clauses };
+            let (_, longest) = page::size::STEPS.range(difficulty);
+            let steps = reference_steps::<Self>(&instance, longest.unsigned_abs());
+            if steps.is_some_and(|steps| page::size::STEPS.accepts(difficulty, steps)) {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let variables = instance.variables;
+        let range = format!("is {variables}; give 1 to {VARIABLES_MAX}");
+        InvalidInput::unless((1..=VARIABLES_MAX).contains(&variables), "variables", range)?;
+        let count = instance.clauses.len();
+        let range = format!("are {count}; give 1 to {CLAUSES_MAX}");
+        InvalidInput::unless((1..=CLAUSES_MAX).contains(&count), "clauses", range)?;
+        let known = instance.clauses.iter().all(|clause| !clause.is_empty() && clause.are_among(variables));
+        InvalidInput::unless(known, "clauses", format!("each needs literals of variables 1 to {variables}"))?;
+        let longest = Self::steps_max(instance);
+        let refuted = reference_end::<Self>(instance, longest).is_some_and(|(end, _)| Self::ended(instance, &end));
+        InvalidInput::unless(refuted, "clauses", format!("have no refutation of up to {longest} resolvents"))
+    }
+
+    fn start(instance: &Instance) -> State {
+        let taken = vec![false; instance.clauses.len()];
+        let mut progress = Progress { taken, ..Progress::default() };
+        progress.advance(&Clauses { input: &instance.clauses, derived: &[] });
+        State { derived: Vec::new(), given: -1, last: Last(None), progress }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        let literals = if form == 0 { fields.ints(2)? } else { Vec::new() };
+        Some(Action { given: fields.nat(0)?, used: fields.nat(1)?, clause: literals.try_into().ok()? })
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let count = state.clauses(instance).len();
+        if action.given >= count || action.used >= count {
+            return Err(Illegal("there is no such clause"));
+        }
+        if action.given == action.used {
+            return Err(Illegal("a clause is not resolved with itself"));
+        }
+        if !action.clause.are_among(instance.variables) {
+            return Err(Illegal("there is no such variable"));
+        }
+        state.given = i64::try_from(action.given).map_err(|_| Illegal("there is no such clause"))?;
+        state.derived.push(*action);
+        state.progress.taken.push(false);
+        if action.clause.is_empty() {
+            state.progress.next = None;
+        } else if state.progress.next.is_some() {
+            state.progress.advance(&Clauses { input: &instance.clauses, derived: &state.derived });
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(_: &Instance, state: &State) -> Option<Action> {
+        state.progress.next
+    }
+
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let clauses = before.clauses(instance);
+        let known = action.given < clauses.len() && action.used < clauses.len();
+        let sound = known && clauses.get(action.given).resolvent(clauses.get(action.used)) == Some(action.clause);
+        found.require(page::SOUND, sound);
+        found.require(page::NOT_SUBSUMED, !clauses.subsume(action.clause));
+        let ascends = before.given != after.given || before.derived.last().is_none_or(|last| last.used < action.used);
+        found.require(page::GIVEN_ORDER, ascends);
+        if Self::ended(instance, after) {
+            found.require(page::EMPTY_CLAUSE, action.clause.is_empty());
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.derived.last().is_some_and(|last| last.clause.is_empty())
+    }
+
+    fn answer(instance: &Instance, state: &State) -> Value {
+        let (count, derived) = (instance.clauses.len(), &state.derived);
+        // Clauses come from earlier ones: from the last back, all that is needed is marked before it is met.
+        let mut needed = vec![false; derived.len()];
+        if let Some(last) = needed.last_mut() {
+            *last = true;
+        }
+        for place in (0..derived.len()).rev().filter(|place| derived[*place].given != derived[*place].used) {
+            if needed[place] {
+                for number in [derived[place].given, derived[place].used] {
+                    if let Some(earlier) = number.checked_sub(count) {
+                        needed[earlier] = true;
+                    }
+                }
+            }
+        }
+        let proof: Vec<_> = (0..derived.len())
+            .filter(|place| needed[*place])
+            .map(|place| {
+                let Action { given, used, clause } = derived[place];
+                json!({ "id": count + place, "from": [given, used], "clause": clause })
+            })
+            .collect();
+        json!({ "derived": derived.len(), "proof": proof })
+    }
+
+    /// Clauses kept differ, and there are 3^v: each variable is in a clause with one sign, the other, or not at all.
+    /// Inputs that take longer than the benchmark's longest traces are refused.
+    fn steps_max(instance: &Instance) -> u64 {
+        let (_, longest) = page::size::STEPS.range(Difficulty::Hard);
+        let clauses = 3u64.checked_pow(u32::try_from(instance.variables).unwrap_or(u32::MAX));
+        clauses.unwrap_or(u64::MAX).min(longest.unsigned_abs())
+    }
+}

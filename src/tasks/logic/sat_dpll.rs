@@ -1,0 +1,309 @@
+//! SAT DPLL: decide whether some clauses can be satisfied, by units, pure literals, decisions and going back.
+//!
+//! A step is one rule applied: a literal made true for one of four reasons, or the verdict.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::clause_counts::{ClauseCounts, ClausesOf};
+use super::literals::{Literals, VARIABLES_MAX};
+use super::random_clauses;
+use crate::tasks::pages::sat_dpll as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end, reference_steps};
+use crate::tasks::{Draw, Violations};
+
+pub struct SatDpll;
+
+const CLAUSES_MAX: usize = 2_000;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    variables: usize,
+    clauses: Vec<Literals>,
+    /// Made from the clauses when they are first needed.
+    #[serde(skip)]
+    clauses_of: OnceLock<ClausesOf>,
+}
+
+impl Instance {
+    fn clauses_of(&self) -> &ClausesOf {
+        self.clauses_of.get_or_init(|| ClausesOf::new(self.variables, &self.clauses))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+enum Verdict {
+    #[serde(rename = "")]
+    Open,
+    #[serde(rename = "sat")]
+    Sat,
+    #[serde(rename = "unsat")]
+    Unsat,
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    trail: Vec<i64>,
+    open: Vec<usize>,
+    decisions: u64,
+    units: u64,
+    pures: u64,
+    conflicts: u64,
+    result: Verdict,
+    last: Last<Action>,
+    /// The literals of the trail as a set.
+    #[serde(skip)]
+    assigned: Literals,
+    /// What the trail makes of the clauses.
+    #[serde(skip)]
+    counts: ClauseCounts,
+}
+
+impl State {
+    fn assign(&mut self, instance: &Instance, literal: i64) {
+        self.trail.push(literal);
+        self.assigned.insert(literal);
+        self.counts.assign(instance.clauses_of(), literal);
+    }
+
+    /// Cuts the trail before this place.
+    fn undo(&mut self, instance: &Instance, place: usize) {
+        for literal in self.trail.drain(place..) {
+            self.assigned.remove(literal);
+            self.counts.undo(instance.clauses_of(), literal);
+        }
+    }
+
+    /// The place in the trail and the literal of the latest decision that is not flipped yet.
+    fn decision(&self) -> Option<(usize, i64)> {
+        self.open.last().map(|place| (*place, self.trail[*place]))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// A literal, and the clause whose last hope it is.
+    Unit(i64, usize),
+    Pure(i64),
+    Decide(i64),
+    Flip(i64),
+    Sat,
+    Unsat,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unit(literal, clause) => write!(f, "unit {literal} {clause}"),
+            Self::Pure(literal) => write!(f, "pure {literal}"),
+            Self::Decide(literal) => write!(f, "decide {literal}"),
+            Self::Flip(literal) => write!(f, "flip {literal}"),
+            Self::Sat => f.write_str("sat"),
+            Self::Unsat => f.write_str("unsat"),
+        }
+    }
+}
+
+impl Task for SatDpll {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec {
+        actions: &["unit <int> <nat>", "pure <int>", "decide <nat>", "flip -<nat>", "<sat|unsat>"],
+        ..page::SPEC
+    };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let variables = page::size::VARIABLES.draw(difficulty, draw);
+            let count = variables * draw.size(28, 43) / 10;
+            if !page::size::CLAUSES.accepts(difficulty, count as u64) {
+                continue;
+            }
+            let mut clauses = Vec::new();
+            random_clauses::fill_up(&mut clauses, count, variables, draw);
+            let instance = Instance { variables, clauses, clauses_of: OnceLock::new() };
+            let (_, longest) = page::size::STEPS.range(difficulty);
+            let Some((end, steps)) = reference_end::<Self>(&instance, longest.unsigned_abs()) else { continue };
+            if page::size::STEPS.accepts(difficulty, steps) && end.decisions >= 2 {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let variables = instance.variables;
+        let range = format!("is {variables}; give 1 to {VARIABLES_MAX}");
+        InvalidInput::unless((1..=VARIABLES_MAX).contains(&variables), "variables", range)?;
+        let count = instance.clauses.len();
+        let range = format!("are {count}; give 1 to {CLAUSES_MAX}");
+        InvalidInput::unless((1..=CLAUSES_MAX).contains(&count), "clauses", range)?;
+        let known = instance.clauses.iter().all(|clause| !clause.is_empty() && clause.are_among(variables));
+        InvalidInput::unless(known, "clauses", format!("each needs literals of variables 1 to {variables}"))?;
+        let longest = Self::steps_max(instance);
+        let ends = reference_steps::<Self>(instance, longest).is_some();
+        InvalidInput::unless(ends, "clauses", format!("take more than {longest} steps"))
+    }
+
+    fn start(instance: &Instance) -> State {
+        State {
+            trail: Vec::new(),
+            open: Vec::new(),
+            decisions: 0,
+            units: 0,
+            pures: 0,
+            conflicts: 0,
+            result: Verdict::Open,
+            last: Last(None),
+            assigned: Literals::default(),
+            counts: ClauseCounts::new(&instance.clauses),
+        }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Some(match form {
+            0 => Action::Unit(fields.int(0)?, fields.nat(1)?),
+            1 => Action::Pure(fields.int(0)?),
+            2 => Action::Decide(fields.nat(0)?),
+            3 => Action::Flip(-fields.nat::<i64>(0)?),
+            _ if fields.text(0)? == "sat" => Action::Sat,
+            _ => Action::Unsat,
+        })
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        if state.result != Verdict::Open {
+            return Err(Illegal("the verdict has been given"));
+        }
+        if let Action::Unit(literal, _) | Action::Pure(literal) | Action::Decide(literal) = *action {
+            if literal == 0 || literal.unsigned_abs() > instance.variables as u64 {
+                return Err(Illegal("there is no such variable"));
+            }
+            if state.assigned.mentions(literal) {
+                return Err(Illegal("the variable is assigned"));
+            }
+        }
+        match *action {
+            Action::Unit(literal, clause) => {
+                if clause >= instance.clauses.len() {
+                    return Err(Illegal("there is no such clause"));
+                }
+                state.assign(instance, literal);
+                state.units += 1;
+            }
+            Action::Pure(literal) => {
+                state.assign(instance, literal);
+                state.pures += 1;
+            }
+            Action::Decide(literal) => {
+                state.open.push(state.trail.len());
+                state.assign(instance, literal);
+                state.decisions += 1;
+            }
+            Action::Flip(literal) => {
+                let (place, decision) = state.decision().ok_or(Illegal("no decision is open"))?;
+                if literal != -decision {
+                    return Err(Illegal("the literal is not the negation of the latest decision"));
+                }
+                state.open.pop();
+                state.undo(instance, place);
+                state.assign(instance, literal);
+                state.conflicts += 1;
+            }
+            Action::Sat => state.result = Verdict::Sat,
+            Action::Unsat => {
+                state.result = Verdict::Unsat;
+                state.conflicts += 1;
+            }
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        if state.result != Verdict::Open {
+            return None;
+        }
+        if state.counts.has_false() {
+            return Some(state.decision().map_or(Action::Unsat, |(_, decision)| Action::Flip(-decision)));
+        }
+        if let Some(number) = state.counts.first_unit() {
+            let free = instance.clauses[number].unmentioned_by(state.assigned);
+            return free.iter().next().map(|literal| Action::Unit(literal, number));
+        }
+        // Without a literal that occurs, every clause is true.
+        let occurring = state.counts.occurring(&instance.clauses, state.assigned);
+        let pure = occurring.first_pure().map(Action::Pure);
+        pure.or_else(|| occurring.first_variable().map(Action::Decide)).or(Some(Action::Sat))
+    }
+
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let assigns_anew = match *action {
+            Action::Unit(literal, _) | Action::Pure(literal) | Action::Decide(literal) => {
+                !before.assigned.mentions(literal)
+            }
+            Action::Flip(_) | Action::Sat | Action::Unsat => true,
+        };
+        // As many variables as entries: none is assigned twice.
+        found.require(page::CONSISTENT, assigns_anew && after.assigned.len() as usize == after.trail.len());
+        if let Action::Unit(literal, clause) = *action {
+            let justified = instance.clauses.get(clause).is_some_and(|clause| {
+                clause.contains(literal) && clause.without(literal).negated().is_subset_of(before.assigned)
+            });
+            found.require(page::JUSTIFIED, justified);
+        }
+        let mut decided = after.open.iter().all(|place| after.trail.get(*place).is_some_and(|literal| *literal > 0));
+        if let Action::Flip(literal) = *action {
+            let undone = before.decision().is_some_and(|(place, decision)| {
+                literal == -decision && after.trail.split_last() == Some((&literal, &before.trail[..place]))
+            });
+            decided &= undone;
+        }
+        found.require(page::DECISION_TRUE, decided);
+        let counted = after.decisions == after.conflicts + after.open.len() as u64;
+        found.require(page::COUNTERS, counted || after.result == Verdict::Unsat);
+        let holds = match after.result {
+            Verdict::Open => true,
+            Verdict::Sat => instance.clauses.iter().all(|clause| clause.meets(after.assigned)),
+            Verdict::Unsat => {
+                let is_false = |clause: &Literals| clause.negated().is_subset_of(after.assigned);
+                after.open.is_empty() && instance.clauses.iter().any(is_false)
+            }
+        };
+        found.require(page::MODEL, holds);
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.result != Verdict::Open
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        let satisfiable = state.result == Verdict::Sat;
+        json!({
+            "satisfiable": satisfiable,
+            "assignment": if satisfiable { state.assigned } else { Literals::default() },
+            "decisions": state.decisions,
+            "units": state.units,
+            "pures": state.pures,
+            "conflicts": state.conflicts,
+        })
+    }
+
+    /// With v variables unassigned, at most f(v) lines lead to a verdict or the flip of an earlier decision: f(0) = 1,
+    /// and a decision with both its sides makes f(v) = 1 + 2 f(v-1), that is 2^(v+1) - 1. Inputs that take longer than
+    /// the benchmark's longest traces are refused.
+    fn steps_max(instance: &Instance) -> u64 {
+        let (_, longest) = page::size::STEPS.range(Difficulty::Hard);
+        let lines = 2u64.checked_pow(u32::try_from(instance.variables + 1).unwrap_or(u32::MAX));
+        lines.map_or(u64::MAX, |lines| lines - 1).min(longest.unsigned_abs())
+    }
+}

@@ -1,0 +1,271 @@
+//! Types of the lambda calculus with Int and Bool, type variables t0, t1, …, and their unification.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use crate::tasks::prefix::{self, Term};
+
+/// Symbols of a type: substitution makes types grow exponentially.
+pub const TYPE_MAX: usize = 1_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Variable(pub u32);
+
+impl fmt::Display for Variable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "t{}", self.0)
+    }
+}
+
+impl Serialize for Variable {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Symbol {
+    Int,
+    Bool,
+    Arrow,
+    Variable(Variable),
+    /// A type variable of a finished type: a, b, …
+    Renamed(u32),
+}
+
+pub type Type = Term<Symbol>;
+
+impl prefix::Symbol for Symbol {
+    fn arity(&self) -> usize {
+        if *self == Self::Arrow { 2 } else { 0 }
+    }
+
+    /// `l -> r`, right-associative, with parentheses around a left side that is an arrow.
+    fn write(term: &[Self], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Arrows that are being written: whether the left side is still under way, and whether a bracket is open.
+        let mut open: Vec<(bool, bool)> = Vec::new();
+        for symbol in term {
+            match symbol {
+                Self::Int => f.write_str("Int")?,
+                Self::Bool => f.write_str("Bool")?,
+                Self::Variable(variable) => write!(f, "{variable}")?,
+                Self::Renamed(number) => f.write_str(&letters(*number))?,
+                Self::Arrow => {
+                    let bracket = open.last().is_some_and(|(left, _)| *left);
+                    if bracket {
+                        f.write_str("(")?;
+                    }
+                    open.push((true, bracket));
+                    continue;
+                }
+            }
+            while let Some((left, bracket)) = open.last_mut() {
+                if *left {
+                    *left = false;
+                    f.write_str(" -> ")?;
+                    break;
+                }
+                if *bracket {
+                    f.write_str(")")?;
+                }
+                open.pop();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// a, b, …, z, a1, b1, …
+pub fn letters(number: u32) -> String {
+    let letter = char::from(b'a' + u8::try_from(number % 26).expect("invariant: below 26"));
+    if number < 26 { letter.to_string() } else { format!("{letter}{}", number / 26) }
+}
+
+pub fn base(symbol: Symbol) -> Type {
+    vec![symbol].into()
+}
+
+pub fn variable(number: u32) -> Type {
+    base(Symbol::Variable(Variable(number)))
+}
+
+pub fn arrow(left: &[Symbol], right: &[Symbol]) -> Type {
+    [&[Symbol::Arrow], left, right].concat().into()
+}
+
+/// Reads a type as types print, with variables t<k>.
+pub fn read(text: &str) -> Option<Type> {
+    let mut symbols = Vec::new();
+    // Where the part began whose bracket is open.
+    let (mut open, mut start) = (Vec::new(), 0);
+    for piece in prefix::pieces(text) {
+        match piece {
+            "(" => open.push(symbols.len()),
+            // What is in brackets is one part again.
+            ")" => start = open.pop()?,
+            // The part before the arrow becomes its left side.
+            "->" => symbols.insert(start.min(symbols.len()), Symbol::Arrow),
+            _ => {
+                start = symbols.len();
+                symbols.push(match piece {
+                    "Int" => Symbol::Int,
+                    "Bool" => Symbol::Bool,
+                    _ => Symbol::Variable(Variable(piece.strip_prefix('t')?.parse().ok()?)),
+                });
+            }
+        }
+        if symbols.len().max(open.len()) > TYPE_MAX {
+            return None;
+        }
+    }
+    prefix::only_form(symbols, text)
+}
+
+pub fn variables(symbols: &[Symbol]) -> impl Iterator<Item = Variable> {
+    symbols.iter().filter_map(|symbol| match symbol {
+        Symbol::Variable(variable) => Some(*variable),
+        _ => None,
+    })
+}
+
+/// Why two types have no unifier here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    Mismatch,
+    Occurs,
+    /// A type is longer than [`TYPE_MAX`]: no finding about the program.
+    TooLong,
+}
+
+/// Variables with the types that they were bound to, each resolved at that moment.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(transparent)]
+pub struct Substitution(pub BTreeMap<Variable, Type>);
+
+impl Substitution {
+    /// The type with all bound variables replaced, again and again.
+    pub fn resolve(&self, symbols: &[Symbol]) -> Result<Type, Failure> {
+        let mut resolved = Vec::new();
+        // What is left to read, innermost last.
+        let mut rest: Vec<&[Symbol]> = vec![symbols];
+        while let Some(symbols) = rest.pop() {
+            let Some((symbol, after)) = symbols.split_first() else { continue };
+            if !after.is_empty() {
+                rest.push(after);
+            }
+            match symbol {
+                Symbol::Variable(variable) if self.0.contains_key(variable) => rest.push(&self.0[variable]),
+                _ => resolved.push(*symbol),
+            }
+            if resolved.len().max(rest.len()) > TYPE_MAX {
+                return Err(Failure::TooLong);
+            }
+        }
+        Ok(resolved.into())
+    }
+
+    /// Makes two types equal, or fails and leaves anything.
+    pub fn unify(&mut self, left: &[Symbol], right: &[Symbol]) -> Result<(), Failure> {
+        let mut pairs: Vec<(Type, Type)> = vec![(left.into(), right.into())];
+        while let Some((left, right)) = pairs.pop() {
+            let (left, right) = (self.resolve(&left)?, self.resolve(&right)?);
+            if left == right {
+                continue;
+            }
+            match (left[0], right[0]) {
+                (Symbol::Variable(variable), _) => self.bind(variable, right)?,
+                (_, Symbol::Variable(variable)) => self.bind(variable, left)?,
+                (Symbol::Arrow, Symbol::Arrow) => {
+                    let sides: Vec<(Type, Type)> = prefix::arguments(&left)
+                        .zip(prefix::arguments(&right))
+                        .map(|(left, right)| (left.into(), right.into()))
+                        .collect();
+                    // The left sides are to come first: they go on top.
+                    pairs.extend(sides.into_iter().rev());
+                }
+                _ => return Err(Failure::Mismatch),
+            }
+        }
+        Ok(())
+    }
+
+    fn bind(&mut self, variable: Variable, to: Type) -> Result<(), Failure> {
+        if to.contains(&Symbol::Variable(variable)) {
+            return Err(Failure::Occurs);
+        }
+        self.0.insert(variable, to);
+        Ok(())
+    }
+}
+
+/// The type with its variables among `chosen` replaced by others, in order of first appearance.
+pub fn renamed(
+    symbols: &[Symbol],
+    chosen: impl Fn(Variable) -> bool,
+    mut fresh: impl FnMut(usize) -> Symbol,
+) -> (Type, usize) {
+    let mut names: Vec<(Variable, Symbol)> = Vec::new();
+    let replace = |symbol: &Symbol| match symbol {
+        Symbol::Variable(variable) if chosen(*variable) => {
+            let known = names.iter().find(|(name, _)| name == variable).map(|(_, with)| *with);
+            known.unwrap_or_else(|| {
+                let with = fresh(names.len());
+                names.push((*variable, with));
+                with
+            })
+        }
+        _ => *symbol,
+    };
+    let symbols: Vec<Symbol> = symbols.iter().map(replace).collect();
+    (symbols.into(), names.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_one_way_of_writing_is_read() {
+        for text in
+            ["Int", "t0 -> Int", "(t0 -> t1) -> t2 -> Bool", "((t0 -> t1) -> t2) -> t12", "t0 -> (Int -> t3) -> t2"]
+        {
+            assert_eq!(read(text).map(|found| found.to_string()).as_deref(), Some(text));
+        }
+        for text in [
+            "",
+            "int",
+            "t",
+            "t01",
+            "(Int)",
+            "Int -> (Int -> Int)",
+            "(Int -> Int",
+            "Int ->",
+            "-> Int",
+            "Int->Int",
+            "()",
+            "Int Int",
+            "(Int -> Int))",
+            "((Int -> Int)) -> Int",
+            "a -> a",
+            ") -> (",
+            "-> ->",
+        ] {
+            assert_eq!(read(text), None, "{text:?}");
+        }
+        assert_eq!(read(&"(".repeat(100_000)), None);
+        assert_eq!(read(&"t0 -> ".repeat(100_000)), None);
+    }
+
+    #[test]
+    fn resolution_of_doubling_types_stops_in_time() {
+        let mut substitution = Substitution::default();
+        for k in 0..60 {
+            let next = variable(k + 1);
+            substitution.0.insert(Variable(k), arrow(&next, &next));
+        }
+        assert_eq!(substitution.resolve(&variable(0)), Err(Failure::TooLong));
+        assert_eq!(substitution.unify(&variable(0), &variable(61)), Err(Failure::TooLong));
+    }
+}

@@ -1,0 +1,372 @@
+//! Type Inference: the principal type of a program with let-polymorphism, by Algorithm J.
+//!
+//! A step is one node finished, in post-order, with its type; or the error that ends the run.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Value, json};
+
+use super::random_program::random_program;
+use super::simple_type::{
+    self, Failure, Substitution, Symbol, Type, Variable, arrow, base, renamed, variable, variables,
+};
+use super::type_program::{Binder, Due, Kind, Program};
+use crate::tasks::pages::type_inference as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::prefix;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations};
+
+pub struct TypeInference;
+
+/// Characters of a line of a drawn instance.
+const LINE_MAX: usize = 200;
+const STEPS_MIN: usize = 5;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    expression: Program,
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    done: usize,
+    types: Vec<Type>,
+    fresh: u32,
+    substitution: Substitution,
+    lets: Vec<(String, String)>,
+    unifications: u64,
+    #[serde(serialize_with = "word_of")]
+    error: Option<Error>,
+    last: Last<Action>,
+    /// By binder, once it is entered or generalised.
+    #[serde(skip)]
+    schemes: Vec<Option<Scheme>>,
+}
+
+/// A type with quantified variables, in order of first appearance.
+#[derive(Clone)]
+struct Scheme {
+    quantified: Vec<Variable>,
+    body: Type,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    Mismatch,
+    Occurs,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if *self == Self::Mismatch { "mismatch" } else { "occurs" })
+    }
+}
+
+fn word_of<S: Serializer>(error: &Option<Error>, serializer: S) -> Result<S::Ok, S::Error> {
+    match error {
+        Some(error) => serializer.collect_str(error),
+        None => serializer.serialize_str(""),
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    Type(Type),
+    Error(Error),
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Type(found) => found.fmt(f),
+            Self::Error(error) => write!(f, "error {error}"),
+        }
+    }
+}
+
+impl State {
+    fn fresh(&mut self) -> Type {
+        self.fresh += 1;
+        variable(self.fresh - 1)
+    }
+
+    fn unify(&mut self, left: &[Symbol], right: &[Symbol]) -> Result<(), Failure> {
+        self.unifications += 1;
+        self.substitution.unify(left, right)
+    }
+
+    /// The types of the latest nodes, the last one first.
+    fn latest(&self, back: usize) -> Type {
+        self.types[self.types.len() - 1 - back].clone()
+    }
+
+    fn scheme(&self, binder: Binder) -> &Scheme {
+        self.schemes[binder].as_ref().expect("invariant: a binder is entered before its body")
+    }
+
+    /// The variables in the types of these binders that are not quantified there, resolved.
+    fn free_in(&self, binders: &[Binder]) -> Result<Vec<Variable>, Failure> {
+        let mut free = Vec::new();
+        for binder in binders {
+            let Scheme { quantified, body } = self.scheme(*binder);
+            for variable in variables(body).filter(|variable| !quantified.contains(variable)) {
+                free.extend(variables(&self.substitution.resolve(&[Symbol::Variable(variable)])?));
+            }
+        }
+        Ok(free)
+    }
+
+    fn generalise(&mut self, program: &Program, binder: Binder, visible: &[Binder]) -> Result<(), Failure> {
+        let body = self.substitution.resolve(&self.latest(0))?;
+        let free = self.free_in(visible)?;
+        let mut quantified: Vec<Variable> = Vec::new();
+        for variable in variables(&body).filter(|variable| !free.contains(variable)) {
+            if !quantified.contains(&variable) {
+                quantified.push(variable);
+            }
+        }
+        self.lets.push((program.names[binder].clone(), text_of_scheme(&quantified, &body)));
+        self.schemes[binder] = Some(Scheme { quantified, body });
+        Ok(())
+    }
+
+    fn instance_of(&mut self, binder: Binder) -> Result<Type, Failure> {
+        let Scheme { quantified, body } = self.scheme(binder).clone();
+        let first = self.fresh;
+        let (found, count) = renamed(
+            &body,
+            |variable| quantified.contains(&variable),
+            |place| Symbol::Variable(Variable(first + number(place))),
+        );
+        self.fresh += number(count);
+        self.substitution.resolve(&found)
+    }
+
+    /// What is due before the next node, and the node's own fresh variables and unification; then its type.
+    fn infer(&mut self, program: &Program) -> Result<Type, Failure> {
+        let node = &program.nodes[self.done];
+        for due in &node.due {
+            match due {
+                Due::Enter(binder) => {
+                    let body = self.fresh();
+                    self.schemes[*binder] = Some(Scheme { quantified: Vec::new(), body });
+                }
+                Due::Condition => self.unify(&self.latest(0), &base(Symbol::Bool))?,
+                Due::Generalise(binder, visible) => self.generalise(program, *binder, visible)?,
+            }
+        }
+        if let Some(declared) = node.kind.declared() {
+            return Ok(declared);
+        }
+        let found = match node.kind {
+            Kind::Variable(binder) => return self.instance_of(binder),
+            Kind::Lam(binder) => arrow(&self.scheme(binder).body, &self.latest(0)),
+            Kind::App => {
+                let result = self.fresh();
+                self.unify(&self.latest(1), &arrow(&self.latest(0), &result))?;
+                result
+            }
+            Kind::If => {
+                self.unify(&self.latest(1), &self.latest(0))?;
+                self.latest(1)
+            }
+            _ => self.latest(0),
+        };
+        self.substitution.resolve(&found)
+    }
+
+    /// The node has this type, in place of its children's.
+    fn finish(&mut self, program: &Program, found: Type) -> Result<(), Failure> {
+        self.types.truncate(self.types.len() - program.nodes[self.done].kind.arguments());
+        self.types.push(found);
+        for known in &mut self.types {
+            if variables(known).any(|variable| self.substitution.0.contains_key(&variable)) {
+                *known = self.substitution.resolve(known)?;
+            }
+        }
+        self.done += 1;
+        Ok(())
+    }
+}
+
+fn number(count: usize) -> u32 {
+    u32::try_from(count).expect("invariant: a type has few variables")
+}
+
+fn text_of_scheme(quantified: &[Variable], body: &Type) -> String {
+    let rename = |place| Symbol::Renamed(number(place));
+    let (body, count) = renamed(body, |variable| quantified.contains(&variable), rename);
+    let names: Vec<_> = (0..number(count)).map(simple_type::letters).collect();
+    if names.is_empty() { body.to_string() } else { format!("forall {}. {body}", names.join(" ")) }
+}
+
+/// The state after the node's type is inferred, but before it is written down, and the type.
+fn inferred(instance: &Instance, state: &State) -> Result<(State, Type), Failure> {
+    let mut next = state.clone();
+    let found = next.infer(&instance.expression)?;
+    Ok((next, found))
+}
+
+/// Whether the reference ends after at least as many steps as an instance must have, with no line too long.
+fn is_presentable(instance: &Instance) -> bool {
+    let mut state = TypeInference::start(instance);
+    let mut steps = 0;
+    while let Some(action) = TypeInference::reference(instance, &state) {
+        let applied = TypeInference::apply(instance, &mut state, &action).is_ok();
+        if !applied || action.to_string().len() > LINE_MAX {
+            return false;
+        }
+        steps += 1;
+    }
+    steps >= STEPS_MIN && TypeInference::ended(instance, &state)
+}
+
+impl Task for TypeInference {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["error <mismatch|occurs>", "<[A-Za-z0-9() >-]+>"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let nodes = page::size::NODES.draw(difficulty, draw);
+            let text = random_program(nodes, draw);
+            let Ok(expression) = Program::try_from(text) else { continue };
+            let instance = Instance { expression };
+            let nodes = instance.expression.nodes.len() as u64;
+            if page::size::NODES.accepts(difficulty, nodes) && is_presentable(&instance) {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let mut state = Self::start(instance);
+        while let Some(action) = Self::reference(instance, &state) {
+            if Self::apply(instance, &mut state, &action).is_err() {
+                break;
+            }
+        }
+        let long = format!("a type of it has more than {} symbols", simple_type::TYPE_MAX);
+        InvalidInput::unless(Self::ended(instance, &state), "expression", long)
+    }
+
+    fn start(instance: &Instance) -> State {
+        State {
+            done: 0,
+            types: Vec::new(),
+            fresh: 0,
+            substitution: Substitution::default(),
+            lets: Vec::new(),
+            unifications: 0,
+            error: None,
+            last: Last(None),
+            schemes: vec![None; instance.expression.names.len()],
+        }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        let text = fields.text(0)?;
+        Some(match (form, text) {
+            (0, "mismatch") => Action::Error(Error::Mismatch),
+            (0, _) => Action::Error(Error::Occurs),
+            _ => Action::Type(simple_type::read(text)?),
+        })
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        if Self::ended(instance, state) {
+            return Err(Illegal("the run is over"));
+        }
+        match action {
+            Action::Type(found) => {
+                let failed = |_| Illegal("a unification that is due fails, or a type becomes too long");
+                let (mut next, _) = inferred(instance, state).map_err(failed)?;
+                if variables(found).any(|variable| variable.0 >= next.fresh) {
+                    return Err(Illegal("a type variable does not exist yet"));
+                }
+                next.finish(&instance.expression, found.clone()).map_err(failed)?;
+                *state = next;
+            }
+            Action::Error(error) => {
+                state.error = Some(*error);
+                state.unifications += 1;
+            }
+        }
+        state.last = Last(Some(action.clone()));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        if Self::ended(instance, state) {
+            return None;
+        }
+        match inferred(instance, state) {
+            // After wrong lines types may become too long for a legal line.
+            Ok((mut next, found)) => {
+                next.finish(&instance.expression, found.clone()).ok().map(|()| Action::Type(found))
+            }
+            Err(failure) => error_of(failure).map(Action::Error),
+        }
+    }
+
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        if let Action::Type(claimed) = action {
+            let kind = instance.expression.nodes[before.done].kind;
+            found.require(page::LITERALS, kind.declared().is_none_or(|declared| *claimed == declared));
+            if matches!(kind, Kind::Lam(_)) {
+                let right = prefix::arguments(claimed).nth(1);
+                let body = right.and_then(|right| after.substitution.resolve(right).ok());
+                found.require(page::SHAPE, body.as_ref() == before.types.last());
+            }
+            let bound = |variable: Variable| after.substitution.0.contains_key(&variable);
+            found.require(page::FRESH_RANGE, !variables(claimed).any(bound));
+        }
+        let acyclic = after.substitution.0.iter().all(|(variable, to)| !to.contains(&Symbol::Variable(*variable)));
+        found.require(page::ACYCLIC, acyclic);
+        if Self::ended(instance, after) {
+            let settled = match after.error {
+                Some(error) => inferred(instance, before).is_err_and(|failure| error_of(failure) == Some(error)),
+                None => after.types.len() == 1,
+            };
+            found.require(page::ROOT, settled);
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        state.error.is_some() || state.done == instance.expression.nodes.len()
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // A line for each node; an error takes the place of a node's.
+        instance.expression.nodes.len() as u64
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        let typed = state.error.is_none();
+        let root = state.types.last().filter(|_| typed);
+        let renamed = root.map(|root| renamed(root, |_| true, |place| Symbol::Renamed(number(place))).0);
+        json!({
+            "typed": typed,
+            "type": renamed.map_or_else(String::new, |root| root.to_string()),
+            "error": state.error.map_or_else(String::new, |error| error.to_string()),
+            "lets": state.lets,
+            "unifications": state.unifications,
+        })
+    }
+}
+
+fn error_of(failure: Failure) -> Option<Error> {
+    match failure {
+        Failure::Mismatch => Some(Error::Mismatch),
+        Failure::Occurs => Some(Error::Occurs),
+        Failure::TooLong => None,
+    }
+}

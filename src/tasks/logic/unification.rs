@@ -1,0 +1,339 @@
+//! Unification: the most general unifier of two terms, by Martelli's and Montanari's rules on a list of equations.
+//!
+//! A step treats the first equation: it is deleted, decomposed, bound to a variable, or shows that there is no unifier.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::first_order::{self, FirstOrder, Symbol, Variable, occurs, substituted, variables};
+use crate::tasks::pages::unification as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::prefix::{self, Symbol as _};
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations};
+
+pub struct Unification;
+
+/// Symbols of a user's term.
+const INPUT_MAX: usize = 1_000;
+/// Symbols of a whole state: substitution makes terms grow exponentially.
+const STATE_MAX: usize = 20_000;
+/// Symbols of a term on the way of a drawn instance.
+const TERM_MAX: usize = 200;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    #[serde(deserialize_with = "term_of")]
+    left: FirstOrder,
+    #[serde(deserialize_with = "term_of")]
+    right: FirstOrder,
+}
+
+fn term_of<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<FirstOrder, D::Error> {
+    let refuse = || {
+        serde::de::Error::custom(format!(
+            "is no term of at most {INPUT_MAX} symbols f/2, g/1, h/3, k/2, a, b, c, X0, X1, … without blanks"
+        ))
+    };
+    first_order::read(&String::deserialize(deserializer)?, INPUT_MAX).ok_or_else(refuse)
+}
+
+impl Instance {
+    fn variables(&self) -> BTreeSet<Variable> {
+        variables(&self.left).chain(variables(&self.right)).collect()
+    }
+
+    fn has(&self, variable: Variable) -> bool {
+        occurs(variable, &self.left) || occurs(variable, &self.right)
+    }
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    equations: Vec<(FirstOrder, FirstOrder)>,
+    substitution: BTreeMap<Variable, FirstOrder>,
+    reason: Reason,
+    last: Last<Action>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reason {
+    Ok,
+    Clash,
+    Occurs,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    Delete,
+    Decompose,
+    Bind(Variable, FirstOrder),
+    Clash,
+    Occurs,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Delete => f.write_str("delete"),
+            Self::Decompose => f.write_str("decompose"),
+            Self::Bind(variable, term) => write!(f, "bind {variable} = {term}"),
+            Self::Clash => f.write_str("clash"),
+            Self::Occurs => f.write_str("occurs"),
+        }
+    }
+}
+
+impl State {
+    fn terms(&self) -> impl Iterator<Item = &FirstOrder> {
+        self.equations.iter().flat_map(|(left, right)| [left, right]).chain(self.substitution.values())
+    }
+
+    /// Whether the state stays small enough when the variable is bound to the term.
+    fn has_room_for(&self, variable: Variable, term: &[Symbol]) -> bool {
+        let grown = |ours: &FirstOrder| {
+            let places = ours.iter().filter(|symbol| **symbol == Symbol::Variable(variable)).count();
+            ours.len() + places * (term.len() - 1)
+        };
+        self.terms().map(grown).sum::<usize>() + term.len() <= STATE_MAX
+    }
+}
+
+/// What an equation calls for.
+fn rule(left: &FirstOrder, right: &FirstOrder) -> Action {
+    match (left[0], right[0]) {
+        _ if left == right => Action::Delete,
+        (Symbol::Variable(variable), _) if occurs(variable, right) => Action::Occurs,
+        (Symbol::Variable(variable), _) => Action::Bind(variable, right.clone()),
+        (_, Symbol::Variable(variable)) if occurs(variable, left) => Action::Occurs,
+        (_, Symbol::Variable(variable)) => Action::Bind(variable, left.clone()),
+        (ours, theirs) if ours != theirs => Action::Clash,
+        _ => Action::Decompose,
+    }
+}
+
+/// A skeleton that both terms of an instance have; its ends are filled for each on its own.
+fn skeleton(depth: usize, root: bool, draw: &mut Draw, shape: &mut Vec<Option<Symbol>>) {
+    if depth == 0 || !root && draw.chance(1, 4) {
+        shape.push(None);
+        return;
+    }
+    let symbol = Symbol::Letter(draw.one_of(&['f', 'g', 'h', 'k']));
+    shape.push(Some(symbol));
+    for _ in 0..symbol.arity() {
+        skeleton(depth - 1, false, draw, shape);
+    }
+}
+
+fn filled(shape: &[Option<Symbol>], variables: usize, draw: &mut Draw) -> FirstOrder {
+    let mut term = Vec::new();
+    for place in shape {
+        let Some(symbol) = place else {
+            let kind = draw.index(10);
+            if kind == 7 {
+                term.push(Symbol::Letter(draw.one_of(&['a', 'b', 'c'])));
+                continue;
+            }
+            if kind > 7 {
+                term.push(Symbol::Letter('g'));
+            }
+            let number = u32::try_from(draw.index(variables)).expect("invariant: few variables");
+            term.push(Symbol::Variable(Variable(number)));
+            continue;
+        };
+        term.push(*symbol);
+    }
+    term.into()
+}
+
+/// Outcome and steps of the reference, if no term on the way is longer than `longest` and the trace ends within `max`.
+fn outcome(instance: &Instance, longest: usize, max: u64) -> Option<(Reason, u64)> {
+    let mut state = Unification::start(instance);
+    let mut steps = 0;
+    while let Some(action) = Unification::reference(instance, &state) {
+        Unification::apply(instance, &mut state, &action).ok()?;
+        steps += 1;
+        if steps > max || state.terms().any(|term| term.len() > longest) {
+            return None;
+        }
+    }
+    Unification::ended(instance, &state).then_some((state.reason, steps))
+}
+
+impl Task for Unification {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec =
+        Spec { actions: &["delete", "decompose", "bind X<nat> = <[a-z0-9X(),]+>", "<clash|occurs>"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        let wanted = match draw.index(5) {
+            0..=2 => Reason::Ok,
+            3 => Reason::Clash,
+            _ => Reason::Occurs,
+        };
+        loop {
+            let depth = page::size::DEPTH.draw(difficulty, draw);
+            let count = page::size::VARIABLES.draw(difficulty, draw);
+            let mut shape = Vec::new();
+            skeleton(depth - 1, true, draw, &mut shape);
+            let instance = Instance { left: filled(&shape, count, draw), right: filled(&shape, count, draw) };
+            let depth = prefix::depth(&instance.left).max(prefix::depth(&instance.right));
+            let fits = page::size::DEPTH.accepts(difficulty, depth as u64)
+                && page::size::VARIABLES.accepts(difficulty, instance.variables().len() as u64)
+                && instance.left.len().max(instance.right.len()) <= TERM_MAX;
+            if fits
+                && let Some((reason, steps)) = outcome(&instance, TERM_MAX, Self::steps_max(&instance))
+                && reason == wanted
+                && page::size::STEPS.accepts(difficulty, steps)
+            {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let max = Self::steps_max(instance);
+        let ends = outcome(instance, STATE_MAX, max).is_some();
+        let range = format!("with it unification takes more than {max} steps, or more than {STATE_MAX} symbols");
+        InvalidInput::unless(ends, "right", range)
+    }
+
+    fn start(instance: &Instance) -> State {
+        State {
+            equations: vec![(instance.left.clone(), instance.right.clone())],
+            substitution: BTreeMap::new(),
+            reason: Reason::Ok,
+            last: Last(None),
+        }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Some(match form {
+            0 => Action::Delete,
+            1 => Action::Decompose,
+            2 => Action::Bind(Variable(fields.nat(0)?), first_order::read(fields.text(1)?, STATE_MAX)?),
+            _ if fields.text(0) == Some("clash") => Action::Clash,
+            _ => Action::Occurs,
+        })
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let (left, right) = state.equations.first().ok_or(Illegal("no equation is left"))?;
+        match action {
+            Action::Delete => drop(state.equations.remove(0)),
+            Action::Decompose => {
+                if left[0] != right[0] || left[0].arity() == 0 {
+                    return Err(Illegal("the sides differ in symbol, or have no arguments"));
+                }
+                let (left, right) = state.equations.remove(0);
+                let arguments = prefix::arguments(&left).zip(prefix::arguments(&right));
+                state.equations.splice(0..0, arguments.map(|(left, right)| (left.into(), right.into())));
+            }
+            Action::Bind(variable, term) => {
+                if state.substitution.contains_key(variable) || occurs(*variable, term) {
+                    return Err(Illegal("the variable is bound, or occurs in the term"));
+                }
+                if !instance.has(*variable) || !variables(term).all(|variable| instance.has(variable)) {
+                    return Err(Illegal("a variable does not occur in the input"));
+                }
+                if !state.has_room_for(*variable, term) {
+                    return Err(Illegal("the terms would become too long"));
+                }
+                state.equations.remove(0);
+                for (left, right) in &mut state.equations {
+                    *left = substituted(left, *variable, term);
+                    *right = substituted(right, *variable, term);
+                }
+                for bound in state.substitution.values_mut() {
+                    *bound = substituted(bound, *variable, term);
+                }
+                state.substitution.insert(*variable, term.clone());
+            }
+            Action::Clash => state.reason = Reason::Clash,
+            Action::Occurs => state.reason = Reason::Occurs,
+        }
+        state.last = Last(Some(action.clone()));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        if Self::ended(instance, state) {
+            return None;
+        }
+        let (left, right) = state.equations.first()?;
+        let action = rule(left, right);
+        // After wrong lines the variable may be bound already, and terms may grow without end.
+        let legal = match &action {
+            Action::Bind(variable, term) => {
+                !state.substitution.contains_key(variable) && state.has_room_for(*variable, term)
+            }
+            _ => true,
+        };
+        legal.then_some(action)
+    }
+
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let bound = |variable: &Variable| after.substitution.contains_key(variable);
+        let idempotent = !after.terms().any(|term| variables(term).any(|variable| bound(&variable)));
+        found.require(page::IDEMPOTENT, idempotent);
+        found.require(page::OCCURS_FREE, after.substitution.iter().all(|(variable, term)| !occurs(*variable, term)));
+        if let (Action::Bind(_, term), Some((left, right))) = (action, before.equations.first()) {
+            found.require(page::SUBTERM, term == left || term == right);
+        }
+        let left: BTreeSet<_> = after.equations.iter().flat_map(|(l, r)| variables(l).chain(variables(r))).collect();
+        let count = after.substitution.len() + left.len();
+        found.require(page::VARIABLES_FALL, count <= instance.variables().len());
+        if Self::ended(instance, after) {
+            found.require(page::UNIFIES, is_settled(instance, after));
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.equations.is_empty() || state.reason != Reason::Ok
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // No bound follows from the size without being exponential: inputs that take longer are refused, and the
+        // benchmark's own end within its first part.
+        240 + 8 * (instance.left.len() + instance.right.len()) as u64
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        let unifiable = state.reason == Reason::Ok;
+        let nothing = BTreeMap::new();
+        let mgu = if unifiable { &state.substitution } else { &nothing };
+        json!({ "unifiable": unifiable, "reason": state.reason, "mgu": mgu })
+    }
+}
+
+/// Whether the substitution makes both terms equal, or the first equation is what the reason says.
+fn is_settled(instance: &Instance, state: &State) -> bool {
+    if state.reason == Reason::Ok {
+        // Symbol by symbol: after wrong lines the unified terms may be too long to build.
+        let same = unified(&instance.left, state).eq(unified(&instance.right, state));
+        return state.equations.is_empty() && same;
+    }
+    let wanted = if state.reason == Reason::Clash { Action::Clash } else { Action::Occurs };
+    state.equations.first().is_some_and(|(left, right)| rule(left, right) == wanted)
+}
+
+/// The symbols of a term under the substitution.
+fn unified<'a>(term: &'a [Symbol], state: &'a State) -> impl Iterator<Item = &'a Symbol> {
+    term.iter().flat_map(|symbol| match symbol {
+        Symbol::Variable(variable) => {
+            state.substitution.get(variable).map_or(std::slice::from_ref(symbol), |term| term)
+        }
+        Symbol::Letter(_) => std::slice::from_ref(symbol),
+    })
+}

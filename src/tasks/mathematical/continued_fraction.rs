@@ -1,0 +1,210 @@
+//! Continued Fraction: the terms of a rational number by Euclid's algorithm, each with its convergent.
+//!
+//! A step is one term with its convergent.
+
+use std::fmt;
+use std::sync::Arc;
+
+use num_bigint::BigInt;
+use num_integer::Integer;
+use num_rational::BigRational;
+use num_traits::{One, Signed, Zero};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Value, json};
+
+use super::decimal::Decimal;
+use crate::tasks::pages::continued_fraction as page;
+use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
+use crate::tasks::rational::BITS_MAX;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Rational, Violations};
+
+pub struct ContinuedFraction;
+
+/// Digits of numerator and denominator. The states of a trace hold up to five convergents for each.
+const DIGITS_MAX: usize = 200;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    numerator: Decimal,
+    denominator: Decimal,
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    p: Decimal,
+    q: Decimal,
+    terms: Vec<u64>,
+    convergents: Vec<Convergent>,
+    last: Last<Action>,
+}
+
+/// A convergent, shared by all later states.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Convergent(Arc<Rational>);
+
+impl Serialize for Convergent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl Convergent {
+    fn numer(&self) -> &BigInt {
+        self.0.0.numer()
+    }
+
+    fn denom(&self) -> &BigInt {
+        self.0.0.denom()
+    }
+}
+
+/// The next term, and the convergent with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Action {
+    term: u64,
+    convergent: Convergent,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.term, self.convergent.0)
+    }
+}
+
+/// a · (the latest of the list) + (the one before), where `first` and `second` come before the list.
+fn continued<'a>(
+    list: &'a [Convergent],
+    part: impl Fn(&'a Convergent) -> &'a BigInt,
+    (first, second): (u8, u8),
+    a: &BigInt,
+) -> BigInt {
+    match list {
+        [] => a * second + first,
+        [only] => a * part(only) + second,
+        [.., before, latest] => a * part(latest) + part(before),
+    }
+}
+
+/// h_i·k_{i-1} - h_{i-1}·k_i = (-1)^(i-1) for every i; before the first convergent stands 1/0.
+fn are_neighbours(convergents: &[Convergent]) -> bool {
+    let pairs = convergents.windows(2).enumerate().all(|(i, pair)| {
+        let determinant = pair[1].numer() * pair[0].denom() - pair[0].numer() * pair[1].denom();
+        if i % 2 == 0 { determinant.is_one() } else { (-determinant).is_one() }
+    });
+    pairs && convergents.first().is_none_or(|first| first.denom().is_one())
+}
+
+impl Task for ContinuedFraction {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["<nat> <rat>"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        let count = page::size::TERMS.draw(difficulty, draw);
+        let mut terms = vec![draw.below(10)];
+        terms.extend((2..count).map(|_| 1 + draw.below(9)));
+        let mut value = BigRational::from_integer((2 + draw.below(8)).into());
+        for term in terms.iter().rev() {
+            value = BigRational::from_integer((*term).into()) + value.recip();
+        }
+        let (numerator, denominator) = value.into();
+        Instance { numerator: Decimal(numerator), denominator: Decimal(denominator) }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let (mut p, mut q) = (instance.numerator.0.clone(), instance.denominator.0.clone());
+        let short = |number: &BigInt| number.to_string().len() <= DIGITS_MAX;
+        let digits = format!("must have at most {DIGITS_MAX} digits");
+        InvalidInput::unless(!p.is_negative(), "numerator", "must not be negative")?;
+        InvalidInput::unless(q.is_positive(), "denominator", "must be positive")?;
+        InvalidInput::unless(short(&p), "numerator", digits.clone())?;
+        InvalidInput::unless(short(&q), "denominator", digits)?;
+        InvalidInput::unless(p.gcd(&q).is_one(), "denominator", "the fraction must be in lowest terms")?;
+        while !q.is_zero() {
+            let (term, rest) = p.div_mod_floor(&q);
+            InvalidInput::unless(term < NUMBER_LIMIT.into(), "numerator", "every term must lie below 2^53")?;
+            (p, q) = (q, rest);
+        }
+        Ok(())
+    }
+
+    fn start(instance: &Instance) -> State {
+        let (p, q) = (instance.numerator.clone(), instance.denominator.clone());
+        State { p, q, terms: Vec::new(), convergents: Vec::new(), last: Last(None) }
+    }
+
+    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
+        // The form has no sign.
+        let convergent = fields.rational(1).filter(|value| !value.0.is_negative())?;
+        Some(Action { term: fields.nat(0)?, convergent: Convergent(Arc::new(convergent)) })
+    }
+
+    fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        if state.q.0.is_zero() {
+            return Err(Illegal("the fraction has no further term"));
+        }
+        let rest = &state.p.0 - &state.q.0 * action.term;
+        if rest.bits().max(action.convergent.0.bits()) >= BITS_MAX {
+            return Err(Illegal("the numbers would become too long"));
+        }
+        state.p = std::mem::replace(&mut state.q, Decimal(rest));
+        state.terms.push(action.term);
+        state.convergents.push(action.convergent.clone());
+        state.last = Last(Some(action.clone()));
+        Ok(())
+    }
+
+    fn reference(_: &Instance, state: &State) -> Option<Action> {
+        let (p, q) = (&state.p.0, &state.q.0);
+        if q.is_zero() {
+            return None;
+        }
+        let (term, rest) = p.div_mod_floor(q);
+        let numerator = continued(&state.convergents, Convergent::numer, (0, 1), &term);
+        let denominator = continued(&state.convergents, Convergent::denom, (1, 0), &term);
+        // After wrong lines: the term may be negative or too large, and the convergent not in lowest terms.
+        let term = u64::try_from(term).ok().filter(|term| *term < NUMBER_LIMIT)?;
+        let legal = denominator.is_positive()
+            && numerator.gcd(&denominator).is_one()
+            && rest.bits().max(numerator.bits()).max(denominator.bits()) < BITS_MAX;
+        let convergent = || Convergent(Arc::new(Rational(BigRational::new_raw(numerator, denominator))));
+        legal.then(|| Action { term, convergent: convergent() })
+    }
+
+    fn violations(instance: &Instance, _: &State, _: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let convergents = &after.convergents;
+        found.require(page::NEIGHBOURS, are_neighbours(convergents));
+        let grow = convergents.windows(2).all(|pair| pair[0].denom() <= pair[1].denom());
+        found.require(page::GROWTH, grow && after.terms.iter().skip(1).all(|term| *term >= 1));
+        let (numerator, denominator) = (&instance.numerator.0, &instance.denominator.0);
+        let aside = convergents.iter().enumerate().all(|(i, convergent)| {
+            let (ours, value) = (convergent.numer() * denominator, convergent.denom() * numerator);
+            if i % 2 == 0 { ours <= value } else { ours >= value }
+        });
+        found.require(page::SIDES, aside);
+        if Self::ended(instance, after) {
+            let exact = convergents.last().is_some_and(|last| last.numer() == numerator && last.denom() == denominator);
+            found.require(page::VALUE, exact);
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.q.0.is_zero()
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // Lamé: at most five divisions for each digit of the denominator, and one more where the numerator is smaller.
+        5 * instance.denominator.0.to_string().len() as u64 + 1
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({ "terms": state.terms, "convergents": state.convergents })
+    }
+}

@@ -1,0 +1,299 @@
+//! Expressions in one variable x, and the templates of their derivatives, as prefix terms.
+
+use std::fmt;
+
+use crate::tasks::pattern::NUMBER_LIMIT;
+use crate::tasks::prefix::{self, Symbol as _, Term};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Symbol {
+    X,
+    Integer(i64),
+    Add,
+    Sub,
+    Mul,
+    Div,
+    /// To a constant exponent, which is no node.
+    Power(i64),
+    Sin,
+    Cos,
+    Exp,
+    Ln,
+    /// The derivative of a node, in templates.
+    Derivative(usize),
+    /// The subexpression at a node, in templates.
+    Given(usize),
+}
+
+pub type Expression = Term<Symbol>;
+
+impl prefix::Symbol for Symbol {
+    fn arity(&self) -> usize {
+        match self {
+            Self::X | Self::Integer(_) | Self::Derivative(_) | Self::Given(_) => 0,
+            Self::Power(_) | Self::Sin | Self::Cos | Self::Exp | Self::Ln => 1,
+            Self::Add | Self::Sub | Self::Mul | Self::Div => 2,
+        }
+    }
+
+    fn write(term: &[Self], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        prefix::write_bracketed(term, ' ', f, Self::before, Self::after)
+    }
+}
+
+fn integer(piece: &str) -> Option<i64> {
+    piece.parse::<i64>().ok().filter(|value| value.unsigned_abs() < NUMBER_LIMIT)
+}
+
+impl Symbol {
+    fn before(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::X => f.write_str("x"),
+            Self::Integer(value) => write!(f, "{value}"),
+            Self::Derivative(node) => write!(f, "d{node}"),
+            Self::Given(node) => write!(f, "e{node}"),
+            Self::Add => f.write_str("(+ "),
+            Self::Sub => f.write_str("(- "),
+            Self::Mul => f.write_str("(* "),
+            Self::Div => f.write_str("(/ "),
+            Self::Power(_) => f.write_str("(^ "),
+            Self::Sin => f.write_str("(sin "),
+            Self::Cos => f.write_str("(cos "),
+            Self::Exp => f.write_str("(exp "),
+            Self::Ln => f.write_str("(ln "),
+        }
+    }
+
+    fn after(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Power(exponent) => write!(f, " {exponent})"),
+            _ => f.write_str(")"),
+        }
+    }
+
+    fn of(piece: &str) -> Option<Self> {
+        let node = |number: &str| number.parse().ok();
+        Some(match piece {
+            "x" => Self::X,
+            "+" => Self::Add,
+            "-" => Self::Sub,
+            "*" => Self::Mul,
+            "/" => Self::Div,
+            // Its exponent comes behind its argument.
+            "^" => Self::Power(0),
+            "sin" => Self::Sin,
+            "cos" => Self::Cos,
+            "exp" => Self::Exp,
+            "ln" => Self::Ln,
+            _ => match piece.split_at_checked(1)? {
+                ("d", number) => Self::Derivative(node(number)?),
+                ("e", number) => Self::Given(node(number)?),
+                _ => Self::Integer(integer(piece)?),
+            },
+        })
+    }
+
+    /// Whether it stands in templates only.
+    pub fn is_reference(self) -> bool {
+        matches!(self, Self::Derivative(_) | Self::Given(_))
+    }
+}
+
+/// Reads an expression or a template of at most `max` symbols.
+pub fn read(text: &str, max: usize) -> Option<Expression> {
+    let mut symbols: Vec<Symbol> = Vec::new();
+    // Places of the powers that are read, each with its bracket depth.
+    let (mut powers, mut depth) = (Vec::new(), 0usize);
+    for piece in prefix::pieces(text) {
+        match (piece, powers.last()) {
+            ("(", _) => depth += 1,
+            (")", _) => depth = depth.checked_sub(1)?,
+            (piece, Some((place, at))) if *at == depth && symbols.len() > place + 1 => {
+                symbols[*place] = Symbol::Power(integer(piece)?);
+                powers.pop();
+            }
+            (piece, _) => {
+                let symbol = Symbol::of(piece)?;
+                if matches!(symbol, Symbol::Power(_)) {
+                    powers.push((symbols.len(), depth));
+                }
+                symbols.push(symbol);
+            }
+        }
+        if symbols.len() > max {
+            return None;
+        }
+    }
+    prefix::only_form(symbols, text)
+}
+
+/// Why a template has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoValue {
+    TooLong,
+    TooLarge,
+}
+
+/// Nodes of a value.
+pub const NODES_MAX: usize = 10_000;
+/// Nodes on the way to a value, which simplification may take away again.
+const NODES_ON_THE_WAY_MAX: usize = 100_000;
+
+/// The value of a template, where `inserted` gives what a reference stands for: every node is simplified once, when its
+/// arguments are complete; what is inserted is not simplified again.
+pub fn evaluate<'a>(template: &[Symbol], inserted: impl Fn(Symbol) -> &'a [Symbol]) -> Result<Expression, NoValue> {
+    let mut value: Vec<Symbol> = Vec::new();
+    // Places of the nodes that are built, with the place of the second argument once it begins.
+    let mut open: Vec<(usize, Option<usize>)> = Vec::new();
+    for symbol in template {
+        if symbol.is_reference() {
+            value.extend_from_slice(inserted(*symbol));
+        } else {
+            value.push(*symbol);
+        }
+        if value.len() > NODES_ON_THE_WAY_MAX {
+            return Err(NoValue::TooLong);
+        }
+        if symbol.arity() > 0 {
+            open.push((value.len() - 1, None));
+            continue;
+        }
+        while let Some((place, second)) = open.last_mut() {
+            if second.is_none() && value[*place].arity() == 2 {
+                *second = Some(value.len());
+                break;
+            }
+            simplify(&mut value, *place, *second)?;
+            open.pop();
+        }
+    }
+    if value.len() <= NODES_MAX { Ok(value.into()) } else { Err(NoValue::TooLong) }
+}
+
+/// Simplifies the node at `place`, the last of the list to begin before its arguments, by the first rule that fits.
+fn simplify(value: &mut Vec<Symbol>, place: usize, second: Option<usize>) -> Result<(), NoValue> {
+    let operator = value[place];
+    let integer = |argument: &[Symbol]| match argument {
+        [Symbol::Integer(integer)] => Some(*integer),
+        _ => None,
+    };
+    let Some(second) = second else {
+        if operator == Symbol::Power(1) {
+            value.remove(place);
+        }
+        return Ok(());
+    };
+    let (left, right) = (integer(&value[place + 1..second]), integer(&value[second..]));
+    let mut replace = |with: Symbol| {
+        value.truncate(place);
+        value.push(with);
+    };
+    match (operator, left, right) {
+        (Symbol::Add | Symbol::Sub | Symbol::Mul, Some(left), Some(right)) => {
+            let (left, right) = (i128::from(left), i128::from(right));
+            let result = match operator {
+                Symbol::Add => left + right,
+                Symbol::Sub => left - right,
+                _ => left * right,
+            };
+            let result = i64::try_from(result).ok().filter(|result| result.unsigned_abs() < NUMBER_LIMIT);
+            replace(Symbol::Integer(result.ok_or(NoValue::TooLarge)?));
+        }
+        (Symbol::Mul | Symbol::Div, Some(0), _) | (Symbol::Mul, _, Some(0)) => replace(Symbol::Integer(0)),
+        (Symbol::Add, Some(0), _) | (Symbol::Mul, Some(1), _) => drop(value.drain(place..second)),
+        (Symbol::Add | Symbol::Sub, _, Some(0)) | (Symbol::Mul | Symbol::Div, _, Some(1)) => {
+            value.truncate(second);
+            value.remove(place);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The degree of a template in the derivatives that it names: every term has one such factor where it is 1. `None`
+/// where the parts do not fit together.
+pub fn degree(template: &[Symbol]) -> Option<u64> {
+    // From the right, so that the arguments of a symbol lie on the stack when it comes, the first on top.
+    let mut degrees: Vec<u64> = Vec::new();
+    for symbol in template.iter().rev() {
+        let degree = match symbol {
+            Symbol::Derivative(_) => 1,
+            Symbol::X | Symbol::Integer(_) | Symbol::Given(_) => 0,
+            Symbol::Add | Symbol::Sub => degrees.pop().filter(|left| degrees.pop() == Some(*left))?,
+            Symbol::Mul => degrees.pop()?.checked_add(degrees.pop()?)?,
+            Symbol::Div => degrees.pop().filter(|_| degrees.pop() == Some(0))?,
+            Symbol::Power(_) | Symbol::Sin | Symbol::Cos | Symbol::Exp | Symbol::Ln => {
+                degrees.pop().filter(|argument| *argument == 0)?
+            }
+        };
+        degrees.push(degree);
+    }
+    degrees.pop()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_one_way_of_writing_is_read() {
+        for text in ["x", "-4", "(+ x 3)", "(^ (sin x) -2)", "(* (^ (^ x 2) 3) (/ 1 x))", "(- 0 (ln (exp (cos x))))"] {
+            assert_eq!(read(text, 100).map(|expression| expression.to_string()).as_deref(), Some(text));
+        }
+        for text in [
+            "",
+            "y",
+            "(x)",
+            "( x",
+            "+ x 3",
+            "(+ x  3)",
+            "(+ x)",
+            "(+ x 3 4)",
+            "(sin x",
+            "(^ x)",
+            "(^ x x)",
+            "(^ 2 x 2)",
+            "(^ x 2 3)",
+            "05",
+            "+5",
+            "x x",
+            "(+ x 9007199254740992)",
+            "d",
+            "e01",
+            "(^ 3)",
+            "^",
+            "(^ (x) 2)",
+            "()",
+        ] {
+            assert_eq!(read(text, 100), None, "{text:?}");
+        }
+        assert_eq!(read(&"(sin ".repeat(100_000), 1_000_000), None);
+        assert_eq!(read(&"(".repeat(100_000), 100), None);
+        assert!(read(&format!("{}x{}", "(sin ".repeat(50_000), ")".repeat(50_000)), 100_000).is_some());
+    }
+
+    #[test]
+    fn a_node_is_simplified_once_by_the_first_rule_that_fits() {
+        let (x, sum) = (read("x", 9).expect("x"), read("(+ x 0)", 9).expect("a sum"));
+        let value = |template: &str| {
+            let template = read(template, 100).expect("a template");
+            let inserted = |symbol| if symbol == Symbol::Given(0) { &*x } else { &*sum };
+            evaluate(&template, inserted).map(|value| value.to_string())
+        };
+        for (template, expected) in [
+            ("(+ 2 (* 3 -4))", "-10"),
+            ("(+ 0 d0)", "(+ x 0)"),
+            ("(- 0 e0)", "(- 0 x)"),
+            ("(- e0 0)", "x"),
+            ("(* (^ e0 1) 1)", "x"),
+            ("(* (sin e0) (- 1 1))", "0"),
+            ("(/ 0 (ln e0))", "0"),
+            ("(/ 6 3)", "(/ 6 3)"),
+            ("(/ (exp e0) 1)", "(exp x)"),
+            ("(^ (+ e0 d0) 2)", "(^ (+ x (+ x 0)) 2)"),
+        ] {
+            assert_eq!(value(template).as_deref(), Ok(expected), "{template}");
+        }
+        assert_eq!(value("(* 9007199254740991 2)"), Err(NoValue::TooLarge));
+    }
+}

@@ -1,0 +1,135 @@
+//! GCD Euclidean: the greatest common divisor with its Bézout coefficients, by Euclid's extended algorithm.
+//!
+//! A step is one division; its line is quotient and remainder.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::pages::gcd_euclidean as page;
+use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_steps};
+use crate::tasks::{Draw, Violations};
+
+pub struct GcdEuclidean;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    a: u64,
+    b: u64,
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    r: [u64; 2],
+    s: [i64; 2],
+    t: [i64; 2],
+    last: Last<Action>,
+}
+
+/// Quotient and remainder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Action {
+    q: u64,
+    r: u64,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.q, self.r)
+    }
+}
+
+/// (u0, u1) becomes (u1, u0 - q·u1), unless that leaves the exact integers of JSON.
+fn shifted([u0, u1]: [i64; 2], q: u64) -> Option<[i64; 2]> {
+    let next = i64::try_from(i128::from(u0) - i128::from(q) * i128::from(u1)).ok()?;
+    (next.unsigned_abs() < NUMBER_LIMIT).then_some([u1, next])
+}
+
+impl Task for GcdEuclidean {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["<nat> <nat>"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        let (min_steps, _) = page::size::MIN_STEPS.range(difficulty);
+        loop {
+            let digits = u32::try_from(page::size::DIGITS.draw(difficulty, draw)).expect("invariant: small");
+            let least = 10u64.pow(digits - 1);
+            let g = 1 + draw.below(50);
+            let a = (least + draw.below(9 * least)) / g * g;
+            let b = g * (1 + draw.below(a / g - 1));
+            let instance = Instance { a, b };
+            let steps = reference_steps::<Self>(&instance, u64::MAX).unwrap_or(0);
+            if a >= least && i64::try_from(steps).is_ok_and(|steps| steps >= min_steps) {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        InvalidInput::unless(instance.a < NUMBER_LIMIT, "a", "must lie below 2^53")?;
+        let ordered = (1..instance.a).contains(&instance.b);
+        InvalidInput::unless(ordered, "b", "must be at least 1 and less than a")
+    }
+
+    fn start(instance: &Instance) -> State {
+        State { r: [instance.a, instance.b], s: [1, 0], t: [0, 1], last: Last(None) }
+    }
+
+    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
+        Some(Action { q: fields.nat(0)?, r: fields.nat(1)? })
+    }
+
+    fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        if state.r[1] == 0 {
+            return Err(Illegal("the remainder is 0: the division is over"));
+        }
+        let (Some(s), Some(t)) = (shifted(state.s, action.q), shifted(state.t, action.q)) else {
+            return Err(Illegal("a coefficient would leave the integers below 2^53"));
+        };
+        *state = State { r: [state.r[1], action.r], s, t, last: Last(Some(*action)) };
+        Ok(())
+    }
+
+    fn reference(_: &Instance, state: &State) -> Option<Action> {
+        let [r0, r1] = state.r;
+        let q = r0.checked_div(r1)?;
+        // After wrong lines the coefficients may have become too large for a legal step.
+        (shifted(state.s, q).is_some() && shifted(state.t, q).is_some()).then_some(Action { q, r: r0 % r1 })
+    }
+
+    fn violations(instance: &Instance, _: &State, _: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let wide = |pair: [i64; 2]| pair.map(i128::from);
+        let (s, t) = (wide(after.s), wide(after.t));
+        let combines =
+            |row: usize| s[row] * i128::from(instance.a) + t[row] * i128::from(instance.b) == i128::from(after.r[row]);
+        found.require(page::BEZOUT, combines(0) && combines(1));
+        found.require(page::UNIMODULAR, (s[0] * t[1] - s[1] * t[0]).abs() == 1);
+        found.require(page::DESCENT, after.r[1] < after.r[0]);
+        if Self::ended(instance, after) {
+            let divides = |number: u64| number.checked_rem(after.r[0]) == Some(0);
+            found.require(page::DIVIDES, divides(instance.a) && divides(instance.b));
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.r[1] == 0
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // Lamé: at most five divisions for each digit of the smaller number.
+        5 * (u64::from(instance.b.ilog10()) + 1)
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({ "gcd": state.r[0], "x": state.s[0], "y": state.t[0] })
+    }
+}

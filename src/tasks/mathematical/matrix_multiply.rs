@@ -1,0 +1,177 @@
+//! Matrix Multiply: the product of two square matrices, row by row, each entry as a running sum of products.
+//!
+//! A step is one multiply-add; its line is the running sum after it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::pages::matrix_multiply as page;
+use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations, array};
+
+pub struct MatrixMultiply;
+
+const SIZE_MAX: usize = 64;
+/// With it no sum of a user's instance leaves 2^53.
+const ENTRY_MAX: u64 = 1_000_000;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    a: Vec<Vec<i64>>,
+    b: Vec<Vec<i64>>,
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    i: usize,
+    j: usize,
+    k: usize,
+    acc: i64,
+    product: Vec<i64>,
+    last: Last<Action>,
+}
+
+/// The running sum after the next product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Action(i64);
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "acc {}", self.0)
+    }
+}
+
+fn largest(matrix: &[Vec<i64>]) -> i64 {
+    matrix.iter().flatten().map(|entry| entry.abs()).max().unwrap_or(0)
+}
+
+fn row_sums(matrix: &[Vec<i64>]) -> Vec<i64> {
+    matrix.iter().map(|row| row.iter().sum()).collect()
+}
+
+fn dot(left: impl IntoIterator<Item = i64>, right: impl IntoIterator<Item = i64>) -> i64 {
+    left.into_iter().zip(right).map(|(x, y)| x * y).sum()
+}
+
+/// Every complete row of the product has the sum that the row sums of B give.
+fn rows_check(instance: &Instance, product: &[i64]) -> bool {
+    let n = instance.a.len();
+    let sums = row_sums(&instance.b);
+    product
+        .chunks_exact(n)
+        .zip(&instance.a)
+        .all(|(row, a)| row.iter().sum::<i64>() == dot(a.iter().copied(), sums.iter().copied()))
+}
+
+/// Every column of the product has the sum that the column sums of A give.
+fn columns_check(instance: &Instance, product: &[i64]) -> bool {
+    let n = instance.a.len();
+    let sums: Vec<i64> = (0..n).map(|k| instance.a.iter().map(|row| row[k]).sum()).collect();
+    (0..n).all(|j| {
+        let column: i64 = product.iter().skip(j).step_by(n).sum();
+        column == dot(sums.iter().copied(), instance.b.iter().map(|row| row[j]))
+    })
+}
+
+impl Task for MatrixMultiply {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["acc <int>"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let n = page::size::N.draw(difficulty, draw);
+            let magnitude = i64::try_from(page::size::MAGNITUDE.draw(difficulty, draw)).expect("invariant: small");
+            let mut matrix = || (0..n).map(|_| array::uniform(n, -magnitude, magnitude, draw)).collect::<Vec<_>>();
+            let instance = Instance { a: matrix(), b: matrix() };
+            let entries = instance.a.iter().chain(&instance.b).flatten();
+            if entries.filter(|entry| **entry != 0).count() > n * n {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let n = instance.a.len();
+        InvalidInput::unless((1..=SIZE_MAX).contains(&n), "a", format!("has {n} rows; give 1 to {SIZE_MAX}"))?;
+        for (field, matrix) in [("a", &instance.a), ("b", &instance.b)] {
+            let square = matrix.len() == n && matrix.iter().all(|row| row.len() == n);
+            InvalidInput::unless(square, field, format!("must have {n} rows of {n} entries"))?;
+            let bounded = matrix.iter().flatten().all(|entry| entry.unsigned_abs() <= ENTRY_MAX);
+            InvalidInput::unless(bounded, field, format!("every entry must lie in -{ENTRY_MAX} … {ENTRY_MAX}"))?;
+        }
+        Ok(())
+    }
+
+    fn start(_: &Instance) -> State {
+        State { i: 0, j: 0, k: 0, acc: 0, product: Vec::new(), last: Last(None) }
+    }
+
+    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
+        fields.int(0).map(Action)
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let n = instance.a.len();
+        if state.i >= n {
+            return Err(Illegal("every entry is known"));
+        }
+        state.acc = action.0;
+        state.k += 1;
+        if state.k == n {
+            state.product.push(state.acc);
+            (state.acc, state.k) = (0, 0);
+            state.j += 1;
+            if state.j == n {
+                state.j = 0;
+                state.i += 1;
+            }
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let row = instance.a.get(state.i)?;
+        let sum = state.acc + row[state.k] * instance.b[state.k][state.j];
+        (sum.unsigned_abs() < NUMBER_LIMIT).then_some(Action(sum))
+    }
+
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        let added = before.k + 1;
+        let bound = i64::try_from(added).expect("invariant: small") * largest(&instance.a) * largest(&instance.b);
+        found.require(page::BOUNDED, action.0.abs() <= bound);
+        found.require(page::ROW_CHECKSUM, rows_check(instance, &after.product));
+        let odd = instance.a[before.i]
+            .iter()
+            .zip(&instance.b)
+            .take(added)
+            .fold(0, |odd, (left, row)| odd ^ (left & row[before.j] & 1));
+        found.require(page::PARITY, action.0 & 1 == odd);
+        if Self::ended(instance, after) {
+            let n = instance.a.len();
+            found.require(page::COMPLETE, after.product.len() == n * n && columns_check(instance, &after.product));
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        state.i >= instance.a.len()
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        (instance.a.len() as u64).pow(3)
+    }
+
+    fn answer(instance: &Instance, state: &State) -> Value {
+        json!({ "product": state.product.chunks(instance.a.len()).collect::<Vec<_>>() })
+    }
+}

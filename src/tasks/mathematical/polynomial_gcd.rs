@@ -1,0 +1,250 @@
+//! Polynomial GCD: Euclid's algorithm on polynomials with rational coefficients, remainders made monic.
+//!
+//! A step is one term of a quotient, or one normalisation to leading coefficient 1.
+
+use std::fmt;
+
+use num_traits::Zero;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::polynomial::Polynomial;
+use crate::tasks::pages::polynomial_gcd as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::{Draw, Rational, Violations, array};
+
+pub struct PolynomialGcd;
+
+/// With these bounds no coefficient comes near the length that makes a line illegal: the monic remainders are quotients
+/// of minors of Sylvester's matrix, which by Hadamard's inequality have at most 48·(3 + 20) = 1,104 bits.
+const DEGREE_MAX: usize = 24;
+const COEFFICIENT_MAX: u64 = 1_000_000;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    p: Vec<i64>,
+    q: Vec<i64>,
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    a: Polynomial,
+    b: Polynomial,
+    r: Polynomial,
+    degrees: Vec<usize>,
+    divisions: u64,
+    last: Last<Action>,
+}
+
+impl State {
+    /// The remainder is known: the divisor takes the dividend's place, and the remainder the divisor's.
+    fn shift(&mut self, remainder: Polynomial) {
+        self.a = std::mem::replace(&mut self.b, remainder);
+        self.r = self.a.clone();
+        if let Some(degree) = self.b.degree() {
+            self.degrees.push(degree);
+            self.divisions += 1;
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Coefficient and exponent.
+    Term(Rational, usize),
+    Monic(Rational),
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Term(c, e) => write!(f, "term {c} {e}"),
+            Self::Monic(c) => write!(f, "monic {c}"),
+        }
+    }
+}
+
+fn random(degree: usize, draw: &mut Draw) -> Vec<i64> {
+    let leading = draw.between(1, 5) * draw.one_of(&[-1, 1]);
+    let mut coefficients = vec![leading];
+    coefficients.extend(array::uniform(degree, -5, 5, draw));
+    coefficients
+}
+
+fn product(left: &[i64], right: &[i64]) -> Vec<i64> {
+    let mut product = vec![0; left.len() + right.len() - 1];
+    for (i, x) in left.iter().enumerate() {
+        for (j, y) in right.iter().enumerate() {
+            product[i + j] += x * y;
+        }
+    }
+    product
+}
+
+impl Task for PolynomialGcd {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["term <rat> <nat>", "monic <rat>"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let degree = page::size::DEGREE.draw(difficulty, draw);
+            let gcd_degree = page::size::GCD_DEGREE.draw(difficulty, draw);
+            let g = random(gcd_degree, draw);
+            let p = product(&g, &random(degree - gcd_degree, draw));
+            let lower = usize::from(draw.chance(1, 2));
+            let q = product(&g, &random(degree - lower - gcd_degree, draw));
+            let instance = Instance { p, q };
+            let end = reference_end::<Self>(&instance, u64::MAX);
+            let found = end.and_then(|(end, _)| end.a.degree());
+            if found.is_some_and(|found| page::size::GCD_DEGREE.accepts(difficulty, found as u64)) {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        for (field, polynomial) in [("p", &instance.p), ("q", &instance.q)] {
+            let n = polynomial.len();
+            let range = format!("has {n} coefficients; give 1 to {}", DEGREE_MAX + 1);
+            InvalidInput::unless((1..=DEGREE_MAX + 1).contains(&n), field, range)?;
+            InvalidInput::unless(polynomial[0] != 0, field, "the first coefficient must not be 0")?;
+            let bounded = polynomial.iter().all(|c| c.unsigned_abs() <= COEFFICIENT_MAX);
+            let range = format!("every coefficient must lie in -{COEFFICIENT_MAX} … {COEFFICIENT_MAX}");
+            InvalidInput::unless(bounded, field, range)?;
+        }
+        InvalidInput::unless(instance.q.len() <= instance.p.len(), "q", "must not have a higher degree than p")
+    }
+
+    fn start(instance: &Instance) -> State {
+        let (p, q) = (Polynomial::of(&instance.p), Polynomial::of(&instance.q));
+        let degrees = vec![instance.p.len() - 1, instance.q.len() - 1];
+        State { r: p.clone(), a: p, b: q, degrees, divisions: 1, last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        let c = fields.rational(0).filter(|c| !c.0.is_zero())?;
+        Some(if form == 0 { Action::Term(c, fields.nat(1)?) } else { Action::Monic(c) })
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let is_remainder = state.r.degree() < state.b.degree();
+        match action {
+            Action::Term(c, e) => {
+                if state.b.is_zero() || is_remainder || *e >= instance.p.len() {
+                    return Err(Illegal("a term needs a divisor of no higher degree, and an exponent up to deg p"));
+                }
+                if !state.r.has_room_for(c, &state.b) {
+                    return Err(Illegal("the coefficients would become too long"));
+                }
+                let rest = state.r.minus(c, *e, &state.b);
+                if rest.is_zero() || rest.is_monic() && rest.degree() < state.b.degree() {
+                    state.shift(rest);
+                } else {
+                    state.r = rest;
+                }
+            }
+            Action::Monic(c) => {
+                if !is_remainder && !state.b.is_zero() {
+                    return Err(Illegal("the division is not over"));
+                }
+                if !state.r.has_room_over(c) {
+                    return Err(Illegal("the coefficients would become too long"));
+                }
+                let monic = state.r.over(c);
+                if state.b.is_zero() {
+                    state.a = monic.clone();
+                    state.r = monic;
+                } else {
+                    state.shift(monic);
+                }
+            }
+        }
+        state.last = Last(Some(action.clone()));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let leading = state.r.leading()?;
+        let shift = state.b.degree().and_then(|degree| state.r.degree()?.checked_sub(degree));
+        match (shift, state.b.leading()) {
+            (Some(e), Some(divisor)) => {
+                let c = Rational(&leading.0 / &divisor.0);
+                let legal = e < instance.p.len() && state.r.has_room_for(&c, &state.b);
+                legal.then_some(Action::Term(c, e))
+            }
+            (None, None) if state.r.is_monic() => None,
+            _ => state.r.has_room_over(leading).then(|| Action::Monic(leading.clone())),
+        }
+    }
+
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+        // `common-divisor` holds by construction: gcd(R - c·t^e·B, B) = gcd(R, B), the shift exchanges R and B, and
+        // constants do not count. A test checks it against its meaning.
+        let mut found = Violations::NONE;
+        if let (Action::Term(c, e), Some(r), Some(b)) = (action, before.r.leading(), before.b.leading()) {
+            let meets = before.b.degree().map(|degree| degree + e) == before.r.degree();
+            found.require(page::DEGREE_FALLS, meets && &c.0 * &b.0 == r.0);
+        }
+        found.require(page::MONIC, after.divisions <= 1 || after.b.is_zero() || after.b.is_monic());
+        if Self::ended(instance, after) {
+            let divides = |coefficients: &[i64]| after.a.divides(&Polynomial::of(coefficients));
+            found.require(page::DIVIDES, divides(&instance.p) && divides(&instance.q));
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        state.b.is_zero() && state.a.is_monic()
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // Degrees fall from deg q, so that there are at most deg q + 1 divisions; each has at most one normalisation.
+        // The differences of degree add up to deg p at most, and a division has one term more than its difference.
+        (instance.p.len() - 1 + 2 * instance.q.len()) as u64
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({ "gcd": state.a, "degrees": state.degrees, "divisions": state.divisions })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The monic greatest common divisor.
+    fn gcd(mut a: Polynomial, mut b: Polynomial) -> Polynomial {
+        while let (Some(top), Some(divisor)) = (a.leading().cloned(), b.leading().cloned()) {
+            match a.degree().zip(b.degree()).and_then(|(high, low)| high.checked_sub(low)) {
+                Some(shift) => a = a.minus(&Rational(&top.0 / &divisor.0), shift, &b),
+                None => std::mem::swap(&mut a, &mut b),
+            }
+        }
+        let rest = if a.is_zero() { b } else { a };
+        rest.over(rest.leading().expect("one of them is not 0"))
+    }
+
+    #[test]
+    fn no_legal_line_changes_the_common_divisor() {
+        let mut draw = Draw::new(5);
+        for _ in 0..40 {
+            let instance = PolynomialGcd::generate(Difficulty::Easy, &mut draw);
+            let mut state = PolynomialGcd::start(&instance);
+            let wanted = gcd(state.a.clone(), state.b.clone());
+            for _ in 0..12 {
+                let c = Rational::from(draw.between(1, 5));
+                let wrong = if draw.chance(1, 2) { Action::Term(c, draw.index(3)) } else { Action::Monic(c) };
+                let right = PolynomialGcd::reference(&instance, &state);
+                let action = right.filter(|_| draw.chance(2, 3)).unwrap_or(wrong);
+                let _ = PolynomialGcd::apply(&instance, &mut state, &action);
+                assert_eq!(gcd(state.r.clone(), state.b.clone()), wanted);
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Lists of rationals that states share: rows of a matrix and coefficients of a polynomial.
+//! A step copies the lists that it changes and no others.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use num_rational::BigRational;
+use num_traits::Zero;
+use serde::{Serialize, Serializer};
+
+use crate::tasks::Rational;
+use crate::tasks::rational::BITS_MAX;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rationals(Arc<[Rational]>);
+
+impl Deref for Rationals {
+    type Target = [Rational];
+    fn deref(&self) -> &[Rational] {
+        &self.0
+    }
+}
+
+impl Serialize for Rationals {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}
+
+impl FromIterator<BigRational> for Rationals {
+    fn from_iter<I: IntoIterator<Item = BigRational>>(values: I) -> Self {
+        Self(values.into_iter().map(Rational).collect())
+    }
+}
+
+impl FromIterator<i64> for Rationals {
+    fn from_iter<I: IntoIterator<Item = i64>>(values: I) -> Self {
+        Self(values.into_iter().map(Rational::from).collect())
+    }
+}
+
+impl Rationals {
+    /// Length of the longest numerator or denominator.
+    fn bits(&self) -> u64 {
+        self.iter().map(Rational::bits).max().unwrap_or(0)
+    }
+
+    /// Whether no entry of `self + factor · other` can become too long for a state.
+    pub fn has_room_for(&self, factor: &Rational, other: &Self) -> bool {
+        self.bits() + factor.bits() + other.bits() < BITS_MAX
+    }
+
+    /// Whether no entry of `self / divisor` can become too long for a state.
+    pub fn has_room_over(&self, divisor: &Rational) -> bool {
+        self.bits() + divisor.bits() < BITS_MAX
+    }
+
+    /// `self + factor · other`, place by place.
+    #[must_use]
+    pub fn plus(&self, factor: &BigRational, other: &Self) -> Self {
+        let sum = |(ours, theirs): (&Rational, &Rational)| {
+            if theirs.0.is_zero() { ours.0.clone() } else { &ours.0 + factor * &theirs.0 }
+        };
+        self.iter().zip(other.iter()).map(sum).collect()
+    }
+
+    /// `self / divisor`; the divisor is not 0.
+    #[must_use]
+    pub fn over(&self, divisor: &BigRational) -> Self {
+        self.iter().map(|value| &value.0 / divisor).collect()
+    }
+}

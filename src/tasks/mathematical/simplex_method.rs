@@ -1,0 +1,301 @@
+//! Simplex Method: maximise a linear objective over linear constraints in exact arithmetic, pivoting by Bland's rule.
+//!
+//! A step is one choice of a pivot, one division of its row, or one subtraction of that row from another.
+
+use std::fmt;
+
+use num_traits::{One, Signed, Zero};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::rationals::Rationals;
+use crate::tasks::pages::simplex_method as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::{Draw, Rational, Violations, array};
+
+pub struct SimplexMethod;
+
+/// With these bounds no entry comes near the length that makes a line illegal: every entry is a quotient of two minors,
+/// which by Hadamard's inequality have at most 13·(2 + 20) = 286 bits.
+const SIZE_MAX: usize = 12;
+const ENTRY_MAX: u64 = 1_000_000;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    c: Vec<i64>,
+    a: Vec<Vec<i64>>,
+    b: Vec<i64>,
+}
+
+#[derive(Clone, Serialize)]
+pub struct State {
+    tableau: Vec<Rationals>,
+    basis: Vec<usize>,
+    pivots: Vec<(usize, usize)>,
+    last: Last<Action>,
+}
+
+impl State {
+    /// The row of the objective.
+    fn objective(&self) -> &Rationals {
+        &self.tableau[self.basis.len()]
+    }
+
+    fn rhs(&self, row: usize) -> &Rational {
+        let row = &self.tableau[row];
+        &row[row.len() - 1]
+    }
+
+    fn is_unit_column(&self, column: usize, one: usize) -> bool {
+        self.tableau.iter().enumerate().all(|(row, entries)| {
+            let entry = &entries[column].0;
+            if row == one { entry.is_one() } else { entry.is_zero() }
+        })
+    }
+
+    /// No pivot is half done.
+    fn is_between_pivots(&self) -> bool {
+        !matches!(self.last.0, Some(Action::Pivot(..)))
+            && self.pivots.last().is_none_or(|(column, row)| self.is_unit_column(*column, *row))
+    }
+
+    /// The next row to subtract the pivot row from, going by the last action.
+    fn row_left(&self) -> Option<usize> {
+        let (column, pivot_row) = *self.pivots.last()?;
+        let from = match self.last.0 {
+            Some(Action::Div(..)) => 0,
+            Some(Action::Sub(i, _)) => i + 1,
+            _ => return None,
+        };
+        (from..self.tableau.len()).find(|row| *row != pivot_row && !self.tableau[*row][column].0.is_zero())
+    }
+
+    /// The lowest column with a negative entry in the objective's row.
+    fn entering(&self) -> Option<usize> {
+        let (_, entries) = self.objective().split_last()?;
+        entries.iter().position(|entry| entry.0.is_negative())
+    }
+
+    /// The row with the smallest ratio, ties by the lowest basis variable.
+    fn leaving(&self, column: usize) -> Option<usize> {
+        (0..self.basis.len())
+            .filter(|row| self.tableau[*row][column].0.is_positive())
+            .min_by_key(|row| (&self.rhs(*row).0 / &self.tableau[*row][column].0, self.basis[*row]))
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Entering column, leaving row.
+    Pivot(usize, usize),
+    Div(usize, Rational),
+    Sub(usize, Rational),
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pivot(column, row) => write!(f, "pivot {column} {row}"),
+            Self::Div(row, divisor) => write!(f, "div {row} {divisor}"),
+            Self::Sub(i, factor) => write!(f, "sub {i} {factor}"),
+        }
+    }
+}
+
+impl Task for SimplexMethod {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["pivot <nat> <nat>", "div <nat> <rat>", "sub <nat> <rat>"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        let (min_pivots, _) = page::size::MIN_PIVOTS.range(difficulty);
+        loop {
+            let n = page::size::VARIABLES.draw(difficulty, draw);
+            let m = page::size::CONSTRAINTS.draw(difficulty, draw);
+            let c = array::uniform(n, 1, 20, draw);
+            let mut entry = || if draw.chance(1, 4) { 0 } else { draw.between(1, 9) };
+            let a = (0..m).map(|_| (0..n).map(|_| entry()).collect()).collect();
+            let instance = Instance { c, a, b: array::uniform(m, 10, 100, draw) };
+            let bounded = (0..n).all(|column| instance.a.iter().any(|row| row[column] != 0));
+            if !bounded {
+                continue;
+            }
+            if let Some((end, _)) = reference_end::<Self>(&instance, u64::MAX)
+                && i64::try_from(end.pivots.len()).is_ok_and(|pivots| pivots >= min_pivots)
+            {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let (n, m) = (instance.c.len(), instance.b.len());
+        let range = |count: usize| format!("has {count} entries; give 1 to {SIZE_MAX}");
+        InvalidInput::unless((1..=SIZE_MAX).contains(&n), "c", range(n))?;
+        InvalidInput::unless((1..=SIZE_MAX).contains(&m), "b", range(m))?;
+        let small = |entry: &i64| entry.unsigned_abs() <= ENTRY_MAX;
+        let natural = |entry: &i64| *entry >= 0 && small(entry);
+        InvalidInput::unless(instance.c.iter().all(small), "c", format!("must lie in -{ENTRY_MAX} … {ENTRY_MAX}"))?;
+        let shape = instance.a.len() == m && instance.a.iter().all(|row| row.len() == n);
+        InvalidInput::unless(shape, "a", format!("must have {m} rows (as b has entries) of {n} entries (as c has)"))?;
+        let range = format!("must lie in 0 … {ENTRY_MAX}");
+        InvalidInput::unless(instance.a.iter().flatten().all(natural), "a", range.clone())?;
+        InvalidInput::unless(instance.b.iter().all(natural), "b", range)?;
+        let bounded = (0..n).all(|column| instance.a.iter().any(|row| row[column] > 0));
+        InvalidInput::unless(bounded, "a", "a column of zeros leaves its variable unbounded")
+    }
+
+    fn start(instance: &Instance) -> State {
+        let (n, m) = (instance.c.len(), instance.b.len());
+        let slacks = |row: usize| (0..m).map(move |slack| i64::from(slack == row));
+        let mut tableau: Vec<Rationals> = instance
+            .a
+            .iter()
+            .zip(&instance.b)
+            .enumerate()
+            .map(|(row, (entries, rhs))| entries.iter().copied().chain(slacks(row)).chain([*rhs]).collect())
+            .collect();
+        tableau.push(instance.c.iter().map(|c| -c).chain(slacks(m)).chain([0]).collect());
+        State { tableau, basis: (n..n + m).collect(), pivots: Vec::new(), last: Last(None) }
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Some(match form {
+            0 => Action::Pivot(fields.nat(0)?, fields.nat(1)?),
+            // The form of a division has no sign.
+            1 => Action::Div(fields.nat(0)?, fields.rational(1).filter(|divisor| !divisor.0.is_negative())?),
+            _ => Action::Sub(fields.nat(0)?, fields.rational(1)?),
+        })
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let (n, m) = (instance.c.len(), instance.b.len());
+        let pivot_row = state.pivots.last().map(|(_, row)| *row);
+        match action {
+            Action::Pivot(column, row) => {
+                if *column >= n + m || *row >= m {
+                    return Err(Illegal("there is no such column or row"));
+                }
+                state.pivots.push((*column, *row));
+                state.basis[*row] = *column;
+            }
+            Action::Div(row, divisor) => {
+                if pivot_row != Some(*row) || divisor.0.is_zero() {
+                    return Err(Illegal("only the latest pivot's row is divided, and not by 0"));
+                }
+                if !state.tableau[*row].has_room_over(divisor) {
+                    return Err(Illegal("the entries would become too long"));
+                }
+                state.tableau[*row] = state.tableau[*row].over(&divisor.0);
+            }
+            Action::Sub(i, factor) => {
+                let Some(row) = pivot_row.filter(|row| row != i && *i <= m) else {
+                    return Err(Illegal("the latest pivot's row is subtracted from another row"));
+                };
+                if !state.tableau[*i].has_room_for(factor, &state.tableau[row]) {
+                    return Err(Illegal("the entries would become too long"));
+                }
+                state.tableau[*i] = state.tableau[*i].plus(&-&factor.0, &state.tableau[row]);
+            }
+        }
+        state.last = Last(Some(action.clone()));
+        Ok(())
+    }
+
+    fn reference(_: &Instance, state: &State) -> Option<Action> {
+        if let Some(Action::Pivot(column, row)) = state.last.0 {
+            let divisor = &state.tableau[row][column];
+            // After wrong lines there may be nothing that a legal line could divide by.
+            let legal = divisor.0.is_positive() && state.tableau[row].has_room_over(divisor);
+            return legal.then(|| Action::Div(row, divisor.clone()));
+        }
+        if let Some(i) = state.row_left() {
+            let (column, row) = *state.pivots.last()?;
+            let factor = &state.tableau[i][column];
+            let legal = state.tableau[i].has_room_for(factor, &state.tableau[row]);
+            return legal.then(|| Action::Sub(i, factor.clone()));
+        }
+        let column = state.entering()?;
+        Some(Action::Pivot(column, state.leaving(column)?))
+    }
+
+    fn violations(instance: &Instance, before: &State, _: &Action, after: &State) -> Violations {
+        // `slack-identity` holds by construction: it is linear in a row, and only multiples of rows are added or
+        // divided. A test checks it against its meaning.
+        let mut found = Violations::NONE;
+        let m = instance.b.len();
+        let between = after.is_between_pivots();
+        if between {
+            found.require(page::FEASIBLE, (0..m).all(|row| !after.rhs(row).0.is_negative()));
+            let unit = after.basis.iter().enumerate().all(|(row, column)| after.is_unit_column(*column, row));
+            found.require(page::UNIT_COLUMNS, unit);
+        }
+        found.require(page::MONOTONE, after.rhs(m) >= before.rhs(m));
+        if Self::ended(instance, after) {
+            found.require(page::OPTIMAL, between && after.entering().is_none());
+        }
+        found
+    }
+
+    fn ended(_: &Instance, state: &State) -> bool {
+        !matches!(state.last.0, Some(Action::Pivot(..))) && state.row_left().is_none() && state.entering().is_none()
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // Bland's rule never comes back to a basis, of which there are (n+m over m); the first takes no pivot, and a
+        // pivot takes at most 2 + m lines.
+        let (n, m) = (instance.c.len() as u64, instance.b.len() as u64);
+        let bases = (1..=m).fold(1, |bases, k| bases * (n + k) / k);
+        (bases - 1) * (m + 2)
+    }
+
+    fn answer(instance: &Instance, state: &State) -> Value {
+        let zero = Rational::from(0);
+        let value_of = |variable: usize| {
+            let row = state.basis.iter().position(|basic| *basic == variable);
+            row.map_or(&zero, |row| state.rhs(row))
+        };
+        json!({
+            "value": state.rhs(instance.b.len()),
+            "solution": (0..instance.c.len()).map(value_of).collect::<Vec<_>>(),
+            "basis": state.basis,
+            "pivots": state.pivots,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use num_rational::BigRational;
+
+    use super::*;
+
+    #[test]
+    fn no_legal_line_breaks_the_slack_identity() {
+        let mut draw = Draw::new(5);
+        for _ in 0..40 {
+            let instance = SimplexMethod::generate(Difficulty::Easy, &mut draw);
+            let (n, m) = (instance.c.len(), instance.b.len());
+            let mut state = SimplexMethod::start(&instance);
+            for _ in 0..20 {
+                let factor = Rational::from(draw.between(0, 5));
+                let action = match draw.index(3) {
+                    0 => Action::Pivot(draw.index(n + m), draw.index(m)),
+                    1 => Action::Div(draw.index(m), factor),
+                    _ => Action::Sub(draw.index(m + 1), factor),
+                };
+                let _ = SimplexMethod::apply(&instance, &mut state, &action);
+                for row in &state.tableau {
+                    let slacks = row[n..].iter().zip(&instance.b);
+                    let sum: BigRational = slacks.map(|(entry, b)| &entry.0 * Rational::from(*b).0).sum();
+                    assert_eq!(sum, row[n + m].0);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The benchmark's bytes: they change on purpose or not at all.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::binary::{done, shown};
+
+/// Digest, steps and lines of each file of `bench generate --all`, as recorded by `make golden`.
+const RECORDED: &str = include_str!("../golden/benchmark.json");
+
+#[test]
+fn all_instances_are_those_of_the_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let generated = done(&["bench", "generate", "--all", "--out", shown(folder.path())]);
+    assert_eq!(generated.code, 0, "{}", generated.stderr);
+    let manifest = std::fs::read_to_string(folder.path().join("manifest.json")).unwrap();
+    let files = |text: &str| -> BTreeMap<String, Value> {
+        let manifest: Value = serde_json::from_str(text).unwrap();
+        serde_json::from_value(manifest["files"].clone()).unwrap()
+    };
+    let (recorded, made) = (files(RECORDED), files(&manifest));
+    let lines: u64 = made.values().map(|file| file["lines"].as_u64().unwrap()).sum();
+    assert_eq!((made.len(), lines), (86, 51_600));
+    let changed: Vec<_> = made.iter().filter(|(name, file)| recorded.get(*name) != Some(file)).collect();
+    assert!(changed.is_empty(), "changed: {changed:?}; if it is meant, record it with `make golden`");
+}
