@@ -2,7 +2,8 @@
 //!
 //! A form is literal text with fields in angle brackets:
 //! `<nat>` a natural number below 2^53 without leading zeros; `<int>` the same with an optional minus sign (no `-0`);
-//! `<big>` and `<bigint>` are the same without a limit; `<digit>` is one digit; `<rat>` an integer or a fraction;
+//! `<big>` and `<bigint>` are the same without a limit; `<digit>` is one digit; `<rat>` an integer or a fraction,
+//! `<ratio>` one that is not negative;
 //! `<nats>` and `<ints>` are numbers separated by single spaces; `<nat?>` and `<nats?>` may be `-` instead;
 //! `<asc|desc>` is one of the words; `<[a-d]{1,2}>` one to two characters of a class, `<[a-d]+>` one or more.
 
@@ -209,8 +210,8 @@ fn take<'a>(field: &str, text: &'a str) -> Option<(Field<'a>, &'a str)> {
         }
         "big" => Some(as_text(nat_len(text)?)),
         "bigint" => Some(as_text(int_len(text)?)),
-        "rat" => {
-            let mut len = int_len(text)?;
+        "rat" | "ratio" => {
+            let mut len = if field == "rat" { int_len(text)? } else { nat_len(text)? };
             if text[len..].starts_with('/') {
                 len += 1 + nat_len(&text[len + 1..])?;
             }
@@ -272,7 +273,8 @@ fn field_gbnf(field: &str, out: &mut String) {
         "nat?" => out.push_str("(nat | \"-\")"),
         "int" => out.push_str("int"),
         "digit" => out.push_str("[0-9]"),
-        "rat" => out.push_str("int (\"/\" nat)?"),
+        "rat" => out.push_str("(big | \"-\" [1-9] [0-9]*) (\"/\" big)?"),
+        "ratio" => out.push_str("big (\"/\" big)?"),
         "big" => out.push_str("big"),
         "bigint" => out.push_str("(big | \"-\" [1-9] [0-9]*)"),
         "nats" => out.push_str("nat (\" \" nat)*"),

@@ -20,6 +20,8 @@ fn value(field: &str, small: u64, draw: &mut Draw) -> String {
         "nat" | "nat?" | "big" => number(small, draw),
         "int" | "bigint" => signed(draw),
         "digit" => draw.below(10).to_string(),
+        "ratio" if draw.chance(1, 3) => format!("{}/{}", number(small, draw), 2 + draw.below(5)),
+        "ratio" => number(small, draw),
         "rat" if draw.chance(1, 3) => format!("{}/{}", signed(draw), 2 + draw.below(5)),
         "rat" => signed(draw),
         "nats" | "nats?" | "ints" => {

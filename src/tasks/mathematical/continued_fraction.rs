@@ -102,7 +102,7 @@ impl Task for ContinuedFraction {
     type State = State;
     type Action = Action;
 
-    const SPEC: Spec = Spec { actions: &["<nat> <rat>"], ..page::SPEC };
+    const SPEC: Spec = Spec { actions: &["<nat> <ratio>"], ..page::SPEC };
 
     fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
         let count = page::size::TERMS.draw(difficulty, draw);

@@ -110,7 +110,7 @@ impl Task for SimplexMethod {
     type State = State;
     type Action = Action;
 
-    const SPEC: Spec = Spec { actions: &["pivot <nat> <nat>", "div <nat> <rat>", "sub <nat> <rat>"], ..page::SPEC };
+    const SPEC: Spec = Spec { actions: &["pivot <nat> <nat>", "div <nat> <ratio>", "sub <nat> <rat>"], ..page::SPEC };
 
     fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
         let (min_pivots, _) = page::size::MIN_PIVOTS.range(difficulty);

@@ -7,7 +7,7 @@ fn arguments_that_name_nothing() {
     run(&[&["tower-of-hano"], &REFERENCE]).refused(&[
         "tower-of-hano\"",
         "did you mean `tower-of-hanoi`?",
-        "bubble-sort",
+        "bench list",
     ]);
     run(&[&["n-queens", "--index", "200"], &REFERENCE]).refused(&["index 200", "0 to 199"]);
     run(&[&["n-queens", "--index", "-1"], &REFERENCE]).refused(&["-1"]);
