@@ -117,6 +117,13 @@ fn mutations(line: &str) -> Vec<String> {
         mutants.push(format!("{}-{}", &line[..at], &line[at..]));
         mutants.push(format!("{}99999999999999999999{}", &line[..at], &line[at..]));
     }
+    let words: Vec<_> = line.split(' ').collect();
+    for (place, _) in words.iter().enumerate().filter(|(_, word)| word.bytes().all(|byte| byte.is_ascii_digit())) {
+        let mut mutant = words.clone();
+        // The greatest number that a line can say.
+        mutant[place] = "9007199254740991";
+        mutants.push(mutant.join(" "));
+    }
     mutants
 }
 
@@ -133,6 +140,11 @@ fn a_refused_line_leaves_the_state_and_a_changed_step_is_found() {
                     Ok(()) => {
                         let found = machine.violations(Kinds::ALL);
                         assert!(!found.is_empty(), "{id}: {mutant:?} for {line:?} goes unnoticed");
+                        let mut fork = machine.fork();
+                        fork.replay(&mutant).expect("legal");
+                        if let Some(next) = fork.reference() {
+                            assert!(fork.propose(&next).is_ok(), "{id}: after {mutant:?} comes {next:?}");
+                        }
                     }
                 }
                 assert_eq!(machine.state(), before, "{id}: {mutant:?} leaves the state until it is committed");
