@@ -17,13 +17,11 @@ fn value(field: &str, small: u64, draw: &mut Draw) -> String {
     };
     match field {
         "nat?" | "nats?" if draw.chance(1, 4) => "-".to_owned(),
-        "nat" | "nat?" | "big" => number(small, draw),
-        "int" | "bigint" => signed(draw),
-        "digit" => draw.below(10).to_string(),
         "ratio" if draw.chance(1, 3) => format!("{}/{}", number(small, draw), 2 + draw.below(5)),
-        "ratio" => number(small, draw),
         "rat" if draw.chance(1, 3) => format!("{}/{}", signed(draw), 2 + draw.below(5)),
-        "rat" => signed(draw),
+        "nat" | "nat?" | "big" | "ratio" => number(small, draw),
+        "int" | "bigint" | "rat" => signed(draw),
+        "digit" => draw.below(10).to_string(),
         "nats" | "nats?" | "ints" => {
             let values: Vec<String> =
                 (0..=draw.below(3)).map(|_| if field == "ints" { signed(draw) } else { number(small, draw) }).collect();
@@ -31,7 +29,7 @@ fn value(field: &str, small: u64, draw: &mut Draw) -> String {
         }
         class if class.starts_with('[') => {
             let inside: Vec<char> = class[1..class.find(']').expect("a class ends")].chars().collect();
-            (0..1 + draw.below(6)).map(|_| inside[draw.index(inside.len())]).collect()
+            (0..=draw.below(6)).map(|_| inside[draw.index(inside.len())]).collect()
         }
         words => draw.one_of(&words.split('|').collect::<Vec<_>>()).to_owned(),
     }
