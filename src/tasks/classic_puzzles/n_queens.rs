@@ -11,7 +11,7 @@ use super::chessboard::{attacks, is_peaceful, is_solution};
 use crate::tasks::pages::n_queens as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::{Draw, Violations};
 
 pub struct NQueens;
@@ -71,7 +71,10 @@ impl Task for NQueens {
         let mut columns = instance.order.clone();
         columns.sort_unstable();
         let permutation = columns.iter().copied().eq(0..n);
-        InvalidInput::unless(permutation, "order", format!("must hold each column 0 to {} once", n - 1))
+        InvalidInput::unless(permutation, "order", format!("must hold each column 0 to {} once", n - 1))?;
+        let longest = Self::steps_max(instance);
+        let solved = reference_end::<Self>(instance, longest).is_some_and(|(end, _)| Self::ended(instance, &end));
+        InvalidInput::unless(solved, "order", format!("leads to no solution within {longest} steps"))
     }
 
     fn start(_: &Instance) -> State {
@@ -139,6 +142,12 @@ impl Task for NQueens {
 
     fn answer(_: &Instance, state: &State) -> Value {
         json!({ "queens": state.queens, "backtracks": state.backtracks })
+    }
+
+    /// A search of all boards of 12 queens has 856,189 placements, and each is taken back at most once. For the larger
+    /// boards of users the search may take longer: those are refused.
+    fn steps_max(_: &Instance) -> u64 {
+        1 << 24
     }
 
     fn goal(instance: &Instance, answer: &Value) -> Option<bool> {

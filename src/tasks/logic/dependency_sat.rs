@@ -285,7 +285,8 @@ impl Task for DependencySat {
     }
 
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
-        if state.failed {
+        // After wrong lines the end may come with a choice taken back.
+        if Self::ended(instance, state) {
             return None;
         }
         let selected = state.selected(instance);
