@@ -144,7 +144,7 @@ impl Task for NQueens {
         json!({ "queens": state.queens, "backtracks": state.backtracks })
     }
 
-    /// A search of all boards of 12 queens has 856,189 placements, and each is taken back at most once. For the larger
+    /// A search of all boards of 12 queens has 856,188 placements, and each is taken back at most once. For the larger
     /// boards of users the search may take longer: those are refused.
     fn steps_max(_: &Instance) -> u64 {
         1 << 24
@@ -186,5 +186,16 @@ impl Task for NQueens {
             }
         }
         Some(line + if matches!(action, Action::Place(..)) { "" } else { " none" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Instance, NQueens, Task};
+
+    #[test]
+    fn boards_without_a_solution_are_refused() {
+        let valid = |n: usize| NQueens::validate(&Instance { n, order: (0..n).collect() }).is_ok();
+        assert_eq!((0..=6).filter(|n| valid(*n)).collect::<Vec<_>>(), [1, 4, 5, 6]);
     }
 }

@@ -257,7 +257,7 @@ impl Task for TowerOfHanoi {
             // Disk k+1 goes round the pegs, the largest to `to` and every other one against the next larger one. It
             // makes the moves 2^k, 3·2^k, 5·2^k, … of the trace.
             let mut round = [from, to, 3 - from - to];
-            if (instance.n - k) % 2 == 0 {
+            if (instance.n - k).is_multiple_of(2) {
                 round.swap(1, 2);
             }
             let made = (moves + (1 << k)) >> (k + 1);

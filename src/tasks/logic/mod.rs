@@ -3,6 +3,7 @@
 mod clause_counts;
 mod dependency_sat;
 mod literals;
+mod packages;
 mod random_clauses;
 mod resolution_proof;
 mod sat_dpll;
