@@ -97,6 +97,7 @@ fn promises_hold_in_states_that_wrong_lines_made() {
                 if machine.ended() {
                     assert!(machine.answer().is_some_and(|answer| answer.is_object()), "{}", place());
                     assert!(machine.propose(&line).is_err(), "{}: nothing follows the end", place());
+                    assert_eq!(machine.reference(), None, "{}: nothing is prescribed at the end", place());
                     break;
                 }
             }

@@ -11,7 +11,7 @@ use super::chessboard::{attacks, is_peaceful, is_solution};
 use crate::tasks::pages::n_queens as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::{Draw, Violations};
 
 pub struct NQueens;
@@ -71,7 +71,10 @@ impl Task for NQueens {
         let mut columns = instance.order.clone();
         columns.sort_unstable();
         let permutation = columns.iter().copied().eq(0..n);
-        InvalidInput::unless(permutation, "order", format!("must hold each column 0 to {} once", n - 1))
+        InvalidInput::unless(permutation, "order", format!("must hold each column 0 to {} once", n - 1))?;
+        let longest = Self::steps_max(instance);
+        let solved = reference_end::<Self>(instance, longest).is_some_and(|(end, _)| Self::ended(instance, &end));
+        InvalidInput::unless(solved, "order", format!("leads to no solution within {longest} steps"))
     }
 
     fn start(_: &Instance) -> State {
@@ -141,6 +144,12 @@ impl Task for NQueens {
         json!({ "queens": state.queens, "backtracks": state.backtracks })
     }
 
+    /// A search of all boards of 12 queens has 856,188 placements, and each is taken back at most once. For the larger
+    /// boards of users the search may take longer: those are refused.
+    fn steps_max(_: &Instance) -> u64 {
+        1 << 24
+    }
+
     fn goal(instance: &Instance, answer: &Value) -> Option<bool> {
         let queens: Option<Vec<usize>> = serde_json::from_value(answer["queens"].clone()).ok();
         Some(queens.is_some_and(|queens| is_solution(instance.n, &queens)))
@@ -177,5 +186,16 @@ impl Task for NQueens {
             }
         }
         Some(line + if matches!(action, Action::Place(..)) { "" } else { " none" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Instance, NQueens, Task};
+
+    #[test]
+    fn boards_without_a_solution_are_refused() {
+        let valid = |n: usize| NQueens::validate(&Instance { n, order: (0..n).collect() }).is_ok();
+        assert_eq!((0..=6).filter(|n| valid(*n)).collect::<Vec<_>>(), [1, 4, 5, 6]);
     }
 }

@@ -249,27 +249,29 @@ impl Task for TowerOfHanoi {
     }
 
     fn state_on_path(instance: &Instance, draw: &mut Draw) -> Option<State> {
-        // The state after m moves of hanoi(n, from, to): disk k has moved iff the recursion has passed its move.
-        let total = (1u64 << instance.n) - 1;
-        let mut left = draw.below(total);
-        let (mut from, mut to) = (instance.from, instance.to);
-        let mut places = vec![0; instance.n];
-        for k in (0..instance.n).rev() {
-            let third = 3 - from - to;
-            let before = (1u64 << k) - 1;
-            if left > before {
-                places[k] = to;
-                left -= before + 1;
-                from = third;
-            } else {
-                places[k] = from;
-                to = third;
-            }
-        }
+        let moves = draw.below((1u64 << instance.n) - 1);
+        let (from, to) = (instance.from, instance.to);
         let mut state = Self::start(instance);
         state.pegs = [Peg::EMPTY; 3];
         for k in (0..instance.n).rev() {
-            state.pegs[places[k]].push(u8::try_from(k + 1).expect("invariant: at most 32 disks"));
+            // Disk k+1 goes round the pegs, the largest to `to` and every other one against the next larger one. It
+            // makes the moves 2^k, 3·2^k, 5·2^k, … of the trace.
+            let mut round = [from, to, 3 - from - to];
+            if (instance.n - k).is_multiple_of(2) {
+                round.swap(1, 2);
+            }
+            let made = (moves + (1 << k)) >> (k + 1);
+            state.disk_moves[k] = made;
+            let disk = u8::try_from(k + 1).expect("invariant: at most 32 disks");
+            let mut peg = from;
+            for (hop, next) in [(0, round[1]), (1, round[2]), (2, from)] {
+                state.pair_moves[pair_index(peg, next)] += (made + 2 - hop) / 3;
+                if made > 0 && (made - 1) % 3 == hop && moves.trailing_zeros() as usize == k {
+                    state.last = Last(Some(Action { disk, from: peg, to: next }));
+                }
+                peg = next;
+            }
+            state.pegs[round[usize::try_from(made % 3).expect("invariant: below three")]].push(disk);
         }
         state.plan = Plan::new(instance.n, instance.to, &state.pegs);
         Some(state)

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::packages::{PACKAGES_MAX, Packages};
 use crate::tasks::pages::dependency_sat as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
@@ -15,45 +16,7 @@ use crate::tasks::{Draw, Violations};
 
 pub struct DependencySat;
 
-/// Packages are bits of a [`Packages`].
-const PACKAGES_MAX: usize = 128;
 const DEPENDENCIES_MAX: usize = 1_000;
-
-/// A set of packages.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Packages(u128);
-
-impl Packages {
-    fn of(package: usize) -> Self {
-        Self(1 << package)
-    }
-
-    fn contains(self, package: usize) -> bool {
-        self.0 & (1 << package) != 0
-    }
-
-    fn meets(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-
-    fn count(self) -> u64 {
-        u64::from(self.0.count_ones())
-    }
-
-    fn lowest(self) -> Option<usize> {
-        (self.0 != 0).then_some(self.0.trailing_zeros() as usize)
-    }
-}
-
-impl<'a> FromIterator<&'a usize> for Packages {
-    fn from_iter<I: IntoIterator<Item = &'a usize>>(packages: I) -> Self {
-        Self(packages.into_iter().fold(0, |set, package| set | 1 << package))
-    }
-}
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -285,7 +248,8 @@ impl Task for DependencySat {
     }
 
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
-        if state.failed {
+        // After wrong lines the end may come with a choice taken back.
+        if Self::ended(instance, state) {
             return None;
         }
         let selected = state.selected(instance);
@@ -320,21 +284,21 @@ impl Task for DependencySat {
             instance.depends.get(*dependency).is_some_and(|(package, _)| selected.contains(*package))
         });
         found.require(page::SUPPORTED, supported);
-        let mut before = Packages(0);
-        let mut needs = [Packages(0); PACKAGES_MAX];
+        let mut before = Packages::NONE;
+        let mut needs = [Packages::NONE; PACKAGES_MAX];
         for (package, alternatives) in &instance.depends {
-            needs[*package].0 |= alternatives.iter().collect::<Packages>().0;
+            needs[*package].extend(alternatives);
         }
         let in_order = after.installed.iter().all(|package| {
             let missing = needs[*package].without(before).meets(selected);
-            before.0 |= Packages::of(*package).0;
+            before.extend([package]);
             !missing
         });
         found.require(page::AFTER_DEPENDENCIES, in_order);
         let balance = instance.install.len() as u64 + after.choices == selected.count() + after.backtracks;
         found.require(page::LEDGER, balance);
         if Self::ended(instance, after) {
-            let complete = instance.unmet(selected).is_none() && selected.without(after.installed()) == Packages(0);
+            let complete = instance.unmet(selected).is_none() && selected.without(after.installed()).is_empty();
             found.require(page::COMPLETE, if after.failed { after.choices_made.is_empty() } else { complete });
         }
         found
@@ -342,7 +306,7 @@ impl Task for DependencySat {
 
     fn ended(instance: &Instance, state: &State) -> bool {
         let selected = state.selected(instance);
-        state.failed || (selected.without(state.installed()) == Packages(0) && instance.unmet(selected).is_none())
+        state.failed || (selected.without(state.installed()).is_empty() && instance.unmet(selected).is_none())
     }
 
     fn answer(_: &Instance, state: &State) -> Value {
@@ -359,5 +323,26 @@ impl Task for DependencySat {
     fn steps_max(_: &Instance) -> u64 {
         let (_, longest) = page::size::STEPS.range(Difficulty::Hard);
         longest.unsigned_abs()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Action, DependencySat, Instance, Task};
+
+    #[test]
+    fn a_choice_taken_back_may_end_the_trace() {
+        let depends = vec![(0, vec![1]), (2, vec![3])];
+        let instance = Instance { packages: 4, install: vec![0], depends, conflicts: Vec::new() };
+        let mut state = DependencySat::start(&instance);
+        // Nothing asks for package 3.
+        let lines =
+            [Action::Choose(0, 1), Action::Choose(1, 3), Action::Install(1), Action::Install(0), Action::Back(1, 3)];
+        for action in lines {
+            assert!(!DependencySat::ended(&instance, &state));
+            DependencySat::apply(&instance, &mut state, &action).expect("legal");
+        }
+        assert!(DependencySat::ended(&instance, &state));
+        assert_eq!(DependencySat::reference(&instance, &state), None);
     }
 }

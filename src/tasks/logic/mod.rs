@@ -6,6 +6,7 @@ mod first_order;
 mod lambda_reduction;
 mod lambda_term;
 mod literals;
+mod packages;
 mod random_clauses;
 mod random_program;
 mod resolution_proof;

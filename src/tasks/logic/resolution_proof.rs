@@ -269,7 +269,7 @@ impl Task for ResolutionProof {
         if let Some(last) = needed.last_mut() {
             *last = true;
         }
-        for place in (0..derived.len()).rev().filter(|place| derived[*place].given != derived[*place].used) {
+        for place in (0..derived.len()).rev() {
             if needed[place] {
                 for number in [derived[place].given, derived[place].used] {
                     if let Some(earlier) = number.checked_sub(count) {
