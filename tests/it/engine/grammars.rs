@@ -17,6 +17,10 @@ fn whatever_a_random_model_writes_under_a_grammar_is_an_action_line() {
             .collect();
         for answer in ask(&engine, requests) {
             let generation = answer.expect("generated");
+            // A line of any length need not come to its end by chance.
+            if generation.finish == Finish::Length && forms.iter().any(|form| form.contains("]+>")) {
+                continue;
+            }
             assert_eq!(generation.finish, Finish::EndOfText, "{}: {:?}", task.spec().slug, generation.text);
             // A number of sixteen digits may be one that no state can hold: that line is refused, not misread.
             let is_huge = generation.text.split(' ').any(|word| word.len() >= 16);
