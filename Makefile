@@ -25,7 +25,8 @@ demo: setup ## build and solve three tasks with the shipped model (CUDA=1: on a 
 	$(CARGO) build --release $(DEMO_FEATURES)
 	scripts/demo $(PRIME)
 
-test: setup ## all tests
+test: ## all tests
+	@scripts/setup --python
 	$(CARGO) test --release $(CHECKED)
 
 recompute: ## generate the whole benchmark and recompute every answer with a second implementation (Python)
@@ -33,7 +34,7 @@ recompute: ## generate the whole benchmark and recompute every answer with a sec
 	$(CARGO) build --release $(CHECKED)
 	rm -rf $(TARGET)/recompute
 	$(PRIME) bench generate --all --out $(TARGET)/recompute
-	python3 tests/recompute/run.py $(TARGET)/recompute
+	python3 -B tests/recompute/run.py $(TARGET)/recompute
 
 golden: setup ## record the digests of the benchmark, after a change that is meant
 	$(CARGO) build --release $(CHECKED)

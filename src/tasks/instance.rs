@@ -1,12 +1,11 @@
-//! Instances of the benchmark by name: `<task>/<difficulty>/<index>`, and the contract's JSON line of one.
+//! Instances of the benchmark by name: `<task>/<difficulty>/<index>`.
 
 use std::fmt;
 use std::sync::Arc;
 
-use serde::Serialize;
 use serde_json::Value;
 
-use super::spec::{Category, Difficulty};
+use super::spec::Difficulty;
 use super::{AnyTask, BadInput, INSTANCES, Problem};
 
 /// Names one instance of one task under a base seed.
@@ -56,40 +55,6 @@ impl InstanceId {
     pub fn problem(&self) -> Arc<dyn Problem> {
         self.task.generate(self.difficulty, self.seed())
     }
-
-    /// The contract's line; runs the reference for `answer` and `steps`.
-    pub fn line(&self) -> Line {
-        let spec = self.task.spec();
-        let problem = self.problem();
-        let reference = problem.reference();
-        Line {
-            id: self.to_string(),
-            task: spec.slug,
-            task_id: spec.id,
-            category: spec.category,
-            difficulty: self.difficulty,
-            index: self.index,
-            seed: self.seed(),
-            input: problem.input(),
-            answer: reference.answer,
-            steps: reference.steps,
-        }
-    }
-}
-
-/// One line of a generated benchmark file, fields in the contract's order.
-#[derive(Clone, Debug, Serialize)]
-pub struct Line {
-    pub id: String,
-    pub task: &'static str,
-    pub task_id: u16,
-    pub category: Category,
-    pub difficulty: Difficulty,
-    pub index: u32,
-    pub seed: u64,
-    pub input: Value,
-    pub answer: Value,
-    pub steps: u64,
 }
 
 /// Reads a user's problem: either the task's `input` object, or a whole line of the contract, whose `task` must
