@@ -195,10 +195,8 @@ mod tests {
     use super::{Instance, NQueens, Task};
 
     #[test]
-    fn boards_that_no_search_comes_to_the_end_of_are_refused() {
+    fn boards_without_a_solution_are_problems_too() {
         let valid = |n: usize| NQueens::validate(&Instance { n, order: (0..n).collect() }).is_ok();
         assert_eq!((0..=8).filter(|n| valid(*n)).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7, 8]);
-        // In this order the first solution of 26 queens lies beyond billions of steps.
-        assert!(!valid(26));
     }
 }
