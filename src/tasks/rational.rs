@@ -1,5 +1,6 @@
 //! Exact rationals as the contract writes them: strings in lowest terms (`"-3/2"`, `"4"`), in lines as in JSON.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
@@ -8,20 +9,34 @@ use num_rational::BigRational;
 use serde::{Deserialize, Serialize};
 
 /// An exact rational number.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Rational(pub BigRational);
 
 /// Longer numbers are refused: no state of an instance has one, only lines written to fill the memory.
-pub const BITS_MAX: u64 = 1 << 14;
+pub const BITS_MAX: u64 = 1 << 13;
 
 /// Digits of a fraction of such numbers.
-const TEXT_MAX: usize = 10_000;
+const TEXT_MAX: usize = 5_000;
 
 impl Rational {
     /// Length of the numerator or of the denominator, whichever is longer.
     pub fn bits(&self) -> u64 {
         self.0.numer().bits().max(self.0.denom().bits())
+    }
+}
+
+/// By cross-multiplication: the library compares continued fractions, one frame of the stack for each common term, and
+/// lines may write numbers that have ten thousand.
+impl Ord for Rational {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.0.numer() * other.0.denom()).cmp(&(other.0.numer() * self.0.denom()))
+    }
+}
+
+impl PartialOrd for Rational {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -79,6 +94,11 @@ impl From<Rational> for String {
 
 #[cfg(test)]
 mod tests {
+    use std::cmp::Ordering;
+
+    use num_bigint::BigInt;
+    use num_rational::BigRational;
+
     use super::Rational;
 
     #[test]
@@ -88,6 +108,22 @@ mod tests {
         }
         for text in ["", "2/4", "3/1", "1/0", "-0", "05", "+1", "1/-2", "1/", "/2", "1.5", " 1", "1/2/3", "0/5"] {
             assert!(text.parse::<Rational>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_with_a_long_common_start_are_compared_without_the_stack() {
+        // Ratios of neighbours in Fibonacci's sequence: continued fractions of ones.
+        let (mut a, mut b) = (BigInt::from(1), BigInt::from(1));
+        while b.bits() < super::BITS_MAX {
+            (a, b) = (b.clone(), a + &b);
+        }
+        let next = &a + &b;
+        let (first, second) = (Rational(BigRational::new(a, b.clone())), Rational(BigRational::new(b, next)));
+        assert_ne!(first.cmp(&second), Ordering::Equal);
+        assert_eq!(first < second, second > first);
+        for (less, more) in [("-3/2", "-1"), ("0", "1/3"), ("1/3", "1/2"), ("3/2", "4")] {
+            assert!(less.parse::<Rational>().ok() < more.parse::<Rational>().ok());
         }
     }
 }

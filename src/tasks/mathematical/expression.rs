@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::tasks::pattern::NUMBER_LIMIT;
-use crate::tasks::prefix::{self, Symbol as _, Term};
+use crate::tasks::prefix::{self, Term};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symbol {
@@ -127,89 +127,6 @@ pub fn read(text: &str, max: usize) -> Option<Expression> {
     prefix::only_form(symbols, text)
 }
 
-/// Why a template has no value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoValue {
-    TooLong,
-    TooLarge,
-}
-
-/// Nodes of a value.
-pub const NODES_MAX: usize = 10_000;
-/// Nodes on the way to a value, which simplification may take away again.
-const NODES_ON_THE_WAY_MAX: usize = 100_000;
-
-/// The value of a template, where `inserted` gives what a reference stands for: every node is simplified once, when its
-/// arguments are complete; what is inserted is not simplified again.
-pub fn evaluate<'a>(template: &[Symbol], inserted: impl Fn(Symbol) -> &'a [Symbol]) -> Result<Expression, NoValue> {
-    let mut value: Vec<Symbol> = Vec::new();
-    // Places of the nodes that are built, with the place of the second argument once it begins.
-    let mut open: Vec<(usize, Option<usize>)> = Vec::new();
-    for symbol in template {
-        if symbol.is_reference() {
-            value.extend_from_slice(inserted(*symbol));
-        } else {
-            value.push(*symbol);
-        }
-        if value.len() > NODES_ON_THE_WAY_MAX {
-            return Err(NoValue::TooLong);
-        }
-        if symbol.arity() > 0 {
-            open.push((value.len() - 1, None));
-            continue;
-        }
-        while let Some((place, second)) = open.last_mut() {
-            if second.is_none() && value[*place].arity() == 2 {
-                *second = Some(value.len());
-                break;
-            }
-            simplify(&mut value, *place, *second)?;
-            open.pop();
-        }
-    }
-    if value.len() <= NODES_MAX { Ok(value.into()) } else { Err(NoValue::TooLong) }
-}
-
-/// Simplifies the node at `place`, the last of the list to begin before its arguments, by the first rule that fits.
-fn simplify(value: &mut Vec<Symbol>, place: usize, second: Option<usize>) -> Result<(), NoValue> {
-    let operator = value[place];
-    let integer = |argument: &[Symbol]| match argument {
-        [Symbol::Integer(integer)] => Some(*integer),
-        _ => None,
-    };
-    let Some(second) = second else {
-        if operator == Symbol::Power(1) {
-            value.remove(place);
-        }
-        return Ok(());
-    };
-    let (left, right) = (integer(&value[place + 1..second]), integer(&value[second..]));
-    let mut replace = |with: Symbol| {
-        value.truncate(place);
-        value.push(with);
-    };
-    match (operator, left, right) {
-        (Symbol::Add | Symbol::Sub | Symbol::Mul, Some(left), Some(right)) => {
-            let (left, right) = (i128::from(left), i128::from(right));
-            let result = match operator {
-                Symbol::Add => left + right,
-                Symbol::Sub => left - right,
-                _ => left * right,
-            };
-            let result = i64::try_from(result).ok().filter(|result| result.unsigned_abs() < NUMBER_LIMIT);
-            replace(Symbol::Integer(result.ok_or(NoValue::TooLarge)?));
-        }
-        (Symbol::Mul | Symbol::Div, Some(0), _) | (Symbol::Mul, _, Some(0)) => replace(Symbol::Integer(0)),
-        (Symbol::Add, Some(0), _) | (Symbol::Mul, Some(1), _) => drop(value.drain(place..second)),
-        (Symbol::Add | Symbol::Sub, _, Some(0)) | (Symbol::Mul | Symbol::Div, _, Some(1)) => {
-            value.truncate(second);
-            value.remove(place);
-        }
-        _ => {}
-    }
-    Ok(())
-}
-
 /// The degree of a template in the derivatives that it names: every term has one such factor where it is 1. `None`
 /// where the parts do not fit together.
 pub fn degree(template: &[Symbol]) -> Option<u64> {
@@ -270,30 +187,5 @@ mod tests {
         assert_eq!(read(&"(sin ".repeat(100_000), 1_000_000), None);
         assert_eq!(read(&"(".repeat(100_000), 100), None);
         assert!(read(&format!("{}x{}", "(sin ".repeat(50_000), ")".repeat(50_000)), 100_000).is_some());
-    }
-
-    #[test]
-    fn a_node_is_simplified_once_by_the_first_rule_that_fits() {
-        let (x, sum) = (read("x", 9).expect("x"), read("(+ x 0)", 9).expect("a sum"));
-        let value = |template: &str| {
-            let template = read(template, 100).expect("a template");
-            let inserted = |symbol| if symbol == Symbol::Given(0) { &*x } else { &*sum };
-            evaluate(&template, inserted).map(|value| value.to_string())
-        };
-        for (template, expected) in [
-            ("(+ 2 (* 3 -4))", "-10"),
-            ("(+ 0 d0)", "(+ x 0)"),
-            ("(- 0 e0)", "(- 0 x)"),
-            ("(- e0 0)", "x"),
-            ("(* (^ e0 1) 1)", "x"),
-            ("(* (sin e0) (- 1 1))", "0"),
-            ("(/ 0 (ln e0))", "0"),
-            ("(/ 6 3)", "(/ 6 3)"),
-            ("(/ (exp e0) 1)", "(exp x)"),
-            ("(^ (+ e0 d0) 2)", "(^ (+ x (+ x 0)) 2)"),
-        ] {
-            assert_eq!(value(template).as_deref(), Ok(expected), "{template}");
-        }
-        assert_eq!(value("(* 9007199254740991 2)"), Err(NoValue::TooLarge));
     }
 }

@@ -4,12 +4,13 @@
 
 use std::fmt;
 
+use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::Zero;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::rationals::Rationals;
+use super::rationals::{Rationals, sum_of_products};
 use crate::tasks::or_empty::OrEmpty;
 use crate::tasks::pages::gaussian_elimination as page;
 use crate::tasks::pattern::Fields;
@@ -89,10 +90,9 @@ fn unknown(state: &State, i: usize) -> Option<Action> {
     if state.solution[i].0.is_some() || coefficients[i].0.is_zero() {
         return None;
     }
-    let mut rest = rhs[0].0.clone();
-    for (coefficient, known) in coefficients.iter().zip(&state.solution).skip(i + 1) {
-        rest -= &coefficient.0 * &known.0.as_ref()?.0;
-    }
+    let known = state.solution[i + 1..].iter().map(|value| value.0.as_ref()).collect::<Option<Vec<_>>>()?;
+    let (numerator, denominator) = sum_of_products(coefficients[i + 1..].iter().zip(known));
+    let rest = &rhs[0].0 - BigRational::new(numerator, denominator);
     let value = Rational(rest / &coefficients[i].0);
     (value.bits() < BITS_MAX).then_some(Action::Solve(i, value))
 }
@@ -105,14 +105,14 @@ fn is_staircase(matrix: &[Rationals], columns: usize) -> bool {
 /// A row holds for the values known so far, or has an unknown without one.
 fn holds(row: &Rationals, solution: &[OrEmpty<Rational>]) -> bool {
     let (coefficients, rhs) = row.split_at(row.len() - 1);
-    let mut sum = BigRational::zero();
-    for (coefficient, value) in coefficients.iter().zip(solution).filter(|(coefficient, _)| !coefficient.0.is_zero()) {
-        match &value.0 {
-            Some(value) => sum += &coefficient.0 * &value.0,
-            None => return true,
-        }
-    }
-    sum == rhs[0].0
+    let used = coefficients.iter().zip(solution).filter(|(coefficient, _)| !coefficient.0.is_zero());
+    let Some(terms) =
+        used.map(|(coefficient, value)| Some((coefficient, value.0.as_ref()?))).collect::<Option<Vec<_>>>()
+    else {
+        return true;
+    };
+    let (numerator, denominator) = sum_of_products(terms);
+    numerator * rhs[0].0.denom() == denominator * rhs[0].0.numer()
 }
 
 fn rows_of(instance: &Instance) -> Vec<Rationals> {
@@ -243,8 +243,10 @@ impl Task for GaussianElimination {
 
     fn answer(_: &Instance, state: &State) -> Value {
         let pivots: Vec<_> = state.matrix.iter().enumerate().map(|(k, row)| &row[k]).collect();
-        let sign = BigRational::from_integer(if state.swaps.is_multiple_of(2) { 1 } else { -1 }.into());
-        let determinant = Rational(pivots.iter().fold(sign, |product, pivot| product * &pivot.0));
+        let sign = BigInt::from(if state.swaps.is_multiple_of(2) { 1 } else { -1 });
+        let numerator = pivots.iter().fold(sign, |product, pivot| product * pivot.0.numer());
+        let denominator: BigInt = pivots.iter().map(|pivot| pivot.0.denom()).product();
+        let determinant = Rational(BigRational::new(numerator, denominator));
         json!({
             "solution": state.solution,
             "pivots": pivots,

@@ -13,6 +13,7 @@ mod polynomial_gcd;
 mod rationals;
 mod simplex_method;
 mod symbolic_diff;
+mod template_value;
 
 use super::AnyTask;
 use super::machine::Of;

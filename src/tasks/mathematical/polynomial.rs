@@ -1,7 +1,9 @@
 //! Polynomials with rational coefficients, highest degree first; no coefficients for 0.
 
+use num_bigint::BigInt;
+use num_integer::Integer;
 use num_rational::BigRational;
-use num_traits::Zero;
+use num_traits::{One, Zero};
 use serde::Serialize;
 
 use super::rationals::Rationals;
@@ -63,13 +65,31 @@ impl Polynomial {
         Self(self.0.over(&divisor.0))
     }
 
-    /// Whether this polynomial, not 0, divides the other.
-    pub fn divides(&self, other: &Self) -> bool {
-        let mut rest = other.clone();
-        while let (Some(ours), Some(theirs)) = (self.leading(), rest.leading()) {
-            let Some(shift) = rest.0.len().checked_sub(self.0.len()) else { return false };
-            rest = rest.minus(&Rational(&theirs.0 / &ours.0), shift, self);
+    /// Whether this polynomial, which is monic, divides the other.
+    ///
+    /// Times its common denominator it is primitive, so that by Gauss's lemma the quotient has integer coefficients:
+    /// the first one that has not ends the division, before wrong coefficients grow.
+    pub fn divides(&self, coefficients: &[i64]) -> bool {
+        let mut rest: Vec<BigInt> = coefficients.iter().copied().map(BigInt::from).collect();
+        rest.reverse();
+        let Some(top) = rest.last().filter(|top| !top.is_zero()).cloned() else { return coefficients.is_empty() };
+        // The common denominator is the leading coefficient then, which divides the other's.
+        if self.0.iter().any(|c| !top.is_multiple_of(c.0.denom())) {
+            return false;
         }
-        rest.is_zero()
+        let common = self.0.iter().fold(BigInt::one(), |common, c| common.lcm(c.0.denom()));
+        let divisor: Vec<BigInt> = self.0.iter().rev().map(|c| c.0.numer() * (&common / c.0.denom())).collect();
+        while rest.len() >= divisor.len() {
+            let (factor, left) = rest[rest.len() - 1].div_rem(&common);
+            if !left.is_zero() {
+                return false;
+            }
+            let shift = rest.len() - divisor.len();
+            for (entry, c) in rest[shift..].iter_mut().zip(&divisor) {
+                *entry -= &factor * c;
+            }
+            rest.pop();
+        }
+        rest.iter().all(Zero::is_zero)
     }
 }

@@ -4,12 +4,32 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use num_bigint::BigInt;
 use num_rational::BigRational;
-use num_traits::Zero;
+use num_traits::{One, Zero};
 use serde::{Serialize, Serializer};
 
 use crate::tasks::Rational;
 use crate::tasks::rational::BITS_MAX;
+
+/// The sum of the products, as numerator and denominator, not in lowest terms: what wrong lines multiply up would take
+/// minutes to reduce on the way.
+pub fn sum_of_products<'a>(pairs: impl IntoIterator<Item = (&'a Rational, &'a Rational)>) -> (BigInt, BigInt) {
+    let (mut numerator, mut denominator) = (BigInt::ZERO, BigInt::one());
+    for (x, y) in pairs {
+        let below = x.0.denom() * y.0.denom();
+        let above = x.0.numer() * y.0.numer();
+        if !above.is_zero() {
+            if below.is_one() {
+                numerator += above * &denominator;
+            } else {
+                numerator = numerator * &below + above * &denominator;
+                denominator *= below;
+            }
+        }
+    }
+    (numerator, denominator)
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rationals(Arc<[Rational]>);

@@ -83,7 +83,7 @@ impl State {
     fn leaving(&self, column: usize) -> Option<usize> {
         (0..self.basis.len())
             .filter(|row| self.tableau[*row][column].0.is_positive())
-            .min_by_key(|row| (&self.rhs(*row).0 / &self.tableau[*row][column].0, self.basis[*row]))
+            .min_by_key(|row| (Rational(&self.rhs(*row).0 / &self.tableau[*row][column].0), self.basis[*row]))
     }
 }
 

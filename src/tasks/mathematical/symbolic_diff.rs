@@ -8,8 +8,9 @@ use serde::ser::SerializeSeq;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::expression::{self, Expression, NoValue, Symbol, evaluate};
+use super::expression::{self, Expression, Symbol};
 use super::numeric;
+use super::template_value::{NoValue, evaluate};
 use crate::tasks::pages::symbolic_diff as page;
 use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::prefix::{self, Symbol as _, Term};
