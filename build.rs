@@ -112,7 +112,7 @@ fn module(task: &Value, code: &mut String) -> Result<(), Box<dyn Error>> {
     let mut constraints = String::new();
     for (index, constraint) in list(task, "constraints")?.iter().enumerate() {
         let (name, meaning) = (text(constraint, "name")?, text(constraint, "meaning")?);
-        writeln!(code, "/// {meaning}\npub const {}: usize = {index};", constant(name))?;
+        writeln!(code, "/// {}\npub const {}: usize = {index};", markdown(meaning), constant(name))?;
         let (kind, severity) = (camel(text(constraint, "kind")?), camel(text(constraint, "severity")?));
         write!(
             constraints,
@@ -161,6 +161,20 @@ fn module(task: &Value, code: &mut String) -> Result<(), Box<dyn Error>> {
         texts(list(example, "last")?),
     )?;
     Ok(())
+}
+
+/// The text as Markdown: outside of backticks, brackets are brackets and no links.
+fn markdown(text: &str) -> String {
+    let mut out = String::new();
+    let mut code = false;
+    for c in text.chars() {
+        code ^= c == '`';
+        if !code && matches!(c, '[' | ']' | '<' | '>' | '*' | '_') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
 }
 
 fn decimal(table: &Value, key: &str) -> Result<String, String> {
