@@ -24,13 +24,16 @@ impl Verifier for RulesVerifier {
     }
 
     async fn judge(&self, trajectory: &Trajectory, _: &str) -> Result<Verdict, AgentError> {
-        let spec = trajectory.machine.spec();
         let violations = trajectory.machine.violations(self.kinds);
         if violations.is_empty() {
             return Ok(Verdict::default());
         }
-        let broken: Vec<_> = violations.iter(spec).map(|c| format!("{}: {}", c.name, c.meaning)).collect();
-        let score = Score::from_tenths(violations.tenths(spec));
-        Ok(Verdict { score, violations, feedback: Some(broken.join("; ")) })
+        let broken = trajectory.machine.broken(violations);
+        let feedback: Vec<_> = broken.iter().map(|c| format!("{}: {}", c.name, c.meaning)).collect();
+        Ok(Verdict {
+            score: Score::from_tenths(broken.iter().map(|c| c.severity.tenths()).sum()),
+            violations: broken.into_iter().map(|c| c.name).collect(),
+            feedback: Some(feedback.join("; ")),
+        })
     }
 }

@@ -50,7 +50,7 @@ fn simulate(
         let applicable = trajectory.machine.propose(&line).is_ok();
         let violations = trajectory.machine.violations(kinds());
         let score = Score::from_tenths(violations.tenths(trajectory.machine.spec()));
-        let verdict = Verdict { score, violations, feedback: None };
+        let verdict = Verdict { score, ..Verdict::default() };
         let decision = if trajectory.excludes(&line) {
             Decision::Backtrack
         } else {

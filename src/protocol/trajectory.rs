@@ -1,13 +1,15 @@
 //! One trajectory: a machine, its state stack, and what a decision does to them. The steps are those of Algorithm 1,
 //! with Retry, Backtrack and Pop as docs/paper-decisions.md defines them.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::coordination::Decision;
 use super::score::Score;
 use super::stack::StateStack;
-use crate::tasks::{Machine, Violations};
+use crate::tasks::Machine;
 
 /// Limits of each trajectory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +27,8 @@ pub struct Limits {
 pub struct Verdict {
     /// V(s'); zero where nothing was checked.
     pub score: Score,
-    /// The named constraints that are broken, where the verifier names them.
-    pub violations: Violations,
+    /// The names of the constraints that are broken, where the verifier names them.
+    pub violations: Vec<Cow<'static, str>>,
     /// What the executor is told on a retry.
     pub feedback: Option<String>,
 }

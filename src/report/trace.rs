@@ -1,5 +1,7 @@
 //! The lines of a trace file: every judged step of a run, in the order in which they were decided.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -20,7 +22,7 @@ pub enum TraceLine<'a> {
         derivation: &'a str,
         applicable: bool,
         score: Score,
-        violations: Vec<&'static str>,
+        violations: &'a [Cow<'static, str>],
         decision: Decision,
         #[serde(skip_serializing_if = "<[f32]>::is_empty")]
         logprobs: &'a [f32],
@@ -49,7 +51,7 @@ pub enum TraceLine<'a> {
 impl<'a> TraceLine<'a> {
     pub fn of(event: &'a Event<'a>) -> Self {
         match event {
-            Event::Step { id, depth, proposal, is_applicable, spec, verdict, decision } => Self::Step {
+            Event::Step { id, depth, proposal, is_applicable, verdict, decision } => Self::Step {
                 round: id.round,
                 trajectory: id.trajectory,
                 depth: *depth,
@@ -57,7 +59,7 @@ impl<'a> TraceLine<'a> {
                 derivation: &proposal.derivation,
                 applicable: *is_applicable,
                 score: verdict.score,
-                violations: verdict.violations.iter(spec).map(|constraint| constraint.name).collect(),
+                violations: &verdict.violations,
                 decision: *decision,
                 logprobs: &proposal.logprobs,
             },

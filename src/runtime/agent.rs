@@ -18,7 +18,6 @@ use super::supervision::{Role, Watch, panic_text};
 use super::turn::{Turn, TurnBody};
 use crate::agents::{AgentError, Coordinator, Executor, Verifier};
 use crate::protocol::{Decision, Score, Verdict};
-use crate::tasks::Violations;
 
 /// What a role does to a turn, and the messages that bring it and take it on.
 #[async_trait]
@@ -70,7 +69,7 @@ impl Work for Verify {
     async fn work(&self, turn: &mut TurnBody) -> Result<(), AgentError> {
         turn.verdict = if turn.is_repeated {
             let feedback = Some("this action was rejected in this state before".to_owned());
-            Verdict { score: Score::from_tenths(10), violations: Violations::NONE, feedback }
+            Verdict { score: Score::from_tenths(10), violations: Vec::new(), feedback }
         } else {
             self.0.judge(&turn.trajectory, &turn.proposal.line).await?
         };

@@ -2,7 +2,6 @@
 
 use crate::agents::Proposal;
 use crate::protocol::{Ballot, Decision, End, Outcome, Reward, TurnId, Verdict};
-use crate::tasks::Spec;
 
 /// Something happened in a run; borrowed, so that nobody watching costs nothing.
 pub enum Event<'a> {
@@ -13,7 +12,6 @@ pub enum Event<'a> {
         depth: usize,
         proposal: &'a Proposal,
         is_applicable: bool,
-        spec: &'static Spec,
         verdict: &'a Verdict,
         decision: Decision,
     },

@@ -238,7 +238,6 @@ impl Handler<Decided> for Supervisor {
             depth: body.trajectory.stack.depth(),
             proposal: &body.proposal,
             is_applicable: body.is_applicable,
-            spec: body.trajectory.machine.spec(),
             verdict: &body.verdict,
             decision: body.decision,
         });

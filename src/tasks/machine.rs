@@ -2,6 +2,7 @@
 //! JSON appears here, at the edge, and nowhere in the typed tasks.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use serde_json::Value;
 
 use super::draw::Draw;
 use super::pattern;
-use super::spec::{Difficulty, Kind, Kinds, Spec};
+use super::spec::{Constraint, Difficulty, Kind, Kinds, Severity, Spec};
 use super::task::Task;
 use super::violations::Violations;
 
@@ -39,6 +40,14 @@ pub struct Reference {
     pub answer: Value,
     /// Actions in the reference trace.
     pub steps: u64,
+}
+
+/// A constraint that a step breaks, as verdicts name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    pub name: Cow<'static, str>,
+    pub meaning: Cow<'static, str>,
+    pub severity: Severity,
 }
 
 /// A saved state; a cheap handle.
@@ -118,6 +127,16 @@ pub trait Machine: Send + Sync {
     /// What the candidate breaks, looking at constraints of these kinds only. Without a candidate the last line was
     /// refused: that breaks `format` alone.
     fn violations(&self, kinds: Kinds) -> Violations;
+
+    /// The constraints of a set that [`Machine::violations`] gave, by name.
+    fn broken(&self, violations: Violations) -> Vec<Broken> {
+        let name = |c: &'static Constraint| Broken {
+            name: c.name.into(),
+            meaning: c.meaning.into(),
+            severity: c.severity,
+        };
+        violations.iter(self.spec()).map(name).collect()
+    }
 
     /// Whether there is a candidate, and the trace ends with it.
     fn candidate_ends(&self) -> bool;
