@@ -1,0 +1,41 @@
+//! The hash chain of a run: each event's hash covers all before it, so that a changed, lost or added one shows.
+
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+
+/// SHA-256 over a run's spec and its events up to one of them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ChainHash(pub [u8; 32]);
+
+impl ChainHash {
+    /// Before the first event: the hash of what was asked for.
+    pub fn genesis(spec: &str) -> Self {
+        Self(Sha256::digest(spec.as_bytes()).into())
+    }
+
+    /// After one more event (a line without its newline): SHA-256 of the hash so far and the event.
+    #[must_use]
+    pub fn then(self, event: &[u8]) -> Self {
+        Self(Sha256::new().chain_update(self.0).chain_update(event).finalize().into())
+    }
+}
+
+impl fmt::Display for ChainHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for ChainHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A run's last committed event; `seq` is 0 before the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    pub seq: u64,
+    pub hash: ChainHash,
+}

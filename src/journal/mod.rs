@@ -1,0 +1,164 @@
+//! Durable runs. [`Journal`] is what a store must do: rows of runs, and their events in segments with a hash chain.
+//! What an event says is its owner's business: here it is a line of JSON.
+
+mod chain;
+mod error;
+mod sqlite;
+
+#[cfg(test)]
+mod conformance;
+
+pub use chain::{ChainHash, Head};
+pub use error::JournalError;
+pub use sqlite::SqliteJournal;
+
+/// A run as the store knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunRow {
+    pub id: String,
+    /// Who handed it in: the name of an API key, or empty where none is asked for.
+    pub owner: String,
+    /// Milliseconds since 1970, UTC.
+    pub created_ms: u64,
+    pub updated_ms: u64,
+    /// The slug of its task, for listings.
+    pub task: String,
+    pub status: String,
+    /// It has its result: nothing is added any more, and retention may remove it.
+    pub is_over: bool,
+    /// How often it went on in another process than before.
+    pub resumed: u32,
+    /// What was asked for, as JSON. Never changes.
+    pub spec: String,
+    /// What is known of it, as JSON: progress as of its last committed event, or its result.
+    pub summary: String,
+    /// Its last committed event.
+    pub head: Head,
+}
+
+/// An `Idempotency-Key` of an owner, and the request that it came with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdempotencyKey {
+    pub key: String,
+    /// SHA-256 of the request: the same key with another request is a mistake of the client.
+    pub fingerprint: [u8; 32],
+}
+
+/// Consecutive events of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Number of its first event; a run's events are numbered from 1 without gaps.
+    pub first_seq: u64,
+    pub count: u32,
+    /// The events as JSON Lines, each with its newline.
+    pub body: Vec<u8>,
+    /// The chain after its last event.
+    pub hash: ChainHash,
+}
+
+impl Segment {
+    pub fn last_seq(&self) -> u64 {
+        self.first_seq + u64::from(self.count) - 1
+    }
+
+    /// Its events with their numbers, without newlines.
+    pub fn events(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        (self.first_seq..).zip(self.body.split_inclusive(|byte| *byte == b'\n').map(|line| line.trim_ascii_end()))
+    }
+}
+
+/// A saved state of a run: what its events up to `seq` made of it. Only the newest of a run is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    pub seq: u64,
+    pub body: Vec<u8>,
+}
+
+/// One change. A batch of them is committed as a whole.
+#[derive(Clone, Debug)]
+pub enum Write {
+    /// A new run, with no events: its chain begins at [`ChainHash::genesis`] of its `spec`.
+    Accept { row: RunRow, key: Option<IdempotencyKey> },
+    /// Events that follow the run's head.
+    Append { id: String, segment: Segment },
+    /// The changing fields of a run's row.
+    Update { id: String, updated_ms: u64, status: String, is_over: bool, resumed: u32, summary: String },
+    /// Replaces the run's snapshot. `seq` is at most the head's.
+    Save { id: String, snapshot: Snapshot },
+}
+
+/// Which runs to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Query {
+    pub owner: Option<String>,
+    pub status: Option<String>,
+    pub task: Option<String>,
+    /// Only runs that come after this one in the listing; of a page, give the last id.
+    pub after: Option<String>,
+    /// Most rows.
+    pub limit: u32,
+}
+
+/// What may stay. Runs that are not over always stay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// Remove runs that were last changed before this time.
+    pub updated_before_ms: Option<u64>,
+    /// Remove the runs that ended longest ago until the journal's content is no larger.
+    pub bytes_max: Option<u64>,
+}
+
+/// What a round of retention removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Removed {
+    pub runs: u64,
+    pub events: u64,
+    pub bytes: u64,
+    /// The round did as much as it may at once; there is more to remove.
+    pub has_more: bool,
+}
+
+/// What a journal holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    pub runs: u64,
+    pub open_runs: u64,
+    /// Bytes of its content: pages in use, without those that are free to be used again.
+    pub bytes: u64,
+}
+
+/// A durable store of runs. Writes come from one thread at a time; reads may come from any, beside them.
+///
+/// The conformance suite (`conformance.rs`) says by example what is meant.
+pub trait Journal: Send + Sync {
+    /// Makes all of these changes durable, in order, or none of them: after `Ok` they survive a power cut.
+    ///
+    /// # Errors
+    /// [`JournalError`]; then nothing has changed.
+    fn commit(&self, writes: &[Write]) -> Result<(), JournalError>;
+
+    fn run(&self, id: &str) -> Result<Option<RunRow>, JournalError>;
+
+    /// The run that this owner's key was used for, with the fingerprint of that request.
+    fn run_of_key(&self, owner: &str, key: &str) -> Result<Option<(String, [u8; 32])>, JournalError>;
+
+    /// Runs, newest first; runs of the same millisecond in descending order of their ids.
+    fn list(&self, query: &Query) -> Result<Vec<RunRow>, JournalError>;
+
+    /// The runs that are not over, oldest first.
+    fn open_runs(&self) -> Result<Vec<RunRow>, JournalError>;
+
+    /// The segments that hold events after `seq`, in order, until their bodies have this many bytes (at least one
+    /// segment, if there is any).
+    fn segments(&self, id: &str, after_seq: u64, bytes: usize) -> Result<Vec<Segment>, JournalError>;
+
+    fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, JournalError>;
+
+    /// One round of retention, bounded in time.
+    fn collect(&self, retention: Retention) -> Result<Removed, JournalError>;
+
+    fn size(&self) -> Result<Size, JournalError>;
+
+    /// Commits something of no meaning: whether a run handed in now could be kept.
+    fn probe(&self) -> Result<(), JournalError>;
+}
