@@ -1,8 +1,11 @@
 //! Puts the parts together: settings in, a runtime with its engines out. The one module that knows every component.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::agents::{AgentSet, registry::RegistryError};
 use crate::engine::{Engine, EngineError, EngineSpec};
@@ -22,12 +25,45 @@ pub enum AppError {
     Registry(#[from] RegistryError),
 }
 
+/// Implementations that one run has in place of the configured ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Overrides {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executor: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verifier: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coordinator: Option<String>,
+}
+
+impl Overrides {
+    /// The settings with these agents.
+    pub fn apply(&self, settings: &Settings) -> Settings {
+        let mut settings = settings.clone();
+        let agents = &mut settings.agents;
+        for (wish, implementation) in [
+            (&self.executor, &mut agents.executor.implementation),
+            (&self.verifier, &mut agents.verifier.implementation),
+            (&self.coordinator, &mut agents.coordinator.implementation),
+        ] {
+            if let Some(wish) = wish {
+                implementation.clone_from(wish);
+            }
+        }
+        settings
+    }
+}
+
 /// A running process: agents, engines, cells.
 pub struct App {
     settings: Settings,
     config_hash: String,
     engine: Option<Engine>,
-    runtime: Runtime,
+    runtime: Arc<Runtime>,
+    /// Further cells, for runs with other agents than the configured ones; started when first asked for. There are as
+    /// many as combinations of implementations.
+    others: Mutex<Vec<Arc<Runtime>>>,
 }
 
 /// Cores that this process may use.
@@ -147,8 +183,8 @@ impl App {
     /// When an agent cannot be had.
     pub fn with_engine(settings: Settings, engine: Option<Engine>) -> Result<Self, AppError> {
         let agents = AgentSet::from_settings(&settings, engine.clone())?;
-        let runtime = Runtime::start(&runtime_plan(&settings), agents);
-        Ok(Self { config_hash: settings.hash(), settings, engine, runtime })
+        let runtime = Arc::new(Runtime::start(&runtime_plan(&settings), agents));
+        Ok(Self { config_hash: settings.hash(), settings, engine, runtime, others: Mutex::default() })
     }
 
     pub fn settings(&self) -> &Settings {
@@ -161,6 +197,25 @@ impl App {
 
     pub fn runtime(&self) -> &Runtime {
         &self.runtime
+    }
+
+    /// The cells whose agents are the configured ones with these in their place. Must be called within an actix system.
+    ///
+    /// # Errors
+    /// When an agent cannot be had, such as `llama` where no engine was started.
+    pub fn runtime_of(&self, overrides: &Overrides) -> Result<Arc<Runtime>, RegistryError> {
+        let settings = overrides.apply(&self.settings);
+        let agents = AgentSet::from_settings(&settings, self.engine.clone())?;
+        if agents.names() == self.runtime.agents().names() {
+            return Ok(Arc::clone(&self.runtime));
+        }
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = others.iter().find(|runtime| runtime.agents().names() == agents.names()) {
+            return Ok(Arc::clone(known));
+        }
+        let runtime = Arc::new(Runtime::start(&runtime_plan(&self.settings), agents));
+        others.push(Arc::clone(&runtime));
+        Ok(runtime)
     }
 
     pub fn engine(&self) -> Option<&Engine> {
@@ -180,7 +235,7 @@ impl App {
         sampling: RunSampling,
         observer: Arc<dyn Observer>,
     ) -> RunHandle {
-        self.runtime.submit(Submission { problem, plan, sampling, observer })
+        self.runtime.submit(Submission { problem, plan, sampling, observer, resting: None })
     }
 
     /// Ends the engines; live runs get an error.

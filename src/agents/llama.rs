@@ -43,6 +43,6 @@ impl Executor for LlamaExecutor {
         let line = prompt::action_line(&generation.text).to_owned();
         let derivation = generation.text.strip_suffix(&line).unwrap_or("").trim_end().to_owned();
         let usage = Usage { prompt: u64::from(generation.prompt_tokens), completion: generation.tokens.len() as u64 };
-        Ok(Proposal { line, derivation, usage, logprobs: generation.logprobs })
+        Ok(Proposal { line, derivation, usage, tokens: generation.tokens, logprobs: generation.logprobs })
     }
 }

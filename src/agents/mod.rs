@@ -38,6 +38,8 @@ pub struct Proposal {
     /// What was written before the line.
     pub derivation: String,
     pub usage: Usage,
+    /// The completion's tokens, by the model's vocabulary, where the agent gives them.
+    pub tokens: Vec<u32>,
     /// ln p of each token of the completion, where the agent gives them.
     pub logprobs: Vec<f32>,
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::reference::ReferenceExecutor;
 use super::rules::RulesVerifier;
@@ -15,7 +15,7 @@ use crate::settings::Settings;
 use crate::tasks::Kinds;
 
 /// Which implementations a run used; part of every result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Names {
     pub executor: String,
     pub verifier: String,

@@ -117,6 +117,7 @@ pub async fn ring(load: RingLoad, runtime: &RuntimePlan) -> Result<LoadReport, S
                 plan: plan(load),
                 sampling: RunSampling { temperature: 0.0, top_p: 1.0, seed: index as u64 },
                 observer: Arc::new(stopwatch),
+                resting: None,
             })
         })
         .collect();

@@ -86,7 +86,13 @@ pub async fn solve(
             let trajectories = u64::from(plan.fanout) * u64::from(plan.max_rounds);
             plan.budget.steps = trajectories * (problem.reference().steps * STEPS_FACTOR + 8);
             let sampling = RunSampling { seed: sampling.seed.wrapping_add(index as u64), ..sampling };
-            runtime.submit(Submission { problem: Arc::clone(problem), plan, sampling, observer: Arc::new(Silent) })
+            runtime.submit(Submission {
+                problem: Arc::clone(problem),
+                plan,
+                sampling,
+                observer: Arc::new(Silent),
+                resting: None,
+            })
         })
         .collect();
     let outcomes = join_all(handles.iter_mut().map(RunHandle::outcome)).await;

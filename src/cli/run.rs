@@ -155,6 +155,7 @@ impl Observer for Watcher {
                 self.ended.store(0, Ordering::Relaxed);
             }
             Event::Finished(_) => self.bar.finish_and_clear(),
+            Event::Started | Event::TurnFailed { .. } | Event::Stopped { .. } => {}
         }
     }
 }
@@ -181,16 +182,16 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         let wall_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let outcome = outcome.context("the runtime ended before the run")?;
         let correct = outcome.answer.as_ref().is_some_and(|answer| problem.accepts(answer));
+        let agents = app.runtime().agents();
         let solved = Solved {
-            task: problem.spec().slug,
+            task: problem.spec().slug.to_owned(),
             instance: name,
-            agents: app.runtime().agents(),
-            config_hash: app.config_hash(),
+            agents: agents.names().clone(),
+            kinds: agents.kinds(),
+            config_hash: app.config_hash().to_owned(),
             seed: sampling.seed,
-            wall_ms,
-            correct: Some(correct),
         };
-        let result = RunResult::new(outcome, solved);
+        let result = RunResult { correct: Some(correct), ..RunResult::new(outcome, &solved, wall_ms) };
         app.shutdown();
         anyhow::Ok(result)
     })?;

@@ -1,15 +1,29 @@
-//! The runtime behind HTTP: routes, wire types and limits. Runs are kept in memory and end with the process.
+//! The runtime behind HTTP: routes, wire types and limits.
 
-mod registry;
-mod routes;
+mod catalog;
+pub mod error;
+mod events;
+mod guard;
+mod health;
+mod openapi;
+mod request;
+mod runs;
 mod wire;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
 
-use actix_web::{App as WebApp, HttpServer, web};
+use actix_web::{App as WebApp, HttpResponse, HttpServer, web};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::app::App;
-use registry::Registry;
+use crate::journal::{JournalError, SqliteJournal, SqliteOptions};
+use crate::runs::Runs;
+use error::ApiError;
+
+/// Time that open connections get to finish when the daemon drains.
+const DRAIN: Duration = Duration::from_secs(2);
 
 /// Why the daemon could not serve.
 #[derive(Debug, thiserror::Error)]
@@ -23,41 +37,88 @@ pub enum DaemonError {
          and put an authenticating proxy in front"
     )]
     NotLoopback { bind: SocketAddr },
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error("the open runs of the journal cannot be taken up: {0}")]
+    Resume(crate::runs::RunError),
     #[error("the server failed: {0}")]
     Serve(std::io::Error),
 }
 
 /// Shared by the workers of the server.
 struct State {
-    app: App,
-    registry: Registry,
+    runs: Arc<Runs>,
 }
 
-/// Serves until a signal ends the process; live runs end with what is known.
+/// The wall clock, in milliseconds since 1970.
+fn now_ms() -> u64 {
+    u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0)
+}
+
+fn configure(config: &mut web::ServiceConfig) {
+    config.configure(runs::configure).configure(events::configure).configure(catalog::configure);
+    config.configure(health::configure).configure(openapi::configure);
+    config.default_service(web::to(|| async { Err::<HttpResponse, _>(ApiError::no_such_route()) }));
+}
+
+/// Answers a method that a resource does not have.
+async fn no_such_method(allowed: &'static str) -> Result<HttpResponse, ApiError> {
+    Err(ApiError::method_not_allowed(allowed))
+}
+
+/// Serves until SIGTERM or SIGINT; open runs are parked in the journal.
 ///
 /// # Errors
-/// When the address cannot be bound, or the server fails.
+/// When the journal cannot be opened, the address cannot be bound, or the server fails.
 pub async fn serve(app: App, on_ready: impl FnOnce(SocketAddr)) -> Result<(), DaemonError> {
-    let server_settings = app.settings().server.clone();
-    let bind = server_settings.bind;
+    let settings = app.settings().clone();
+    let bind = settings.server.bind;
     if !bind.ip().is_loopback() {
         return Err(DaemonError::NotLoopback { bind });
     }
-    let body_bytes_max = usize::try_from(server_settings.body_bytes_max).unwrap_or(usize::MAX);
-    let state = web::Data::new(State { app, registry: Registry::default() });
-    let shared = state.clone();
-    let server = HttpServer::new(move || {
-        WebApp::new()
-            .app_data(shared.clone())
-            .app_data(web::PayloadConfig::new(body_bytes_max))
-            .configure(routes::configure)
-    })
-    .workers(2)
-    .bind(bind)
-    .map_err(|source| DaemonError::Bind { bind, source })?;
-    on_ready(server.addrs().first().copied().unwrap_or(bind));
-    let result = server.run().await.map_err(DaemonError::Serve);
-    state.app.runtime().halt();
-    state.app.shutdown();
-    result
+    let journal =
+        Arc::new(SqliteJournal::open(std::path::Path::new(&settings.journal.path), SqliteOptions::default())?);
+    let runs = Runs::start(Arc::new(app), journal, now_ms, |_| {}).map_err(DaemonError::Serve)?;
+    let state = web::Data::new(State { runs: Arc::clone(&runs) });
+    let limits = guard::body::BodyLimits::from(&settings.server);
+    let server = HttpServer::new(move || WebApp::new().app_data(state.clone()).app_data(limits).configure(configure))
+        .workers(2)
+        .disable_signals()
+        .shutdown_timeout(DRAIN.as_secs())
+        .bind(bind)
+        .map_err(|source| DaemonError::Bind { bind, source })?;
+    let address = server.addrs().first().copied().unwrap_or(bind);
+    let resumed = runs.resume().map_err(DaemonError::Resume)?;
+    if resumed > 0 {
+        tracing::info!(runs = resumed, "taking up open runs");
+    }
+    let server = server.run();
+    let handle = server.handle();
+    let mut serving = actix::spawn(server);
+    on_ready(address);
+    let result = tokio::select! {
+        ended = &mut serving => ended,
+        () = stop_signal() => {
+            // First nobody new, and those who watch are let go; then the connections; then the record is closed.
+            runs.drain();
+            handle.stop(true).await;
+            serving.await
+        }
+    };
+    runs.park();
+    runs.app().shutdown();
+    result.unwrap_or_else(|panic| Err(std::io::Error::other(panic))).map_err(DaemonError::Serve)
+}
+
+/// Waits for SIGTERM or SIGINT.
+async fn stop_signal() {
+    let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        tracing::error!("signals cannot be waited for");
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
 }

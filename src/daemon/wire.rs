@@ -1,109 +1,111 @@
-//! What goes over the wire: requests, records of runs, errors.
+//! What goes over the wire beside runs' records: requests, lists.
 
-use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, ResponseError};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
 
-use crate::report::RunResult;
+use crate::app::Overrides;
+use crate::runs::{RunRecord, Status};
 use crate::tasks::Difficulty;
 
-/// `POST /v1/runs`.
-#[derive(Debug, Deserialize)]
+/// A run to carry out: a task with an instance of the benchmark, or with an input.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunRequest {
-    pub task: String,
+    /// The task's slug, as `GET /v1/tasks` lists it.
+    pub task: Option<String>,
+    /// Of the benchmark's instance; easy where it is left out.
+    #[schema(value_type = Option<String>, pattern = "^(easy|medium|hard)$")]
     pub difficulty: Option<Difficulty>,
+    /// Of the benchmark's instance, 0 to 199.
+    #[schema(maximum = 199)]
     pub index: Option<u32>,
+    /// 42 is the benchmark; any other makes fresh instances.
     pub base_seed: Option<u64>,
-    /// The task's own input, instead of difficulty and index.
+    /// The task's own input, or a line of the benchmark, instead of difficulty, index and base seed.
+    #[schema(value_type = Option<Object>)]
     pub input: Option<Value>,
+    /// Trajectories of a round.
+    #[schema(minimum = 1, maximum = 256)]
     pub fanout: Option<u32>,
+    #[schema(minimum = 1, maximum = 100)]
     pub max_rounds: Option<u32>,
+    #[schema(maximum = 9_223_372_036_854_775_807_u64)]
     pub seed: Option<u64>,
+    #[schema(minimum = 0.0, maximum = 2.0)]
     pub temperature: Option<f64>,
+    #[schema(exclusive_minimum = 0.0, maximum = 1.0)]
     pub top_p: Option<f64>,
     #[serde(default)]
     pub budget: BudgetRequest,
+    /// Implementations in place of the configured ones, as far as the configuration allows.
+    #[serde(default)]
+    pub agents: Overrides,
 }
 
 /// Narrower limits than the configuration's.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BudgetRequest {
+    /// Proposals.
+    #[schema(minimum = 1)]
     pub steps: Option<u64>,
+    /// Prompt and completion tokens together.
+    #[schema(minimum = 1)]
     pub tokens: Option<u64>,
+    /// Milliseconds under way.
+    #[schema(minimum = 1)]
     pub wall_ms: Option<u64>,
 }
 
-/// Where a run stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    Running,
-    Verified,
-    Unverified,
-    Failed,
-    Cancelled,
+/// Which runs to list.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListQuery {
+    pub status: Option<Status>,
+    /// A task's slug.
+    pub task: Option<String>,
+    /// The last id of the page before.
+    pub after: Option<String>,
+    /// Runs of a page, 1 to 1,000; 100 where it is left out.
+    #[param(minimum = 1, maximum = 1_000)]
+    pub limit: Option<u32>,
 }
 
-/// `GET /v1/runs/{id}`: the result's fields stand beside these once there is one.
-#[derive(Clone, Debug, Serialize)]
-pub struct RunRecord {
-    pub id: String,
-    pub status: Status,
-    #[serde(flatten)]
-    pub progress: Progress,
+/// Runs, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RunList {
+    pub runs: Vec<RunRecord>,
+    /// What to give as `after` for the next page; null at the end.
+    pub next: Option<String>,
 }
 
-/// What is known of a run.
-#[derive(Clone, Debug, Serialize)]
-#[serde(untagged)]
-pub enum Progress {
-    Open { task: &'static str, instance: String, config_hash: String },
-    Done(Box<RunResult>),
+/// Where to fork.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ForkQuery {
+    /// The last event that the new run takes over.
+    pub seq: u64,
+    /// Of what is drawn from there on; the parent's where it is left out.
+    pub seed: Option<u64>,
 }
 
-/// An error as clients see it: `{"error": {"message", "field"}}`.
-#[derive(Debug, thiserror::Error)]
-pub enum WireError {
-    #[error("{message}")]
-    BadRequest { field: Option<String>, message: String },
-    #[error("there is no run {0}; runs are kept in memory and end with the process")]
-    NoSuchRun(String),
-    #[error("{live} runs are live, and server.queue_max is {limit}: try again later")]
-    Full { live: usize, limit: u32 },
-    #[error("no such resource; see the README for the routes")]
-    NoSuchRoute,
-    #[error("this method is not allowed here")]
-    NoSuchMethod,
-    #[error("the body has more than {limit} bytes (server.body_bytes_max)")]
-    TooLarge { limit: u64 },
+/// From where to watch.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct EventsQuery {
+    /// Only events after this one; the header `Last-Event-ID` wins.
+    pub after: Option<u64>,
 }
 
-impl WireError {
-    pub fn bad(field: &str, message: impl std::fmt::Display) -> Self {
-        Self::BadRequest { field: Some(field.to_owned()), message: format!("field `{field}`: {message}") }
-    }
-}
-
-impl ResponseError for WireError {
-    fn status_code(&self) -> StatusCode {
-        match self {
-            Self::BadRequest { .. } => StatusCode::BAD_REQUEST,
-            Self::NoSuchRun(_) | Self::NoSuchRoute => StatusCode::NOT_FOUND,
-            Self::NoSuchMethod => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Full { .. } => StatusCode::TOO_MANY_REQUESTS,
-            Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-        }
-    }
-
-    fn error_response(&self) -> HttpResponse {
-        let field = if let Self::BadRequest { field, .. } = self { field.clone() } else { None };
-        let mut response = HttpResponse::build(self.status_code());
-        if let Self::Full { .. } = self {
-            response.insert_header(("Retry-After", "1"));
-        }
-        response.json(json!({ "error": { "message": self.to_string(), "field": field } }))
-    }
+/// What a trace has.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct TraceQuery {
+    /// With the state that each step was proposed in; true where it is left out.
+    pub states: Option<bool>,
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Limits of a whole run. An overrun is bounded by the turns in flight when the limit is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
     /// Proposals of all trajectories and rounds together.
     pub steps: u64,

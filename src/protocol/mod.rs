@@ -3,6 +3,7 @@
 
 pub mod budget;
 pub mod coordination;
+pub mod fold;
 mod outcome;
 pub mod reward;
 pub mod run;
@@ -16,9 +17,10 @@ mod properties;
 
 pub use budget::{Budget, Limit};
 pub use coordination::{Decision, Thresholds};
+pub use fold::{Fold, Folded, Happened, Resting};
 pub use outcome::{Ballot, Ending, Outcome};
 pub use reward::{Reward, RewardWeights};
-pub use run::{Effect, Run, RunPlan, TurnId};
+pub use run::{Effect, Run, RunPlan, Settled, TurnId};
 pub use score::Score;
 pub use stack::StateStack;
 pub use trajectory::{End, Limits, Next, Trajectory, Usage, Verdict};

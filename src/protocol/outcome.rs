@@ -53,7 +53,7 @@ impl Ending {
 }
 
 /// An answer of the last counted round.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ballot {
     pub answer: Value,
     pub votes: u32,
@@ -83,4 +83,26 @@ pub struct Outcome {
     pub usage: Usage,
     /// Rewards of the finished trajectories, in the order of their ends.
     pub rewards: Vec<Reward>,
+}
+
+impl Outcome {
+    /// Of a run that could not be carried on.
+    pub fn without_answer(ending: Ending) -> Self {
+        Self {
+            ending,
+            answer: None,
+            verified: false,
+            steps: 0,
+            proposals: 0,
+            retries: 0,
+            backtracks: 0,
+            pops: 0,
+            rounds: 0,
+            trajectories: 0,
+            votes: Vec::new(),
+            agreement: 0.0,
+            usage: Usage::default(),
+            rewards: Vec::new(),
+        }
+    }
 }

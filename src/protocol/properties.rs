@@ -57,7 +57,8 @@ fn simulate(
             THRESHOLDS.decide(score, trajectory.stack.top().retries)
         };
         let usage = Usage { prompt: 10, completion: 2 };
-        run.settle(id, trajectory, &line, applicable, &verdict, decision, usage, 0, &mut effects);
+        let settled = Settled { line: &line, applicable, verdict: &verdict, decision, usage };
+        run.settle(id, trajectory, settled, 0, &mut effects);
     }
 }
 

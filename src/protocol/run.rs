@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::budget::Budget;
@@ -15,7 +16,7 @@ use super::vote::Votes;
 use crate::tasks::Problem;
 
 /// Everything about a run that is fixed when it starts.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunPlan {
     /// Trajectories a round (the paper's G).
     pub fanout: u32,
@@ -44,6 +45,17 @@ impl RunPlan {
 pub struct TurnId {
     pub round: u32,
     pub trajectory: u32,
+}
+
+/// A turn that came back: what was proposed, and what became of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Settled<'a> {
+    pub line: &'a str,
+    /// The line could be carried out.
+    pub applicable: bool,
+    pub verdict: &'a Verdict,
+    pub decision: Decision,
+    pub usage: Usage,
 }
 
 /// What the supervisor must do next.
@@ -142,23 +154,19 @@ impl Run {
         !self.is_over && id.round == self.round
     }
 
-    /// A decision has come back.
-    #[expect(clippy::too_many_arguments, reason = "one message's fields, unpacked")]
+    /// A decision has come back. Nothing happens where the turn is not wanted any more.
     pub fn settle(
         &mut self,
         id: TurnId,
         mut trajectory: Box<Trajectory>,
-        line: &str,
-        applicable: bool,
-        verdict: &Verdict,
-        decision: Decision,
-        usage: Usage,
+        settled: Settled<'_>,
         elapsed_ms: u64,
         effects: &mut Vec<Effect>,
     ) {
         if !self.wants(id) {
             return;
         }
+        let Settled { line, applicable, verdict, decision, usage } = settled;
         let before = trajectory.counts;
         let next = trajectory.settle(line, applicable, verdict, decision, &self.plan.limits);
         trajectory.usage.add(usage);
@@ -190,13 +198,9 @@ impl Run {
         }
     }
 
-    /// Time has passed.
-    pub fn tick(&mut self, elapsed_ms: u64, effects: &mut Vec<Effect>) {
-        if !self.is_over
-            && let Some(ending) = self.reached(elapsed_ms)
-        {
-            self.finish(ending, effects);
-        }
+    /// The limit that time has reached, if any; the run is then to be stopped.
+    pub fn expired(&self, elapsed_ms: u64) -> Option<Ending> {
+        if self.is_over { None } else { self.reached(elapsed_ms) }
     }
 
     /// Ends the run with what is known.

@@ -12,7 +12,7 @@ use super::stack::StateStack;
 use crate::tasks::Machine;
 
 /// Limits of each trajectory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Proposals at one state before it is popped (on top of the number of choices where they are finite).
     pub attempts_max: u32,

@@ -4,4 +4,4 @@ mod result;
 mod trace;
 
 pub use result::{RunResult, Solved, labels};
-pub use trace::TraceLine;
+pub use trace::{Recorded, StepLine, TraceLine};

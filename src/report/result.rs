@@ -2,43 +2,52 @@
 
 use std::fmt::Write as _;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
 
-use crate::agents::AgentSet;
 use crate::agents::registry::Names;
 use crate::protocol::{Ballot, Ending, Outcome, Usage};
 use crate::tasks::{Kind, Kinds};
 
-/// What was solved, and with what.
-pub struct Solved<'a> {
-    pub task: &'static str,
+/// What is solved, and with what.
+#[derive(Clone, Debug)]
+pub struct Solved {
+    pub task: String,
     /// The instance's name, or `input` for one that the user brought.
     pub instance: String,
-    pub agents: &'a AgentSet,
-    pub config_hash: &'a str,
+    pub agents: Names,
+    pub kinds: Kinds,
+    pub config_hash: String,
     pub seed: u64,
-    pub wall_ms: u64,
-    /// Whether the answer is right, where somebody looked it up; the run never sees it.
-    pub correct: Option<bool>,
 }
 
-/// A run's result.
-#[derive(Clone, Debug, Serialize)]
+/// A run's result; of a run that is not over, what is known so far.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RunResult {
-    pub task: &'static str,
+    /// The slug of its task; `problem` for a client's own.
+    pub task: String,
+    /// The instance's name, as `tower-of-hanoi/easy/000`, or `input`.
     pub instance: String,
+    /// The winner of the vote, in the task's form.
+    #[schema(value_type = Option<Object>)]
     pub answer: Option<Value>,
+    /// Every step of the answer's trajectory was clean in the eyes of the verifier.
     pub verified: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correct: Option<bool>,
+    /// The verifier's implementation.
     pub verifier: String,
+    /// The kinds of constraints that it checked.
+    #[schema(value_type = Vec<String>)]
     pub checked_kinds: Vec<Kind>,
-    /// What ended the run.
-    pub outcome: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What ended the run: `agreed`, `rounds_spent`, `exhausted`, `steps_spent`, `tokens_spent`, `wall_ms_spent`,
+    /// `cancelled` or `agent_failed`; null while it goes on.
+    pub outcome: Option<String>,
+    /// Why, if it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// Committed steps of the trajectory that gave the answer.
+    /// Committed steps of the trajectory that gave the answer; without one, of the furthest trajectory.
     pub steps: u64,
     /// Proposals of all trajectories.
     pub proposals: u64,
@@ -47,22 +56,30 @@ pub struct RunResult {
     pub pops: u64,
     pub rounds: u32,
     pub trajectories: u32,
+    /// The last count, most votes first.
+    #[schema(value_type = Vec<Object>)]
     pub votes: Vec<Ballot>,
+    /// Votes of the winner over the trajectories of its round, 0 to 1.
     pub agreement: f64,
+    /// Tokens of all proposals: `prompt` and `completion`.
+    #[schema(value_type = Object)]
     pub tokens: Usage,
     /// Mean composite reward of the finished trajectories.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_reward: Option<f64>,
+    /// Milliseconds under way, over all processes that carried it.
     pub wall_ms: u64,
     pub seed: u64,
+    /// The implementations of the roles.
+    #[schema(value_type = Object)]
     pub agents: Names,
     pub config_hash: String,
     /// What a reader must know before comparing this result with others.
-    pub labels: Vec<&'static str>,
+    pub labels: Vec<String>,
 }
 
 /// Remarks that results carry when they do not rest on a model and invariants alone.
-pub fn labels(names: &Names, kinds: Kinds) -> Vec<&'static str> {
+pub fn labels(names: &Names, kinds: Kinds) -> Vec<String> {
     let mut labels = Vec::new();
     match names.executor.as_str() {
         "reference" => labels.push("executor `reference` is the task's own algorithm, not a model"),
@@ -72,7 +89,7 @@ pub fn labels(names: &Names, kinds: Kinds) -> Vec<&'static str> {
     if kinds.contains(Kind::Transition) {
         labels.push("the verifier checked transitions: it ran the algorithm beside the executor");
     }
-    labels
+    labels.into_iter().map(str::to_owned).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a mean for display")]
@@ -82,17 +99,42 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
 }
 
 impl RunResult {
-    pub fn new(outcome: Outcome, solved: Solved<'_>) -> Self {
-        let kinds = solved.agents.kinds();
-        let names = solved.agents.names().clone();
+    /// Of a run of which nothing is known yet.
+    pub fn open(solved: &Solved) -> Self {
+        let Solved { task, instance, agents, kinds, config_hash, seed } = solved.clone();
         Self {
-            task: solved.task,
-            instance: solved.instance,
-            verified: outcome.verified,
-            correct: solved.correct,
-            verifier: names.verifier.clone(),
+            task,
+            instance,
+            answer: None,
+            verified: false,
+            correct: None,
+            verifier: agents.verifier.clone(),
             checked_kinds: kinds.iter().collect(),
-            outcome: outcome.ending.name(),
+            outcome: None,
+            failure: None,
+            steps: 0,
+            proposals: 0,
+            retries: 0,
+            backtracks: 0,
+            pops: 0,
+            rounds: 0,
+            trajectories: 0,
+            votes: Vec::new(),
+            agreement: 0.0,
+            tokens: Usage::default(),
+            mean_reward: None,
+            wall_ms: 0,
+            seed,
+            labels: labels(&agents, kinds),
+            agents,
+            config_hash,
+        }
+    }
+
+    pub fn new(outcome: Outcome, solved: &Solved, wall_ms: u64) -> Self {
+        Self {
+            verified: outcome.verified,
+            outcome: Some(outcome.ending.name().to_owned()),
             failure: if let Ending::AgentFailed(reason) = &outcome.ending { Some(reason.clone()) } else { None },
             steps: outcome.steps,
             proposals: outcome.proposals,
@@ -106,11 +148,8 @@ impl RunResult {
             agreement: outcome.agreement,
             tokens: outcome.usage,
             mean_reward: mean(outcome.rewards.iter().map(|reward| reward.total)),
-            wall_ms: solved.wall_ms,
-            seed: solved.seed,
-            labels: labels(&names, kinds),
-            agents: names,
-            config_hash: solved.config_hash.to_owned(),
+            wall_ms,
+            ..Self::open(solved)
         }
     }
 
@@ -134,7 +173,7 @@ impl RunResult {
         if let Some(correct) = self.correct {
             line("correct", if correct { "yes" } else { "no" });
         }
-        line("ended", self.outcome);
+        line("ended", self.outcome.as_deref().unwrap_or("not yet"));
         if let Some(failure) = &self.failure {
             line("failure", failure);
         }

@@ -1,31 +1,64 @@
-//! The lines of a trace file: every judged step of a run, in the order in which they were decided.
+//! The lines of a run's record, one event each, in the order in which things happened: what a trace file and the
+//! journal hold.
 
 use std::borrow::Cow;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::protocol::{Decision, End, Reward, Score};
+use crate::protocol::{Decision, End, Ending, Happened, Reward, Score, Settled, TurnId, Usage, Verdict};
 use crate::runtime::Event;
 
-/// One line of a trace file.
+/// A judged step.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct StepLine<'a> {
+    pub round: u32,
+    pub trajectory: u32,
+    /// Committed steps below this one.
+    pub depth: usize,
+    #[serde(borrow)]
+    pub action: Cow<'a, str>,
+    #[serde(borrow, default, skip_serializing_if = "str::is_empty")]
+    pub derivation: Cow<'a, str>,
+    pub applicable: bool,
+    pub score: Score,
+    pub violations: Cow<'a, [Cow<'static, str>]>,
+    /// What the executor is told of it.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<Cow<'a, str>>,
+    pub decision: Decision,
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub usage: Usage,
+    /// The completion's tokens, by the model's vocabulary, and ln p of each.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub tokens: Cow<'a, [u32]>,
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub logprobs: Cow<'a, [f32]>,
+    /// Milliseconds that the run had been under way.
+    pub elapsed_ms: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+fn is_none(usage: &Usage) -> bool {
+    *usage == Usage::default()
+}
+
+/// One line of a record.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum TraceLine<'a> {
-    Step {
+    /// Its first turns are on their way.
+    Started,
+    Step(StepLine<'a>),
+    TurnFailed {
         round: u32,
         trajectory: u32,
-        /// Committed steps below this one.
-        depth: usize,
-        action: &'a str,
-        #[serde(skip_serializing_if = "str::is_empty")]
-        derivation: &'a str,
-        applicable: bool,
-        score: Score,
-        violations: &'a [Cow<'static, str>],
-        decision: Decision,
-        #[serde(skip_serializing_if = "<[f32]>::is_empty")]
-        logprobs: &'a [f32],
+        reason: &'a str,
+        elapsed_ms: u64,
+    },
+    Stopped {
+        ending: &'a Ending,
+        elapsed_ms: u64,
     },
     TrajectoryEnded {
         round: u32,
@@ -41,28 +74,50 @@ pub enum TraceLine<'a> {
         round: u32,
         votes: u32,
         agreement: f64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        winner: Option<&'a Value>,
     },
     Finished {
         outcome: &'static str,
         verified: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        answer: Option<&'a Value>,
+    },
+    /// The run goes on in another process; `resumed` counts how often that has happened.
+    Resumed {
+        resumed: u32,
+    },
+    /// What comes before is a copy of the first events of another run.
+    Forked {
+        run: &'a str,
+        seq: u64,
     },
 }
 
 impl<'a> TraceLine<'a> {
     pub fn of(event: &'a Event<'a>) -> Self {
         match event {
-            Event::Step { id, depth, proposal, is_applicable, verdict, decision } => Self::Step {
+            Event::Started => Self::Started,
+            Event::Step { id, elapsed_ms, depth, proposal, is_applicable, verdict, decision } => Self::Step(StepLine {
                 round: id.round,
                 trajectory: id.trajectory,
                 depth: *depth,
-                action: &proposal.line,
-                derivation: &proposal.derivation,
+                action: proposal.line.as_str().into(),
+                derivation: proposal.derivation.as_str().into(),
                 applicable: *is_applicable,
                 score: verdict.score,
-                violations: &verdict.violations,
+                violations: verdict.violations.as_slice().into(),
+                feedback: verdict.feedback.as_deref().map(Cow::Borrowed),
                 decision: *decision,
-                logprobs: &proposal.logprobs,
-            },
+                usage: proposal.usage,
+                tokens: proposal.tokens.as_slice().into(),
+                logprobs: proposal.logprobs.as_slice().into(),
+                elapsed_ms: *elapsed_ms,
+            }),
+            Event::TurnFailed { id, elapsed_ms, reason } => {
+                Self::TurnFailed { round: id.round, trajectory: id.trajectory, reason, elapsed_ms: *elapsed_ms }
+            }
+            Event::Stopped { ending, elapsed_ms } => Self::Stopped { ending, elapsed_ms: *elapsed_ms },
             Event::TrajectoryEnded { id, end, reward } => Self::TrajectoryEnded {
                 round: id.round,
                 trajectory: id.trajectory,
@@ -71,10 +126,77 @@ impl<'a> TraceLine<'a> {
                 failure: if let End::Failed(reason) = end { Some(reason) } else { None },
                 reward: **reward,
             },
-            Event::Voted { round, winner, agreement } => {
-                Self::Voted { round: *round, votes: winner.map_or(0, |winner| winner.votes), agreement: *agreement }
-            }
-            Event::Finished(outcome) => Self::Finished { outcome: outcome.ending.name(), verified: outcome.verified },
+            Event::Voted { round, winner, agreement } => Self::Voted {
+                round: *round,
+                votes: winner.map_or(0, |winner| winner.votes),
+                agreement: *agreement,
+                winner: winner.map(|winner| &winner.answer),
+            },
+            Event::Finished(outcome) => Self::Finished {
+                outcome: outcome.ending.name(),
+                verified: outcome.verified,
+                answer: outcome.answer.as_ref(),
+            },
         }
+    }
+}
+
+/// A line read back, as far as it changed the run. The other lines follow from these.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Recorded<'a> {
+    #[serde(borrow)]
+    Step(StepLine<'a>),
+    TurnFailed {
+        round: u32,
+        trajectory: u32,
+        reason: String,
+        elapsed_ms: u64,
+    },
+    Stopped {
+        ending: Ending,
+        elapsed_ms: u64,
+    },
+    #[serde(other)]
+    Other,
+}
+
+impl<'a> Recorded<'a> {
+    /// Reads a line without its newline.
+    ///
+    /// # Errors
+    /// When it is no line of a record.
+    pub fn read(line: &'a [u8]) -> Result<Self, serde_json::Error> {
+        // Nearly all lines are steps; read as such they cost a third.
+        if line.starts_with(br#"{"event":"step","#) {
+            return serde_json::from_slice(line).map(Self::Step);
+        }
+        serde_json::from_slice(line)
+    }
+}
+
+impl StepLine<'_> {
+    pub fn id(&self) -> TurnId {
+        TurnId { round: self.round, trajectory: self.trajectory }
+    }
+
+    pub fn verdict(&self) -> Verdict {
+        Verdict {
+            score: self.score,
+            violations: self.violations.to_vec(),
+            feedback: self.feedback.as_deref().map(str::to_owned),
+        }
+    }
+
+    /// The step as the run takes it, with its verdict.
+    pub fn happened<'b>(&'b self, verdict: &'b Verdict) -> Happened<'b> {
+        let settled = Settled {
+            line: &self.action,
+            applicable: self.applicable,
+            verdict,
+            decision: self.decision,
+            usage: self.usage,
+        };
+        Happened::Settled { id: self.id(), settled }
     }
 }

@@ -62,6 +62,11 @@ pub struct Submit(pub Box<Submitted>);
 #[rtype(result = "()")]
 pub struct Cancel(pub RunId);
 
+/// A run that was held may go on.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Release(pub RunId);
+
 /// All runs, waiting ones too, are to end with what is known.
 #[derive(Message)]
 #[rtype(result = "()")]

@@ -19,7 +19,7 @@ mod turn;
 mod tests;
 
 pub use cell::Placement;
-pub use observer::{Event, Observer, Silent};
+pub use observer::{Event, Observer, Silent, Wake};
 pub use pool::{Runtime, RuntimePlan};
-pub use submission::{RunHandle, RunSampling, Submission};
+pub use submission::{Canceller, RunHandle, RunSampling, Submission};
 pub use supervision::{RestartLimit, Role};

@@ -1,19 +1,34 @@
 //! What a run lets others see while it goes on.
 
 use crate::agents::Proposal;
-use crate::protocol::{Ballot, Decision, End, Outcome, Reward, TurnId, Verdict};
+use crate::protocol::{Ballot, Decision, End, Ending, Outcome, Reward, TurnId, Verdict};
 
 /// Something happened in a run; borrowed, so that nobody watching costs nothing.
 pub enum Event<'a> {
+    /// The run's first turns are on their way.
+    Started,
     /// A proposal was judged and decided on.
     Step {
         id: TurnId,
+        /// Milliseconds that the run had been under way.
+        elapsed_ms: u64,
         /// Committed steps below the proposal.
         depth: usize,
         proposal: &'a Proposal,
         is_applicable: bool,
         verdict: &'a Verdict,
         decision: Decision,
+    },
+    /// An agent could not do a turn, for good: its trajectory ends.
+    TurnFailed {
+        id: TurnId,
+        elapsed_ms: u64,
+        reason: &'a str,
+    },
+    /// The run is ended from outside: by the clock, by its owner, or because an agent is gone.
+    Stopped {
+        ending: &'a Ending,
+        elapsed_ms: u64,
     },
     TrajectoryEnded {
         id: TurnId,
@@ -28,9 +43,22 @@ pub enum Event<'a> {
     Finished(&'a Outcome),
 }
 
+/// Lets a run that was held go on.
+pub type Wake = Box<dyn FnOnce() + Send>;
+
 /// Sees the events of a run, on the cell's thread: must return at once and must not panic.
 pub trait Observer: Send + Sync {
     fn observe(&self, event: &Event<'_>);
+
+    /// Whether it cannot keep up: the run then makes no further proposals until it is woken.
+    fn is_behind(&self) -> bool {
+        false
+    }
+
+    /// Calls `wake` when it is no longer behind; at once, if that is now.
+    fn wake_when_free(&self, wake: Wake) {
+        wake();
+    }
 }
 
 /// Sees nothing.

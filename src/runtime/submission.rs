@@ -4,19 +4,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use actix::Addr;
+use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
 use super::messages::Cancel;
 use super::observer::Observer;
 use super::supervisor::Supervisor;
-use crate::protocol::{Outcome, RunPlan};
+use crate::protocol::{Outcome, Resting, RunPlan};
 use crate::tasks::Problem;
 
 /// Names a run within the process.
 pub type RunId = u64;
 
 /// How a run's executor draws.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSampling {
     pub temperature: f32,
     pub top_p: f32,
@@ -30,6 +31,8 @@ pub struct Submission {
     pub plan: RunPlan,
     pub sampling: RunSampling,
     pub observer: Arc<dyn Observer>,
+    /// Where it goes on; `None` begins it.
+    pub resting: Option<Box<Resting>>,
 }
 
 /// Counts a run as its cell's load for as long as it lives.
@@ -63,10 +66,28 @@ pub struct RunHandle {
     pub(super) outcome: oneshot::Receiver<Outcome>,
 }
 
-impl RunHandle {
+/// Ends a run from anywhere.
+#[derive(Clone)]
+pub struct Canceller {
+    id: RunId,
+    supervisor: Addr<Supervisor>,
+}
+
+impl Canceller {
     /// Asks the run to end with what is known; its outcome still comes.
     pub fn cancel(&self) {
         self.supervisor.do_send(Cancel(self.id));
+    }
+}
+
+impl RunHandle {
+    /// Asks the run to end with what is known; its outcome still comes.
+    pub fn cancel(&self) {
+        self.canceller().cancel();
+    }
+
+    pub fn canceller(&self) -> Canceller {
+        Canceller { id: self.id, supervisor: self.supervisor.clone() }
     }
 
     /// Waits for the run's end. `None` when the runtime is gone.

@@ -8,13 +8,13 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::cell::{CellPlan, Ring};
-use super::messages::{Cancel, Decide, Decided, Died, Halt, Judge, Propose, Returned, Submit};
+use super::messages::{Cancel, Decide, Decided, Died, Halt, Judge, Propose, Release, Returned, Submit};
 use super::observer::Event;
 use super::submission::{Load, RunId, RunSampling, Submission, Submitted};
 use super::supervision::{RestartLog, Role};
 use super::turn::{Turn, TurnBody};
 use crate::agents::{Proposal, Sampling};
-use crate::protocol::{Decision, Effect, Ending, Outcome, Run, Trajectory, TurnId, Verdict};
+use crate::protocol::{Decision, Effect, Ending, Outcome, Resting, Run, Settled, Trajectory, TurnId, Verdict};
 
 /// Mishaps of one turn (panics and errors of agents working on it) before its trajectory fails.
 const MISHAPS_MAX: u32 = 5;
@@ -25,11 +25,16 @@ struct Live {
     started: Instant,
     reply: oneshot::Sender<Outcome>,
     load: Load,
+    /// Milliseconds under way before it was handed in here.
+    elapsed_before_ms: u64,
+    /// Turns that wait because the observer is behind; `None` while none does.
+    held: Option<Vec<(TurnId, Box<Trajectory>)>>,
 }
 
 impl Live {
     fn elapsed_ms(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+        let here = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        here.saturating_add(self.elapsed_before_ms)
     }
 }
 
@@ -90,7 +95,15 @@ impl Supervisor {
     }
 
     fn propose(&mut self, run: RunId, id: TurnId, trajectory: Box<Trajectory>, home: Addr<Self>) {
-        let Some(live) = self.runs.get(&run) else { return };
+        let Some(live) = self.runs.get_mut(&run) else { return };
+        if let Some(held) = &mut live.held {
+            return held.push((id, trajectory));
+        }
+        if live.submission.observer.is_behind() {
+            live.held = Some(vec![(id, trajectory)]);
+            let wake = Box::new(move || home.do_send(Release(run)));
+            return live.submission.observer.wake_when_free(wake);
+        }
         let RunSampling { temperature, top_p, .. } = live.submission.sampling;
         let seed = turn_seed(&live.submission.sampling, id, trajectory.counts.proposals);
         let body = TurnBody {
@@ -159,19 +172,44 @@ impl Supervisor {
     }
 
     fn begin(&mut self, submitted: Submitted, ctx: &mut Context<Self>) {
-        let Submitted { id, submission, reply, load } = submitted;
-        let mut run = Run::new(submission.problem.clone(), submission.plan.clone());
-        let wall = Duration::from_millis(submission.plan.budget.wall_ms);
+        let Submitted { id, mut submission, reply, load } = submitted;
         let mut effects = std::mem::take(&mut self.effects);
-        run.start(&mut effects);
-        self.runs.insert(id, Live { run, submission, started: Instant::now(), reply, load });
+        let (run, elapsed_before_ms) = match submission.resting.take() {
+            Some(resting) => {
+                let Resting { run, waiting, elapsed_ms } = *resting;
+                effects.extend(waiting.into_iter().map(|(id, trajectory)| Effect::Propose(id, trajectory)));
+                (run, Some(elapsed_ms))
+            }
+            None => {
+                let mut run = Run::new(submission.problem.clone(), submission.plan.clone());
+                run.start(&mut effects);
+                (run, None)
+            }
+        };
+        if elapsed_before_ms.is_none() {
+            submission.observer.observe(&Event::Started);
+        }
+        let elapsed_before_ms = elapsed_before_ms.unwrap_or(0);
+        let wall = Duration::from_millis(submission.plan.budget.wall_ms.saturating_sub(elapsed_before_ms));
+        let started = Instant::now();
+        self.runs.insert(id, Live { run, submission, started, reply, load, elapsed_before_ms, held: None });
         // A timer far away would overflow the clock; steps and tokens still end such a run.
         if wall < Duration::from_hours(365 * 24) {
             ctx.run_later(wall, move |this, ctx| {
-                this.with_run(id, ctx, |live, effects| live.run.tick(live.elapsed_ms(), effects));
+                let expired = this.runs.get(&id).and_then(|live| live.run.expired(live.elapsed_ms()));
+                if let Some(ending) = expired {
+                    this.stop(id, ending, ctx);
+                }
             });
         }
         self.carry_out(id, effects, ctx);
+    }
+
+    fn stop(&mut self, run: RunId, ending: Ending, ctx: &mut Context<Self>) {
+        self.with_run(run, ctx, |live, effects| {
+            live.submission.observer.observe(&Event::Stopped { ending: &ending, elapsed_ms: live.elapsed_ms() });
+            live.run.stop(ending, effects);
+        });
     }
 
     fn with_run(&mut self, run: RunId, ctx: &mut Context<Self>, act: impl FnOnce(&mut Live, &mut Vec<Effect>)) {
@@ -192,8 +230,7 @@ impl Supervisor {
         tracing::error!(%role, "{failure}");
         let runs: Vec<_> = self.runs.keys().copied().collect();
         for run in runs {
-            let ending = Ending::AgentFailed(failure.clone());
-            self.with_run(run, ctx, |live, effects| live.run.stop(ending, effects));
+            self.stop(run, Ending::AgentFailed(failure.clone()), ctx);
         }
     }
 }
@@ -224,7 +261,17 @@ impl Handler<Cancel> for Supervisor {
             self.in_flight += submitted.submission.plan.fanout;
             self.begin(submitted, ctx);
         }
-        self.with_run(message.0, ctx, |live, effects| live.run.stop(Ending::Cancelled, effects));
+        self.stop(message.0, Ending::Cancelled, ctx);
+    }
+}
+
+impl Handler<Release> for Supervisor {
+    type Result = ();
+    fn handle(&mut self, message: Release, ctx: &mut Context<Self>) {
+        let held = self.runs.get_mut(&message.0).and_then(|live| live.held.take());
+        for (id, trajectory) in held.into_iter().flatten() {
+            self.propose(message.0, id, trajectory, ctx.address());
+        }
     }
 }
 
@@ -233,8 +280,10 @@ impl Handler<Decided> for Supervisor {
     fn handle(&mut self, message: Decided, ctx: &mut Context<Self>) {
         let body = *message.0.land();
         let Some(live) = self.runs.get_mut(&body.run).filter(|live| live.run.wants(body.id)) else { return };
+        let elapsed_ms = live.elapsed_ms();
         live.submission.observer.observe(&Event::Step {
             id: body.id,
+            elapsed_ms,
             depth: body.trajectory.stack.depth(),
             proposal: &body.proposal,
             is_applicable: body.is_applicable,
@@ -242,17 +291,14 @@ impl Handler<Decided> for Supervisor {
             decision: body.decision,
         });
         let mut effects = std::mem::take(&mut self.effects);
-        live.run.settle(
-            body.id,
-            body.trajectory,
-            &body.proposal.line,
-            body.is_applicable,
-            &body.verdict,
-            body.decision,
-            body.proposal.usage,
-            live.elapsed_ms(),
-            &mut effects,
-        );
+        let settled = Settled {
+            line: &body.proposal.line,
+            applicable: body.is_applicable,
+            verdict: &body.verdict,
+            decision: body.decision,
+            usage: body.proposal.usage,
+        };
+        live.run.settle(body.id, body.trajectory, settled, elapsed_ms, &mut effects);
         self.carry_out(body.run, effects, ctx);
     }
 }
@@ -268,7 +314,9 @@ impl Handler<Returned> for Supervisor {
         if is_final || body.mishaps >= MISHAPS_MAX {
             let reason = body.last_error.as_ref().map_or_else(String::new, ToString::to_string);
             self.with_run(body.run, ctx, |live, effects| {
-                live.run.fail(body.id, &body.trajectory, reason, live.elapsed_ms(), effects);
+                let elapsed_ms = live.elapsed_ms();
+                live.submission.observer.observe(&Event::TurnFailed { id: body.id, elapsed_ms, reason: &reason });
+                live.run.fail(body.id, &body.trajectory, reason, elapsed_ms, effects);
             });
         } else {
             self.send(body, ctx.address());
@@ -299,7 +347,7 @@ impl Handler<Halt> for Supervisor {
     fn handle(&mut self, _: Halt, ctx: &mut Context<Self>) {
         // A run that ends makes room for one that waits, which then ends too.
         while let Some(run) = self.runs.keys().next().copied() {
-            self.with_run(run, ctx, |live, effects| live.run.stop(Ending::Cancelled, effects));
+            self.stop(run, Ending::Cancelled, ctx);
         }
     }
 }

@@ -73,7 +73,7 @@ fn problem(slug: &str) -> Arc<dyn Problem> {
 
 fn submission(problem: &Arc<dyn Problem>, plan: RunPlan) -> Submission {
     let sampling = RunSampling { temperature: 0.7, top_p: 0.95, seed: 42 };
-    Submission { problem: Arc::clone(problem), plan, sampling, observer: Arc::new(Silent) }
+    Submission { problem: Arc::clone(problem), plan, sampling, observer: Arc::new(Silent), resting: None }
 }
 
 /// The outcome of a run, whose runtime must still be there.
@@ -209,6 +209,7 @@ impl Observer for Recorder {
             Event::TrajectoryEnded { id, end, .. } => seen.ends.push((*id, (*end).clone())),
             Event::Voted { round, .. } => seen.rounds.push(*round),
             Event::Finished(_) => seen.finished += 1,
+            Event::Started | Event::TurnFailed { .. } | Event::Stopped { .. } => {}
         }
     }
 }

@@ -106,11 +106,12 @@ impl Settings {
         Ok(())
     }
 
-    /// A short name for exactly these settings: 16 hexadecimal digits, the same on every machine and for every order of
-    /// keys.
+    /// A short name for what decides the course of a run (the sections `agents`, `engines` and `run`): 16 hexadecimal
+    /// digits, the same on every machine and for every order of keys.
     #[must_use]
     pub fn hash(&self) -> String {
-        let digest = Sha256::digest(self.to_toml());
+        let decisive = (&self.agents, &self.engines, &self.run);
+        let digest = Sha256::digest(serde_json::to_vec(&decisive).expect("invariant: settings serialise"));
         let short = digest.iter().take(8).fold(0_u64, |all, byte| all << 8 | u64::from(*byte));
         format!("{short:016x}")
     }

@@ -20,6 +20,11 @@ pub const VERIFIERS: [&str; 2] = ["rules", "none"];
 /// Known values of `agents.coordinator.implementation`.
 pub const COORDINATORS: [&str; 1] = ["threshold"];
 
+/// The schema of one of these names.
+fn names(known: &[&str]) -> serde_json::Value {
+    serde_json::json!({ "type": "string", "enum": known })
+}
+
 /// The whole configuration of `prime-agents`. Made by [`Settings::load`], which checks it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -35,6 +40,8 @@ pub struct Settings {
     pub runtime: Runtime,
     /// The HTTP daemon (`prime-agents serve`).
     pub server: Server,
+    /// Where the daemon keeps its runs, and for how long.
+    pub journal: Journal,
     /// What is logged, to standard error.
     pub log: Log,
 }
@@ -215,6 +222,35 @@ pub struct Server {
     /// Largest body of a request in bytes; a larger one is refused with status 413.
     #[schemars(range(min = 1_024, max = 1_073_741_824))]
     pub body_bytes_max: u64,
+    /// Executors that a request may choose in place of the configured one. `llama` can be had only where it is the
+    /// configured one, because it needs its engine.
+    #[schemars(length(max = 16), extend("items" = names(&EXECUTORS)))]
+    pub allow_executors: Vec<String>,
+    /// Verifiers that a request may choose.
+    #[schemars(length(max = 16), extend("items" = names(&VERIFIERS)))]
+    pub allow_verifiers: Vec<String>,
+    /// Coordinators that a request may choose.
+    #[schemars(length(max = 16), extend("items" = names(&COORDINATORS)))]
+    pub allow_coordinators: Vec<String>,
+}
+
+/// Section `journal`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Journal {
+    /// The file that runs are kept in (SQLite, with two companions in `-wal` and `-shm` beside it); made if it is not
+    /// there. One daemon a file.
+    pub path: String,
+    /// Milliseconds that a lone event waits for company before it is written: more are written with one `fsync`.
+    #[schemars(range(min = 0, max = 1_000))]
+    pub window_ms: u64,
+    /// Days that a finished run is kept; 0 = for ever.
+    #[schemars(range(min = 0, max = 36_500))]
+    pub keep_days: u32,
+    /// Bytes that the journal may have: beyond, the runs that ended longest ago are removed; 0 = no limit. Open runs
+    /// are never removed.
+    #[schemars(range(min = 0, max = 1_000_000_000_000_000_u64))]
+    pub keep_bytes: u64,
 }
 
 /// Section `log`.

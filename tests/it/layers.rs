@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each module with what it may import beside itself.
-const MAY_IMPORT: [(&str, &[&str]); 14] = [
+const MAY_IMPORT: [(&str, &[&str]); 16] = [
     ("tasks", &[]),
     ("dataset", &["tasks"]),
     ("judge", &["tasks"]),
@@ -16,7 +16,12 @@ const MAY_IMPORT: [(&str, &[&str]); 14] = [
     ("report", &["tasks", "protocol", "agents", "runtime"]),
     ("bench", &["tasks", "dataset", "protocol", "agents", "runtime"]),
     ("app", &["tasks", "protocol", "engine", "settings", "agents", "runtime", "report", "bench"]),
-    ("daemon", &["tasks", "protocol", "engine", "settings", "agents", "runtime", "report", "bench", "app"]),
+    ("journal", &[]),
+    ("runs", &["tasks", "protocol", "agents", "runtime", "report", "app", "journal"]),
+    (
+        "daemon",
+        &["tasks", "judge", "protocol", "engine", "settings", "agents", "runtime", "report", "app", "journal", "runs"],
+    ),
     (
         "cli",
         &[

@@ -1,0 +1,100 @@
+//! Whether the process lives, and whether a run handed in now would go on.
+
+use std::time::Duration;
+
+use actix_web::{HttpResponse, web};
+use serde::Serialize;
+use serde_json::json;
+use tokio::time::timeout;
+use utoipa::ToSchema;
+
+use super::{State, no_such_method};
+use crate::engine::Engine;
+
+/// How long a write to the journal may take before the daemon is not ready.
+const PROBE: Duration = Duration::from_millis(800);
+
+pub fn configure(config: &mut web::ServiceConfig) {
+    config
+        .service(web::resource("/livez").route(web::get().to(livez)).default_service(web::to(|| no_such_method("GET"))))
+        .service(
+            web::resource("/readyz").route(web::get().to(readyz)).default_service(web::to(|| no_such_method("GET"))),
+        );
+}
+
+/// Answers as long as the event loop turns.
+#[utoipa::path(get, path = "/livez", tag = "operations", responses((status = 200)))]
+pub async fn livez() -> HttpResponse {
+    HttpResponse::Ok().json(json!({ "status": "alive" }))
+}
+
+/// What readiness rests on.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Readiness {
+    pub ready: bool,
+    pub draining: bool,
+    /// Runs that are accepted and not over.
+    pub live_runs: usize,
+    /// `server.queue_max`.
+    pub live_runs_max: u32,
+    pub journal: JournalHealth,
+    /// The engine of the configured executor, if it has one.
+    pub engine: Option<EngineHealth>,
+}
+
+/// Whether something could be written just now.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct JournalHealth {
+    pub writable: bool,
+    pub failure: Option<String>,
+}
+
+/// An engine that stands and decoded a token.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EngineHealth {
+    pub name: String,
+    pub ready: bool,
+    pub restarts: u32,
+    pub in_flight: usize,
+    /// Milliseconds since it last decoded; null before the first time.
+    pub last_decode_ms_ago: Option<u64>,
+    pub failure: Option<String>,
+}
+
+/// Ready means that a run handed in now would be kept and go on: the journal can be written, the engine stands, there
+/// is room, and the daemon is not draining.
+#[utoipa::path(
+    get, path = "/readyz", tag = "operations",
+    responses((status = 200, body = Readiness), (status = 503, description = "Not ready; says why", body = Readiness)),
+)]
+pub async fn readyz(state: web::Data<State>) -> HttpResponse {
+    let runs = &state.runs;
+    let (live, limit) = (runs.open_runs(), runs.app().settings().server.queue_max);
+    let engine = runs.app().engine().map(Engine::status);
+    let probed = timeout(PROBE, runs.probe()).await;
+    let failure = match probed {
+        Ok(Ok(())) => None,
+        Ok(Err(reason)) => Some(reason),
+        Err(_) => Some(format!("nothing could be written within {} ms", PROBE.as_millis())),
+    };
+    let ready = failure.is_none()
+        && !runs.is_draining()
+        && live < limit as usize
+        && engine.as_ref().is_none_or(|status| status.ready);
+    let body = Readiness {
+        ready,
+        draining: runs.is_draining(),
+        live_runs: live,
+        live_runs_max: limit,
+        journal: JournalHealth { writable: failure.is_none(), failure },
+        engine: engine.map(|status| EngineHealth {
+            name: status.name.clone(),
+            ready: status.ready,
+            restarts: status.restarts,
+            in_flight: status.in_flight,
+            last_decode_ms_ago: status.last_decode_ms_ago,
+            failure: status.failure.map(|failure| failure.to_string()),
+        }),
+    };
+    if ready { HttpResponse::Ok().json(body) } else { HttpResponse::ServiceUnavailable().json(body) }
+}

@@ -1,0 +1,46 @@
+//! The interface described by itself: `/openapi.json`, and a page to read it with.
+
+use actix_web::{HttpResponse, web};
+use utoipa::OpenApi;
+use utoipa_swagger_ui::SwaggerUi;
+
+use super::{catalog, events, health, no_such_method, runs};
+
+/// Every route that clients may rely on.
+#[derive(OpenApi)]
+#[openapi(
+    info(description = "LLM agents solve algorithmic problems step by step, and every step is checked."),
+    paths(
+        runs::submit,
+        runs::list,
+        runs::show,
+        runs::cancel,
+        runs::fork,
+        events::events,
+        events::trace,
+        catalog::list,
+        catalog::agents,
+        health::livez,
+        health::readyz,
+    ),
+    tags(
+        (name = "runs", description = "Runs: accepted when they are durable, and never lost."),
+        (name = "catalog", description = "What can be asked for."),
+        (name = "operations", description = "For whoever keeps the daemon."),
+    ),
+)]
+pub struct Document;
+
+pub fn configure(config: &mut web::ServiceConfig) {
+    config
+        .service(
+            web::resource("/openapi.json")
+                .route(web::get().to(document))
+                .default_service(web::to(|| no_such_method("GET"))),
+        )
+        .service(SwaggerUi::new("/docs/{_:.*}").config(utoipa_swagger_ui::Config::from("/openapi.json")));
+}
+
+async fn document() -> HttpResponse {
+    HttpResponse::Ok().json(Document::openapi())
+}

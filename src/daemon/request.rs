@@ -1,0 +1,122 @@
+//! From a request to what is run: the settings with the request's wishes, within what the configuration allows.
+
+use std::sync::Arc;
+
+use super::error::ApiError;
+use super::wire::RunRequest;
+use crate::app::{App, Overrides, run_plan, run_sampling};
+use crate::runs::RunSpec;
+use crate::settings::{Server, Settings, SettingsError};
+use crate::tasks::instance::read_problem;
+use crate::tasks::{self, BASE_SEED, Difficulty, InstanceId, Problem};
+
+/// The settings with a request's wishes, checked by the same ranges.
+fn wished(settings: &Settings, request: &RunRequest) -> Result<Settings, ApiError> {
+    let mut settings = request.agents.apply(settings);
+    let run = &mut settings.run;
+    let limits = run.budget.clone();
+    run.fanout = request.fanout.unwrap_or(run.fanout);
+    run.max_rounds = request.max_rounds.unwrap_or(run.max_rounds);
+    run.seed = request.seed.unwrap_or(run.seed);
+    run.temperature = request.temperature.unwrap_or(run.temperature);
+    run.top_p = request.top_p.unwrap_or(run.top_p);
+    let budget = &request.budget;
+    for (field, wish, limit, value) in [
+        ("budget.steps", budget.steps, limits.steps, &mut run.budget.steps),
+        ("budget.tokens", budget.tokens, limits.tokens, &mut run.budget.tokens),
+        ("budget.wall_ms", budget.wall_ms, limits.wall_ms, &mut run.budget.wall_ms),
+    ] {
+        let Some(wish) = wish else { continue };
+        // A limit of 0 in the configuration means that there is none.
+        if wish == 0 || (limit > 0 && wish > limit) {
+            return Err(ApiError::bad_field(field, format!("is {wish}; give 1 to {limit}, the daemon's own limit")));
+        }
+        *value = wish;
+    }
+    settings.validate().map_err(|error| refused(&error))?;
+    Ok(settings)
+}
+
+/// A setting that is not allowed, as the field of the request that it came from.
+fn refused(error: &SettingsError) -> ApiError {
+    match error {
+        SettingsError::OutOfRange { key, found, expected, .. }
+        | SettingsError::WrongType { key, found, expected, .. } => {
+            let field = key.strip_prefix("run.").unwrap_or(key);
+            ApiError::bad_field(field, format!("is {found}, but must be {expected}"))
+        }
+        error => ApiError::bad_request(error.to_string()),
+    }
+}
+
+/// Whether the configuration lets a request choose these agents.
+fn check_overrides(server: &Server, overrides: &Overrides) -> Result<(), ApiError> {
+    for (field, wish, allowed) in [
+        ("agents.executor", &overrides.executor, &server.allow_executors),
+        ("agents.verifier", &overrides.verifier, &server.allow_verifiers),
+        ("agents.coordinator", &overrides.coordinator, &server.allow_coordinators),
+    ] {
+        if let Some(wish) = wish
+            && !allowed.contains(wish)
+        {
+            let allowed = if allowed.is_empty() { "none".to_owned() } else { allowed.join(", ") };
+            let option = field.replace("agents.", "server.allow_");
+            return Err(ApiError::bad_field(
+                field,
+                format!("{wish:?} is not allowed here; allowed ({option}s): {allowed}"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The instance that a request names or brings. May compute for milliseconds.
+pub fn problem_of(request: &RunRequest) -> Result<(String, Arc<dyn Problem>), ApiError> {
+    let Some(task) = &request.task else {
+        return Err(ApiError::bad_request(
+            "body: missing field `task`: give a task's slug, as GET /v1/tasks lists them",
+        ));
+    };
+    let task = tasks::find(task).map_err(|error| ApiError::bad_field("task", error))?;
+    if let Some(input) = &request.input {
+        if request.difficulty.is_some() || request.index.is_some() || request.base_seed.is_some() {
+            return Err(ApiError::bad_field("input", "give either an input, or difficulty, index and base_seed"));
+        }
+        let problem = read_problem(task, input).map_err(|error| ApiError::bad_field("input", error))?;
+        return Ok(("input".to_owned(), problem));
+    }
+    let difficulty = request.difficulty.unwrap_or(Difficulty::Easy);
+    let base_seed = request.base_seed.unwrap_or(BASE_SEED);
+    let id = InstanceId::new(task, difficulty, request.index.unwrap_or(0), base_seed)
+        .map_err(|error| ApiError::bad_field("index", error))?;
+    Ok((id.to_string(), id.problem()))
+}
+
+/// A request, checked: what is to be recorded, and the problem. May compute for milliseconds; must be called within an
+/// actix system.
+///
+/// # Errors
+/// What is wrong with it, and where.
+pub fn spec_of(
+    app: &App,
+    request: &RunRequest,
+    traceparent: Option<String>,
+) -> Result<(RunSpec, Arc<dyn Problem>), ApiError> {
+    check_overrides(&app.settings().server, &request.agents)?;
+    let settings = wished(app.settings(), request)?;
+    let runtime = app.runtime_of(&request.agents).map_err(|error| ApiError::bad_field("agents.executor", error))?;
+    let (instance, problem) = problem_of(request)?;
+    let spec = RunSpec {
+        task: problem.spec().slug.to_owned(),
+        instance,
+        input: problem.input(),
+        plan: run_plan(&settings, runtime.agents().kinds()),
+        sampling: run_sampling(&settings),
+        overrides: request.agents.clone(),
+        agents: runtime.agents().names().clone(),
+        config_hash: settings.hash(),
+        forked_from: None,
+        traceparent,
+    };
+    Ok((spec, problem))
+}

@@ -1,0 +1,184 @@
+//! Routes of runs: hand in, list, show, cancel, fork.
+
+use std::time::Duration;
+
+use actix_web::http::header::HeaderMap;
+use actix_web::{HttpRequest, HttpResponse, web};
+use sha2::{Digest as _, Sha256};
+
+use super::error::{ApiError, ErrorBody};
+use super::guard::body::Body;
+use super::guard::json::json;
+use super::request::spec_of;
+use super::wire::{ForkQuery, ListQuery, RunList, RunRequest};
+use super::{State, no_such_method};
+use crate::journal::{IdempotencyKey, JournalError, Query};
+use crate::runs::{NewRun, RunError, RunRecord, Status};
+
+/// How long a cancellation waits for the run's end to be durable.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(5);
+/// Longest idempotency key, in bytes.
+const KEY_BYTES_MAX: usize = 255;
+/// Runs of a page, at most and by default.
+const PAGE_MAX: u32 = 1_000;
+const PAGE: u32 = 100;
+
+pub fn configure(config: &mut web::ServiceConfig) {
+    let resource = |path: &str, route, allowed: &'static str| {
+        web::resource(path).route(route).default_service(web::to(move || no_such_method(allowed)))
+    };
+    config
+        .service(
+            web::resource("/v1/runs")
+                .route(web::post().to(submit))
+                .route(web::get().to(list))
+                .default_service(web::to(|| no_such_method("GET, POST"))),
+        )
+        .service(resource("/v1/runs/{id}", web::get().to(show), "GET"))
+        .service(resource("/v1/runs/{id}/cancel", web::post().to(cancel), "POST"))
+        .service(resource("/v1/runs/{id}/fork", web::post().to(fork), "POST"));
+}
+
+impl From<RunError> for ApiError {
+    fn from(error: RunError) -> Self {
+        let second = Duration::from_secs(1);
+        let message = error.to_string();
+        match error {
+            RunError::NotFound(_) => Self::not_found("no_such_run", message),
+            RunError::Full { .. } => Self::too_many("queue_full", message, second),
+            RunError::Draining => Self::unavailable("draining", message, second * 5),
+            RunError::NotWritable(_) => Self::unavailable("journal_not_writable", message, second),
+            RunError::KeyReused(_) => Self::unprocessable("idempotency_key_reused", Some("Idempotency-Key"), message),
+            RunError::Agents(_) => Self::bad_field("agents", message),
+            RunError::Conflict(_) => Self::conflict("conflict", message),
+            RunError::Journal(JournalError::NoSuchRun { .. }) => Self::bad_field("after", message),
+            RunError::Journal(_) | RunError::Unreadable(_) => {
+                tracing::error!(error = %message, "a request failed");
+                Self::internal(message)
+            }
+        }
+    }
+}
+
+/// The owner of a request.
+pub(super) fn owner_of(_request: &HttpRequest) -> String {
+    String::new()
+}
+
+/// The request's `Idempotency-Key`, with the fingerprint of what it is for.
+fn key_of(headers: &HeaderMap, body: &[u8]) -> Result<Option<IdempotencyKey>, ApiError> {
+    let Some(key) = headers.get("Idempotency-Key") else { return Ok(None) };
+    let key = key.to_str().ok().filter(|key| !key.is_empty() && key.len() <= KEY_BYTES_MAX).ok_or_else(|| {
+        ApiError::bad_field("Idempotency-Key", format!("must be 1 to {KEY_BYTES_MAX} visible ASCII characters"))
+    })?;
+    Ok(Some(IdempotencyKey { key: key.to_owned(), fingerprint: Sha256::digest(body).into() }))
+}
+
+/// Hands in a run.
+///
+/// When the answer comes, the run is durable. The same `Idempotency-Key` with the same body gives the same run, however
+/// often it is sent.
+#[utoipa::path(
+    post, path = "/v1/runs", tag = "runs", request_body = RunRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters")),
+    responses(
+        (status = 202, description = "Accepted, and durable", body = RunRecord),
+        (status = 200, description = "This key was used before: its run", body = RunRecord),
+        (status = "4XX", description = "What is wrong with the request", body = ErrorBody),
+        (status = 503, description = "Draining, or the journal cannot be written", body = ErrorBody),
+    ),
+)]
+pub async fn submit(state: web::Data<State>, request: HttpRequest, body: Body) -> Result<HttpResponse, ApiError> {
+    let key = key_of(request.headers(), &body.0)?;
+    let wanted: RunRequest = json(&body.0)?;
+    let runs = std::sync::Arc::clone(&state.runs);
+    let traceparent = None;
+    // Drawing an instance may take milliseconds; other requests of this worker do not wait for it.
+    let (spec, problem) = {
+        let runs = std::sync::Arc::clone(&runs);
+        let system = actix::System::current();
+        web::block(move || {
+            actix::System::set_current(system);
+            spec_of(runs.app(), &wanted, traceparent)
+        })
+        .await
+        .map_err(|_| ApiError::from(RunError::Draining))??
+    };
+    let accepted = runs.accept(NewRun { owner: owner_of(&request), key, spec, problem }).await?;
+    let mut response = if accepted.is_new { HttpResponse::Accepted() } else { HttpResponse::Ok() };
+    if !accepted.is_new {
+        response.insert_header(("Idempotency-Replayed", "true"));
+    }
+    Ok(response.insert_header(("Location", format!("/v1/runs/{}", accepted.record.id))).json(accepted.record))
+}
+
+/// Lists runs, newest first.
+#[utoipa::path(
+    get, path = "/v1/runs", tag = "runs", params(ListQuery),
+    responses((status = 200, body = RunList), (status = "4XX", body = ErrorBody)),
+)]
+pub async fn list(state: web::Data<State>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let wanted: ListQuery = query(&request)?;
+    let limit = wanted.limit.unwrap_or(PAGE);
+    if limit == 0 || limit > PAGE_MAX {
+        return Err(ApiError::bad_field("limit", format!("is {limit}; give 1 to {PAGE_MAX}")));
+    }
+    let query = Query {
+        owner: None,
+        status: wanted.status.map(Status::name).map(str::to_owned),
+        task: wanted.task,
+        after: wanted.after,
+        limit,
+    };
+    let runs = state.runs.list(query).await?;
+    let next = runs.last().filter(|_| runs.len() == limit as usize).map(|run| run.id.clone());
+    Ok(HttpResponse::Ok().json(RunList { runs, next }))
+}
+
+/// Reads a query string.
+pub(super) fn query<T: serde::de::DeserializeOwned>(request: &HttpRequest) -> Result<T, ApiError> {
+    let query = web::Query::<T>::from_query(request.query_string());
+    query.map(web::Query::into_inner).map_err(|error| ApiError::bad_request(format!("the query: {error}")))
+}
+
+/// Shows a run.
+#[utoipa::path(
+    get, path = "/v1/runs/{id}", tag = "runs",
+    responses((status = 200, body = RunRecord), (status = 404, body = ErrorBody)),
+)]
+pub async fn show(state: web::Data<State>, id: web::Path<String>) -> Result<HttpResponse, ApiError> {
+    let (_, record) = state.runs.get(&id).await?;
+    Ok(HttpResponse::Ok().json(record))
+}
+
+/// Ends a run with what is committed.
+///
+/// A run that is over stays as it is.
+#[utoipa::path(
+    post, path = "/v1/runs/{id}/cancel", tag = "runs",
+    responses((status = 200, body = RunRecord), (status = 404, body = ErrorBody)),
+)]
+pub async fn cancel(state: web::Data<State>, id: web::Path<String>) -> Result<HttpResponse, ApiError> {
+    let record = state.runs.cancel(&id, CANCEL_PATIENCE).await?;
+    Ok(HttpResponse::Ok().json(record))
+}
+
+/// Begins a new run with the first events of another.
+#[utoipa::path(
+    post, path = "/v1/runs/{id}/fork", tag = "runs", params(ForkQuery),
+    responses(
+        (status = 202, body = RunRecord),
+        (status = 409, description = "No such event, or the run was over by then", body = ErrorBody),
+        (status = "4XX", body = ErrorBody),
+        (status = 503, body = ErrorBody),
+    ),
+)]
+pub async fn fork(
+    state: web::Data<State>,
+    request: HttpRequest,
+    id: web::Path<String>,
+) -> Result<HttpResponse, ApiError> {
+    let ForkQuery { seq, seed } = query(&request)?;
+    let record = state.runs.fork(&id, seq, seed, &owner_of(&request)).await?;
+    Ok(HttpResponse::Accepted().insert_header(("Location", format!("/v1/runs/{}", record.id))).json(record))
+}

@@ -1,0 +1,105 @@
+//! A new run that begins with the first events of another: copied, so that either may be removed alone.
+
+use std::sync::Arc;
+
+use super::live::{LiveRun, RunRecord};
+use super::progress::Progress;
+use super::resume::{Recovered, fold};
+use super::service::{RunError, Runs};
+use super::spec::{Origin, RunSpec};
+use crate::journal::RunRow;
+use crate::protocol::Folded;
+use crate::report::TraceLine;
+
+/// Bytes of events that are copied at once.
+const COPY_BYTES: usize = 1 << 20;
+
+impl Runs {
+    /// Begins a run from another's state after its event `seq`. `seed` replaces the seed of what is drawn from there.
+    ///
+    /// # Errors
+    /// When there is no such run or event, or the run was over by then; or as for a new run.
+    pub async fn fork(
+        self: &Arc<Self>,
+        parent: &str,
+        seq: u64,
+        seed: Option<u64>,
+        owner: &str,
+    ) -> Result<RunRecord, RunError> {
+        if self.is_draining() {
+            return Err(RunError::Draining);
+        }
+        let row = self.row(parent).await?;
+        let head = self.live(parent).map_or(row.head, |live| live.stream.committed().head);
+        if seq > head.seq {
+            return Err(RunError::Conflict(format!("seq is {seq}, but the run has the events 1 to {}", head.seq)));
+        }
+        let spec: RunSpec = serde_json::from_str(&row.spec).map_err(|error| RunError::Unreadable(error.to_string()))?;
+        let (name, of) = (parent.to_owned(), spec.clone());
+        let recovered = self.read(move |journal| Ok(fold(journal, &name, &of, seq))).await?;
+        let Recovered { problem, folded, mut progress } = recovered.map_err(RunError::Unreadable)?;
+        let Folded::Open(resting) = folded else {
+            return Err(RunError::Conflict(format!("the run was over at event {seq}: give an earlier one")));
+        };
+        let place = self.place()?;
+        let mut spec = RunSpec { forked_from: Some(Origin { run: parent.to_owned(), seq }), ..spec };
+        spec.sampling.seed = seed.unwrap_or(spec.sampling.seed);
+        let (live, row) = self.prepare(owner, spec)?;
+        self.writer.accept(row, None).await.map_err(RunError::NotWritable)?;
+        self.live.insert(live.stream.id.clone(), Arc::clone(&live));
+        let copied = self.copy(&live).await;
+        if let Err(error) = copied {
+            // It is accepted: the next process completes it.
+            self.live.remove(&live.stream.id);
+            return Err(error);
+        }
+        progress.is_under_way = true;
+        live.stream.append_raw(&[], 0, progress);
+        self.launch(Arc::clone(&live), problem, Some(resting), place);
+        Ok(live.record())
+    }
+
+    /// Copies what a forked run begins with, as far as it is not there yet, and waits until it is durable.
+    async fn copy(self: &Arc<Self>, live: &Arc<LiveRun>) -> Result<(), RunError> {
+        let Some(origin) = &live.spec.forked_from else { return Ok(()) };
+        let mut committed = live.stream.watch();
+        let mut seq = live.stream.committed().head.seq;
+        if seq > origin.seq {
+            return Ok(());
+        }
+        while seq < origin.seq {
+            let segments = self.segments(&origin.run, seq, COPY_BYTES).await?;
+            let (mut events, mut count) = (Vec::new(), 0);
+            for (at, event) in segments.iter().flat_map(|segment| segment.events()) {
+                if at > seq && at <= origin.seq {
+                    events.extend_from_slice(event);
+                    events.push(b'\n');
+                    count += 1;
+                }
+            }
+            if count == 0 {
+                return Err(RunError::Conflict(format!("event {} of {} is not there any more", seq + 1, origin.run)));
+            }
+            seq += u64::from(count);
+            live.stream.append_raw(&events, count, Progress::default());
+            let copied = committed.wait_for(|committed| committed.head.seq >= seq).await;
+            copied.map_err(|_| RunError::Draining)?;
+        }
+        live.stream.append(&TraceLine::Forked { run: &origin.run, seq: origin.seq });
+        let complete = committed.wait_for(|committed| committed.head.seq > origin.seq).await;
+        complete.map(|_| ()).map_err(|_| RunError::Draining)
+    }
+
+    /// Completes a fork that the process before did not.
+    ///
+    /// # Errors
+    /// When the run that it comes from is gone.
+    pub(super) fn complete_fork(self: &Arc<Self>, live: &Arc<LiveRun>, row: &RunRow) -> Result<(), String> {
+        let is_complete = live.spec.forked_from.as_ref().is_none_or(|origin| row.head.seq > origin.seq);
+        if is_complete {
+            return Ok(());
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|error| error.to_string())?;
+        runtime.block_on(self.copy(live)).map_err(|error| format!("the fork cannot be completed: {error}"))
+    }
+}

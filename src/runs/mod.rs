@@ -1,0 +1,25 @@
+//! Runs that outlive the process: accepted when they are durable, recorded event by event, and taken up again by the
+//! next process from what is committed.
+//!
+//! What is promised: an accepted run is never lost; a committed step is never changed; an uncommitted step may be
+//! computed twice and is visible once.
+
+mod follow;
+mod fork;
+mod live;
+mod progress;
+mod reading;
+mod resume;
+mod service;
+mod spec;
+mod stream;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use live::{LiveRun, RunRecord, Status};
+pub use reading::{EventLine, ReadError};
+pub use service::{Accepted, NewRun, RunError, Runs};
+pub use spec::{Origin, RunSpec};
+pub use writer::CommitDone;

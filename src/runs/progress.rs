@@ -1,0 +1,60 @@
+//! What is known of a run before it is over, counted from its events.
+
+use crate::protocol::{Decision, Usage};
+use crate::report::{RunResult, StepLine, TraceLine};
+
+/// Counts over the events of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    pub is_under_way: bool,
+    /// Committed steps of the furthest trajectory of the present round.
+    pub steps: u64,
+    pub proposals: u64,
+    pub retries: u64,
+    pub backtracks: u64,
+    pub rounds: u32,
+    pub usage: Usage,
+    pub elapsed_ms: u64,
+}
+
+impl Progress {
+    /// Counts an event.
+    pub fn see(&mut self, line: &TraceLine<'_>) {
+        match line {
+            TraceLine::Started => self.is_under_way = true,
+            TraceLine::Step(step) => self.see_step(step),
+            TraceLine::TurnFailed { elapsed_ms, .. } | TraceLine::Stopped { elapsed_ms, .. } => {
+                self.elapsed_ms = *elapsed_ms;
+            }
+            _ => {}
+        }
+    }
+
+    pub fn see_step(&mut self, step: &StepLine<'_>) {
+        if step.round > self.rounds {
+            self.rounds = step.round;
+            self.steps = 0;
+        }
+        self.proposals += 1;
+        self.usage.add(step.usage);
+        self.elapsed_ms = step.elapsed_ms;
+        match step.decision {
+            Decision::Proceed if step.applicable => self.steps = self.steps.max(step.depth as u64 + 1),
+            Decision::Proceed => {}
+            Decision::Retry => self.retries += 1,
+            Decision::Backtrack => self.backtracks += 1,
+        }
+    }
+
+    /// Puts the counts into the record of an open run.
+    pub fn fill(&self, result: &mut RunResult, fanout: u32) {
+        result.steps = self.steps;
+        result.proposals = self.proposals;
+        result.retries = self.retries;
+        result.backtracks = self.backtracks;
+        result.rounds = self.rounds;
+        result.trajectories = self.rounds * fanout;
+        result.tokens = self.usage;
+        result.wall_ms = self.elapsed_ms;
+    }
+}

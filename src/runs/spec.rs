@@ -1,0 +1,55 @@
+//! What a run is asked for, as the journal keeps it: enough to begin it again anywhere.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::agents::Names;
+use crate::app::Overrides;
+use crate::protocol::RunPlan;
+use crate::runtime::RunSampling;
+use crate::tasks::{self, Problem};
+
+/// A step of another run that a run begins with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    pub run: String,
+    /// The last event that is taken over.
+    pub seq: u64,
+}
+
+/// Everything about a run that is fixed when it is accepted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunSpec {
+    /// The task's slug.
+    pub task: String,
+    /// The instance's name, or `input`.
+    pub instance: String,
+    /// The task's input object.
+    pub input: Value,
+    pub plan: RunPlan,
+    pub sampling: RunSampling,
+    /// What the request put in place of the configured agents.
+    #[serde(default)]
+    pub overrides: Overrides,
+    /// The agents that this came to.
+    pub agents: Names,
+    pub config_hash: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<Origin>,
+    /// The caller's trace context (W3C `traceparent`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+}
+
+impl RunSpec {
+    /// The problem to solve.
+    ///
+    /// # Errors
+    /// When this version does not know the task, or not in this form.
+    pub fn problem(&self) -> Result<Arc<dyn Problem>, String> {
+        let task = tasks::find(&self.task).map_err(|error| error.to_string())?;
+        task.read_input(&self.input).map_err(|error| error.to_string())
+    }
+}

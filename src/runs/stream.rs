@@ -1,0 +1,219 @@
+//! The events of one run on their way into the journal, and out of it to whoever watches. An event is seen by nobody
+//! before it is durable.
+
+use std::collections::VecDeque;
+use std::io::Write as _;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crossbeam_channel::Sender;
+use tokio::sync::{oneshot, watch};
+
+use super::progress::Progress;
+use super::writer::Order;
+use crate::journal::{Head, Segment};
+use crate::report::TraceLine;
+use crate::runtime::{Event, Observer, Wake};
+
+/// Bytes of one run's events that may wait for the journal; beyond, the run waits too.
+const RUN_BYTES_MAX: usize = 256 << 10;
+/// The same over all runs.
+const ALL_BYTES_MAX: usize = 64 << 20;
+/// Bytes of committed events that a run keeps at hand for those who watch.
+const TAIL_BYTES_MAX: usize = 128 << 10;
+
+/// What all streams share with the thread that writes.
+#[derive(Default)]
+pub struct Shared {
+    /// Bytes of events that wait for the journal.
+    pub waiting_bytes: AtomicUsize,
+    /// Nothing is taken any more: the process is about to end.
+    pub is_closed: AtomicBool,
+    wakes: Mutex<Vec<Wake>>,
+}
+
+impl Shared {
+    /// Lets the runs go on that had to wait.
+    pub fn wake_all(&self) {
+        let wakes = std::mem::take(&mut *self.wakes.lock().unwrap_or_else(PoisonError::into_inner));
+        wakes.into_iter().for_each(|wake| wake());
+    }
+}
+
+/// Changes of a run's row that are committed with its events.
+#[derive(Clone, Debug)]
+pub struct RowUpdate {
+    pub updated_ms: u64,
+    pub status: String,
+    pub is_over: bool,
+    pub resumed: u32,
+    pub summary: String,
+}
+
+/// What waits for the journal.
+#[derive(Default)]
+pub struct Pending {
+    pub body: Vec<u8>,
+    pub count: u32,
+    pub progress: Progress,
+    pub update: Option<RowUpdate>,
+    pub acks: Vec<oneshot::Sender<()>>,
+    /// The writer knows that there is something.
+    is_announced: bool,
+}
+
+/// What is durable of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Committed {
+    pub head: Head,
+    pub progress: Progress,
+    pub is_over: bool,
+}
+
+/// The last committed segments of a run.
+#[derive(Default)]
+struct Tail {
+    segments: VecDeque<Arc<Segment>>,
+    bytes: usize,
+}
+
+/// See the module.
+pub struct Stream {
+    pub id: String,
+    shared: Arc<Shared>,
+    orders: Sender<Order>,
+    pending: Mutex<Pending>,
+    own_bytes: AtomicUsize,
+    committed: watch::Sender<Committed>,
+    tail: Mutex<Tail>,
+}
+
+impl Stream {
+    /// The stream of a run whose last durable event is `head`.
+    pub fn new(id: String, head: Head, progress: Progress, shared: Arc<Shared>, orders: Sender<Order>) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            shared,
+            orders,
+            pending: Mutex::new(Pending { progress, ..Pending::default() }),
+            own_bytes: AtomicUsize::new(0),
+            committed: watch::Sender::new(Committed { head, progress, is_over: false }),
+            tail: Mutex::default(),
+        })
+    }
+
+    pub fn committed(&self) -> Committed {
+        *self.committed.borrow()
+    }
+
+    /// The counts over all events, durable or not.
+    pub fn waiting_progress(&self) -> Progress {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).progress
+    }
+
+    pub fn watch(&self) -> watch::Receiver<Committed> {
+        self.committed.subscribe()
+    }
+
+    /// Adds to what waits, and tells the writer if it does not know yet.
+    fn add(self: &Arc<Self>, change: impl FnOnce(&mut Pending)) {
+        if self.shared.is_closed.load(Ordering::Acquire) {
+            return;
+        }
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = pending.body.len();
+        change(&mut pending);
+        let grown = pending.body.len() - before;
+        self.own_bytes.fetch_add(grown, Ordering::Relaxed);
+        self.shared.waiting_bytes.fetch_add(grown, Ordering::Relaxed);
+        if !std::mem::replace(&mut pending.is_announced, true) {
+            drop(pending);
+            // The writer lives as long as the process serves; after that nothing is taken any more.
+            drop(self.orders.send(Order::Stream(Arc::clone(self))));
+        }
+    }
+
+    /// Appends an event.
+    pub fn append(self: &Arc<Self>, line: &TraceLine<'_>) {
+        self.add(|pending| {
+            serde_json::to_writer(&mut pending.body, line).expect("invariant: events serialise");
+            pending.body.push(b'\n');
+            pending.count += 1;
+            pending.progress.see(line);
+        });
+    }
+
+    /// Appends events as they were written before, and what they come to.
+    pub fn append_raw(self: &Arc<Self>, events: &[u8], count: u32, progress: Progress) {
+        self.add(|pending| {
+            pending.body.write_all(events).expect("invariant: writing to memory succeeds");
+            pending.count += count;
+            pending.progress = progress;
+        });
+    }
+
+    /// Changes the run's row after the events so far; the receiver hears when all of it is durable.
+    pub fn update(self: &Arc<Self>, update: RowUpdate) -> oneshot::Receiver<()> {
+        let (ack, acked) = oneshot::channel();
+        self.add(|pending| {
+            pending.update = Some(update);
+            pending.acks.push(ack);
+        });
+        acked
+    }
+
+    /// For the writer: takes what waits.
+    pub fn take(&self) -> Pending {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let progress = pending.progress;
+        let taken = std::mem::replace(&mut *pending, Pending { progress, ..Pending::default() });
+        self.own_bytes.fetch_sub(taken.body.len(), Ordering::Relaxed);
+        self.shared.waiting_bytes.fetch_sub(taken.body.len(), Ordering::Relaxed);
+        taken
+    }
+
+    /// For the writer: this much is durable now.
+    pub fn publish(&self, segment: Option<Segment>, committed: Committed) {
+        if let Some(segment) = segment {
+            let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+            tail.bytes += segment.body.len();
+            tail.segments.push_back(Arc::new(segment));
+            while tail.bytes > TAIL_BYTES_MAX {
+                let Some(oldest) = tail.segments.pop_front() else { break };
+                tail.bytes -= oldest.body.len();
+            }
+        }
+        self.committed.send_replace(committed);
+    }
+
+    /// The segment at hand that holds the event after `seq`; `None` where it must be read from the journal.
+    pub fn at_hand(&self, seq: u64) -> Option<Arc<Segment>> {
+        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = tail.segments.partition_point(|segment| segment.last_seq() <= seq);
+        tail.segments.get(at).filter(|segment| segment.first_seq <= seq + 1).map(Arc::clone)
+    }
+}
+
+/// Puts the events of a run into its stream, on the cell's thread.
+pub struct Recorder(pub Arc<Stream>);
+
+impl Observer for Recorder {
+    fn observe(&self, event: &Event<'_>) {
+        self.0.append(&TraceLine::of(event));
+    }
+
+    fn is_behind(&self) -> bool {
+        self.0.own_bytes.load(Ordering::Relaxed) > RUN_BYTES_MAX
+            || self.0.shared.waiting_bytes.load(Ordering::Relaxed) > ALL_BYTES_MAX
+    }
+
+    fn wake_when_free(&self, wake: Wake) {
+        let mut wakes = self.0.shared.wakes.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_behind() {
+            wakes.push(wake);
+        } else {
+            drop(wakes);
+            wake();
+        }
+    }
+}

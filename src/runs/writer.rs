@@ -1,0 +1,389 @@
+//! The one thread that writes the journal. It gathers what waits into one commit (group commit), and only then says
+//! that it is done. While the journal cannot be written, runs wait, new ones are refused, and it tries again.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::stream::{Committed, Shared, Stream};
+use crate::journal::{IdempotencyKey, Journal, JournalError, RunRow, Segment, Snapshot, Write};
+
+/// Time between two attempts to write a journal that could not be written.
+const RETRY: Duration = Duration::from_millis(200);
+/// Orders that one commit takes at most.
+const ORDERS_MAX: usize = 4_096;
+/// Exit code when the disk failed: `EX_IOERR`.
+const DISK_FAILED: i32 = 74;
+
+/// Why the journal cannot take something now.
+pub type NotWritable = String;
+
+/// What the writer is asked for.
+pub enum Order {
+    /// A run to accept; the answer comes when it is durable.
+    Accept {
+        row: Box<RunRow>,
+        key: Option<IdempotencyKey>,
+        reply: oneshot::Sender<Result<(), NotWritable>>,
+    },
+    /// A stream has something waiting.
+    Stream(Arc<Stream>),
+    Save {
+        id: String,
+        snapshot: Snapshot,
+    },
+    /// Whether a run handed in now could be kept.
+    Probe(oneshot::Sender<Result<(), NotWritable>>),
+    /// Write what waits, and end.
+    Stop,
+}
+
+/// A commit that was done, for those who measure.
+#[derive(Clone, Copy, Debug)]
+pub struct CommitDone {
+    pub events: u64,
+    pub seconds: f64,
+}
+
+type Measure = Box<dyn Fn(CommitDone) + Send>;
+
+/// The writer's thread, and the way to it.
+pub struct Writer {
+    orders: Sender<Order>,
+    shared: Arc<Shared>,
+    failure: Arc<Mutex<Option<String>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Writer {
+    /// Starts the thread. `window` is how long it waits for company for a lone event; `measure` hears of each commit.
+    pub fn start(journal: Arc<dyn Journal>, window: Duration, measure: Measure) -> std::io::Result<Self> {
+        let (orders, inbox) = crossbeam_channel::unbounded();
+        let shared = Arc::new(Shared::default());
+        let failure = Arc::new(Mutex::new(None));
+        let thread = Writing {
+            journal,
+            inbox,
+            window,
+            measure,
+            shared: Arc::clone(&shared),
+            failure: Arc::clone(&failure),
+            streams: Vec::new(),
+            batch: Batch::default(),
+        };
+        let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(move || thread.run())?;
+        Ok(Self { orders, shared, failure, thread: Mutex::new(Some(thread)) })
+    }
+
+    pub fn orders(&self) -> Sender<Order> {
+        self.orders.clone()
+    }
+
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Why the journal cannot be written at present, if so.
+    pub fn failure(&self) -> Option<String> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn ask(
+        &self,
+        order: impl FnOnce(oneshot::Sender<Result<(), NotWritable>>) -> Order,
+    ) -> Result<(), NotWritable> {
+        let (reply, answer) = oneshot::channel();
+        let gone = || "the daemon is stopping".to_owned();
+        self.orders.send(order(reply)).map_err(|_| gone())?;
+        answer.await.unwrap_or_else(|_| Err(gone()))
+    }
+
+    /// Makes a run durable.
+    ///
+    /// # Errors
+    /// When it could not be written; it is then not accepted.
+    pub async fn accept(&self, row: RunRow, key: Option<IdempotencyKey>) -> Result<(), NotWritable> {
+        self.ask(|reply| Order::Accept { row: Box::new(row), key, reply }).await
+    }
+
+    /// Writes something of no meaning.
+    ///
+    /// # Errors
+    /// When it could not be written.
+    pub async fn probe(&self) -> Result<(), NotWritable> {
+        self.ask(Order::Probe).await
+    }
+
+    /// Takes nothing more, writes what waits, and ends the thread. Blocks until it is done.
+    pub fn close(&self) {
+        self.shared.is_closed.store(true, Ordering::Release);
+        drop(self.orders.send(Order::Stop));
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // A panic of the thread was printed; the journal holds what was committed.
+            drop(thread.join());
+        }
+    }
+}
+
+type Reply = oneshot::Sender<Result<(), NotWritable>>;
+
+/// What a stream gets when its part of the batch is durable.
+struct Publication {
+    stream: Arc<Stream>,
+    segment: Option<Segment>,
+    committed: Committed,
+    acks: Vec<oneshot::Sender<()>>,
+}
+
+/// One commit in the making.
+#[derive(Default)]
+struct Batch {
+    writes: Vec<Write>,
+    publications: Vec<Publication>,
+    replies: Vec<Reply>,
+    /// Accepted runs stand first, so that they can be taken out when the journal is full.
+    accepts: usize,
+    probes: Vec<Reply>,
+}
+
+impl Batch {
+    fn is_empty(&self) -> bool {
+        self.writes.is_empty() && self.probes.is_empty()
+    }
+
+    fn accept(&mut self, row: RunRow, key: Option<IdempotencyKey>, reply: Reply) {
+        self.writes.insert(self.accepts, Write::Accept { row, key });
+        self.accepts += 1;
+        self.replies.push(reply);
+    }
+
+    /// Takes what waits in a stream.
+    fn take(&mut self, stream: Arc<Stream>) {
+        let pending = stream.take();
+        let mut committed = Committed { progress: pending.progress, ..stream.committed() };
+        let segment = (pending.count > 0).then(|| {
+            let segment = Segment::of_lines(committed.head, pending.count, pending.body);
+            committed.head = segment.head();
+            segment
+        });
+        if let Some(segment) = &segment {
+            self.writes.push(Write::Append { id: stream.id.clone(), segment: segment.clone() });
+        }
+        if let Some(update) = pending.update {
+            committed.is_over = update.is_over;
+            self.writes.push(Write::Update {
+                id: stream.id.clone(),
+                updated_ms: update.updated_ms,
+                status: update.status,
+                is_over: update.is_over,
+                resumed: update.resumed,
+                summary: update.summary,
+            });
+        }
+        if segment.is_some() || !pending.acks.is_empty() {
+            self.publications.push(Publication { stream, segment, committed, acks: pending.acks });
+        }
+    }
+
+    /// Refuses what nobody was promised: runs to accept, and probes.
+    fn refuse(&mut self, reason: &str) {
+        self.writes.drain(..self.accepts);
+        self.accepts = 0;
+        for reply in self.replies.drain(..).chain(self.probes.drain(..)) {
+            drop(reply.send(Err(reason.to_owned())));
+        }
+    }
+
+    fn publish(self) -> u64 {
+        let mut events = 0;
+        for reply in self.replies.into_iter().chain(self.probes) {
+            drop(reply.send(Ok(())));
+        }
+        for Publication { stream, segment, committed, acks } in self.publications {
+            events += segment.as_ref().map_or(0, |segment| u64::from(segment.count));
+            stream.publish(segment, committed);
+            // Whoever waited may be gone.
+            for ack in acks {
+                let _ = ack.send(());
+            }
+        }
+        events
+    }
+}
+
+/// The thread's own.
+struct Writing {
+    journal: Arc<dyn Journal>,
+    inbox: Receiver<Order>,
+    window: Duration,
+    measure: Measure,
+    shared: Arc<Shared>,
+    failure: Arc<Mutex<Option<String>>>,
+    /// Streams with something waiting that are not in the batch yet.
+    streams: Vec<Arc<Stream>>,
+    batch: Batch,
+}
+
+/// Whether an order is waited for by somebody.
+enum Urgency {
+    Now,
+    Later,
+    Stop,
+}
+
+impl Writing {
+    fn run(mut self) {
+        loop {
+            let is_stuck = self.failure().is_some() && !self.batch.is_empty();
+            let first = if is_stuck {
+                match self.inbox.recv_timeout(RETRY) {
+                    Ok(order) => Some(order),
+                    Err(RecvTimeoutError::Timeout) => None,
+                    Err(RecvTimeoutError::Disconnected) => return,
+                }
+            } else {
+                match self.inbox.recv() {
+                    Ok(order) => Some(order),
+                    Err(_) => return,
+                }
+            };
+            let is_stopping = self.gather(first);
+            if !is_stuck || self.batch.writes.is_empty() {
+                for stream in std::mem::take(&mut self.streams) {
+                    self.batch.take(stream);
+                }
+            }
+            self.commit();
+            if is_stopping {
+                return;
+            }
+        }
+    }
+
+    /// Takes an order; says how urgent it is.
+    fn take(&mut self, order: Order) -> Urgency {
+        match order {
+            Order::Accept { row, key, reply } => {
+                self.batch.accept(*row, key, reply);
+                Urgency::Now
+            }
+            Order::Stream(stream) => {
+                self.streams.push(stream);
+                Urgency::Later
+            }
+            Order::Save { id, snapshot } => {
+                self.batch.writes.push(Write::Save { id, snapshot });
+                Urgency::Later
+            }
+            Order::Probe(reply) => {
+                self.batch.probes.push(reply);
+                Urgency::Now
+            }
+            Order::Stop => Urgency::Stop,
+        }
+    }
+
+    /// Takes the orders that are there, and waits a little for more when nobody waits for these; says whether to end.
+    fn gather(&mut self, first: Option<Order>) -> bool {
+        let Some(first) = first else { return false };
+        let until = Instant::now() + self.window;
+        let mut urgency = self.take(first);
+        for _ in 0..ORDERS_MAX {
+            let next = match urgency {
+                Urgency::Stop => return true,
+                Urgency::Now => self.inbox.try_recv().ok(),
+                Urgency::Later => {
+                    let left = until.saturating_duration_since(Instant::now());
+                    self.inbox.recv_timeout(left).ok()
+                }
+            };
+            let Some(next) = next else { break };
+            urgency = match (urgency, self.take(next)) {
+                (_, Urgency::Stop) => return true,
+                (Urgency::Now, _) | (_, Urgency::Now) => Urgency::Now,
+                _ => Urgency::Later,
+            };
+        }
+        false
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_failure(&self, failure: Option<String>) {
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+    }
+
+    fn commit(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        let started = Instant::now();
+        let result =
+            if self.batch.writes.is_empty() { self.journal.probe() } else { self.journal.commit(&self.batch.writes) };
+        match result {
+            Ok(()) => {
+                if self.failure().is_some() {
+                    tracing::info!("the journal can be written again");
+                    self.set_failure(None);
+                }
+                let events = std::mem::take(&mut self.batch).publish();
+                (self.measure)(CommitDone { events, seconds: started.elapsed().as_secs_f64() });
+                self.shared.wake_all();
+            }
+            Err(JournalError::DiskFailed(reason)) => {
+                // Whether earlier pages reached the disk is unknown: a retry could report success falsely.
+                tracing::error!(%reason, "the journal's disk failed: the process ends; what was acknowledged is durable");
+                eprintln!("error: the journal's disk failed: {reason}");
+                std::process::exit(DISK_FAILED);
+            }
+            Err(error @ JournalError::NotWritable(_)) => {
+                let reason = error.to_string();
+                if self.failure().is_none() {
+                    tracing::error!(%reason, "runs wait until the journal can be written");
+                }
+                self.batch.refuse(&reason);
+                self.set_failure(Some(reason));
+            }
+            Err(error) => {
+                tracing::error!(%error, "a batch was refused: its writes are tried one by one");
+                self.commit_singly();
+            }
+        }
+    }
+
+    /// After a batch was refused: whatever can be written is; what cannot is given up, by name.
+    fn commit_singly(&mut self) {
+        let Batch { writes, publications, replies, probes, accepts } = std::mem::take(&mut self.batch);
+        let mut writes = writes.into_iter();
+        for (write, reply) in writes.by_ref().take(accepts).zip(replies) {
+            let result = self.journal.commit(&[write]).map_err(|error| error.to_string());
+            drop(reply.send(result));
+        }
+        let mut refused: Vec<String> = Vec::new();
+        for write in writes {
+            let (Write::Append { id, .. } | Write::Update { id, .. } | Write::Save { id, .. }) = &write else {
+                continue;
+            };
+            let id = id.clone();
+            if refused.contains(&id) {
+                continue;
+            }
+            if let Err(error) = self.journal.commit(&[write]) {
+                tracing::error!(run = %id, %error, "this run's record is given up");
+                refused.push(id);
+            }
+        }
+        let kept: Vec<_> =
+            publications.into_iter().filter(|publication| !refused.contains(&publication.stream.id)).collect();
+        Batch { publications: kept, probes, ..Batch::default() }.publish();
+        self.shared.wake_all();
+    }
+}
