@@ -7,6 +7,7 @@ pub mod fold;
 mod outcome;
 pub mod reward;
 pub mod run;
+mod saved;
 mod score;
 pub mod stack;
 pub mod trajectory;
@@ -14,6 +15,8 @@ pub mod vote;
 
 #[cfg(test)]
 mod properties;
+#[cfg(test)]
+mod resuming;
 
 pub use budget::{Budget, Limit};
 pub use coordination::{Decision, Thresholds};
@@ -21,6 +24,7 @@ pub use fold::{Fold, Folded, Happened, Resting};
 pub use outcome::{Ballot, Ending, Outcome};
 pub use reward::{Reward, RewardWeights};
 pub use run::{Effect, Run, RunPlan, Settled, TurnId};
+pub use saved::Saved;
 pub use score::Score;
 pub use stack::StateStack;
 pub use trajectory::{End, Limits, Next, Trajectory, Usage, Verdict};

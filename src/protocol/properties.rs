@@ -10,7 +10,7 @@ use crate::tasks::{self, Difficulty, Draw, Kind, Kinds, Problem};
 
 const THRESHOLDS: Thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
 
-fn plan(fanout: u32, attempts_max: u32) -> RunPlan {
+pub(super) fn plan(fanout: u32, attempts_max: u32) -> RunPlan {
     RunPlan {
         fanout,
         max_rounds: 3,
@@ -22,7 +22,7 @@ fn plan(fanout: u32, attempts_max: u32) -> RunPlan {
     }
 }
 
-fn kinds() -> Kinds {
+pub(super) fn kinds() -> Kinds {
     [Kind::Format, Kind::Invariant, Kind::Terminal].into_iter().collect()
 }
 
@@ -62,7 +62,7 @@ fn simulate(
     }
 }
 
-fn queens(n: usize) -> Arc<dyn Problem> {
+pub(super) fn queens(n: usize) -> Arc<dyn Problem> {
     let order: Vec<_> = (0..n).collect();
     tasks::find("n-queens").expect("listed").read_input(&json!({"n": n, "order": order})).expect("valid")
 }

@@ -30,7 +30,7 @@ pub struct Merits {
 }
 
 /// The reward of a trajectory, in its parts (before weighting) and as their weighted sum.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reward {
     /// 0 or 1.
     pub task: f64,

@@ -12,7 +12,7 @@ use super::outcome::{Ballot, Ending, Outcome};
 use super::reward::{Merits, Reward, RewardWeights};
 use super::score::Score;
 use super::trajectory::{End, Limits, Next, Trajectory, Usage, Verdict};
-use super::vote::Votes;
+use super::vote::{Count, Votes};
 use crate::tasks::Problem;
 
 /// Everything about a run that is fixed when it starts.
@@ -41,7 +41,7 @@ impl RunPlan {
 }
 
 /// Names a trajectory of a run: a turn that comes back late is known by it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TurnId {
     pub round: u32,
     pub trajectory: u32,
@@ -71,6 +71,7 @@ pub enum Effect {
 }
 
 /// The best answer so far over all rounds: the least violating, then the one with most votes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Best {
     answer: Value,
     score: Score,
@@ -78,7 +79,7 @@ struct Best {
     steps: u64,
 }
 
-/// The state of a run.
+/// The state of a run, beside its trajectories.
 pub struct Run {
     plan: RunPlan,
     problem: Arc<dyn Problem>,
@@ -97,7 +98,22 @@ pub struct Run {
     is_over: bool,
 }
 
-#[derive(Default)]
+/// What a run knows beside its plan and its trajectories.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunState {
+    round: u32,
+    live: u32,
+    exhausted: u32,
+    votes: Vec<Count>,
+    answers: Vec<(Value, Score, u64)>,
+    best: Option<Best>,
+    last_count: Vec<Ballot>,
+    agreement: f64,
+    totals: Totals,
+    rewards: Vec<Reward>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Totals {
     proposals: u64,
     retries: u64,
@@ -124,6 +140,45 @@ impl Run {
             rewards: Vec::new(),
             is_over: false,
         }
+    }
+
+    /// To be put back with [`Run::from_state`]; of a run that is not over.
+    pub fn state(&self) -> RunState {
+        RunState {
+            round: self.round,
+            live: self.live,
+            exhausted: self.exhausted,
+            votes: self.votes.save(),
+            answers: self.answers.clone(),
+            best: self.best.clone(),
+            last_count: self.last_count.clone(),
+            agreement: self.agreement,
+            totals: self.totals.clone(),
+            rewards: self.rewards.clone(),
+        }
+    }
+
+    pub fn from_state(problem: Arc<dyn Problem>, plan: RunPlan, state: RunState) -> Self {
+        Self {
+            votes: Votes::restore(problem.spec(), state.votes),
+            plan,
+            problem,
+            round: state.round,
+            live: state.live,
+            exhausted: state.exhausted,
+            answers: state.answers,
+            best: state.best,
+            last_count: state.last_count,
+            agreement: state.agreement,
+            totals: state.totals,
+            rewards: state.rewards,
+            is_over: false,
+        }
+    }
+
+    /// Trajectories of this round that have not ended.
+    pub fn live(&self) -> u32 {
+        self.live
     }
 
     pub fn plan(&self) -> &RunPlan {

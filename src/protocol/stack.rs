@@ -1,10 +1,12 @@
 //! The state stack of a trajectory: its top is the current state. It keeps the committed lines and a snapshot every
 //! few frames, so that a pop costs at most that many replays and a million steps stay small.
 
+use serde::{Deserialize, Serialize};
+
 use crate::tasks::{Machine, Snapshot};
 
 /// What happened at a state while it was the top.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
     /// Actions that were rejected here.
     pub excluded: Vec<Box<str>>,
@@ -72,6 +74,16 @@ impl StateStack {
     /// The committed lines from the bottom up.
     pub fn lines(&self) -> impl Iterator<Item = &str> {
         (0..self.depth()).map(|index| self.line(index))
+    }
+
+    /// What happened at the states: those below the top where something was rejected, by depth, and the top.
+    pub fn notes(&self) -> (&[(usize, Frame)], &Frame) {
+        (&self.notes, &self.top)
+    }
+
+    /// Puts back what [`StateStack::notes`] gave.
+    pub fn set_notes(&mut self, notes: Vec<(usize, Frame)>, top: Frame) {
+        (self.notes, self.top) = (notes, top);
     }
 
     /// Records that `line` led to the machine's present state, which becomes the top.

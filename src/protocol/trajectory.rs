@@ -89,7 +89,7 @@ pub enum Next {
 }
 
 /// Counts of a trajectory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     pub proposals: u64,
     /// Proposals that were lines of the grammar and could be carried out.
@@ -98,6 +98,16 @@ pub struct Counts {
     pub retries: u64,
     pub backtracks: u64,
     pub pops: u64,
+}
+
+/// What a trajectory knows beside its machine and its stack.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrajectoryState {
+    counts: Counts,
+    usage: Usage,
+    feedback: Option<String>,
+    last_score: Score,
+    tolerated: Vec<(usize, Score)>,
 }
 
 /// A trajectory moves through the messages of a turn; nobody shares it.
@@ -130,6 +140,23 @@ impl Trajectory {
             last_score: Score::ZERO,
             tolerated: Vec::new(),
         }
+    }
+
+    /// To be put back with [`Trajectory::set_state`].
+    pub fn state(&self) -> TrajectoryState {
+        TrajectoryState {
+            counts: self.counts,
+            usage: self.usage,
+            feedback: self.feedback.clone(),
+            last_score: self.last_score,
+            tolerated: self.tolerated.clone(),
+        }
+    }
+
+    pub fn set_state(&mut self, state: TrajectoryState) {
+        let TrajectoryState { counts, usage, feedback, last_score, tolerated } = state;
+        (self.counts, self.usage, self.feedback) = (counts, usage, feedback);
+        (self.last_score, self.tolerated) = (last_score, tolerated);
     }
 
     /// Σ V over the committed steps: zero means that the verifier found nothing wrong with any of them.

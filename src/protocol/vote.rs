@@ -2,6 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::score::Score;
@@ -24,7 +25,7 @@ pub struct Votes {
 }
 
 /// A candidate as it stands in a count.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Count {
     pub answer: Value,
     pub votes: u32,
@@ -42,6 +43,19 @@ fn key_of(spec: &Spec, answer: &Value) -> u64 {
 }
 
 impl Votes {
+    /// The candidates, in the order in which they came, to be put back with [`Votes::restore`].
+    pub fn save(&self) -> Vec<Count> {
+        let count = |c: &Candidate| Count { answer: c.answer.clone(), votes: c.votes, best_score: c.best_score };
+        self.candidates.iter().map(count).collect()
+    }
+
+    /// The votes again. Keys are made anew: they hold within a process only.
+    pub fn restore(spec: &Spec, saved: Vec<Count>) -> Self {
+        let candidate =
+            |Count { answer, votes, best_score }| Candidate { key: key_of(spec, &answer), answer, votes, best_score };
+        Self { candidates: saved.into_iter().map(candidate).collect() }
+    }
+
     /// Counts an answer with the violation score of the trajectory that gave it.
     pub fn cast(&mut self, spec: &Spec, answer: Value, score: Score) {
         let key = key_of(spec, &answer);
@@ -59,11 +73,7 @@ impl Votes {
 
     /// The counts, most votes first; ties go to the cleaner answer, then to the earlier one.
     pub fn counts(&self) -> Vec<Count> {
-        let mut counts: Vec<_> = self
-            .candidates
-            .iter()
-            .map(|c| Count { answer: c.answer.clone(), votes: c.votes, best_score: c.best_score })
-            .collect();
+        let mut counts = self.save();
         counts.sort_by_key(|count| (std::cmp::Reverse(count.votes), count.best_score));
         counts
     }

@@ -1,10 +1,12 @@
 //! What is known of a run before it is over, counted from its events.
 
+use serde::{Deserialize, Serialize};
+
 use crate::protocol::{Decision, Usage};
 use crate::report::{RunResult, StepLine, TraceLine};
 
 /// Counts over the events of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     pub is_under_way: bool,
     /// Committed steps of the furthest trajectory of the present round.

@@ -8,8 +8,8 @@ use super::live::{LiveRun, Status};
 use super::progress::Progress;
 use super::service::{Place, RunError, Runs, solved};
 use super::spec::RunSpec;
-use super::stream::RowUpdate;
-use crate::journal::{Journal, RunRow};
+use super::stream::{RowUpdate, SavedRun};
+use crate::journal::{Journal, RunRow, Snapshot};
 use crate::protocol::{Fold, Folded, Happened, TurnId};
 use crate::report::{Recorded, RunResult, TraceLine};
 use crate::tasks::{Kinds, Problem};
@@ -49,15 +49,26 @@ pub(super) fn apply(fold: &mut Fold, event: &[u8], progress: &mut Progress) -> R
     applied.map_err(|error| error.to_string())
 }
 
+/// A run as a snapshot has it; `None`, said in the log, where this version cannot read it.
+fn restore(id: &str, spec: &RunSpec, problem: &Arc<dyn Problem>, saved: &Snapshot) -> Option<(u64, Progress, Fold)> {
+    let read = serde_json::from_slice::<SavedRun>(&saved.body).map_err(|error| error.to_string());
+    let restored = read.and_then(|SavedRun { progress, run }| {
+        let resting = run.restore(problem, spec.plan.clone()).map_err(|error| error.to_string())?;
+        Ok((saved.seq, progress, Fold::from_resting(resting)))
+    });
+    restored.inspect_err(|error| tracing::warn!(run = id, error, "a snapshot is of no use: all events are folded")).ok()
+}
+
 /// Folds a run's events up to `last_seq`.
 ///
 /// # Errors
 /// Which event, and why.
 pub(super) fn fold(journal: &dyn Journal, id: &str, spec: &RunSpec, last_seq: u64) -> Result<Recovered, String> {
     let problem = spec.problem()?;
-    let mut fold = Fold::new(Arc::clone(&problem), spec.plan.clone());
-    let mut progress = Progress::default();
-    let mut seq = 0;
+    let saved = journal.snapshot(id).map_err(|error| error.to_string())?.filter(|saved| saved.seq <= last_seq);
+    let restored = saved.and_then(|saved| restore(id, spec, &problem, &saved));
+    let (mut seq, mut progress, mut fold) =
+        restored.unwrap_or_else(|| (0, Progress::default(), Fold::new(Arc::clone(&problem), spec.plan.clone())));
     while seq < last_seq {
         let segments = journal.segments(id, seq, READ_BYTES).map_err(|error| error.to_string())?;
         if segments.is_empty() {

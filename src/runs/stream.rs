@@ -3,15 +3,17 @@
 
 use std::collections::VecDeque;
 use std::io::Write as _;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_channel::Sender;
+use serde::{Deserialize, Serialize};
 use tokio::sync::{oneshot, watch};
 
 use super::progress::Progress;
 use super::writer::Order;
-use crate::journal::{Head, Segment};
+use crate::journal::{Head, Segment, Snapshot};
+use crate::protocol::Saved;
 use crate::report::TraceLine;
 use crate::runtime::{Event, Observer, Wake};
 
@@ -19,6 +21,8 @@ use crate::runtime::{Event, Observer, Wake};
 const RUN_BYTES_MAX: usize = 256 << 10;
 /// The same over all runs.
 const ALL_BYTES_MAX: usize = 64 << 20;
+/// A run is saved when it has this many events more than when it was last saved, and a quarter more.
+const SAVE_EVENTS: u64 = 1 << 14;
 /// Bytes of committed events that a run keeps at hand for those who watch.
 const TAIL_BYTES_MAX: usize = 128 << 10;
 
@@ -57,9 +61,17 @@ pub struct Pending {
     pub count: u32,
     pub progress: Progress,
     pub update: Option<RowUpdate>,
+    pub snapshot: Option<Snapshot>,
     pub acks: Vec<oneshot::Sender<()>>,
     /// The writer knows that there is something.
     is_announced: bool,
+}
+
+/// What a snapshot holds.
+#[derive(Serialize, Deserialize)]
+pub struct SavedRun {
+    pub progress: Progress,
+    pub run: Saved,
 }
 
 /// What is durable of a run.
@@ -84,6 +96,9 @@ pub struct Stream {
     orders: Sender<Order>,
     pending: Mutex<Pending>,
     own_bytes: AtomicUsize,
+    /// Number of the last event that was appended, and of the one that was when the run was last saved.
+    appended: AtomicU64,
+    saved: AtomicU64,
     committed: watch::Sender<Committed>,
     tail: Mutex<Tail>,
 }
@@ -97,6 +112,8 @@ impl Stream {
             orders,
             pending: Mutex::new(Pending { progress, ..Pending::default() }),
             own_bytes: AtomicUsize::new(0),
+            appended: head.seq.into(),
+            saved: head.seq.into(),
             committed: watch::Sender::new(Committed { head, progress, is_over: false }),
             tail: Mutex::default(),
         })
@@ -141,6 +158,7 @@ impl Stream {
             pending.count += 1;
             pending.progress.see(line);
         });
+        self.appended.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Appends events as they were written before, and what they come to.
@@ -149,6 +167,24 @@ impl Stream {
             pending.body.write_all(events).expect("invariant: writing to memory succeeds");
             pending.count += count;
             pending.progress = progress;
+        });
+        self.appended.fetch_add(count.into(), Ordering::Relaxed);
+    }
+
+    /// Whether it has gone on far enough to be saved again.
+    pub fn wants_saved(&self) -> bool {
+        let (appended, saved) = (self.appended.load(Ordering::Relaxed), self.saved.load(Ordering::Relaxed));
+        appended - saved >= SAVE_EVENTS.max(saved / 4)
+    }
+
+    /// Keeps what the events so far made of the run.
+    pub fn save(self: &Arc<Self>, run: Saved) {
+        let seq = self.appended.load(Ordering::Relaxed);
+        self.saved.store(seq, Ordering::Relaxed);
+        self.add(|pending| {
+            let saved = SavedRun { progress: pending.progress, run };
+            let body = serde_json::to_vec(&saved).expect("invariant: saved runs serialise");
+            pending.snapshot = Some(Snapshot { seq, body });
         });
     }
 
@@ -200,6 +236,14 @@ pub struct Recorder(pub Arc<Stream>);
 impl Observer for Recorder {
     fn observe(&self, event: &Event<'_>) {
         self.0.append(&TraceLine::of(event));
+    }
+
+    fn wants_saved(&self) -> bool {
+        self.0.wants_saved()
+    }
+
+    fn save(&self, saved: Saved) {
+        self.0.save(saved);
     }
 
     fn is_behind(&self) -> bool {

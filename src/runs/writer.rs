@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::stream::{Committed, Shared, Stream};
-use crate::journal::{IdempotencyKey, Journal, JournalError, RunRow, Segment, Snapshot, Write};
+use crate::journal::{IdempotencyKey, Journal, JournalError, RunRow, Segment, Write};
 
 /// Time between two attempts to write a journal that could not be written.
 const RETRY: Duration = Duration::from_millis(200);
@@ -26,17 +26,9 @@ pub type NotWritable = String;
 /// What the writer is asked for.
 pub enum Order {
     /// A run to accept; the answer comes when it is durable.
-    Accept {
-        row: Box<RunRow>,
-        key: Option<IdempotencyKey>,
-        reply: oneshot::Sender<Result<(), NotWritable>>,
-    },
+    Accept { row: Box<RunRow>, key: Option<IdempotencyKey>, reply: oneshot::Sender<Result<(), NotWritable>> },
     /// A stream has something waiting.
     Stream(Arc<Stream>),
-    Save {
-        id: String,
-        snapshot: Snapshot,
-    },
     /// Whether a run handed in now could be kept.
     Probe(oneshot::Sender<Result<(), NotWritable>>),
     /// Write what waits, and end.
@@ -175,6 +167,9 @@ impl Batch {
         if let Some(segment) = &segment {
             self.writes.push(Write::Append { id: stream.id.clone(), segment: segment.clone() });
         }
+        if let Some(snapshot) = pending.snapshot {
+            self.writes.push(Write::Save { id: stream.id.clone(), snapshot });
+        }
         if let Some(update) = pending.update {
             committed.is_over = update.is_over;
             self.writes.push(Write::Update {
@@ -275,10 +270,6 @@ impl Writing {
             }
             Order::Stream(stream) => {
                 self.streams.push(stream);
-                Urgency::Later
-            }
-            Order::Save { id, snapshot } => {
-                self.batch.writes.push(Write::Save { id, snapshot });
                 Urgency::Later
             }
             Order::Probe(reply) => {

@@ -1,7 +1,7 @@
 //! What a run lets others see while it goes on.
 
 use crate::agents::Proposal;
-use crate::protocol::{Ballot, Decision, End, Ending, Outcome, Reward, TurnId, Verdict};
+use crate::protocol::{Ballot, Decision, End, Ending, Outcome, Reward, Saved, TurnId, Verdict};
 
 /// Something happened in a run; borrowed, so that nobody watching costs nothing.
 pub enum Event<'a> {
@@ -49,6 +49,14 @@ pub type Wake = Box<dyn FnOnce() + Send>;
 /// Sees the events of a run, on the cell's thread: must return at once and must not panic.
 pub trait Observer: Send + Sync {
     fn observe(&self, event: &Event<'_>);
+
+    /// Whether the run should be saved: its turns are then gathered, each between two proposals.
+    fn wants_saved(&self) -> bool {
+        false
+    }
+
+    /// The run as it was after the events so far.
+    fn save(&self, _saved: Saved) {}
 
     /// Whether it cannot keep up: the run then makes no further proposals until it is woken.
     fn is_behind(&self) -> bool {

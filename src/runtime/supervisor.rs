@@ -14,7 +14,7 @@ use super::submission::{Load, RunId, RunSampling, Submission, Submitted};
 use super::supervision::{RestartLog, Role};
 use super::turn::{Turn, TurnBody};
 use crate::agents::{Proposal, Sampling};
-use crate::protocol::{Decision, Effect, Ending, Outcome, Resting, Run, Settled, Trajectory, TurnId, Verdict};
+use crate::protocol::{Decision, Effect, Ending, Outcome, Resting, Run, Saved, Settled, Trajectory, TurnId, Verdict};
 
 /// Mishaps of one turn (panics and errors of agents working on it) before its trajectory fails.
 const MISHAPS_MAX: u32 = 5;
@@ -27,8 +27,18 @@ struct Live {
     load: Load,
     /// Milliseconds under way before it was handed in here.
     elapsed_before_ms: u64,
-    /// Turns that wait because the observer is behind; `None` while none does.
-    held: Option<Vec<(TurnId, Box<Trajectory>)>>,
+    /// Turns that wait, and what for.
+    held: Vec<(TurnId, Box<Trajectory>)>,
+    hold: Option<Hold>,
+}
+
+/// Why a run makes no further proposals for a while.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hold {
+    /// The observer is behind; it wakes the run.
+    Behind,
+    /// All its turns are gathered, so that it can be saved.
+    Saving,
 }
 
 impl Live {
@@ -96,13 +106,17 @@ impl Supervisor {
 
     fn propose(&mut self, run: RunId, id: TurnId, trajectory: Box<Trajectory>, home: Addr<Self>) {
         let Some(live) = self.runs.get_mut(&run) else { return };
-        if let Some(held) = &mut live.held {
-            return held.push((id, trajectory));
+        let observer = &live.submission.observer;
+        if live.hold.is_none() && observer.wants_saved() {
+            live.hold = Some(Hold::Saving);
         }
-        if live.submission.observer.is_behind() {
-            live.held = Some(vec![(id, trajectory)]);
-            let wake = Box::new(move || home.do_send(Release(run)));
-            return live.submission.observer.wake_when_free(wake);
+        if live.hold.is_none() && observer.is_behind() {
+            live.hold = Some(Hold::Behind);
+            live.held.push((id, trajectory));
+            return observer.wake_when_free(Box::new(move || home.do_send(Release(run))));
+        }
+        if live.hold.is_some() {
+            return live.held.push((id, trajectory));
         }
         let RunSampling { temperature, top_p, .. } = live.submission.sampling;
         let seed = turn_seed(&live.submission.sampling, id, trajectory.counts.proposals);
@@ -138,6 +152,30 @@ impl Supervisor {
             }
         }
         self.effects = effects;
+        self.save_if_gathered(run, ctx);
+    }
+
+    /// Saves a run all of whose live turns have come in for it, and lets them go on.
+    fn save_if_gathered(&mut self, run: RunId, ctx: &mut Context<Self>) {
+        let Some(live) = self.runs.get_mut(&run) else { return };
+        if live.hold != Some(Hold::Saving) {
+            return;
+        }
+        // A round may have been closed meanwhile: its turns are of no use.
+        live.held.retain(|(id, _)| live.run.wants(*id));
+        if live.held.len() == live.run.live() as usize {
+            let waiting = live.held.iter().map(|(id, trajectory)| (*id, trajectory.as_ref()));
+            live.submission.observer.save(Saved::of(&live.run, waiting, live.elapsed_ms()));
+            self.release(run, ctx);
+        }
+    }
+
+    fn release(&mut self, run: RunId, ctx: &mut Context<Self>) {
+        let Some(live) = self.runs.get_mut(&run) else { return };
+        live.hold = None;
+        for (id, trajectory) in std::mem::take(&mut live.held) {
+            self.propose(run, id, trajectory, ctx.address());
+        }
     }
 
     fn observe(&self, run: RunId, event: &Event<'_>) {
@@ -192,7 +230,10 @@ impl Supervisor {
         let elapsed_before_ms = elapsed_before_ms.unwrap_or(0);
         let wall = Duration::from_millis(submission.plan.budget.wall_ms.saturating_sub(elapsed_before_ms));
         let started = Instant::now();
-        self.runs.insert(id, Live { run, submission, started, reply, load, elapsed_before_ms, held: None });
+        self.runs.insert(
+            id,
+            Live { run, submission, started, reply, load, elapsed_before_ms, held: Vec::new(), hold: None },
+        );
         // A timer far away would overflow the clock; steps and tokens still end such a run.
         if wall < Duration::from_hours(365 * 24) {
             ctx.run_later(wall, move |this, ctx| {
@@ -268,10 +309,8 @@ impl Handler<Cancel> for Supervisor {
 impl Handler<Release> for Supervisor {
     type Result = ();
     fn handle(&mut self, message: Release, ctx: &mut Context<Self>) {
-        let held = self.runs.get_mut(&message.0).and_then(|live| live.held.take());
-        for (id, trajectory) in held.into_iter().flatten() {
-            self.propose(message.0, id, trajectory, ctx.address());
-        }
+        self.release(message.0, ctx);
+        self.save_if_gathered(message.0, ctx);
     }
 }
 
