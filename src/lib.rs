@@ -11,6 +11,7 @@ pub mod cli;
 pub mod daemon;
 pub mod dataset;
 pub mod engine;
+pub mod journal;
 pub mod judge;
 pub mod protocol;
 pub mod report;

@@ -22,6 +22,9 @@ pub enum JournalError {
     /// What was read is not what was written.
     #[error("the journal is damaged: {0}")]
     Damaged(String),
+    /// The run that a listing should go on after: there never was one, or retention has removed it.
+    #[error("there is no run {id:?} to list runs after: begin the listing anew")]
+    NoSuchRun { id: String },
     /// A write that does not follow from what is there; a bug of the caller.
     #[error("the journal refused a write: {0}")]
     Refused(String),

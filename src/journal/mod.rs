@@ -6,11 +6,11 @@ mod error;
 mod sqlite;
 
 #[cfg(test)]
-mod conformance;
+pub mod conformance;
 
-pub use chain::{ChainHash, Head};
+pub use chain::{ChainHash, Damage, Head, Verifier, verify};
 pub use error::JournalError;
-pub use sqlite::SqliteJournal;
+pub use sqlite::{SqliteJournal, SqliteOptions};
 
 /// A run as the store knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,13 +57,41 @@ pub struct Segment {
 }
 
 impl Segment {
+    /// Events that follow a head. An event is a line of text without its newline; there is at least one.
+    pub fn following<E: AsRef<[u8]>>(head: Head, events: impl IntoIterator<Item = E>) -> Self {
+        let mut segment = Self { first_seq: head.seq + 1, count: 0, body: Vec::new(), hash: head.hash };
+        for event in events {
+            segment.count += 1;
+            segment.hash = segment.hash.then(event.as_ref());
+            segment.body.extend_from_slice(event.as_ref());
+            segment.body.push(b'\n');
+        }
+        segment
+    }
+
+    /// Number of its last event.
     pub fn last_seq(&self) -> u64 {
-        self.first_seq + u64::from(self.count) - 1
+        (self.first_seq + u64::from(self.count)).saturating_sub(1)
+    }
+
+    /// The run's last event, if these are its newest.
+    pub fn head(&self) -> Head {
+        Head { seq: self.last_seq(), hash: self.hash }
     }
 
     /// Its events with their numbers, without newlines.
     pub fn events(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        (self.first_seq..).zip(self.body.split_inclusive(|byte| *byte == b'\n').map(|line| line.trim_ascii_end()))
+        let lines = self.body.split_inclusive(|byte| *byte == b'\n');
+        (self.first_seq..).zip(lines.map(|line| line.strip_suffix(b"\n").unwrap_or(line)))
+    }
+
+    /// The lines of its body, counted; an error names a body that ends amid a line.
+    fn lines(&self) -> Result<u64, String> {
+        if self.body.last().is_some_and(|byte| *byte != b'\n') {
+            return Err("its segment does not end with a newline".to_owned());
+        }
+        // A filter over bytes is counted in vectors, a `split` is not.
+        Ok(self.body.iter().filter(|byte| **byte == b'\n').count() as u64)
     }
 }
 
@@ -93,7 +121,8 @@ pub struct Query {
     pub owner: Option<String>,
     pub status: Option<String>,
     pub task: Option<String>,
-    /// Only runs that come after this one in the listing; of a page, give the last id.
+    /// Only runs that come after this one in the listing; of a page, give the last id. A run that is not there is
+    /// [`JournalError::NoSuchRun`]; one that the filters leave out is a place like any other.
     pub after: Option<String>,
     /// Most rows.
     pub limit: u32,

@@ -4,12 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each module with what it may import beside itself.
-const MAY_IMPORT: [(&str, &[&str]); 14] = [
+const MAY_IMPORT: [(&str, &[&str]); 15] = [
     ("tasks", &[]),
     ("dataset", &["tasks"]),
     ("judge", &["tasks"]),
     ("protocol", &["tasks"]),
     ("engine", &[]),
+    ("journal", &[]),
     ("settings", &["tasks", "engine"]),
     ("agents", &["tasks", "protocol", "engine", "settings"]),
     ("runtime", &["tasks", "protocol", "agents"]),

@@ -1,0 +1,147 @@
+//! The store of runs in one SQLite file.
+//!
+//! One connection writes, in the mode in which a commit returns after its sync (WAL, `synchronous=FULL`). Others
+//! read beside it: they see the last commit and never wait for the next.
+
+mod body;
+mod connection;
+mod failure;
+mod lock;
+mod reading;
+mod retention;
+mod schema;
+mod writing;
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::{Journal, JournalError, Query, Removed, Retention, RunRow, Segment, Size, Snapshot, Write};
+use connection::{Readers, opening};
+use lock::Lock;
+use schema::Found;
+use writing::Writer;
+
+/// What may be chosen of a store in SQLite.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SqliteOptions {
+    /// Largest size of the file in bytes, beside its log of some tens of MiB; 0 is no bound. A file that has reached
+    /// it is like one on a full disk, until retention makes room.
+    pub bytes_max: u64,
+}
+
+/// A journal in a SQLite file.
+pub struct SqliteJournal {
+    // Dropped in this order: the connection that closes last moves the log into the file, and can only do it if it
+    // may write.
+    readers: Readers,
+    writer: Mutex<Writer>,
+    _lock: Lock,
+}
+
+impl SqliteJournal {
+    /// Opens the journal at a path, or makes it, with the folders above it.
+    ///
+    /// # Errors
+    /// `InUse` while it is open anywhere else, `Open` with a reason if it cannot be opened or is something else,
+    /// `Damaged` if it is unreadable.
+    pub fn open(path: &Path, options: SqliteOptions) -> Result<Self, JournalError> {
+        let path = &resolve(path).map_err(|reason| JournalError::Open { path: path.to_owned(), reason })?;
+        let lock = Lock::take(path)?;
+        let writer = Self::writer(path, options).map_err(|error| opening(path, error))?;
+        let readers = Readers::new(path);
+        readers.read(|connection| reading::bytes(connection))?;
+        Ok(Self { readers, writer: Mutex::new(writer), _lock: lock })
+    }
+
+    fn writer(path: &Path, options: SqliteOptions) -> Result<Writer, JournalError> {
+        let found = schema::inspect(path)?;
+        let mut connection = connection::writer(path, options.bytes_max)?;
+        if found == Found::Empty {
+            schema::create(&mut connection)?;
+        }
+        Writer::new(path, options.bytes_max, connection)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Writer> {
+        // A panic amid a transaction has rolled it back.
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The path with its folders made and links followed, so that a file has one lock under all its names.
+fn resolve(path: &Path) -> Result<PathBuf, String> {
+    let name = path.file_name().ok_or("it must end with the name of a file")?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    create_folders(folder).map_err(|cause| format!("its folder cannot be made: {cause}"))?;
+    let folder = folder.canonicalize().map_err(|cause| format!("its folder: {cause}"))?;
+    let path = folder.join(name);
+    if path.is_dir() {
+        return Err("it is a folder: name a file in it".to_owned());
+    }
+    match path.canonicalize() {
+        Ok(path) => Ok(path),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(path),
+        Err(cause) => Err(cause.to_string()),
+    }
+}
+
+/// Makes a folder and those above it, each on disk: a file that survives in a lost folder is lost.
+fn create_folders(folder: &Path) -> io::Result<()> {
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(());
+    }
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    create_folders(parent)?;
+    match std::fs::create_dir(folder) {
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => {}
+        made => made?,
+    }
+    File::open(parent)?.sync_all()
+}
+
+impl Journal for SqliteJournal {
+    fn commit(&self, writes: &[Write]) -> Result<(), JournalError> {
+        self.lock().commit(writes)
+    }
+
+    fn run(&self, id: &str) -> Result<Option<RunRow>, JournalError> {
+        self.readers.read(|connection| reading::run(connection, id))
+    }
+
+    fn run_of_key(&self, owner: &str, key: &str) -> Result<Option<(String, [u8; 32])>, JournalError> {
+        self.readers.read(|connection| reading::run_of_key(connection, owner, key))
+    }
+
+    fn list(&self, query: &Query) -> Result<Vec<RunRow>, JournalError> {
+        self.readers.read(|connection| reading::list(connection, query))
+    }
+
+    fn open_runs(&self) -> Result<Vec<RunRow>, JournalError> {
+        self.readers.read(reading::open_runs)
+    }
+
+    fn segments(&self, id: &str, after_seq: u64, bytes: usize) -> Result<Vec<Segment>, JournalError> {
+        self.readers.read(|connection| reading::segments(connection, id, after_seq, bytes))
+    }
+
+    fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, JournalError> {
+        self.readers.read(|connection| reading::snapshot(connection, id))
+    }
+
+    fn collect(&self, retention: Retention) -> Result<Removed, JournalError> {
+        self.lock().collect(retention)
+    }
+
+    fn size(&self) -> Result<Size, JournalError> {
+        self.readers.read(reading::size)
+    }
+
+    fn probe(&self) -> Result<(), JournalError> {
+        self.lock().probe()
+    }
+}
