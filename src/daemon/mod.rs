@@ -1,12 +1,14 @@
 //! The runtime behind HTTP: routes, wire types and limits. Runs are kept in memory and end with the process.
 
+pub mod error;
+pub mod guard;
 mod registry;
 mod routes;
 mod wire;
 
 use std::net::SocketAddr;
 
-use actix_web::{App as WebApp, HttpServer, web};
+use actix_web::web;
 
 use crate::app::App;
 use registry::Registry;
@@ -19,10 +21,10 @@ pub enum DaemonError {
     )]
     Bind { bind: SocketAddr, source: std::io::Error },
     #[error(
-        "server.bind = {bind}: there is no access control yet, so only loopback addresses can be bound: use 127.0.0.1 \
-         and put an authenticating proxy in front"
+        "server.bind = {bind}: others can reach this address, but there are no keys (server.keys): make one with \
+         `prime-agents key new NAME` and add what it prints to the configuration, or bind 127.0.0.1"
     )]
-    NotLoopback { bind: SocketAddr },
+    NoKeys { bind: SocketAddr },
     #[error("the server failed: {0}")]
     Serve(std::io::Error),
 }
@@ -39,24 +41,13 @@ struct State {
 /// When the address cannot be bound, or the server fails.
 pub async fn serve(app: App, on_ready: impl FnOnce(SocketAddr)) -> Result<(), DaemonError> {
     let server_settings = app.settings().server.clone();
-    let bind = server_settings.bind;
-    if !bind.ip().is_loopback() {
-        return Err(DaemonError::NotLoopback { bind });
-    }
-    let body_bytes_max = usize::try_from(server_settings.body_bytes_max).unwrap_or(usize::MAX);
     let state = web::Data::new(State { app, registry: Registry::default() });
     let shared = state.clone();
-    let server = HttpServer::new(move || {
-        WebApp::new()
-            .app_data(shared.clone())
-            .app_data(web::PayloadConfig::new(body_bytes_max))
-            .configure(routes::configure)
-    })
-    .workers(2)
-    .bind(bind)
-    .map_err(|source| DaemonError::Bind { bind, source })?;
-    on_ready(server.addrs().first().copied().unwrap_or(bind));
-    let result = server.run().await.map_err(DaemonError::Serve);
+    let bound = guard::bind(&server_settings, move |config| {
+        config.app_data(shared.clone()).configure(routes::configure);
+    })?;
+    on_ready(bound.address);
+    let result = bound.running.await.map_err(DaemonError::Serve);
     state.app.runtime().halt();
     state.app.shutdown();
     result
