@@ -295,17 +295,36 @@ mod tests {
     fn connected() -> (Rc<Connection>, UnixStream, Arc<Connections>) {
         tokio::time::pause();
         let (server, client) = UnixStream::pair().unwrap();
+        server.set_nonblocking(true).unwrap();
         client.set_nonblocking(true).unwrap();
         let connections = Connections::new(LIMITS);
         (Connection::watch(server.into(), &connections), client, connections)
     }
 
-    /// Lets time pass, with the watchdog running; says whether the connection was shut down.
-    async fn after(time: Duration, mut client: &UnixStream) -> bool {
+    fn just_before(limit: Duration) -> Duration {
+        limit.saturating_sub(Duration::from_millis(5))
+    }
+
+    /// Whether the client has read the end of the connection.
+    fn is_shut(mut client: &UnixStream) -> bool {
+        matches!(client.read(&mut [0; 512]), Ok(0))
+    }
+
+    /// Lets time pass, with the watchdog running; says whether the connection stands.
+    async fn stands_for(time: Duration, client: &UnixStream) -> bool {
         advance(time).await;
-        for _ in 0..1_000 {
+        for _ in 0..100 {
             tokio::task::yield_now().await;
-            if matches!(client.read(&mut [0; 512]), Ok(0)) {
+        }
+        !is_shut(client)
+    }
+
+    /// Whether the connection is shut down within half a second.
+    async fn ends_now(client: &UnixStream) -> bool {
+        for _ in 0..500 {
+            advance(Duration::from_millis(1)).await;
+            tokio::task::yield_now().await;
+            if is_shut(client) {
                 return true;
             }
         }
@@ -316,10 +335,10 @@ mod tests {
     async fn a_client_that_takes_nothing_is_disconnected_at_the_limit() {
         let (connection, client, connections) = connected();
         let exchange = Exchange::begin(Some(&connection));
-        assert!(!after(SECOND * 3_600, &client).await, "a request may be worked on for long");
+        assert!(stands_for(SECOND * 3_600, &client).await, "a request may be worked on for long");
         exchange.sends();
-        assert!(!after(Duration::from_millis(9_999), &client).await);
-        assert!(after(Duration::from_millis(1), &client).await);
+        assert!(stands_for(just_before(LIMITS.stalled_reader), &client).await);
+        assert!(ends_now(&client).await);
         assert_eq!((connections.stalled(), connections.open()), (1, 1));
         drop((exchange, connection));
         assert_eq!(connections.open(), 0);
@@ -331,10 +350,10 @@ mod tests {
         let exchange = Exchange::begin(Some(&connection));
         for _ in 0..100 {
             exchange.sends();
-            assert!(!after(Duration::from_millis(9_999), &client).await);
+            assert!(stands_for(just_before(LIMITS.stalled_reader), &client).await);
         }
         exchange.waits();
-        assert!(!after(SECOND * 3_600, &client).await, "there is nothing that it could take");
+        assert!(stands_for(SECOND * 3_600, &client).await, "there is nothing that it could take");
         assert_eq!(connections.stalled(), 0);
     }
 
@@ -342,10 +361,10 @@ mod tests {
     async fn a_connection_without_a_request_is_closed_after_both_limits() {
         let (connection, client, connections) = connected();
         drop(Exchange::begin(Some(&connection)));
-        assert!(!after(Duration::from_millis(19_999), &client).await);
+        assert!(stands_for(just_before(SECOND * 20), &client).await);
         drop(Exchange::begin(Some(&connection)));
-        assert!(!after(Duration::from_millis(19_999), &client).await, "a request begins it anew");
-        assert!(after(SECOND, &client).await);
+        assert!(stands_for(just_before(SECOND * 20), &client).await, "a request begins it anew");
+        assert!(ends_now(&client).await);
         assert_eq!(connections.stalled(), 0);
     }
 
@@ -354,9 +373,9 @@ mod tests {
         let (connection, client, _) = connected();
         let exchange = Exchange::begin(Some(&connection));
         exchange.ends_connection();
-        assert!(!after(SECOND * 60, &client).await);
+        assert!(stands_for(SECOND * 60, &client).await);
         drop(exchange);
-        assert!(!after(Duration::from_millis(999), &client).await);
-        assert!(after(Duration::from_millis(1), &client).await);
+        assert!(stands_for(just_before(LIMITS.disconnect), &client).await);
+        assert!(ends_now(&client).await);
     }
 }

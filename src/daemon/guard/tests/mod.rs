@@ -150,8 +150,8 @@ struct Tell(Sender<&'static str>, &'static str);
 
 impl Drop for Tell {
     fn drop(&mut self) {
-        // The test may be over.
-        drop(self.0.send(self.1));
+        // The test may be over, and nobody listen.
+        self.0.send(self.1).unwrap_or_default();
     }
 }
 
