@@ -3,6 +3,7 @@
 mod bench;
 mod config;
 mod doctor;
+mod key;
 mod loadtest;
 mod run;
 mod serve;
@@ -41,6 +42,8 @@ enum Command {
     Doctor(doctor::DoctorArguments),
     /// Show, check or describe the configuration.
     Config(config::ConfigArguments),
+    /// Make keys for clients of the daemon.
+    Key(key::KeyArguments),
     /// Train a model for an agent.
     #[cfg(feature = "train")]
     Train(train::TrainArguments),
@@ -93,6 +96,7 @@ pub fn main() -> ExitCode {
         Command::Bench(arguments) => bench::bench(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Config(arguments) => config::config(&arguments),
+        Command::Key(arguments) => key::key(&arguments),
         #[cfg(feature = "train")]
         Command::Train(arguments) => train::train(&arguments),
     };

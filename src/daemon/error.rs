@@ -33,7 +33,6 @@ pub struct ErrorDetail {
 /// The groups of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::enum_variant_names, reason = "the words of OpenAI's interface")]
 pub enum ErrorKind {
     /// The request is wrong; the same again will fail again.
     InvalidRequestError,

@@ -3,7 +3,7 @@
 mod catalog;
 pub mod error;
 mod events;
-mod guard;
+pub mod guard;
 mod health;
 mod openapi;
 mod request;
@@ -11,19 +11,16 @@ mod runs;
 mod wire;
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use actix_web::{App as WebApp, HttpResponse, HttpServer, web};
+use actix_web::{HttpResponse, web};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::app::App;
 use crate::journal::{JournalError, SqliteJournal, SqliteOptions};
 use crate::runs::Runs;
 use error::ApiError;
-
-/// Time that open connections get to finish when the daemon drains.
-const DRAIN: Duration = Duration::from_secs(2);
 
 /// Why the daemon could not serve.
 #[derive(Debug, thiserror::Error)]
@@ -33,10 +30,10 @@ pub enum DaemonError {
     )]
     Bind { bind: SocketAddr, source: std::io::Error },
     #[error(
-        "server.bind = {bind}: there is no access control yet, so only loopback addresses can be bound: use 127.0.0.1 \
-         and put an authenticating proxy in front"
+        "server.bind = {bind}: others can reach this address, but there are no keys (server.keys): make one with \
+         `prime-agents key new NAME` and add what it prints to the configuration, or bind 127.0.0.1"
     )]
-    NotLoopback { bind: SocketAddr },
+    NoKeys { bind: SocketAddr },
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error("the open runs of the journal cannot be taken up: {0}")]
@@ -72,30 +69,19 @@ async fn no_such_method(allowed: &'static str) -> Result<HttpResponse, ApiError>
 /// When the journal cannot be opened, the address cannot be bound, or the server fails.
 pub async fn serve(app: App, on_ready: impl FnOnce(SocketAddr)) -> Result<(), DaemonError> {
     let settings = app.settings().clone();
-    let bind = settings.server.bind;
-    if !bind.ip().is_loopback() {
-        return Err(DaemonError::NotLoopback { bind });
-    }
-    let journal =
-        Arc::new(SqliteJournal::open(std::path::Path::new(&settings.journal.path), SqliteOptions::default())?);
+    let journal = Arc::new(SqliteJournal::open(Path::new(&settings.journal.path), SqliteOptions::default())?);
     let runs = Runs::start(Arc::new(app), journal, now_ms, |_| {}).map_err(DaemonError::Serve)?;
     let state = web::Data::new(State { runs: Arc::clone(&runs) });
-    let limits = guard::body::BodyLimits::from(&settings.server);
-    let server = HttpServer::new(move || WebApp::new().app_data(state.clone()).app_data(limits).configure(configure))
-        .workers(2)
-        .disable_signals()
-        .shutdown_timeout(DRAIN.as_secs())
-        .bind(bind)
-        .map_err(|source| DaemonError::Bind { bind, source })?;
-    let address = server.addrs().first().copied().unwrap_or(bind);
+    let bound = guard::bind(&settings.server, move |config| {
+        config.app_data(state.clone()).configure(configure);
+    })?;
     let resumed = runs.resume().map_err(DaemonError::Resume)?;
     if resumed > 0 {
         tracing::info!(runs = resumed, "taking up open runs");
     }
-    let server = server.run();
-    let handle = server.handle();
-    let mut serving = actix::spawn(server);
-    on_ready(address);
+    let handle = bound.running.handle();
+    let mut serving = actix::spawn(bound.running);
+    on_ready(bound.address);
     let result = tokio::select! {
         ended = &mut serving => ended,
         () = stop_signal() => {

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use actix_web::http::header::HeaderMap;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpMessage as _, HttpRequest, HttpResponse, web};
 use sha2::{Digest as _, Sha256};
 
 use super::error::{ApiError, ErrorBody};
-use super::guard::body::Body;
-use super::guard::json::json;
+use super::guard::{Body, Owner, json};
 use super::request::spec_of;
 use super::wire::{ForkQuery, ListQuery, RunList, RunRequest};
 use super::{State, no_such_method};
@@ -61,8 +60,8 @@ impl From<RunError> for ApiError {
 }
 
 /// The owner of a request.
-pub(super) fn owner_of(_request: &HttpRequest) -> String {
-    String::new()
+pub(super) fn owner_of(request: &HttpRequest) -> String {
+    request.extensions().get::<Owner>().map_or_else(String::new, |owner| owner.0.clone())
 }
 
 /// The request's `Idempotency-Key`, with the fingerprint of what it is for.

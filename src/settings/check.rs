@@ -7,9 +7,10 @@ use std::str::FromStr;
 use config::{Value, ValueKind};
 use serde_json::{Number, Value as Json};
 
+use super::api_key::{KeyHash, is_name};
 use super::error::SettingsError;
 use super::nearest::nearest;
-use super::schema::{child, choices, is_map, keys};
+use super::schema::{child, choices, is_list_of_tables, is_map, keys};
 use crate::engine::Device;
 
 /// Finds the first thing in `value` that the schema does not allow.
@@ -26,7 +27,7 @@ impl Checker<'_> {
         if let Some(known) = choices(schema) {
             return choice(value, key, schema, known);
         }
-        let fits = match (schema["type"].as_str(), &value.kind) {
+        let fits = match (kind_of(schema), &value.kind) {
             (Some("object"), ValueKind::Table(table)) => {
                 // Sorted, so that the first finding does not depend on a hash.
                 let mut entries: Vec<_> = table.iter().collect();
@@ -39,10 +40,15 @@ impl Checker<'_> {
                 if least.is_some_and(|least| count < least) || most.is_some_and(|most| count > most) {
                     return Err(out_of_range(value, key, schema));
                 }
-                return items.iter().try_for_each(|item| self.value(item, &schema["items"], key));
+                return items.iter().try_for_each(|item| {
+                    self.value(item, &schema["items"], key)?;
+                    complete(item, &schema["items"], key)
+                });
             }
             (Some("string"), ValueKind::String(text)) => match schema["format"].as_str() {
                 Some("device") => Device::from_str(text).is_ok(),
+                Some("name") => is_name(text),
+                Some("sha256") => KeyHash::from_str(text).is_ok(),
                 Some("socket-address") => SocketAddr::from_str(text).is_ok(),
                 _ => !text.is_empty(),
             },
@@ -66,7 +72,7 @@ impl Checker<'_> {
 
     fn entry(&self, name: &str, value: &Value, schema: &Json, at: &str) -> Result<(), SettingsError> {
         let key = if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
-        if is_map(schema) && !is_name(name) {
+        if is_map(schema) && !is_map_key(name) {
             return Err(SettingsError::OutOfRange {
                 origin: origin(value),
                 key: at.to_owned(),
@@ -107,9 +113,30 @@ pub(super) fn origin(value: &Value) -> String {
 }
 
 /// What a name of an engine may look like: something that an environment variable can also say.
-fn is_name(name: &str) -> bool {
+fn is_map_key(name: &str) -> bool {
     let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     !name.is_empty() && !name.contains("__") && name.bytes().all(allowed)
+}
+
+/// A table in a list is not put together from layers, so it must have all that it needs.
+fn complete(item: &Value, schema: &Json, key: &str) -> Result<(), SettingsError> {
+    let ValueKind::Table(table) = &item.kind else { return Ok(()) };
+    let mut required = schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str);
+    let Some(name) = required.find(|name| !table.contains_key(*name)) else { return Ok(()) };
+    let expected = expected(&schema["properties"][name]);
+    Err(SettingsError::Missing {
+        key: format!("{key}.{name}"),
+        origin: origin(item),
+        example: format!("{name} = …` with {expected}, in every `[[{key}]]"),
+    })
+}
+
+/// The one type of a value; what is optional may be left out, but not be empty.
+pub(super) fn kind_of(schema: &Json) -> Option<&str> {
+    match &schema["type"] {
+        Json::Array(kinds) => kinds.iter().filter_map(Json::as_str).find(|kind| *kind != "null"),
+        kind => kind.as_str(),
+    }
 }
 
 fn integer(kind: &ValueKind) -> Option<i128> {
@@ -162,12 +189,13 @@ pub(super) fn expected(schema: &Json) -> String {
     if let Some(known) = choices(schema) {
         return format!("one of {}", quoted(&known));
     }
-    match schema["type"].as_str() {
+    match kind_of(schema) {
         Some("integer") => format!("a whole number from {} to {}", schema["minimum"], schema["maximum"]),
         Some("number") if schema["exclusiveMinimum"].is_number() => {
             format!("a number above {} and up to {}", schema["exclusiveMinimum"], schema["maximum"])
         }
         Some("number") => format!("a number from {} to {}", schema["minimum"], schema["maximum"]),
+        Some("array") if is_list_of_tables(schema) => "a list of tables (`[[section]]`)".to_owned(),
         Some("array") => {
             let known = choices(&schema["items"]).unwrap_or_default();
             format!("a list of one or more of {}", quoted(&known))
@@ -175,6 +203,8 @@ pub(super) fn expected(schema: &Json) -> String {
         Some("object") => "a table (`[section]` with keys below)".to_owned(),
         _ => match schema["format"].as_str() {
             Some("device") => "`cpu`, `CUDA0`, `CUDA1`, … or a full GPU UUID as `nvidia-smi -L` prints it".to_owned(),
+            Some("name") => "a text of up to 64 small letters, digits, `-` and `_`".to_owned(),
+            Some("sha256") => "a SHA-256, 64 hexadecimal digits, as `prime-agents key new NAME` prints it".to_owned(),
             Some("socket-address") => "an IP address and port, such as \"127.0.0.1:7433\"".to_owned(),
             _ => "a text that is not empty".to_owned(),
         },

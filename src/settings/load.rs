@@ -95,6 +95,16 @@ impl Settings {
                 return Err(conflict(&["engines", name, "batch_tokens"], message));
             }
         }
+        let keys = &self.server.keys;
+        for (at, key) in keys.iter().enumerate() {
+            if let Some(same) = keys[..at].iter().find(|other| other.name == key.name || other.sha256 == key.sha256) {
+                let message = format!(
+                    "`server.keys` has \"{}\" and \"{}\", but each key needs a name and a `sha256` of its own",
+                    same.name, key.name
+                );
+                return Err(conflict(&["server", "keys"], message));
+            }
+        }
         let executor = &self.agents.executor;
         if executor.implementation == "llama" && executor.max_tokens >= engine.context_tokens {
             let message = format!(

@@ -7,6 +7,7 @@
 //! This module must not open a model, a socket or a device, and reads no environment by itself: whether a value can
 //! be *used* is found out by the part that uses it.
 
+mod api_key;
 mod check;
 mod engine;
 mod error;
@@ -18,6 +19,7 @@ mod schema;
 mod sections;
 
 pub use crate::engine::{Device, DeviceError, Isolation, KvPool};
+pub use api_key::{ApiKey, KeyHash, KeyHashError, is_name};
 pub use engine::{Engine, ModelMissing};
 pub use error::SettingsError;
 pub use load::DEFAULT_TOML;

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::check::expected;
+use super::schema::is_list_of_tables;
 use super::sections::Settings;
 
 const HEAD: &str = "\
@@ -37,18 +38,22 @@ pub fn reference_markdown() -> String {
 
 fn section(page: &mut String, schema: &Value, defaults: &Value, at: &str) {
     let Some(properties) = schema["properties"].as_object() else { return };
-    let (tables, options): (Vec<_>, Vec<_>) = properties.iter().partition(|(_, below)| below["type"] == "object");
+    let (tables, options): (Vec<_>, Vec<_>) =
+        properties.iter().partition(|(_, below)| below["type"] == "object" || is_list_of_tables(below));
     if !options.is_empty() {
         page.push_str("\n| key | default | values | what it does |\n| --- | --- | --- | --- |\n");
     }
     for (key, below) in options {
         let (default, values, text) = (&defaults[key], expected(below), description(below));
-        let row = format!("| `{key}` | `{default}` | {} | {} |", cell(&values), cell(&text));
+        let default = if default.is_null() { "–".to_owned() } else { format!("`{default}`") };
+        let row = format!("| `{key}` | {default} | {} | {} |", cell(&values), cell(&text));
         writeln!(page, "{row}").expect("invariant: writing to a string cannot fail");
     }
     for (key, below) in tables {
         let path = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
-        let (title, inner, default) = if below["additionalProperties"].is_object() {
+        let (title, inner, default) = if is_list_of_tables(below) {
+            (format!("[{path}]"), &below["items"], &Value::Null)
+        } else if below["additionalProperties"].is_object() {
             (format!("{path}.<name>"), &below["additionalProperties"], &defaults[key]["tiny"])
         } else {
             (path.clone(), below, &defaults[key])

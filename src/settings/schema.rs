@@ -27,6 +27,11 @@ pub(super) fn is_map(schema: &Value) -> bool {
     schema.get("additionalProperties").is_some_and(Value::is_object)
 }
 
+/// Whether a value is a list of tables, written as `[[section]]`.
+pub(super) fn is_list_of_tables(schema: &Value) -> bool {
+    schema["items"]["type"] == "object"
+}
+
 /// The texts that a value may have, when they are a fixed list.
 pub(super) fn choices(schema: &Value) -> Option<Vec<String>> {
     let texts = |values: &[Value]| values.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect();
@@ -52,6 +57,9 @@ pub(super) fn keys(schema: &Value, engine: &str) -> Vec<String> {
         }
         if is_map(schema) {
             visit(engine, &schema["additionalProperties"]);
+        }
+        if is_list_of_tables(schema) {
+            walk(&schema["items"], at, engine, out);
         }
     }
     let mut out = Vec::new();

@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::api_key::ApiKey;
 use super::engine::Engine;
 use crate::tasks::Kind;
 
@@ -222,6 +223,50 @@ pub struct Server {
     /// Largest body of a request in bytes; a larger one is refused with status 413.
     #[schemars(range(min = 1_024, max = 1_073_741_824))]
     pub body_bytes_max: u64,
+    /// Longest time in milliseconds until a body is complete; then status 408, and the connection is closed.
+    #[schemars(range(min = 1, max = 3_600_000))]
+    pub body_timeout_ms: u64,
+    /// Longest time in milliseconds until the head of a request (its first line and headers) is complete; then status
+    /// 408, and the connection is closed. For a further request on a connection, `keep_alive_ms` comes on top.
+    #[schemars(range(min = 1, max = 3_600_000))]
+    pub head_timeout_ms: u64,
+    /// Most bytes of the headers of a request, names and values; more are refused with status 431. There can never be
+    /// more than 96 headers.
+    #[schemars(range(min = 256, max = 65_536))]
+    pub header_bytes_max: u32,
+    /// Most bytes of the path and query of a request; a longer one is refused with status 414.
+    #[schemars(range(min = 64, max = 32_768))]
+    pub url_bytes_max: u32,
+    /// Most open connections; further ones wait until one is closed. Rounded up to an even number. Each takes two file
+    /// descriptors.
+    #[schemars(range(min = 2, max = 100_000))]
+    pub connections_max: u32,
+    /// Time in milliseconds that a connection without a request stays open.
+    #[schemars(range(min = 1, max = 3_600_000))]
+    pub keep_alive_ms: u64,
+    /// Time in milliseconds that a client has to take in the end of a connection that the daemon closes.
+    #[schemars(range(min = 1, max = 600_000))]
+    pub disconnect_timeout_ms: u64,
+    /// Time in milliseconds after which a client that takes none of its answer is disconnected. One that takes about
+    /// 128 KiB in this time is safe.
+    #[schemars(range(min = 100, max = 3_600_000))]
+    pub stalled_reader_ms: u64,
+    /// Most requests a second of one key (without keys: of all clients together); more are refused with status 429. 0 =
+    /// no limit.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub requests_per_second: u32,
+    /// Requests that may come at once before `requests_per_second` counts.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub burst: u32,
+    /// Most requests of one key (without keys: of all clients together) that are answered at the same time; more are
+    /// refused with status 429. An answer that is streamed counts until its end. 0 = no limit.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub concurrent_max: u32,
+    /// Who may use the daemon: `[[server.keys]]` tables, as `prime-agents key new NAME` prints them. Without any, only
+    /// loopback addresses can be bound, and everybody on this machine may use it. With keys, every request but
+    /// `/livez` and `/readyz` needs `Authorization: Bearer KEY`.
+    #[schemars(length(max = 10_000))]
+    pub keys: Vec<ApiKey>,
     /// Executors that a request may choose in place of the configured one. `llama` can be had only where it is the
     /// configured one, because it needs its engine.
     #[schemars(length(max = 16), extend("items" = names(&EXECUTORS)))]

@@ -257,8 +257,25 @@ fn two_daemons_cannot_share_a_port() {
 fn addresses_that_others_can_reach_are_refused() {
     for bind in ["0.0.0.0:0", "[::]:0"] {
         let set = format!("server.bind={bind}");
-        done(&[&["serve", "--set", &set][..], &REFERENCE].concat()).refused(&["server.bind", bind, "127.0.0.1"]);
+        done(&[&["serve", "--set", &set][..], &REFERENCE].concat()).refused(&[
+            "server.bind",
+            bind,
+            "127.0.0.1",
+            "key new",
+        ]);
     }
+}
+
+#[test]
+fn with_keys_other_addresses_can_be_bound_and_a_key_is_needed() {
+    // SHA-256 of "abc" (FIPS 180-2, appendix B.1).
+    let sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    let keys = format!("server.keys=[{{name=\"ci\", sha256=\"{sha256}\"}}]");
+    let daemon = Daemon::start(&["server.bind=0.0.0.0:0", &keys]);
+    assert_eq!(daemon.get("/livez").status, 200);
+    daemon.get("/v1/runs/x").refused(401, None, &["Authorization: Bearer KEY"]);
+    let asked = daemon.agent.get(daemon.url("/v1/runs/x")).header("Authorization", "Bearer abc").call();
+    Answer::from(asked.unwrap()).refused(404, None, &["x"]);
 }
 
 #[test]

@@ -28,7 +28,7 @@ impl From<&Server> for BodyLimits {
     fn from(server: &Server) -> Self {
         Self {
             bytes_max: usize::try_from(server.body_bytes_max).unwrap_or(usize::MAX),
-            timeout: Duration::from_millis(10_000),
+            timeout: Duration::from_millis(server.body_timeout_ms),
         }
     }
 }
@@ -131,9 +131,10 @@ mod tests {
         assert_eq!((error.status_code().as_u16(), started.elapsed()), (408, Duration::from_secs(10)));
 
         // A byte each second, for ever: steady, but too slow.
-        let trickle = stream::unfold((), |()| async {
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            Some((Ok(Bytes::from_static(b"x")), ()))
+        let seconds = tokio::time::interval(Duration::from_secs(1));
+        let trickle = stream::unfold(seconds, |mut seconds| async {
+            seconds.tick().await;
+            Some((Ok(Bytes::from_static(b"x")), seconds))
         });
         let error = read_body(&mut Box::pin(trickle), 1_000, deadline + Duration::from_secs(10)).await.unwrap_err();
         assert_eq!(error.status_code(), 408);

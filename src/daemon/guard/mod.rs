@@ -1,3 +1,216 @@
-//! placeholder
-pub mod body;
-pub mod json;
+//! What stands between the network and the routes: one middleware, in this order, and what it is made of.
+//!
+//! 1. The request gets its id, which the response and the log carry.
+//! 2. A head that is too large is refused (431, 414).
+//! 3. Without keys: what is not meant for this machine, or comes from a stranger's page, is refused (403).
+//! 4. With keys: the key says whose request it is (401).
+//! 5. Its owner may have asked too much (429).
+//! 6. The handler runs; if it panics, the client gets a 500 with the id.
+//!
+//! Every response carries the id and the security headers, and counts until its last byte is handed over. There is no
+//! CORS: pages of other origins cannot use the daemon.
+
+mod body;
+mod connections;
+mod heads;
+mod json;
+mod keys;
+mod local;
+mod outgoing;
+mod rates;
+mod request_id;
+mod server;
+#[cfg(test)]
+mod tests;
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform, forward_ready};
+use actix_web::error::InternalError;
+use actix_web::http::ConnectionType;
+use actix_web::http::header::{self, HeaderMap, HeaderValue};
+use actix_web::{Error, HttpMessage as _, HttpResponse, ResponseError as _};
+use futures::FutureExt as _;
+use futures::future::{LocalBoxFuture, Ready, ready};
+use tracing::Instrument as _;
+
+use super::error::ApiError;
+use crate::settings::Server;
+
+pub use body::{Body, BodyLimits, read_body};
+pub use connections::{Connection, ConnectionLimits, Connections, Exchange};
+pub use heads::HeadLimits;
+pub use json::json;
+pub use keys::{Keys, NewKey, Owner};
+pub use local::check_local;
+pub use outgoing::Outgoing;
+pub use rates::{Limits, Permit};
+pub use request_id::{RequestId, X_REQUEST_ID};
+pub use server::{Bound, bind};
+
+/// Paths that need no key and are never too many: whoever watches the process must always get an answer.
+const OPEN: [&str; 2] = ["/livez", "/readyz"];
+
+/// The middleware. Clones share what they count.
+#[derive(Clone)]
+pub struct Guard(Arc<Rules>);
+
+/// What every worker goes by.
+struct Rules {
+    heads: HeadLimits,
+    keys: Keys,
+    anonymous: Arc<Limits>,
+    /// In the order of the keys.
+    of_keys: Vec<Arc<Limits>>,
+}
+
+impl Guard {
+    /// The rules of the configuration.
+    #[must_use]
+    pub fn new(server: &Server) -> Self {
+        Self(Arc::new(Rules {
+            heads: server.into(),
+            keys: Keys::new(&server.keys),
+            anonymous: Limits::anonymous(server),
+            of_keys: server.keys.iter().map(|key| Limits::of_key(key, server)).collect(),
+        }))
+    }
+}
+
+impl Rules {
+    /// Lets a request in, as whose it is.
+    fn admit(&self, request: &ServiceRequest) -> Result<(Owner, Option<Permit>), ApiError> {
+        let head = request.head();
+        self.heads.check(head)?;
+        if self.keys.is_empty() {
+            check_local(head)?;
+        }
+        if OPEN.contains(&request.path()) {
+            return Ok((self.anonymous.owner().clone(), None));
+        }
+        let limits = if self.keys.is_empty() {
+            &self.anonymous
+        } else {
+            &self.of_keys[self.keys.authenticate(&head.headers)?]
+        };
+        Ok((limits.owner().clone(), Some(limits.enter()?)))
+    }
+}
+
+impl<S, B> Transform<S, ServiceRequest> for Guard
+where
+    S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error> + 'static,
+    B: MessageBody + 'static,
+{
+    type Response = ServiceResponse<BoxBody>;
+    type Error = Error;
+    type Transform = Guarded<S>;
+    type InitError = ();
+    type Future = Ready<Result<Guarded<S>, ()>>;
+
+    fn new_transform(&self, service: S) -> Self::Future {
+        ready(Ok(Guarded { service: Rc::new(service), rules: Arc::clone(&self.0) }))
+    }
+}
+
+/// A service behind the guard.
+pub struct Guarded<S> {
+    service: Rc<S>,
+    rules: Arc<Rules>,
+}
+
+impl<S, B> Service<ServiceRequest> for Guarded<S>
+where
+    S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error> + 'static,
+    B: MessageBody + 'static,
+{
+    type Response = ServiceResponse<BoxBody>;
+    type Error = Error;
+    type Future = LocalBoxFuture<'static, Result<Self::Response, Error>>;
+
+    forward_ready!(service);
+
+    fn call(&self, request: ServiceRequest) -> Self::Future {
+        let (service, rules) = (Rc::clone(&self.service), Arc::clone(&self.rules));
+        let id = RequestId::of(request.headers());
+        let span = tracing::info_span!("request", id = id.as_str(), method = %request.method(), path = request.path());
+        let exchange = Exchange::begin(request.conn_data::<Rc<Connection>>());
+        async move {
+            let (owner, permit) = match rules.admit(&request) {
+                Ok(admitted) => admitted,
+                Err(error) => {
+                    tracing::info!(code = error.code(), "refused: {error}");
+                    return Ok(request.into_response(go_out(error.error_response(), &id, exchange, None)));
+                }
+            };
+            request.extensions_mut().insert(owner);
+            request.extensions_mut().insert(id.clone());
+            // In a block, so that a panic before the first wait is caught as well.
+            let handled = AssertUnwindSafe(async { service.call(request).await }).catch_unwind().await;
+            let error = match handled {
+                Ok(Ok(response)) => return Ok(finish(response, &id, exchange, permit)),
+                Ok(Err(error)) => error,
+                Err(panic) => failed(panic.as_ref(), &id).into(),
+            };
+            // The request is gone, so the response travels in an error.
+            let response = in_one_shape(error.error_response(), Some(ApiError::foreign(&error)));
+            Err(InternalError::from_response(error, go_out(response, &id, exchange, permit)).into())
+        }
+        .instrument(span)
+        .boxed_local()
+    }
+}
+
+/// The error for a handler that panicked; the reason is for the log only.
+fn failed(panic: &(dyn Any + Send), id: &RequestId) -> ApiError {
+    let reason = panic.downcast_ref::<&str>().copied().map(str::to_owned);
+    let reason = reason.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+    tracing::error!("a handler panicked: {reason}");
+    ApiError::internal(format!("the daemon failed on this request; its log says why under the id {}", id.as_str()))
+}
+
+/// The response of a handler, as it goes out.
+fn finish<B: MessageBody + 'static>(
+    response: ServiceResponse<B>,
+    id: &RequestId,
+    exchange: Exchange,
+    permit: Option<Permit>,
+) -> ServiceResponse<BoxBody> {
+    let (request, response) = response.into_parts();
+    let response = response.map_into_boxed_body();
+    let foreign = response.error().map(ApiError::foreign);
+    let response = in_one_shape(response, foreign);
+    tracing::debug!(status = response.status().as_u16(), "answered");
+    ServiceResponse::new(request, go_out(response, id, exchange, permit))
+}
+
+/// Adds what every response has, and counts its body.
+fn go_out(response: HttpResponse, id: &RequestId, exchange: Exchange, permit: Option<Permit>) -> HttpResponse {
+    response.map_body(|head, body| {
+        if head.connection_type() == ConnectionType::Close {
+            exchange.ends_connection();
+        }
+        add_headers(head.headers_mut(), id);
+        BoxBody::new(Outgoing::new(body, exchange, permit))
+    })
+}
+
+/// An error of the framework, which is plain text, in the shape of all errors.
+fn in_one_shape(response: HttpResponse, foreign: Option<ApiError>) -> HttpResponse {
+    let content_type = response.headers().get(header::CONTENT_TYPE);
+    let is_json = content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
+    match foreign {
+        Some(foreign) if !is_json => foreign.error_response(),
+        _ => response,
+    }
+}
+
+fn add_headers(headers: &mut HeaderMap, id: &RequestId) {
+    headers.insert(X_REQUEST_ID, id.to_header());
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+}

@@ -5,6 +5,7 @@ mod bench_check;
 mod bench_files;
 mod bench_pages;
 mod commands;
+mod key;
 mod mistakes;
 mod runs;
 mod whole;
