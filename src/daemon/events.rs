@@ -8,7 +8,7 @@ use futures::{Stream, StreamExt as _, stream};
 use tokio::time::{Instant, interval_at};
 
 use super::error::{ApiError, ErrorBody};
-use super::runs::query;
+use super::runs::{query, visible};
 use super::wire::{EventsQuery, TraceQuery};
 use super::{State, no_such_method};
 use crate::runs::{EventLine, ReadError};
@@ -88,7 +88,7 @@ pub async fn events(
         None => wanted.after.unwrap_or(0),
     };
     let id = id.into_inner();
-    state.runs.get(&id).await?;
+    visible(&state, &request, &id).await?;
     let lines = state.runs.events(&id, after, true).map(|lines| lines.map(|lines| server_sent(&lines)));
     let runs = std::sync::Arc::clone(&state.runs);
     let result = stream::once(async move {
@@ -120,6 +120,7 @@ pub async fn trace(
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
     let TraceQuery { states } = query(&request)?;
+    visible(&state, &request, &id).await?;
     let lines = state.runs.trace(&id, states.unwrap_or(true)).await?;
     let body = lines.map(|lines| lines.map(Bytes::from));
     Ok(HttpResponse::Ok().content_type("application/jsonl").streaming(body))

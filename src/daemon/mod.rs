@@ -79,6 +79,7 @@ pub async fn serve(app: App, on_ready: impl FnOnce(SocketAddr)) -> Result<(), Da
     if resumed > 0 {
         tracing::info!(runs = resumed, "taking up open runs");
     }
+    actix::spawn(Arc::clone(&runs).keep_tidy());
     let handle = bound.running.handle();
     let mut serving = actix::spawn(bound.running);
     on_ready(bound.address);

@@ -16,6 +16,7 @@ use super::{catalog, events, health, no_such_method, runs};
         runs::show,
         runs::cancel,
         runs::fork,
+        runs::collect,
         events::events,
         events::trace,
         catalog::list,

@@ -9,9 +9,9 @@ use sha2::{Digest as _, Sha256};
 use super::error::{ApiError, ErrorBody};
 use super::guard::{Body, Owner, json};
 use super::request::spec_of;
-use super::wire::{ForkQuery, ListQuery, RunList, RunRequest};
+use super::wire::{CollectRequest, Collected, ForkQuery, ListQuery, RunList, RunRequest};
 use super::{State, no_such_method};
-use crate::journal::{IdempotencyKey, JournalError, Query};
+use crate::journal::{IdempotencyKey, JournalError, Query, Removed};
 use crate::runs::{NewRun, RunError, RunRecord, Status};
 
 /// How long a cancellation waits for the run's end to be durable.
@@ -33,6 +33,7 @@ pub fn configure(config: &mut web::ServiceConfig) {
                 .route(web::get().to(list))
                 .default_service(web::to(|| no_such_method("GET, POST"))),
         )
+        .service(resource("/v1/gc", web::post().to(collect), "POST"))
         .service(resource("/v1/runs/{id}", web::get().to(show), "GET"))
         .service(resource("/v1/runs/{id}/cancel", web::post().to(cancel), "POST"))
         .service(resource("/v1/runs/{id}/fork", web::post().to(fork), "POST"));
@@ -51,6 +52,9 @@ impl From<RunError> for ApiError {
             RunError::Agents(_) => Self::bad_field("agents", message),
             RunError::Conflict(_) => Self::conflict("conflict", message),
             RunError::Journal(JournalError::NoSuchRun { .. }) => Self::bad_field("after", message),
+            RunError::Journal(JournalError::NotWritable(_)) => {
+                Self::unavailable("journal_not_writable", message, second)
+            }
             RunError::Journal(_) | RunError::Unreadable(_) => {
                 tracing::error!(error = %message, "a request failed");
                 Self::internal(message)
@@ -123,7 +127,7 @@ pub async fn list(state: web::Data<State>, request: HttpRequest) -> Result<HttpR
         return Err(ApiError::bad_field("limit", format!("is {limit}; give 1 to {PAGE_MAX}")));
     }
     let query = Query {
-        owner: None,
+        owner: Some(owner_of(&request)).filter(|owner| !owner.is_empty()),
         status: wanted.status.map(Status::name).map(str::to_owned),
         task: wanted.task,
         after: wanted.after,
@@ -140,14 +144,44 @@ pub(super) fn query<T: serde::de::DeserializeOwned>(request: &HttpRequest) -> Re
     query.map(web::Query::into_inner).map_err(|error| ApiError::bad_request(format!("the query: {error}")))
 }
 
+/// A run that the request's owner may see: its own, or any where no keys are asked for.
+pub(super) async fn visible(state: &State, request: &HttpRequest, id: &str) -> Result<RunRecord, ApiError> {
+    let (owner, record) = state.runs.get(id).await?;
+    let asking = owner_of(request);
+    if asking.is_empty() || asking == owner { Ok(record) } else { Err(RunError::NotFound(id.to_owned()).into()) }
+}
+
+/// Removes finished runs.
+///
+/// Without a body, those that the configuration says may go. Open runs always stay.
+#[utoipa::path(
+    post, path = "/v1/gc", tag = "operations", request_body = CollectRequest,
+    responses((status = 200, body = Collected), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)),
+)]
+pub async fn collect(state: web::Data<State>, body: Body) -> Result<HttpResponse, ApiError> {
+    let wanted: CollectRequest = if body.0.is_empty() { CollectRequest::default() } else { json(&body.0)? };
+    let journal = &state.runs.app().settings().journal;
+    let (days, bytes) = match (wanted.older_than_days, wanted.bytes_max) {
+        (None, None) => {
+            (Some(journal.keep_days).filter(|days| *days > 0), Some(journal.keep_bytes).filter(|bytes| *bytes > 0))
+        }
+        wanted => wanted,
+    };
+    let Removed { runs, events, bytes, .. } = state.runs.collect(days, bytes).await?;
+    Ok(HttpResponse::Ok().json(Collected { runs, events, bytes }))
+}
+
 /// Shows a run.
 #[utoipa::path(
     get, path = "/v1/runs/{id}", tag = "runs",
     responses((status = 200, body = RunRecord), (status = 404, body = ErrorBody)),
 )]
-pub async fn show(state: web::Data<State>, id: web::Path<String>) -> Result<HttpResponse, ApiError> {
-    let (_, record) = state.runs.get(&id).await?;
-    Ok(HttpResponse::Ok().json(record))
+pub async fn show(
+    state: web::Data<State>,
+    request: HttpRequest,
+    id: web::Path<String>,
+) -> Result<HttpResponse, ApiError> {
+    Ok(HttpResponse::Ok().json(visible(&state, &request, &id).await?))
 }
 
 /// Ends a run with what is committed.
@@ -157,7 +191,12 @@ pub async fn show(state: web::Data<State>, id: web::Path<String>) -> Result<Http
     post, path = "/v1/runs/{id}/cancel", tag = "runs",
     responses((status = 200, body = RunRecord), (status = 404, body = ErrorBody)),
 )]
-pub async fn cancel(state: web::Data<State>, id: web::Path<String>) -> Result<HttpResponse, ApiError> {
+pub async fn cancel(
+    state: web::Data<State>,
+    request: HttpRequest,
+    id: web::Path<String>,
+) -> Result<HttpResponse, ApiError> {
+    visible(&state, &request, &id).await?;
     let record = state.runs.cancel(&id, CANCEL_PATIENCE).await?;
     Ok(HttpResponse::Ok().json(record))
 }
@@ -178,6 +217,7 @@ pub async fn fork(
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
     let ForkQuery { seq, seed } = query(&request)?;
+    visible(&state, &request, &id).await?;
     let record = state.runs.fork(&id, seq, seed, &owner_of(&request)).await?;
     Ok(HttpResponse::Accepted().insert_header(("Location", format!("/v1/runs/{}", record.id))).json(record))
 }

@@ -109,3 +109,22 @@ pub struct TraceQuery {
     /// With the state that each step was proposed in; true where it is left out.
     pub states: Option<bool>,
 }
+
+/// What finished runs may stay.
+#[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CollectRequest {
+    /// Remove runs that ended more days ago; `journal.keep_days` where both are left out.
+    #[schema(maximum = 36_500)]
+    pub older_than_days: Option<u32>,
+    /// Remove the oldest while the journal has more bytes.
+    pub bytes_max: Option<u64>,
+}
+
+/// What was removed.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct Collected {
+    pub runs: u64,
+    pub events: u64,
+    pub bytes: u64,
+}

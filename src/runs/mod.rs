@@ -10,6 +10,7 @@ mod live;
 mod progress;
 mod reading;
 mod resume;
+mod retention;
 mod service;
 mod spec;
 mod stream;
