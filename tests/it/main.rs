@@ -7,6 +7,7 @@ mod cli;
 mod engine;
 mod golden;
 mod layers;
+mod metrics;
 mod recompute;
 mod serve;
 mod settings;
