@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+/// The labels of a sample, in their order.
+pub type Labels = Vec<(String, String)>;
+
 /// A metric family as its text has it.
 #[derive(Debug, Default)]
 pub struct Family {
@@ -9,7 +12,7 @@ pub struct Family {
     pub help: String,
     pub unit: Option<String>,
     /// Name, labels in their order, value.
-    pub samples: Vec<(String, Vec<(String, String)>, f64)>,
+    pub samples: Vec<(String, Labels, f64)>,
 }
 
 fn is_name(text: &str) -> bool {
@@ -18,9 +21,9 @@ fn is_name(text: &str) -> bool {
 }
 
 /// Takes `{name="value",…}` apart; gives what follows it.
-fn labels(text: &str) -> (Vec<(String, String)>, &str) {
+fn labels(text: &str) -> (Labels, &str) {
     let Some(mut rest) = text.strip_prefix('{') else { return (Vec::new(), text) };
-    let mut labels: Vec<(String, String)> = Vec::new();
+    let mut labels: Labels = Vec::new();
     loop {
         let (name, after) = rest.split_once("=\"").expect("a label");
         assert!(is_name(name) && labels.iter().all(|(other, _)| other != name), "label {name:?} in {text:?}");

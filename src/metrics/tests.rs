@@ -25,8 +25,11 @@ fn families(metrics: &Metrics) -> BTreeMap<String, Family> {
     read(&metrics.render())
 }
 
+/// Labels to look for.
+type With<'a> = &'a [(&'a str, &'a str)];
+
 /// The value of the one sample of this name with exactly these labels.
-fn value(families: &BTreeMap<String, Family>, name: &str, labels: &[(&str, &str)]) -> f64 {
+fn value(families: &BTreeMap<String, Family>, name: &str, labels: With) -> f64 {
     let has = |found: &[(String, String)]| {
         found.iter().map(|(name, value)| (name.as_str(), value.as_str())).eq(labels.iter().copied())
     };
@@ -57,7 +60,7 @@ fn buckets_of_histograms_rise_to_their_count() {
     let mut looked_at = 0;
     for (name, family) in families.iter().filter(|(_, family)| family.kind == "histogram") {
         // Of one series: all labels but `le`.
-        let mut series: BTreeMap<Vec<&(String, String)>, Vec<(f64, f64)>> = BTreeMap::new();
+        let mut series: BTreeMap<_, Vec<(f64, f64)>> = BTreeMap::new();
         for (_, labels, count) in family.samples.iter().filter(|(sample, ..)| sample.ends_with("_bucket")) {
             let (le, others): (Vec<_>, Vec<_>) = labels.iter().partition(|(label, _)| label == "le");
             series.entry(others).or_default().push((le[0].1.parse().expect("a bound"), *count));
@@ -79,7 +82,7 @@ fn what_is_fed_is_shown() {
     let metrics = fed();
     let families = families(&metrics);
     let engine = [("engine", "a \"b\"\\c\nd")];
-    let rows: [(&str, &[(&str, &str)], f64); 15] = [
+    let rows: [(&str, With, f64); 15] = [
         ("prime_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0),
         ("prime_resumed_runs_total", &[], 1.0),
         ("prime_refused_total", &[("reason", "queue_full")], 1.0),

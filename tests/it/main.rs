@@ -8,8 +8,10 @@ mod engine;
 mod golden;
 mod layers;
 mod metrics;
+mod notify;
 mod recompute;
 mod serve;
 mod settings;
 #[cfg(feature = "llama")]
 mod shipped;
+mod shipping;

@@ -7,4 +7,5 @@ mod bench_pages;
 mod commands;
 mod mistakes;
 mod runs;
+mod shell;
 mod whole;
