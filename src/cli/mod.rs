@@ -1,24 +1,29 @@
 //! The command line: one file a subcommand. Parses, loads the configuration, and hands over.
 
 mod bench;
+mod completions;
 mod config;
 mod doctor;
+mod health;
 mod key;
 mod loadtest;
+mod log;
+mod man;
+mod notify;
+mod reload;
 mod run;
 mod serve;
 #[cfg(feature = "train")]
 mod train;
 
 use std::ffi::OsString;
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
-use tracing_subscriber::EnvFilter;
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
-use crate::settings::{LogFormat, LogLevel, Settings, SettingsError};
+use crate::settings::{Settings, SettingsError};
+use log::start_log;
 
 /// LLM agents solve algorithmic problems step by step, and every step is checked.
 #[derive(Parser)]
@@ -44,6 +49,12 @@ enum Command {
     Config(config::ConfigArguments),
     /// Make keys for clients of the daemon.
     Key(key::KeyArguments),
+    /// Ask a daemon whether it lives. Exit code 0: it does.
+    Health(health::HealthArguments),
+    /// Print a script that completes this command line in a shell.
+    Completions(completions::CompletionsArguments),
+    /// Print the manual, or write the pages of all commands into a folder.
+    Man(man::ManArguments),
     /// Train a model for an agent.
     #[cfg(feature = "train")]
     Train(train::TrainArguments),
@@ -97,6 +108,9 @@ pub fn main() -> ExitCode {
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Config(arguments) => config::config(&arguments),
         Command::Key(arguments) => key::key(&arguments),
+        Command::Health(arguments) => health::health(&arguments),
+        Command::Completions(arguments) => Ok(completions::completions(&arguments, Arguments::command())),
+        Command::Man(arguments) => man::man(&arguments, Arguments::command()),
         #[cfg(feature = "train")]
         Command::Train(arguments) => train::train(&arguments),
     };
@@ -104,25 +118,4 @@ pub fn main() -> ExitCode {
         eprintln!("error: {error:#}");
         ExitCode::from(USAGE)
     })
-}
-
-/// Sends log lines to standard error, as the configuration says.
-fn start_log(settings: &Settings) {
-    let level = match settings.log.level {
-        LogLevel::Off => "off",
-        LogLevel::Error => "error",
-        LogLevel::Warn => "warn",
-        LogLevel::Info => "info",
-        LogLevel::Debug => "debug",
-        LogLevel::Trace => "trace",
-    };
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new(level))
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr);
-    // A second start in one process (tests) keeps the first.
-    drop(match settings.log.format {
-        LogFormat::Text => log.try_init(),
-        LogFormat::Json => log.json().try_init(),
-    });
 }

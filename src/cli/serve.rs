@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::{Configuration, start_log};
+use super::{Configuration, notify, reload, start_log};
 use crate::app::App;
 use crate::daemon;
 
@@ -16,10 +16,16 @@ pub struct ServeArguments {
 
 pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let settings = arguments.configuration.load()?;
-    start_log(&settings);
+    let log = start_log(&settings);
+    let configuration = arguments.configuration.clone();
     actix::System::new().block_on(async {
+        reload::on_hangup(configuration, log);
         let app = App::start(settings)?;
-        daemon::serve(app, |address| eprintln!("prime-agents is ready on http://{address}")).await?;
+        let on_ready = |address| {
+            eprintln!("prime-agents is ready on http://{address}");
+            notify::ready(address);
+        };
+        daemon::serve(app, on_ready).await?;
         Ok(ExitCode::SUCCESS)
     })
 }

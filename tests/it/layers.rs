@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each module with what it may import beside itself.
-const MAY_IMPORT: [(&str, &[&str]); 16] = [
+const MAY_IMPORT: [(&str, &[&str]); 17] = [
     ("tasks", &[]),
     ("dataset", &["tasks"]),
     ("judge", &["tasks"]),
@@ -15,18 +15,22 @@ const MAY_IMPORT: [(&str, &[&str]); 16] = [
     ("agents", &["tasks", "protocol", "engine", "settings"]),
     ("runtime", &["tasks", "protocol", "agents"]),
     ("report", &["tasks", "protocol", "agents", "runtime"]),
+    ("metrics", &["tasks", "protocol", "agents", "runtime"]),
     ("bench", &["tasks", "dataset", "protocol", "agents", "runtime"]),
     ("app", &["tasks", "protocol", "engine", "settings", "agents", "runtime", "report", "bench"]),
-    ("runs", &["tasks", "protocol", "agents", "runtime", "report", "app", "journal"]),
+    ("runs", &["tasks", "protocol", "agents", "runtime", "report", "metrics", "app", "journal"]),
     (
         "daemon",
-        &["tasks", "judge", "protocol", "engine", "settings", "agents", "runtime", "report", "app", "journal", "runs"],
+        &[
+            "tasks", "judge", "protocol", "engine", "settings", "agents", "runtime", "report", "metrics", "app",
+            "journal", "runs",
+        ],
     ),
     (
         "cli",
         &[
-            "tasks", "dataset", "judge", "protocol", "engine", "settings", "agents", "runtime", "report", "bench",
-            "app", "daemon", "train",
+            "tasks", "dataset", "judge", "protocol", "engine", "settings", "agents", "runtime", "report", "metrics",
+            "bench", "app", "daemon", "train",
         ],
     ),
     ("train", &["tasks", "agents::prompt"]),

@@ -7,8 +7,11 @@ mod cli;
 mod engine;
 mod golden;
 mod layers;
+mod metrics;
+mod notify;
 mod recompute;
 mod serve;
 mod settings;
 #[cfg(feature = "llama")]
 mod shipped;
+mod shipping;

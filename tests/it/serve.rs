@@ -171,6 +171,9 @@ fn the_process_says_that_it_lives_and_is_ready() {
     let full = daemon.get("/readyz");
     assert_eq!((full.status, &full.body["ready"], &full.body["live_runs"]), (503, &json!(false), &json!(1)));
     assert_eq!(daemon.get("/livez").status, 200, "full is not dead");
+    let health = |more: &[&str]| done(&[&["health", "--url", &daemon.url("/")][..], more].concat());
+    assert_eq!((health(&[]).code, health(&["--ready"]).code), (0, 1));
+    assert!(health(&["--ready"]).stdout.contains("\"ready\":false"), "it shows what the daemon says");
 }
 
 #[test]

@@ -8,4 +8,5 @@ mod commands;
 mod key;
 mod mistakes;
 mod runs;
+mod shell;
 mod whole;

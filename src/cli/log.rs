@@ -1,0 +1,48 @@
+//! The log: lines on standard error, as the configuration says.
+
+use std::io::IsTerminal as _;
+
+use tracing_subscriber::EnvFilter;
+
+use crate::settings::{LogFormat, LogLevel, Settings};
+
+/// Changes the level of the log that it came with.
+pub struct LogControl(Box<dyn Fn(EnvFilter)>);
+
+impl LogControl {
+    pub fn set_level(&self, level: LogLevel) {
+        self.0(filter(level));
+    }
+}
+
+fn filter(level: LogLevel) -> EnvFilter {
+    EnvFilter::new(match level {
+        LogLevel::Off => "off",
+        LogLevel::Error => "error",
+        LogLevel::Warn => "warn",
+        LogLevel::Info => "info",
+        LogLevel::Debug => "debug",
+        LogLevel::Trace => "trace",
+    })
+}
+
+/// Sends log lines to standard error, as the configuration says.
+pub fn start_log(settings: &Settings) -> LogControl {
+    let level = filter(settings.log.level);
+    let log = tracing_subscriber::fmt().with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr);
+    // A second start in one process (tests) keeps the first. A log that is gone has no level to change.
+    match settings.log.format {
+        LogFormat::Text => {
+            let log = log.with_env_filter(level).with_filter_reloading();
+            let handle = log.reload_handle();
+            drop(log.try_init());
+            LogControl(Box::new(move |filter| drop(handle.reload(filter))))
+        }
+        LogFormat::Json => {
+            let log = log.json().with_env_filter(level).with_filter_reloading();
+            let handle = log.reload_handle();
+            drop(log.try_init());
+            LogControl(Box::new(move |filter| drop(handle.reload(filter))))
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The labels of the metrics. Each has few values, fixed by the program or the configuration: never what a client sent.
+
+use prometheus_client::encoding::EncodeLabelSet;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Version {
+    pub version: &'static str,
+}
+
+/// How a run ended: `verified`, `unverified`, `failed` or `cancelled`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Status {
+    pub status: &'static str,
+}
+
+/// `proceed`, `retry` or `backtrack`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Decided {
+    pub decision: &'static str,
+}
+
+/// A constraint of the benchmark, or `other`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Broken {
+    pub constraint: &'static str,
+}
+
+/// `prompt` or `completion`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Tokens {
+    pub kind: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Vote {
+    pub agreed: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Reason {
+    pub reason: &'static str,
+}
+
+/// A route as its pattern, such as `/v1/runs/{id}`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Route {
+    pub route: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Answered {
+    pub route: &'static str,
+    pub status: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Engine {
+    pub engine: String,
+}

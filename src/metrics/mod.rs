@@ -1,0 +1,202 @@
+//! What the process counts, in the text format of OpenMetrics, for Prometheus. No globals: a [`Metrics`] is handed to
+//! those who feed it. Counting is a few atomic additions; text is made when somebody asks for it.
+
+mod labels;
+mod process;
+mod run;
+
+#[cfg(test)]
+mod exposition;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+use std::sync::atomic::Ordering;
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::tasks::{self, Spec};
+use labels::{Answered, Broken, Decided, Engine, Reason, Route, Status, Tokens, Version, Vote};
+use process::Process;
+pub use run::{Metered, RunMeter};
+
+/// The `Content-Type` of [`Metrics::render`].
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The constraint that stands for all that are not of the benchmark.
+const OTHER: &str = "other";
+
+/// Bounds of the buckets in seconds: runs take milliseconds with a reference executor and up to hours with a model.
+const RUN_SECONDS: [f64; 14] = [0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0];
+const HTTP_SECONDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
+const COMMIT_SECONDS: [f64; 12] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5];
+const COMMIT_EVENTS: [f64; 12] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 4096.0];
+
+/// Every metric of a process, and the methods that feed them.
+pub struct Metrics {
+    registry: Registry,
+    /// The names of the benchmark's constraints: the only ones that become labels.
+    constraints: HashSet<&'static str>,
+    runs: Family<Status, Counter>,
+    runs_open: Gauge,
+    runs_queued: Gauge,
+    run_seconds: Histogram,
+    steps: Family<Decided, Counter>,
+    violations: Family<Broken, Counter>,
+    tokens: Family<Tokens, Counter>,
+    votes: Family<Vote, Counter>,
+    resumed: Counter,
+    refused: Family<Reason, Counter>,
+    http_requests: Family<Answered, Counter>,
+    http_seconds: Family<Route, Histogram, fn() -> Histogram>,
+    engine_up: Family<Engine, Gauge>,
+    engine_restarts: Family<Engine, Counter>,
+    engine_in_flight: Family<Engine, Gauge>,
+    commit_seconds: Histogram,
+    commit_events: Histogram,
+    journal_bytes: Gauge,
+    journal_writable: Gauge,
+}
+
+/// A gauge's value of a count.
+fn level(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+impl Metrics {
+    /// The metrics of a process that was started at this time.
+    pub fn new(started: jiff::Timestamp) -> Self {
+        let known = tasks::all().chain(tasks::variants()).flat_map(|task| task.spec().constraints);
+        let metrics = Self {
+            registry: Registry::default(),
+            constraints: known.map(|constraint| constraint.name).collect(),
+            runs: Family::default(),
+            runs_open: Gauge::default(),
+            runs_queued: Gauge::default(),
+            run_seconds: Histogram::new(RUN_SECONDS),
+            steps: Family::default(),
+            violations: Family::default(),
+            tokens: Family::default(),
+            votes: Family::default(),
+            resumed: Counter::default(),
+            refused: Family::default(),
+            http_requests: Family::default(),
+            http_seconds: Family::new_with_constructor(|| Histogram::new(HTTP_SECONDS)),
+            engine_up: Family::default(),
+            engine_restarts: Family::default(),
+            engine_in_flight: Family::default(),
+            commit_seconds: Histogram::new(COMMIT_SECONDS),
+            commit_events: Histogram::new(COMMIT_EVENTS),
+            journal_bytes: Gauge::default(),
+            journal_writable: Gauge::default(),
+        };
+        metrics.start_at_zero();
+        metrics.registered(started)
+    }
+
+    /// Makes the rows whose labels are known, so that a rate sees their first event as a rise and not as a beginning.
+    fn start_at_zero(&self) {
+        for status in run::STATUSES {
+            drop(self.runs.get_or_create(&Status { status }));
+        }
+        for decision in run::DECISIONS {
+            drop(self.steps.get_or_create(&Decided { decision }));
+        }
+        for kind in run::TOKENS {
+            drop(self.tokens.get_or_create(&Tokens { kind }));
+        }
+        for agreed in [false, true] {
+            drop(self.votes.get_or_create(&Vote { agreed }));
+        }
+        drop(self.violations.get_or_create(&Broken { constraint: OTHER }));
+    }
+
+    /// Counters get their `_total`, and units their suffix, when the text is made.
+    fn registered(mut self, started: jiff::Timestamp) -> Self {
+        let of = &mut self.registry;
+        of.register("prime_build", "What was built", Info::new(Version { version: env!("CARGO_PKG_VERSION") }));
+        of.register("prime_runs", "Runs that ended, by how", self.runs.clone());
+        of.register("prime_runs_open", "Runs that were accepted and are not over", self.runs_open.clone());
+        of.register("prime_runs_queued", "Open runs that have not begun", self.runs_queued.clone());
+        let help = "Time from a run's acceptance in this process to its end";
+        of.register_with_unit("prime_run_duration", help, Unit::Seconds, self.run_seconds.clone());
+        of.register("prime_steps", "Proposed steps, by what was decided on them", self.steps.clone());
+        let help = "Broken constraints of judged steps, by name; those of custom problems count as other";
+        of.register("prime_violations", help, self.violations.clone());
+        of.register("prime_tokens", "Tokens that models read and wrote", self.tokens.clone());
+        of.register("prime_votes", "Votes held, by whether they ended their run", self.votes.clone());
+        of.register("prime_resumed_runs", "Runs that went on after a restart of the process", self.resumed.clone());
+        of.register("prime_refused", "Requests that were turned away, by reason", self.refused.clone());
+        of.register("prime_http_requests", "Answered requests", self.http_requests.clone());
+        let help = "Time from a request's arrival to its answer's head";
+        of.register_with_unit("prime_http_request_duration", help, Unit::Seconds, self.http_seconds.clone());
+        of.register("prime_engine_up", "Whether the engine's worker takes turns", self.engine_up.clone());
+        of.register("prime_engine_restarts", "Workers started after the first", self.engine_restarts.clone());
+        of.register("prime_engine_in_flight", "Turns that wait for the engine", self.engine_in_flight.clone());
+        let help = "Time of a commit to the journal";
+        of.register_with_unit("prime_journal_commit_duration", help, Unit::Seconds, self.commit_seconds.clone());
+        of.register("prime_journal_commit_events", "Events in a commit to the journal", self.commit_events.clone());
+        of.register_with_unit("prime_journal", "Content of the journal", Unit::Bytes, self.journal_bytes.clone());
+        of.register("prime_journal_writable", "Whether the last write succeeded", self.journal_writable.clone());
+        of.register_collector(Box::new(Process::started_at(started)));
+        self
+    }
+
+    /// Everything, as [`CONTENT_TYPE`] says.
+    pub fn render(&self) -> String {
+        let mut text = String::with_capacity(1 << 14);
+        encode(&mut text, &self.registry).expect("invariant: writing to a string succeeds");
+        text
+    }
+
+    /// The meter of a run of a problem with this spec: makes it one open run, waiting to begin, until it is over or the
+    /// meter is dropped. Looks everything up that the run's events need.
+    pub fn run(&self, spec: &Spec) -> RunMeter {
+        RunMeter::new(self, spec)
+    }
+
+    /// A run that another process had accepted goes on in this one.
+    pub fn resumed(&self) {
+        self.resumed.inc();
+    }
+
+    /// A request was turned away for what is going on, not for what it said: a full queue, a rate limit, a journal
+    /// that cannot be written. The reason is a word of the program.
+    pub fn refused(&self, reason: &'static str) {
+        self.refused.get_or_create(&Reason { reason }).inc();
+    }
+
+    /// A request was answered after this time. The route is its pattern, or one word for all paths that have none: what
+    /// a client sent must not become a label. For a stream, the time to its first byte.
+    pub fn http(&self, route: &'static str, status: u16, seconds: f64) {
+        self.http_requests.get_or_create(&Answered { route, status }).inc();
+        self.http_seconds.get_or_create(&Route { route }).observe(seconds);
+    }
+
+    /// The state of a configured engine; say it before [`Self::render`].
+    pub fn engine(&self, name: &str, is_up: bool, restarts: u32, in_flight: usize) {
+        let engine = Engine { engine: name.to_owned() };
+        self.engine_up.get_or_create(&engine).set(i64::from(is_up));
+        self.engine_in_flight.get_or_create(&engine).set(level(in_flight as u64));
+        // The engine counts; its own count never falls.
+        self.engine_restarts.get_or_create(&engine).inner().store(u64::from(restarts), Ordering::Relaxed);
+    }
+
+    /// The journal committed this many events in this time.
+    pub fn journal_commit(&self, events: usize, seconds: f64) {
+        self.commit_events.observe(events as f64);
+        self.commit_seconds.observe(seconds);
+    }
+
+    /// Bytes of the journal's content, and whether its last write (a commit or a probe) succeeded.
+    pub fn journal_state(&self, bytes: u64, is_writable: bool) {
+        self.journal_bytes.set(level(bytes));
+        self.journal_writable.set(i64::from(is_writable));
+    }
+}

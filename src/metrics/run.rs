@@ -1,0 +1,158 @@
+//! Counts what happens in a run.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use tokio::time::Instant;
+
+use super::labels::{Broken, Decided, Status, Tokens, Vote};
+use super::{Metrics, OTHER};
+use crate::protocol::{Decision, Ending, Outcome};
+use crate::runtime::{Event, Observer};
+use crate::tasks::Spec;
+
+pub const STATUSES: [&str; 4] = ["verified", "unverified", "failed", "cancelled"];
+/// In the order of [`Decision`].
+pub const DECISIONS: [&str; 3] = ["proceed", "retry", "backtrack"];
+pub const TOKENS: [&str; 2] = ["prompt", "completion"];
+
+fn status(outcome: &Outcome) -> usize {
+    match &outcome.ending {
+        Ending::AgentFailed(_) => 2,
+        Ending::Cancelled => 3,
+        _ => usize::from(!outcome.verified),
+    }
+}
+
+/// Counts one run's events. Everything was looked up before, so an event costs a few atomic additions.
+pub struct RunMeter {
+    started: Instant,
+    has_begun: AtomicBool,
+    is_over: AtomicBool,
+    /// A vote was held, and it is not known yet whether it ended the run.
+    has_voted: AtomicBool,
+    open: Gauge,
+    queued: Gauge,
+    duration: Histogram,
+    statuses: [Counter; 4],
+    decisions: [Counter; 3],
+    tokens: [Counter; 2],
+    /// Votes that did not end their run, and those that did.
+    votes: [Counter; 2],
+    /// The constraints of the run's problem that are the benchmark's; at most 32, so that a search is short.
+    violations: Vec<(&'static str, Counter)>,
+    other_violations: Counter,
+}
+
+impl RunMeter {
+    pub(super) fn new(metrics: &Metrics, spec: &Spec) -> Self {
+        let broken = |constraint| metrics.violations.get_or_create_owned(&Broken { constraint });
+        let known = spec.constraints.iter().filter_map(|constraint| metrics.constraints.get(constraint.name));
+        metrics.runs_open.inc();
+        metrics.runs_queued.inc();
+        Self {
+            started: Instant::now(),
+            has_begun: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
+            has_voted: AtomicBool::new(false),
+            open: metrics.runs_open.clone(),
+            queued: metrics.runs_queued.clone(),
+            duration: metrics.run_seconds.clone(),
+            statuses: STATUSES.map(|status| metrics.runs.get_or_create_owned(&Status { status })),
+            decisions: DECISIONS.map(|decision| metrics.steps.get_or_create_owned(&Decided { decision })),
+            tokens: TOKENS.map(|kind| metrics.tokens.get_or_create_owned(&Tokens { kind })),
+            votes: [false, true].map(|agreed| metrics.votes.get_or_create_owned(&Vote { agreed })),
+            violations: known.map(|name| (*name, broken(name))).collect(),
+            other_violations: broken(OTHER),
+        }
+    }
+
+    fn begin(&self) {
+        if !self.has_begun.swap(true, Ordering::Relaxed) {
+            self.queued.dec();
+        }
+    }
+
+    /// What happened after a vote says whether it ended the run.
+    fn settle_vote(&self, has_agreed: bool) {
+        if self.has_voted.swap(false, Ordering::Relaxed) {
+            self.votes[usize::from(has_agreed)].inc();
+        }
+    }
+
+    fn finish(&self, outcome: &Outcome) {
+        self.settle_vote(outcome.ending == Ending::Agreed);
+        self.statuses[status(outcome)].inc();
+        self.duration.observe(self.started.elapsed().as_secs_f64());
+        self.close();
+    }
+
+    fn close(&self) {
+        self.begin();
+        if !self.is_over.swap(true, Ordering::Relaxed) {
+            self.open.dec();
+        }
+    }
+
+    fn violation(&self, name: &str) {
+        let known = self.violations.iter().find(|(known, _)| *known == name);
+        known.map_or(&self.other_violations, |(_, counter)| counter).inc();
+    }
+}
+
+impl Observer for RunMeter {
+    fn observe(&self, event: &Event<'_>) {
+        self.begin();
+        if let Event::Finished(outcome) = event {
+            return self.finish(outcome);
+        }
+        match event {
+            Event::Step { proposal, verdict, decision, .. } => {
+                self.settle_vote(false);
+                let decision = match decision {
+                    Decision::Proceed => 0,
+                    Decision::Retry => 1,
+                    Decision::Backtrack => 2,
+                };
+                self.decisions[decision].inc();
+                self.tokens[0].inc_by(proposal.usage.prompt);
+                self.tokens[1].inc_by(proposal.usage.completion);
+                verdict.violations.iter().for_each(|name| self.violation(name));
+            }
+            Event::Voted { .. } => {
+                self.settle_vote(false);
+                self.has_voted.store(true, Ordering::Relaxed);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Drop for RunMeter {
+    /// A run that never ended, such as one that the process leaves for its successor, is open no more.
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// An observer with a meter before it.
+pub struct Metered {
+    meter: RunMeter,
+    inner: Arc<dyn Observer>,
+}
+
+impl Metered {
+    pub fn new(meter: RunMeter, inner: Arc<dyn Observer>) -> Self {
+        Self { meter, inner }
+    }
+}
+
+impl Observer for Metered {
+    fn observe(&self, event: &Event<'_>) {
+        self.meter.observe(event);
+        self.inner.observe(event);
+    }
+}

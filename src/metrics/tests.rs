@@ -1,0 +1,161 @@
+//! The text: its form, its names, and that a feed reaches its metric.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use super::exposition::{Family, read};
+use super::{CONTENT_TYPE, Metrics};
+use crate::tasks;
+
+/// Metrics of which each has a row.
+fn fed() -> Metrics {
+    let metrics = Metrics::new("2026-02-03T04:05:06.5Z".parse().expect("a time"));
+    metrics.resumed();
+    metrics.refused("queue_full");
+    metrics.http("/v1/runs/{id}", 200, 0.004);
+    metrics.http("/v1/runs/{id}", 404, 0.002);
+    metrics.engine("a \"b\"\\c\nd", true, 2, 7);
+    metrics.journal_commit(3, 0.0002);
+    metrics.journal_state(4096, true);
+    metrics
+}
+
+fn families(metrics: &Metrics) -> BTreeMap<String, Family> {
+    read(&metrics.render())
+}
+
+/// Labels to look for.
+type With<'a> = &'a [(&'a str, &'a str)];
+
+/// The value of the one sample of this name with exactly these labels.
+fn value(families: &BTreeMap<String, Family>, name: &str, labels: With) -> f64 {
+    let has = |found: &[(String, String)]| {
+        found.iter().map(|(name, value)| (name.as_str(), value.as_str())).eq(labels.iter().copied())
+    };
+    let mut samples = families.values().flat_map(|family| &family.samples);
+    let found = samples.find(|(other, found, _)| other == name && has(found));
+    found.unwrap_or_else(|| panic!("{name} {labels:?} is missing in {families:#?}")).2
+}
+
+#[test]
+fn the_text_follows_the_rules_of_the_format() {
+    let families = families(&fed());
+    assert!(families.len() >= 20, "{families:#?}");
+    for (name, family) in &families {
+        assert!(name.starts_with("prime_") || name.starts_with("process_"), "{name}");
+        assert!(!name.ends_with("_total"), "{name}: the suffix is the samples'");
+        assert!(family.help.len() > 10 && family.help.ends_with('.'), "{name}: {:?}", family.help);
+        assert!(!family.samples.is_empty(), "{name} has no samples");
+        if let Some(unit) = &family.unit {
+            assert!(name.ends_with(&format!("_{unit}")) && ["seconds", "bytes"].contains(&unit.as_str()), "{name}");
+        }
+    }
+    assert!(CONTENT_TYPE.starts_with("application/openmetrics-text; version=1.0.0"));
+}
+
+#[test]
+fn buckets_of_histograms_rise_to_their_count() {
+    let families = families(&fed());
+    let mut looked_at = 0;
+    for (name, family) in families.iter().filter(|(_, family)| family.kind == "histogram") {
+        // Of one series: all labels but `le`.
+        let mut series: BTreeMap<_, Vec<(f64, f64)>> = BTreeMap::new();
+        for (_, labels, count) in family.samples.iter().filter(|(sample, ..)| sample.ends_with("_bucket")) {
+            let (le, others): (Vec<_>, Vec<_>) = labels.iter().partition(|(label, _)| label == "le");
+            series.entry(others).or_default().push((le[0].1.parse().expect("a bound"), *count));
+        }
+        for (labels, buckets) in series {
+            assert!(buckets.is_sorted(), "{name}: {buckets:?}");
+            let (bound, last) = buckets[buckets.len() - 1];
+            assert_eq!(bound, f64::INFINITY, "{name}");
+            let labels: Vec<_> = labels.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            assert_eq!(value(&families, &format!("{name}_count"), &labels), last, "{name}");
+            looked_at += 1;
+        }
+    }
+    assert!(looked_at >= 4, "{looked_at} histograms");
+}
+
+#[test]
+fn what_is_fed_is_shown() {
+    let metrics = fed();
+    let families = families(&metrics);
+    let engine = [("engine", "a \"b\"\\c\nd")];
+    let rows: [(&str, With, f64); 15] = [
+        ("prime_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0),
+        ("prime_resumed_runs_total", &[], 1.0),
+        ("prime_refused_total", &[("reason", "queue_full")], 1.0),
+        ("prime_http_requests_total", &[("route", "/v1/runs/{id}"), ("status", "200")], 1.0),
+        ("prime_http_requests_total", &[("route", "/v1/runs/{id}"), ("status", "404")], 1.0),
+        ("prime_http_request_duration_seconds_sum", &[("route", "/v1/runs/{id}")], 0.006),
+        ("prime_http_request_duration_seconds_count", &[("route", "/v1/runs/{id}")], 2.0),
+        ("prime_engine_up", &engine, 1.0),
+        ("prime_engine_restarts_total", &engine, 2.0),
+        ("prime_engine_in_flight", &engine, 7.0),
+        ("prime_journal_commit_duration_seconds_sum", &[], 0.0002),
+        ("prime_journal_commit_events_sum", &[], 3.0),
+        ("prime_journal_bytes", &[], 4096.0),
+        ("prime_journal_writable", &[], 1.0),
+        ("process_start_time_seconds", &[], 1_770_091_506.5),
+    ];
+    for (name, labels, expected) in rows {
+        let found = value(&families, name, labels);
+        assert!((found - expected).abs() < 1e-9, "{name} is {found}, not {expected}");
+    }
+    metrics.engine("a \"b\"\\c\nd", false, 3, 0);
+    metrics.journal_state(0, false);
+    let families = read(&metrics.render());
+    let again = ["prime_engine_up", "prime_engine_restarts_total", "prime_engine_in_flight"];
+    assert_eq!(again.map(|name| value(&families, name, &engine)), [0.0, 3.0, 0.0]);
+    assert_eq!(value(&families, "prime_journal_writable", &[]), 0.0);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_process_is_measured() {
+    let open = |metrics: &Metrics| value(&families(metrics), "process_open_fds", &[]);
+    let metrics = fed();
+    let memory = value(&families(&metrics), "process_resident_memory_bytes", &[]);
+    assert!(memory > 1e6 && memory < 1e12, "{memory} bytes");
+    // Other tests of this process open files too, so that a difference says nothing; a floor does.
+    let files: Vec<_> = (0..100).map(|_| fs::File::open("/dev/null").expect("there")).collect();
+    assert!(open(&metrics) >= files.len() as f64);
+}
+
+#[test]
+fn a_run_waits_until_it_begins_and_is_open_until_its_meter_is_gone() {
+    let metrics = fed();
+    let spec = tasks::find("n-queens").expect("listed").spec();
+    let open_and_queued = || ["prime_runs_open", "prime_runs_queued"].map(|name| value(&families(&metrics), name, &[]));
+    assert_eq!(open_and_queued(), [0.0, 0.0]);
+    let meters = [metrics.run(spec), metrics.run(spec)];
+    assert_eq!(open_and_queued(), [2.0, 2.0]);
+    drop(meters);
+    assert_eq!(open_and_queued(), [0.0, 0.0]);
+    assert_eq!(value(&families(&metrics), "prime_run_duration_seconds_count", &[]), 0.0, "none of them ended");
+}
+
+#[test]
+fn the_board_asks_for_metrics_that_there_are() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/grafana.json");
+    let board: serde_json::Value = serde_json::from_str(&fs::read_to_string(path).expect("there")).expect("JSON");
+    let families = families(&fed());
+    let known: Vec<&str> = families.values().flat_map(|family| &family.samples).map(|(name, ..)| &**name).collect();
+    let name = regex::Regex::new(r"\b(?:prime|process)_[a-z_]+").expect("a pattern");
+    let panels = board["panels"].as_array().expect("panels");
+    let mut asked = 0;
+    for panel in panels {
+        let expressions = panel["targets"].as_array().into_iter().flatten().map(|target| &target["expr"]);
+        for expression in expressions.chain(std::iter::once(&panel["expr"])).filter_map(|text| text.as_str()) {
+            for found in name.find_iter(expression) {
+                assert!(known.contains(&found.as_str()), "{} asks for {}", panel["title"], found.as_str());
+                asked += 1;
+            }
+        }
+    }
+    assert!(asked > 20, "only {asked} metrics are shown");
+    let mut ids: Vec<_> = panels.iter().map(|panel| panel["id"].as_u64().expect("an id")).collect();
+    ids.dedup();
+    assert_eq!(ids.len(), panels.len(), "ids of panels are their own");
+}

@@ -1,0 +1,105 @@
+//! The files for those who run the daemon: the unit of systemd and the images.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+fn read(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect(path)
+}
+
+/// The settings of a unit, by section; a key may stand more than once.
+fn unit(text: &str) -> BTreeMap<String, Vec<(String, String)>> {
+    let mut sections: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    let mut current = String::new();
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        if let Some(section) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            section.clone_into(&mut current);
+            continue;
+        }
+        let (key, value) = line.split_once('=').unwrap_or_else(|| panic!("{line:?} is no setting"));
+        assert!(key.chars().all(|c| c.is_ascii_alphanumeric()), "{line:?}");
+        sections.entry(current.clone()).or_default().push((key.to_owned(), value.to_owned()));
+    }
+    sections
+}
+
+#[test]
+fn the_unit_notifies_restarts_and_is_confined() {
+    let unit = unit(&read("config/prime-agents.service"));
+    assert_eq!(unit.keys().collect::<Vec<_>>(), ["Install", "Service", "Unit"]);
+    let service = &unit["Service"];
+    let value = |key: &str| {
+        let found = service.iter().find(|(found, _)| found == key);
+        found.unwrap_or_else(|| panic!("{key} is missing")).1.as_str()
+    };
+    let rows = [
+        ("Type", "notify"),
+        ("Restart", "on-failure"),
+        ("DynamicUser", "yes"),
+        ("NoNewPrivileges", "yes"),
+        ("ProtectSystem", "strict"),
+        ("PrivateTmp", "yes"),
+        ("DevicePolicy", "closed"),
+        ("ExecReload", "/bin/kill -HUP $MAINPID"),
+    ];
+    for (key, expected) in rows {
+        assert_eq!(value(key), expected, "{key}");
+    }
+    assert!(value("ExecStart").contains("prime-agents serve"));
+    assert!(value("StateDirectory").split(' ').any(|folder| folder == "prime-agents"));
+    assert!(value("TimeoutStopSec").parse::<u32>().unwrap() > 5);
+    assert!(value("WatchdogSec").parse::<u32>().unwrap() > 1);
+    // What would hide the GPUs.
+    assert!(service.iter().all(|(key, _)| key != "PrivateDevices" && key != "ProtectKernelTunables"));
+}
+
+/// The instructions of a Dockerfile with their continuations, without comments.
+fn instructions(text: &str) -> Vec<String> {
+    let mut instructions = Vec::new();
+    let mut open = String::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        open += line.trim_end_matches('\\');
+        if line.ends_with('\\') {
+            open += " ";
+        } else {
+            instructions.push(std::mem::take(&mut open));
+        }
+    }
+    instructions
+}
+
+#[test]
+fn the_images_copy_what_there_is_and_run_without_rights() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for path in ["config/Dockerfile", "config/Dockerfile.cuda"] {
+        let instructions = instructions(&read(path));
+        let of = |word: &str| {
+            let prefix = format!("{word} ");
+            instructions.iter().filter_map(|line| line.strip_prefix(&prefix).map(str::to_owned)).collect::<Vec<_>>()
+        };
+        let mut copied = 0;
+        for copy in of("COPY").iter().filter(|copy| !copy.contains("--from=")) {
+            let mut words: Vec<&str> = copy.split_whitespace().filter(|word| !word.starts_with("--")).collect();
+            words.pop();
+            for source in words {
+                assert!(root.join(source).exists(), "{path} copies {source}, which is not there");
+                copied += 1;
+            }
+        }
+        assert!(copied >= 5, "{path}: {copied} paths");
+        assert_eq!(of("FROM").len(), 2, "{path}: one stage builds, one runs");
+        assert_eq!(of("USER"), ["10001:10001"], "{path}");
+        assert_eq!(of("VOLUME"), ["/data"], "{path}");
+        let health = of("HEALTHCHECK").concat();
+        assert!(health.contains("CMD") && health.contains("prime-agents\", \"health\""), "{path}: {health}");
+        assert_eq!(of("ENTRYPOINT"), ["[\"/opt/prime-agents/bin/prime-agents\"]"], "{path}");
+        let build = of("RUN").concat();
+        assert!(build.contains("cargo build --release --locked"), "{path}");
+        assert_eq!(build.contains("--features cuda"), path.ends_with("cuda"), "{path}");
+        // What `scripts/setup` asks for.
+        for package in ["cmake", "g++", "make", "libclang-dev"] {
+            assert!(build.contains(&format!(" {package}")), "{path} does not install {package}");
+        }
+    }
+}
