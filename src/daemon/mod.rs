@@ -5,6 +5,7 @@ pub mod error;
 mod events;
 pub mod guard;
 mod health;
+mod measured;
 mod openapi;
 mod request;
 mod runs;
@@ -19,8 +20,10 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::app::App;
 use crate::journal::{JournalError, SqliteJournal, SqliteOptions};
+use crate::metrics::Metrics;
 use crate::runs::Runs;
 use error::ApiError;
+use guard::Answered;
 
 /// Why the daemon could not serve.
 #[derive(Debug, thiserror::Error)]
@@ -54,7 +57,7 @@ fn now_ms() -> u64 {
 
 fn configure(config: &mut web::ServiceConfig) {
     config.configure(runs::configure).configure(events::configure).configure(catalog::configure);
-    config.configure(health::configure).configure(openapi::configure);
+    config.configure(health::configure).configure(measured::configure).configure(openapi::configure);
     config.default_service(web::to(|| async { Err::<HttpResponse, _>(ApiError::no_such_route()) }));
 }
 
@@ -70,9 +73,11 @@ async fn no_such_method(allowed: &'static str) -> Result<HttpResponse, ApiError>
 pub async fn serve(app: App, on_ready: impl FnOnce(SocketAddr)) -> Result<(), DaemonError> {
     let settings = app.settings().clone();
     let journal = Arc::new(SqliteJournal::open(Path::new(&settings.journal.path), SqliteOptions::default())?);
-    let runs = Runs::start(Arc::new(app), journal, now_ms, |_| {}).map_err(DaemonError::Serve)?;
+    let metrics = Arc::new(Metrics::new(jiff::Timestamp::now()));
+    let runs = Runs::start(Arc::new(app), journal, now_ms, Arc::clone(&metrics)).map_err(DaemonError::Serve)?;
     let state = web::Data::new(State { runs: Arc::clone(&runs) });
-    let bound = guard::bind(&settings.server, move |config| {
+    let measure = move |answered: &Answered<'_>| measured::count(&metrics, answered);
+    let bound = guard::bind(&settings.server, measure, move |config| {
         config.app_data(state.clone()).configure(configure);
     })?;
     let resumed = runs.resume().map_err(DaemonError::Resume)?;

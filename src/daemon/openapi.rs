@@ -4,7 +4,7 @@ use actix_web::{HttpResponse, web};
 use utoipa::OpenApi;
 use utoipa_swagger_ui::SwaggerUi;
 
-use super::{catalog, events, health, no_such_method, runs};
+use super::{catalog, events, health, measured, no_such_method, runs};
 
 /// Every route that clients may rely on.
 #[derive(OpenApi)]
@@ -23,6 +23,7 @@ use super::{catalog, events, health, no_such_method, runs};
         catalog::agents,
         health::livez,
         health::readyz,
+        measured::metrics,
     ),
     tags(
         (name = "runs", description = "Runs: accepted when they are durable, and never lost."),

@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use super::labels::{Broken, Decided, Status, Tokens, Vote};
 use super::{Metrics, OTHER};
-use crate::protocol::{Decision, Ending, Outcome};
-use crate::runtime::{Event, Observer};
+use crate::protocol::{Decision, Ending, Outcome, Saved};
+use crate::runtime::{Event, Observer, Wake};
 use crate::tasks::Spec;
 
 pub const STATUSES: [&str; 4] = ["verified", "unverified", "failed", "cancelled"];
@@ -154,5 +154,21 @@ impl Observer for Metered {
     fn observe(&self, event: &Event<'_>) {
         self.meter.observe(event);
         self.inner.observe(event);
+    }
+
+    fn wants_saved(&self) -> bool {
+        self.inner.wants_saved()
+    }
+
+    fn save(&self, saved: Saved) {
+        self.inner.save(saved);
+    }
+
+    fn is_behind(&self) -> bool {
+        self.inner.is_behind()
+    }
+
+    fn wake_when_free(&self, wake: Wake) {
+        self.inner.wake_when_free(wake);
     }
 }

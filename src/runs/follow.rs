@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use super::live::{LiveRun, Status};
 use super::service::{Place, Runs};
 use super::stream::{Recorder, RowUpdate};
+use crate::metrics::Metered;
 use crate::protocol::{Ending, Outcome, Resting};
 use crate::report::{RunResult, TraceLine};
 use crate::runtime::Submission;
@@ -21,11 +22,13 @@ pub(super) async fn follow(
 ) {
     let outcome = match runs.app.runtime_of(&live.spec.overrides) {
         Ok(runtime) => {
+            let recorder = Arc::new(Recorder(Arc::clone(&live.stream)));
+            let observer = Arc::new(Metered::new(runs.metrics.run(problem.spec()), recorder));
             let mut handle = runtime.submit(Submission {
                 problem,
                 plan: live.spec.plan.clone(),
                 sampling: live.spec.sampling,
-                observer: Arc::new(Recorder(Arc::clone(&live.stream))),
+                observer,
                 resting,
             });
             live.set_canceller(handle.canceller());

@@ -23,4 +23,3 @@ pub use live::{LiveRun, RunRecord, Status};
 pub use reading::{EventLine, ReadError};
 pub use service::{Accepted, NewRun, RunError, Runs};
 pub use spec::{Origin, RunSpec};
-pub use writer::CommitDone;

@@ -137,6 +137,7 @@ impl Runs {
         // A run that had not begun is not resumed, but begun.
         if head.seq > 0 {
             let resumed = live.resumed.fetch_add(1, Ordering::Relaxed) + 1;
+            self.metrics.resumed();
             live.stream.append(&TraceLine::Resumed { resumed });
             let mut result = RunResult::open(&live.solved);
             progress.fill(&mut result, live.spec.plan.fanout);

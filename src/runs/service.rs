@@ -13,9 +13,10 @@ use super::live::{LiveRun, RunRecord, Status};
 use super::progress::Progress;
 use super::spec::RunSpec;
 use super::stream::Stream;
-use super::writer::{CommitDone, Writer};
+use super::writer::Writer;
 use crate::app::App;
-use crate::journal::{ChainHash, Head, IdempotencyKey, Journal, JournalError, Query, RunRow, Segment};
+use crate::journal::{ChainHash, Head, IdempotencyKey, Journal, JournalError, Query, RunRow, Segment, Size};
+use crate::metrics::Metrics;
 use crate::protocol::Resting;
 use crate::report::{RunResult, Solved};
 use crate::tasks::Problem;
@@ -67,6 +68,7 @@ pub struct Runs {
     pub(super) app: Arc<App>,
     pub(super) journal: Arc<dyn Journal>,
     pub(super) writer: Writer,
+    pub(super) metrics: Arc<Metrics>,
     pub(super) live: DashMap<String, Arc<LiveRun>>,
     /// Accepted and not over, or being accepted.
     pub(super) open: AtomicUsize,
@@ -101,14 +103,17 @@ impl Runs {
         app: Arc<App>,
         journal: Arc<dyn Journal>,
         clock: Clock,
-        measure: impl Fn(CommitDone) + Send + 'static,
+        metrics: Arc<Metrics>,
     ) -> std::io::Result<Arc<Self>> {
         let window = Duration::from_millis(app.settings().journal.window_ms);
+        let committed = Arc::clone(&metrics);
+        let measure = move |events, seconds| committed.journal_commit(events, seconds);
         let writer = Writer::start(Arc::clone(&journal), window, Box::new(measure))?;
         Ok(Arc::new(Self {
             app,
             journal,
             writer,
+            metrics,
             live: DashMap::new(),
             open: AtomicUsize::new(0),
             keys: Mutex::default(),
@@ -122,8 +127,16 @@ impl Runs {
         &self.app
     }
 
-    pub fn journal(&self) -> &Arc<dyn Journal> {
-        &self.journal
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// What the journal holds.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub async fn journal_size(&self) -> Result<Size, RunError> {
+        self.read(|journal| journal.size()).await
     }
 
     /// Runs that are accepted and not over.

@@ -35,14 +35,8 @@ pub enum Order {
     Stop,
 }
 
-/// A commit that was done, for those who measure.
-#[derive(Clone, Copy, Debug)]
-pub struct CommitDone {
-    pub events: u64,
-    pub seconds: f64,
-}
-
-type Measure = Box<dyn Fn(CommitDone) + Send>;
+/// Hears of each commit: how many events it had, and how many seconds it took.
+type Measure = Box<dyn Fn(usize, f64) + Send>;
 
 /// The writer's thread, and the way to it.
 pub struct Writer {
@@ -195,13 +189,13 @@ impl Batch {
         }
     }
 
-    fn publish(self) -> u64 {
+    fn publish(self) -> usize {
         let mut events = 0;
         for reply in self.replies.into_iter().chain(self.probes) {
             drop(reply.send(Ok(())));
         }
         for Publication { stream, segment, committed, acks } in self.publications {
-            events += segment.as_ref().map_or(0, |segment| u64::from(segment.count));
+            events += segment.as_ref().map_or(0, |segment| segment.count as usize);
             stream.publish(segment, committed);
             // Whoever waited may be gone.
             for ack in acks {
@@ -326,7 +320,7 @@ impl Writing {
                     self.set_failure(None);
                 }
                 let events = std::mem::take(&mut self.batch).publish();
-                (self.measure)(CommitDone { events, seconds: started.elapsed().as_secs_f64() });
+                (self.measure)(events, started.elapsed().as_secs_f64());
                 self.shared.wake_all();
             }
             Err(JournalError::DiskFailed(reason)) => {

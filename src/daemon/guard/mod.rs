@@ -36,6 +36,7 @@ use actix_web::http::header::{self, HeaderMap, HeaderValue};
 use actix_web::{Error, HttpMessage as _, HttpResponse, ResponseError as _};
 use futures::FutureExt as _;
 use futures::future::{LocalBoxFuture, Ready, ready};
+use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use super::error::ApiError;
@@ -59,8 +60,23 @@ const OPEN: [&str; 2] = ["/livez", "/readyz"];
 #[derive(Clone)]
 pub struct Guard(Arc<Rules>);
 
+/// An answer whose head is about to be sent.
+pub struct Answered<'a> {
+    /// The pattern of its route, as `/v1/runs/{id}`; `None` where there is none.
+    pub pattern: Option<&'a str>,
+    pub status: u16,
+    /// The stable word of a refusal before the handler, or of an error that it gave.
+    pub code: Option<&'static str>,
+    /// From the request's arrival.
+    pub seconds: f64,
+}
+
+/// Hears of every answer.
+type Measure = Box<dyn Fn(&Answered<'_>) + Send + Sync>;
+
 /// What every worker goes by.
 struct Rules {
+    measure: Measure,
     heads: HeadLimits,
     keys: Keys,
     anonymous: Arc<Limits>,
@@ -71,8 +87,9 @@ struct Rules {
 impl Guard {
     /// The rules of the configuration.
     #[must_use]
-    pub fn new(server: &Server) -> Self {
+    pub fn new(server: &Server, measure: impl Fn(&Answered<'_>) + Send + Sync + 'static) -> Self {
         Self(Arc::new(Rules {
+            measure: Box::new(measure),
             heads: server.into(),
             keys: Keys::new(&server.keys),
             anonymous: Limits::anonymous(server),
@@ -138,12 +155,20 @@ where
         let (service, rules) = (Rc::clone(&self.service), Arc::clone(&self.rules));
         let id = RequestId::of(request.headers());
         let span = tracing::info_span!("request", id = id.as_str(), method = %request.method(), path = request.path());
+        let arrived = Instant::now();
         let exchange = Exchange::begin(request.conn_data::<Rc<Connection>>());
         async move {
             let (owner, permit) = match rules.admit(&request) {
                 Ok(admitted) => admitted,
                 Err(error) => {
                     tracing::info!(code = error.code(), "refused: {error}");
+                    let pattern = request.match_pattern();
+                    (rules.measure)(&Answered {
+                        pattern: pattern.as_deref(),
+                        status: error.status_code().as_u16(),
+                        code: Some(error.code()),
+                        seconds: arrived.elapsed().as_secs_f64(),
+                    });
                     return Ok(request.into_response(go_out(error.error_response(), &id, exchange, None)));
                 }
             };
@@ -152,7 +177,17 @@ where
             // In a block, so that a panic before the first wait is caught as well.
             let handled = AssertUnwindSafe(async { service.call(request).await }).catch_unwind().await;
             let error = match handled {
-                Ok(Ok(response)) => return Ok(finish(response, &id, exchange, permit)),
+                Ok(Ok(response)) => {
+                    let pattern = response.request().match_pattern();
+                    let error = response.response().error().and_then(|error| error.as_error::<ApiError>());
+                    (rules.measure)(&Answered {
+                        pattern: pattern.as_deref(),
+                        status: response.status().as_u16(),
+                        code: error.map(ApiError::code),
+                        seconds: arrived.elapsed().as_secs_f64(),
+                    });
+                    return Ok(finish(response, &id, exchange, permit));
+                }
                 Ok(Err(error)) => error,
                 Err(panic) => failed(panic.as_ref(), &id).into(),
             };

@@ -8,9 +8,9 @@ use actix_web::dev::Server as Running;
 use actix_web::http::KeepAlive;
 use actix_web::{App, HttpServer, web};
 
-use super::Guard;
 use super::body::BodyLimits;
 use super::connections::Connections;
+use super::{Answered, Guard};
 use crate::daemon::DaemonError;
 use crate::settings::Server;
 
@@ -36,6 +36,7 @@ pub struct Bound {
 /// When there are no keys and others can reach the address, or it cannot be bound.
 pub fn bind(
     server: &Server,
+    measure: impl Fn(&Answered<'_>) + Send + Sync + 'static,
     configure: impl Fn(&mut web::ServiceConfig) + Clone + Send + 'static,
 ) -> Result<Bound, DaemonError> {
     let bind = server.bind;
@@ -43,7 +44,7 @@ pub fn bind(
         return Err(DaemonError::NoKeys { bind });
     }
     let connections = Connections::new(server.into());
-    let (guard, bodies) = (Guard::new(server), BodyLimits::from(server));
+    let (guard, bodies) = (Guard::new(server, measure), BodyLimits::from(server));
     let http = HttpServer::new(move || {
         App::new()
             .app_data(bodies)

@@ -41,7 +41,7 @@ impl Running {
         let (sender, receiver) = channel();
         let serve = move || {
             System::new().block_on(async move {
-                let bound = bind(&server, configure).unwrap();
+                let bound = bind(&server, |_| {}, configure).unwrap();
                 sender.send((bound.address, bound.connections, bound.running.handle())).unwrap();
                 bound.running.await.unwrap();
             });

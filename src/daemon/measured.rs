@@ -1,0 +1,65 @@
+//! `/metrics`, and what is counted of requests.
+
+use actix_web::{HttpResponse, web};
+
+use super::guard::Answered;
+use super::{State, no_such_method};
+use crate::engine::Engine;
+use crate::metrics::{CONTENT_TYPE, Metrics};
+
+/// The patterns that become labels; whatever a client asks for beside them is one label.
+const ROUTES: [&str; 18] = [
+    "/v1/runs",
+    "/v1/runs/{id}",
+    "/v1/runs/{id}/cancel",
+    "/v1/runs/{id}/fork",
+    "/v1/runs/{id}/events",
+    "/v1/runs/{id}/trace",
+    "/v1/gc",
+    "/v1/verify",
+    "/v1/tasks",
+    "/v1/agents",
+    "/v1/chat/completions",
+    "/v1/models",
+    "/v1/models/{model}",
+    "/livez",
+    "/readyz",
+    "/metrics",
+    "/openapi.json",
+    "/docs/{_:.*}",
+];
+
+/// Codes of refusals for what is going on, not for what a request said.
+const REFUSALS: [u16; 2] = [429, 503];
+
+/// Counts an answer.
+pub fn count(metrics: &Metrics, answered: &Answered<'_>) {
+    let route = ROUTES.into_iter().find(|route| Some(*route) == answered.pattern).unwrap_or("other");
+    metrics.http(route, answered.status, answered.seconds);
+    if REFUSALS.contains(&answered.status) {
+        metrics.refused(answered.code.unwrap_or("not_ready"));
+    }
+}
+
+pub fn configure(config: &mut web::ServiceConfig) {
+    config.service(
+        web::resource("/metrics").route(web::get().to(metrics)).default_service(web::to(|| no_such_method("GET"))),
+    );
+}
+
+/// What the process counts, for Prometheus.
+#[utoipa::path(
+    get, path = "/metrics", tag = "operations",
+    responses((status = 200, content_type = "application/openmetrics-text", body = String)),
+)]
+pub async fn metrics(state: web::Data<State>) -> HttpResponse {
+    let runs = &state.runs;
+    if let Some(status) = runs.app().engine().map(Engine::status) {
+        runs.metrics().engine(&status.name, status.ready, status.restarts, status.in_flight);
+    }
+    // A journal that cannot be read has no size; the rest is told all the same.
+    if let Ok(size) = runs.journal_size().await {
+        runs.metrics().journal_state(size.bytes, runs.journal_failure().is_none());
+    }
+    HttpResponse::Ok().content_type(CONTENT_TYPE).body(runs.metrics().render())
+}
