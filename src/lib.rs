@@ -12,6 +12,7 @@ pub mod daemon;
 pub mod dataset;
 pub mod engine;
 pub mod judge;
+pub mod problems;
 pub mod protocol;
 pub mod report;
 pub mod runtime;
