@@ -14,6 +14,7 @@ pub mod engine;
 pub mod journal;
 pub mod judge;
 pub mod metrics;
+pub mod problems;
 pub mod protocol;
 pub mod report;
 pub mod runs;

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::error::ApiError;
 use super::wire::RunRequest;
 use crate::app::{App, Overrides, run_plan, run_sampling};
+use crate::problems::Custom;
 use crate::runs::RunSpec;
 use crate::settings::{Server, Settings, SettingsError};
 use crate::tasks::instance::read_problem;
@@ -70,11 +73,37 @@ fn check_overrides(server: &Server, overrides: &Overrides) -> Result<(), ApiErro
     Ok(())
 }
 
+/// A client's own problem.
+fn custom(request: &RunRequest, problem: &Value) -> Result<Arc<dyn Problem>, ApiError> {
+    let others = [
+        ("task", request.task.is_some()),
+        ("input", request.input.is_some()),
+        ("difficulty", request.difficulty.is_some()),
+        ("index", request.index.is_some()),
+        ("base_seed", request.base_seed.is_some()),
+    ];
+    if let Some((other, _)) = others.into_iter().find(|(_, is_there)| *is_there) {
+        return Err(ApiError::bad_field(other, "does not go with `problem`: give one of the two"));
+    }
+    let custom = Custom::read(problem).map_err(|error| ApiError::bad_field(&error.path.clone(), error))?;
+    if let Some(first) = custom.textual().next() {
+        let message = format!(
+            "the constraint {:?} is in words, and no verifier of this daemon reads: write it as a `check`",
+            first.name
+        );
+        return Err(ApiError::bad_field("problem.constraints", message));
+    }
+    Ok(custom.problem())
+}
+
 /// The instance that a request names or brings. May compute for milliseconds.
 pub fn problem_of(request: &RunRequest) -> Result<(String, Arc<dyn Problem>), ApiError> {
+    if let Some(problem) = &request.problem {
+        return custom(request, problem).map(|problem| ("input".to_owned(), problem));
+    }
     let Some(task) = &request.task else {
         return Err(ApiError::bad_request(
-            "body: missing field `task`: give a task's slug, as GET /v1/tasks lists them",
+            "body: missing field `task`: give a task's slug, as GET /v1/tasks lists them, or a `problem`",
         ));
     };
     let task = tasks::find(task).map_err(|error| ApiError::bad_field("task", error))?;

@@ -5,6 +5,7 @@ use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::app::Overrides;
+use crate::problems::Definition;
 use crate::runs::{RunRecord, Status};
 use crate::tasks::Difficulty;
 
@@ -25,6 +26,9 @@ pub struct RunRequest {
     /// The task's own input, or a line of the benchmark, instead of difficulty, index and base seed.
     #[schema(value_type = Option<Object>)]
     pub input: Option<Value>,
+    /// A problem of the client's own, instead of a task.
+    #[schema(value_type = Option<Definition>)]
+    pub problem: Option<Value>,
     /// Trajectories of a round.
     #[schema(minimum = 1, maximum = 256)]
     pub fanout: Option<u32>,

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::agents::Names;
 use crate::app::Overrides;
+use crate::problems;
 use crate::protocol::RunPlan;
 use crate::runtime::RunSampling;
 use crate::tasks::{self, Problem};
@@ -22,11 +23,11 @@ pub struct Origin {
 /// Everything about a run that is fixed when it is accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSpec {
-    /// The task's slug.
+    /// The task's slug; `problem` for a client's own.
     pub task: String,
     /// The instance's name, or `input`.
     pub instance: String,
-    /// The task's input object.
+    /// The task's input object; the whole definition of a client's own problem.
     pub input: Value,
     pub plan: RunPlan,
     pub sampling: RunSampling,
@@ -49,6 +50,11 @@ impl RunSpec {
     /// # Errors
     /// When this version does not know the task, or not in this form.
     pub fn problem(&self) -> Result<Arc<dyn Problem>, String> {
+        if self.task == problems::SPEC.slug {
+            return problems::Custom::read(&self.input)
+                .map(|custom| custom.problem())
+                .map_err(|error| error.to_string());
+        }
         let task = tasks::find(&self.task).map_err(|error| error.to_string())?;
         task.read_input(&self.input).map_err(|error| error.to_string())
     }

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each module with what it may import beside itself.
-const MAY_IMPORT: [(&str, &[&str]); 17] = [
+const MAY_IMPORT: [(&str, &[&str]); 18] = [
     ("tasks", &[]),
+    ("problems", &["tasks"]),
     ("dataset", &["tasks"]),
     ("judge", &["tasks"]),
     ("protocol", &["tasks"]),
@@ -18,12 +19,12 @@ const MAY_IMPORT: [(&str, &[&str]); 17] = [
     ("metrics", &["tasks", "protocol", "agents", "runtime"]),
     ("bench", &["tasks", "dataset", "protocol", "agents", "runtime"]),
     ("app", &["tasks", "protocol", "engine", "settings", "agents", "runtime", "report", "bench"]),
-    ("runs", &["tasks", "protocol", "agents", "runtime", "report", "metrics", "app", "journal"]),
+    ("runs", &["tasks", "problems", "protocol", "agents", "runtime", "report", "metrics", "app", "journal"]),
     (
         "daemon",
         &[
-            "tasks", "judge", "protocol", "engine", "settings", "agents", "runtime", "report", "metrics", "app",
-            "journal", "runs",
+            "tasks", "problems", "judge", "protocol", "engine", "settings", "agents", "runtime", "report", "metrics",
+            "app", "journal", "runs",
         ],
     ),
     (
@@ -37,7 +38,7 @@ const MAY_IMPORT: [(&str, &[&str]); 17] = [
 ];
 
 /// What tests of a module may import on top.
-const MAY_IMPORT_IN_TESTS: [(&str, &[&str]); 1] = [("train", &["engine"])];
+const MAY_IMPORT_IN_TESTS: [(&str, &[&str]); 2] = [("train", &["engine"]), ("runtime", &["problems"])];
 
 fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();

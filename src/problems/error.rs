@@ -1,0 +1,84 @@
+//! What is wrong with a problem that a client wrote, where, and what to do.
+
+use std::fmt::{self, Display, Write};
+
+use super::limits::QUOTE_BYTES_MAX;
+
+/// A definition that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {problem}; {remedy}")]
+pub struct ProblemError {
+    /// The field, such as `problem.constraints[2].check`.
+    pub path: String,
+    /// What is wrong with it.
+    pub problem: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+impl ProblemError {
+    pub(super) fn new(path: impl Into<String>, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { path: path.into(), problem: problem.into(), remedy: remedy.into() }
+    }
+}
+
+/// What is wrong with a part of a definition, and what to do; whoever knows the field adds its path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub problem: String,
+    pub remedy: String,
+}
+
+impl Fault {
+    pub fn new(problem: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { problem: problem.into(), remedy: remedy.into() }
+    }
+
+    pub fn at(self, path: impl Into<String>) -> ProblemError {
+        ProblemError::new(path, self.problem, self.remedy)
+    }
+
+    /// Refuses a text that is longer than allowed.
+    pub fn unless_short(what: &str, bytes: usize, bytes_max: usize) -> Result<(), Self> {
+        if bytes <= bytes_max {
+            return Ok(());
+        }
+        Err(Self::new(format!("{what} has {bytes} bytes"), format!("write it in at most {bytes_max} bytes")))
+    }
+}
+
+/// Takes text up to a length, and refuses what comes after.
+struct Short(String);
+
+impl Write for Short {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for c in text.chars() {
+            if self.0.len() >= QUOTE_BYTES_MAX {
+                self.0.push('…');
+                return Err(fmt::Error);
+            }
+            self.0.push(if c.is_control() { ' ' } else { c });
+        }
+        Ok(())
+    }
+}
+
+/// The beginning of what a library says, on one line. Values in it are not written out beyond that.
+pub(super) fn quoted(text: &dyn Display) -> String {
+    let mut short = Short(String::new());
+    // The error says only that it was cut.
+    let _ = write!(short, "{text}");
+    short.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_are_short_and_on_one_line() {
+        assert_eq!(quoted(&"a\nb"), "a b");
+        let long = quoted(&"é".repeat(5_000));
+        assert!(long.ends_with("é…") && long.len() <= QUOTE_BYTES_MAX + 4, "{}", long.len());
+    }
+}

@@ -1,0 +1,277 @@
+//! A JSON Schema that a client wrote, bounded: references stay within it and are written out before it is compiled, so
+//! that nothing is fetched, nothing recurses, and a small schema cannot stand for a huge one.
+
+use jsonschema::{PatternOptions, Validator};
+use serde_json::{Map, Value};
+
+use super::error::{Fault, quoted};
+use super::limits::{PATTERN_SIZE_MAX, SCHEMA_BYTES_MAX, SCHEMA_DEPTH_MAX, SCHEMA_NODES_MAX};
+use super::pattern::Pattern;
+
+/// Keywords whose values are data: what looks like a schema in them is none.
+const DATA: [&str; 5] = ["const", "enum", "default", "examples", "example"];
+
+/// Keywords whose values are maps from names to schemas: a name in them is no keyword.
+const NAMED: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+
+/// Keywords that reach beyond the schema, or whose work is no sum over its parts.
+const REFUSED: [&str; 8] = [
+    "$dynamicRef",
+    "$dynamicAnchor",
+    "$recursiveRef",
+    "$recursiveAnchor",
+    "$id",
+    "id",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+];
+
+/// A compiled schema.
+#[derive(Debug)]
+pub struct Schema(Validator);
+
+/// Writes the references of a schema out.
+struct Expansion<'s> {
+    root: &'s Value,
+    nodes: usize,
+    /// Size of its patterns in KiB when they are compiled.
+    patterns_kib: u64,
+}
+
+impl Expansion<'_> {
+    /// Counts a value at this depth.
+    fn enter(&mut self, depth: usize) -> Result<(), Fault> {
+        self.nodes += 1;
+        if self.nodes > SCHEMA_NODES_MAX {
+            return Err(Fault::new(
+                format!("the schema has more than {SCHEMA_NODES_MAX} values when its references are written out"),
+                "write a smaller one",
+            ));
+        }
+        if depth > SCHEMA_DEPTH_MAX {
+            return Err(Fault::new(
+                format!("the schema is nested more than {SCHEMA_DEPTH_MAX} deep when its references are written out"),
+                "write a flatter one, without definitions that refer to themselves",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Counts a pattern. All of them may be tried on the same text.
+    fn pattern(&mut self, pattern: &str) -> Result<(), Fault> {
+        self.patterns_kib += Pattern::anywhere(pattern)?.work_per_byte();
+        if self.patterns_kib > (PATTERN_SIZE_MAX >> 10) as u64 {
+            return Err(Fault::new("the patterns of the schema are too large together", "write fewer, simpler ones"));
+        }
+        Ok(())
+    }
+
+    fn data(&mut self, value: &Value, depth: usize) -> Result<(), Fault> {
+        self.enter(depth)?;
+        match value {
+            Value::Array(values) => values.iter().try_for_each(|value| self.data(value, depth + 1)),
+            Value::Object(fields) => fields.values().try_for_each(|value| self.data(value, depth + 1)),
+            _ => Ok(()),
+        }
+    }
+
+    fn target(&self, reference: &Value) -> Result<Value, Fault> {
+        let text = reference.as_str().unwrap_or_default();
+        let pointer = text.strip_prefix('#').filter(|pointer| pointer.is_empty() || pointer.starts_with('/'));
+        let target = pointer.and_then(|pointer| self.root.pointer(pointer));
+        target.cloned().ok_or_else(|| {
+            Fault::new(
+                format!("the reference {} leads nowhere in the schema", quoted(reference)),
+                "refer to a place in the same schema, such as `#/$defs/name`; nothing is fetched",
+            )
+        })
+    }
+
+    fn named(&mut self, schemas: &Value, depth: usize) -> Result<Value, Fault> {
+        self.enter(depth)?;
+        let Value::Object(fields) = schemas else { return Ok(schemas.clone()) };
+        let written = fields.iter().map(|(name, schema)| Ok((name.clone(), self.schema(schema, depth + 1)?)));
+        Ok(Value::Object(written.collect::<Result<_, Fault>>()?))
+    }
+
+    fn schema(&mut self, schema: &Value, depth: usize) -> Result<Value, Fault> {
+        self.enter(depth)?;
+        let fields = match schema {
+            Value::Array(schemas) => {
+                let written = schemas.iter().map(|schema| self.schema(schema, depth + 1));
+                return Ok(Value::Array(written.collect::<Result<_, Fault>>()?));
+            }
+            Value::Object(fields) => fields,
+            _ => return Ok(schema.clone()),
+        };
+        let mut written = Map::new();
+        let mut referred = None;
+        for (keyword, value) in fields {
+            if REFUSED.contains(&keyword.as_str()) {
+                return Err(Fault::new(
+                    format!("the keyword `{keyword}` is not supported"),
+                    "leave it out; `additionalProperties` and `$ref` to a place in the same schema are supported",
+                ));
+            }
+            match (keyword.as_str(), value) {
+                ("pattern", Value::String(pattern)) => self.pattern(pattern)?,
+                ("patternProperties", Value::Object(named)) => {
+                    named.keys().try_for_each(|pattern| self.pattern(pattern))?;
+                }
+                _ => {}
+            }
+            match keyword.as_str() {
+                "$ref" => referred = Some(self.schema(&self.target(value)?, depth + 2)?),
+                // Nothing refers to them any more.
+                "$defs" | "definitions" => {}
+                data if DATA.contains(&data) => {
+                    self.data(value, depth + 1)?;
+                    written.insert(keyword.clone(), value.clone());
+                }
+                named if NAMED.contains(&named) => {
+                    written.insert(keyword.clone(), self.named(value, depth + 1)?);
+                }
+                _ => {
+                    written.insert(keyword.clone(), self.schema(value, depth + 1)?);
+                }
+            }
+        }
+        if let Some(target) = referred {
+            // Whatever stands beside a reference holds too.
+            match written.entry("allOf").or_insert_with(|| Value::Array(Vec::new())) {
+                Value::Array(all) => all.push(target),
+                _ => return Err(Fault::new("`allOf` is not a list", "write a list of schemas")),
+            }
+        }
+        Ok(Value::Object(written))
+    }
+}
+
+impl Schema {
+    pub fn new(schema: &Value) -> Result<Self, Fault> {
+        if !matches!(schema, Value::Object(_) | Value::Bool(_)) {
+            return Err(Fault::new("not a JSON Schema", "write an object, such as {\"type\": \"integer\"}"));
+        }
+        Fault::unless_short("the schema", schema.to_string().len(), SCHEMA_BYTES_MAX)?;
+        let written = Expansion { root: schema, nodes: 0, patterns_kib: 0 }.schema(schema, 0)?;
+        jsonschema::options()
+            .offline()
+            .should_validate_formats(false)
+            .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_SIZE_MAX))
+            .build(&written)
+            .map(Self)
+            .map_err(|error| {
+                let place = error.instance_path().to_string();
+                let place = if place.is_empty() { String::new() } else { format!(" at {place}") };
+                Fault::new(
+                    format!("not a JSON Schema{place}: {}", quoted(&error)),
+                    "correct it; patterns are those of the Rust crate `regex`, and of limited size",
+                )
+            })
+    }
+
+    /// # Errors
+    /// Says what of the value is not valid.
+    pub fn check(&self, value: &Value) -> Result<(), String> {
+        if self.0.is_valid(value) {
+            return Ok(());
+        }
+        Err(self.0.iter_errors(value).next().map_or_else(String::new, |error| {
+            let place = error.instance_path().to_string();
+            let place = if place.is_empty() { String::new() } else { format!("at {place}: ") };
+            format!("{place}{}", quoted(&error))
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_are_checked_and_errors_say_where() {
+        let schema = Schema::new(&json!({
+            "type": "object",
+            "required": ["x"],
+            "additionalProperties": false,
+            "properties": {"x": {"type": "integer", "minimum": 2}, "$ref": {"const": {"$ref": "no"}}},
+        }))
+        .expect("valid");
+        assert_eq!(schema.check(&json!({"x": 2})), Ok(()));
+        let error = schema.check(&json!({"x": 1})).expect_err("too small");
+        assert!(error.contains("at /x: ") && error.contains("minimum"), "{error}");
+        assert!(schema.check(&json!({"y": 1})).is_err());
+    }
+
+    #[test]
+    fn references_within_the_schema_hold_with_what_stands_beside_them() {
+        let schema = Schema::new(&json!({
+            "$defs": {"small": {"type": "integer", "maximum": 9}, "list": {"items": {"$ref": "#/$defs/small"}}},
+            "allOf": [{"type": "array"}],
+            "$ref": "#/$defs/list",
+            "maxItems": 2,
+        }))
+        .expect("valid");
+        assert_eq!(schema.check(&json!([1, 9])), Ok(()));
+        for wrong in [json!([10]), json!([1, 2, 3]), json!(1), json!(["1"])] {
+            assert!(schema.check(&wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_reason_is_short_however_large_the_value() {
+        let schema = Schema::new(&json!({"type": "integer"})).expect("valid");
+        let error = schema.check(&json!("x".repeat(100_000))).expect_err("a string");
+        assert!(error.len() < 400, "{}", error.len());
+    }
+
+    #[test]
+    fn schemas_that_reach_out_recurse_or_explode_are_refused() {
+        let bomb = |names: &[&str]| {
+            let definitions = names.windows(2).map(|pair| {
+                let reference = json!({"$ref": format!("#/$defs/{}", pair[1])});
+                (pair[0].to_owned(), json!({"allOf": [reference, reference, reference, reference]}))
+            });
+            let mut definitions: Map<_, _> = definitions.collect();
+            definitions.insert((*names.last().expect("names")).to_owned(), json!({"type": "integer"}));
+            json!({"$ref": "#/$defs/a", "$defs": definitions})
+        };
+        let mut deep = json!({"type": "integer"});
+        for _ in 0..40 {
+            deep = json!({"items": deep});
+        }
+        for (schema, part) in [
+            (json!({"$ref": "#"}), "nested more than"),
+            (json!({"$defs": {"a": {"items": {"$ref": "#/$defs/a"}}}, "$ref": "#/$defs/a"}), "nested more than"),
+            (json!({"$ref": "https://example.com/schema.json"}), "leads nowhere"),
+            (json!({"$ref": "file:///etc/passwd"}), "leads nowhere"),
+            (json!({"$ref": "#anchor"}), "leads nowhere"),
+            (json!({"$ref": 3}), "leads nowhere"),
+            (bomb(&["a", "b", "c", "d", "e", "f", "g", "h"]), "more than"),
+            (deep, "nested more than"),
+            (json!({"allOf": 1, "$ref": "#/$defs/a", "$defs": {"a": true}}), "`allOf` is not a list"),
+            (json!({"$id": "https://example.com/x"}), "`$id` is not supported"),
+            (json!({"unevaluatedItems": false}), "`unevaluatedItems` is not supported"),
+            (json!({"$schema": "https://example.com/other"}), "not a JSON Schema"),
+            (json!({"type": "number?"}), "not a JSON Schema"),
+            (json!({"pattern": "("}), "not a regular expression"),
+            (json!({"pattern": r"\w{900}"}), "too large when it is compiled"),
+            (json!({"patternProperties": {"x".repeat(2_000): true}}), "2000 bytes"),
+            (json!({"allOf": vec![json!({"pattern": "a{200}"}); 100]}), "too large together"),
+            (json!({"enum": vec![1; 5_000]}), "more than 4000 values"),
+            (json!([1]), "not a JSON Schema"),
+        ] {
+            let fault = Schema::new(&schema).expect_err(&schema.to_string());
+            assert!(fault.problem.contains(part), "{schema}: {fault:?}");
+            assert!(!fault.remedy.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_pattern_takes_time_in_proportion_to_the_text() {
+        let schema = Schema::new(&json!({"pattern": "^(a+)+$"})).expect("valid");
+        assert!(schema.check(&json!(format!("{}!", "a".repeat(4_000)))).is_err());
+    }
+}
