@@ -3,6 +3,8 @@
 
 mod binary;
 mod cli;
+mod daemon;
+mod durable;
 #[cfg(feature = "llama")]
 mod engine;
 mod golden;

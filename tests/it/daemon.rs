@@ -1,0 +1,236 @@
+//! A daemon of a test's own: a real process, real HTTP, a journal in a folder that is removed with it.
+#![allow(clippy::disallowed_methods, reason = "these tests wait for other processes, in real time")]
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use ureq::Agent;
+
+use crate::binary::{REFERENCE, prime, shown};
+
+/// Longest wait for anything that must happen; far above what it takes, because the machine may be busy.
+pub const PATIENCE: Duration = Duration::from_mins(2);
+
+/// A daemon of its own, ended when dropped.
+pub struct Daemon {
+    child: Child,
+    /// What it says after it was ready.
+    stderr: BufReader<ChildStderr>,
+    pub address: String,
+    pub agent: Agent,
+    /// From the start of the process to its being ready.
+    pub ready_after: Duration,
+    /// Keeps the journal's folder.
+    pub home: Arc<Home>,
+}
+
+/// The folder of a daemon's journal, which outlives the daemon.
+pub struct Home {
+    _folder: Option<TempDir>,
+    path: PathBuf,
+}
+
+impl Home {
+    pub fn new() -> Arc<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().to_owned();
+        Arc::new(Self { _folder: Some(folder), path })
+    }
+
+    pub fn journal(&self) -> PathBuf {
+        self.path.join("runs.sqlite")
+    }
+}
+
+/// An answer: status, body, and some headers.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub body: Value,
+    pub location: Option<String>,
+    pub retry_after: Option<String>,
+}
+
+impl From<ureq::http::Response<ureq::Body>> for Answer {
+    fn from(mut response: ureq::http::Response<ureq::Body>) -> Self {
+        let header = |name| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        let (location, retry_after) = (header("Location"), header("Retry-After"));
+        let status = response.status().as_u16();
+        let text = response.body_mut().read_to_string().unwrap();
+        let body =
+            serde_json::from_str(&text).unwrap_or_else(|_| panic!("{status} with a body that is not JSON: {text}"));
+        Self { status, body, location, retry_after }
+    }
+}
+
+impl Answer {
+    /// Fails unless this is an error of this status that names the field and has these parts in its message.
+    pub fn refused(&self, status: u16, field: Option<&str>, parts: &[&str]) {
+        let (error, message) = (&self.body["error"], self.body["error"]["message"].as_str().unwrap_or_default());
+        assert_eq!((self.status, error["field"].as_str()), (status, field), "{self:?}");
+        for part in parts {
+            assert!(message.contains(part), "{part:?} is missing in {message:?}");
+        }
+    }
+}
+
+/// Whether a run's record says that it is over.
+pub fn is_over(record: &Value) -> bool {
+    !["queued", "running"].contains(&record["status"].as_str().unwrap_or_default())
+}
+
+impl Daemon {
+    /// Starts one with a journal of its own.
+    pub fn start(sets: &[&str]) -> Self {
+        Self::start_in(&Home::new(), sets)
+    }
+
+    /// Starts one on a journal that may be there already.
+    pub fn start_in(home: &Arc<Home>, sets: &[&str]) -> Self {
+        Self::try_start(home, sets).unwrap_or_else(|log| panic!("it ended: {log}"))
+    }
+
+    /// The same; what it said, if it ended instead.
+    pub fn try_start(home: &Arc<Home>, sets: &[&str]) -> Result<Self, String> {
+        let journal = format!("journal.path={}", shown(&home.journal()));
+        let sets: Vec<_> = [journal.as_str()].iter().chain(sets).flat_map(|set| ["--set", *set]).collect();
+        let arguments = [&["serve", "--set", "server.bind=127.0.0.1:0"][..], &REFERENCE, &sets].concat();
+        Self::spawn(prime(&arguments), home)
+    }
+
+    /// Waits for a daemon to be ready.
+    pub fn spawn(mut command: std::process::Command, home: &Arc<Home>) -> Result<Self, String> {
+        let started = Instant::now();
+        let mut child = command.spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut before = String::new();
+        let address = loop {
+            let mut line = String::new();
+            if stderr.read_line(&mut line).unwrap() == 0 {
+                child.wait().unwrap();
+                return Err(before);
+            }
+            if let Some((_, address)) = line.trim().split_once("ready on http://") {
+                break address.to_owned();
+            }
+            before += &line;
+        };
+        let ready_after = started.elapsed();
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(PATIENCE))
+            .max_idle_connections_per_host(64)
+            .build();
+        let agent = Agent::new_with_config(config);
+        Ok(Self { child, stderr, address, agent, ready_after, home: Arc::clone(home) })
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    pub fn get(&self, path: &str) -> Answer {
+        self.agent.get(self.url(path)).call().unwrap().into()
+    }
+
+    /// The whole body of an answer that is a stream.
+    pub fn text(&self, path: &str) -> String {
+        let mut response = self.agent.get(self.url(path)).call().unwrap();
+        assert_eq!(response.status(), 200, "{path}");
+        response.body_mut().with_config().limit(1 << 30).read_to_string().unwrap()
+    }
+
+    pub fn post_text(&self, path: &str, body: &str) -> Answer {
+        self.agent.post(self.url(path)).content_type("application/json").send(body).unwrap().into()
+    }
+
+    pub fn post(&self, path: &str) -> Answer {
+        self.agent.post(self.url(path)).send_empty().unwrap().into()
+    }
+
+    pub fn submit(&self, request: &Value) -> Answer {
+        self.post_text("/v1/runs", &request.to_string())
+    }
+
+    /// Hands in a run; gives its path.
+    pub fn submitted(&self, request: &Value) -> String {
+        let answer = self.submit(request);
+        assert_eq!(answer.status, 202, "{answer:?}");
+        answer.location.unwrap()
+    }
+
+    /// Asks for something until it is so.
+    pub fn until(&self, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+        let started = Instant::now();
+        loop {
+            let answer = self.get(path);
+            if is_so(&answer.body) {
+                return answer.body;
+            }
+            assert!(started.elapsed() < PATIENCE, "not in time: {answer:?}");
+        }
+    }
+
+    /// Asks for a run until it is over.
+    pub fn finished(&self, location: &str) -> Value {
+        self.until(location, |body| {
+            assert!(body["id"].is_string(), "{body}");
+            is_over(body)
+        })
+    }
+
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Ends it at once, without a chance to do anything.
+    pub fn kill(mut self) -> Arc<Home> {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        Arc::clone(&self.home)
+    }
+
+    /// Sends a signal and waits for the end; gives the exit code and the rest of standard error.
+    pub fn end_by(mut self, signal: Signal) -> (Option<i32>, String) {
+        kill_process(self.pid(), signal).unwrap();
+        let mut rest = String::new();
+        self.stderr.read_to_string(&mut rest).unwrap();
+        (self.child.wait().unwrap().code(), rest)
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Takes minutes if nobody ends it.
+pub fn long_run() -> Value {
+    json!({"task": "tower-of-hanoi", "input": {"n": 30, "from": 0, "to": 2}, "fanout": 1})
+}
+
+/// The events of a run as server-sent events carry them: numbers, names and lines.
+pub fn server_sent(text: &str) -> Vec<(u64, String, String)> {
+    let field = |block: &str, name: &str| {
+        let line = block.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap_or_default().to_owned()
+    };
+    text.split("\n\n")
+        .filter(|block| block.contains("data: "))
+        .map(|block| (field(block, "id: ").parse().unwrap_or(0), field(block, "event: "), field(block, "data: ")))
+        .collect()
+}
+
+/// A path for a file beside the journal.
+pub fn beside(journal: &Path, name: &str) -> PathBuf {
+    journal.with_file_name(name)
+}
