@@ -6,6 +6,7 @@ mod cli;
 #[cfg(feature = "llama")]
 mod engine;
 mod golden;
+mod journal;
 mod layers;
 mod recompute;
 mod serve;

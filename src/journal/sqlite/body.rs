@@ -100,6 +100,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::journal::conformance::random;
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
@@ -121,7 +122,7 @@ mod tests {
         for (length, expected) in [(0, Packing::Plain), (511, Packing::Plain), (512, Packing::Zstd)] {
             assert_eq!(packer.pack(&vec![b'a'; length]).unwrap().packing, expected, "{length}");
         }
-        let noise: Vec<u8> = (0..1_024_u32).map(|at| (at.wrapping_mul(2_654_435_769) >> 23) as u8).collect();
+        let noise = random(7, 1_024);
         assert_eq!(packer.pack(&noise).unwrap().packing, Packing::Plain);
         let message = packer.pack(&vec![0; BODY_BYTES_MAX + 1]).err().unwrap().to_string();
         assert!(message.contains("268435457"), "{message}");
