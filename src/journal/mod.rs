@@ -90,8 +90,7 @@ impl Segment {
         if self.body.last().is_some_and(|byte| *byte != b'\n') {
             return Err("its segment does not end with a newline".to_owned());
         }
-        // A filter over bytes is counted in vectors, a `split` is not.
-        Ok(self.body.iter().filter(|byte| **byte == b'\n').count() as u64)
+        Ok(self.body.iter().map(|byte| u64::from(*byte == b'\n')).sum())
     }
 }
 

@@ -45,9 +45,9 @@ fn open(folder: &Path) -> Result<SqliteJournal, JournalError> {
 
 /// A segment of three events of noise that follow.
 fn next(head: Head, bytes: u64) -> Segment {
-    let line =
-        |at: u64| (0..bytes / 20).map(|k| ((head.seq + at + k * k) * 0x9e37_79b9_7f4a >> 3).to_string()).collect();
-    Segment::following(head, (1..=3).map(|at| -> String { line(at) }))
+    let number = |at: u64| at.wrapping_mul(at).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_string();
+    let line = |seq: u64| (0..bytes / 20).map(|at| number(seq * bytes + at)).collect::<String>();
+    Segment::following(head, (1..=3).map(|at| line(head.seq + at)))
 }
 
 /// The head of each run after its whole chain was checked; 0 runs if there are none.
@@ -113,17 +113,21 @@ fn write_forever(folder: &Path) {
     }
 }
 
+/// Appends to the run `r0`, and gives the head after it.
+fn append(journal: &dyn Journal, head: Head) -> Result<Head, JournalError> {
+    let segment = next(head, 10_000);
+    let after = segment.head();
+    journal.commit(&[Write::Append { id: id(0), segment }])?;
+    Ok(after)
+}
+
 /// Writes until there is no room, checks what is there, makes room, and goes on with the same journal.
 fn fill(folder: &Path, make_room: &dyn Fn()) {
     let journal = open(folder).unwrap();
     journal.commit(&[Write::Accept { row: row("r0"), key: None }]).unwrap();
     let mut head = row("r0").head;
-    let append = |head: Head| {
-        let segment = next(head, 10_000);
-        journal.commit(&[Write::Append { id: "r0".to_owned(), segment: segment.clone() }]).map(|()| segment.head())
-    };
     let error = loop {
-        match append(head) {
+        match append(&journal, head) {
             Ok(next) => head = next,
             Err(error) => break error,
         }
@@ -132,12 +136,16 @@ fn fill(folder: &Path, make_room: &dyn Fn()) {
     assert!(head.seq > 12, "{head:?}");
     for _ in 0..3 {
         assert_eq!(verified(&journal), [head]);
-        let again = append(head);
+        let again = append(&journal, head);
         assert!(matches!(again, Err(JournalError::NotWritable(_))), "{again:?}");
     }
+    // It opens all the same, without room to write.
+    drop(journal);
+    let journal = open(folder).unwrap();
+    assert_eq!(verified(&journal), [head]);
     make_room();
     for _ in 0..3 {
-        head = append(head).unwrap();
+        head = append(&journal, head).unwrap();
     }
     journal.probe().unwrap();
     drop(journal);
@@ -234,7 +242,7 @@ fn a_full_disk_takes_nothing_until_there_is_room() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let ballast = format!("head -c 400000 /dev/zero > {}/ballast;", folder.path().display());
+    let ballast = format!("head -c 600000 /dev/zero > {}/ballast;", folder.path().display());
     let heard = said(spawn("fill a disk", folder.path(), &on_a_small_disk(folder.path(), &ballast)));
     assert!(heard.len() == 1 && heard[0].contains("filled: the journal cannot be written: "), "{heard:?}");
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use super::{Make, row};
-use crate::journal::{Head, IdempotencyKey, Journal, JournalError, Query, RunRow, Segment, Snapshot, Write};
+use crate::journal::{ChainHash, Head, IdempotencyKey, Journal, JournalError, Query, RunRow, Segment, Snapshot, Write};
 
 const IDS: [&str; 4] = ["a", "b", "c", "d"];
 const OWNERS: [&str; 2] = ["ada", "bob"];
@@ -39,7 +39,7 @@ enum Change {
         id: usize,
         status: usize,
         is_over: bool,
-        at: u64,
+        at: u32,
     },
     /// `ahead` is the distance to the last event; only up to 0 is right.
     Save {
@@ -57,7 +57,7 @@ fn changes() -> impl Strategy<Value = Change> {
         3 => (id.clone(), 0..OWNERS.len(), 0_u64..3, prop::option::of(0..KEYS.len()))
             .prop_map(|(id, owner, created_ms, key)| Change::Accept { id, owner, created_ms, key }),
         6 => (id.clone(), lengths, skip).prop_map(|(id, lengths, skip)| Change::Append { id, lengths, skip }),
-        2 => (id.clone(), 0..STATUSES.len(), prop::bool::weighted(0.1), 0_u64..99)
+        2 => (id.clone(), 0..STATUSES.len(), prop::bool::weighted(0.1), 0_u32..99)
             .prop_map(|(id, status, is_over, at)| Change::Update { id, status, is_over, at }),
         2 => (id, prop_oneof![9 => -3_i64..1, 1 => Just(1_i64)], 0_usize..2_000)
             .prop_map(|(id, ahead, length)| Change::Save { id, ahead, length }),
@@ -103,7 +103,10 @@ impl Model {
         match change {
             Change::Accept { id, owner, created_ms, key } => {
                 let (owner, created_ms) = (OWNERS[*owner].to_owned(), *created_ms);
-                let key = key.map(|key| IdempotencyKey { key: KEYS[key].to_owned(), fingerprint: [*id as u8; 32] });
+                let key = key.map(|key| IdempotencyKey {
+                    key: KEYS[key].to_owned(),
+                    fingerprint: ChainHash::genesis(IDS[*id]).0,
+                });
                 Write::Accept { row: RunRow { owner, created_ms, ..row(IDS[*id]) }, key }
             }
             Change::Append { id, lengths, skip } => {
@@ -114,10 +117,10 @@ impl Model {
             }
             Change::Update { id, status, is_over, at } => Write::Update {
                 id: IDS[*id].to_owned(),
-                updated_ms: *at,
+                updated_ms: u64::from(*at),
                 status: STATUSES[*status].to_owned(),
                 is_over: *is_over,
-                resumed: *at as u32,
+                resumed: *at,
                 summary: format!("{{\"at\":{at}}}"),
             },
             Change::Save { id, ahead, length } => {
@@ -242,7 +245,7 @@ fn paged(journal: &dyn Journal, owner: Option<&str>, status: Option<&str>, limit
 
 /// After any batches, reopened at any time, a journal holds what the model holds, and refuses what it refuses.
 pub fn agrees_with_the_model(make: Make<'_>) {
-    let config = Config { cases: 48, failure_persistence: None, ..Config::default() };
+    let config = Config { cases: 32, failure_persistence: None, ..Config::default() };
     let outcome = TestRunner::new(config).run(&steps(), |steps| {
         let mut store = make();
         let mut model = Model::default();
