@@ -97,8 +97,7 @@ impl Segment {
         if self.body.last().is_some_and(|byte| *byte != b'\n') {
             return Err("its segment does not end with a newline".to_owned());
         }
-        // A filter over bytes is counted in vectors, a `split` is not.
-        Ok(self.body.iter().filter(|byte| **byte == b'\n').count() as u64)
+        Ok(self.body.iter().map(|byte| u64::from(*byte == b'\n')).sum())
     }
 }
 
@@ -114,9 +113,9 @@ pub struct Snapshot {
 pub enum Write {
     /// A new run, with no events: its chain begins at [`ChainHash::genesis`] of its `spec`.
     Accept { row: RunRow, key: Option<IdempotencyKey> },
-    /// Events that follow the run's head.
+    /// Events that follow the run's head, which is not over.
     Append { id: String, segment: Segment },
-    /// The changing fields of a run's row.
+    /// The changing fields of a run's row. A run that is over stays so.
     Update { id: String, updated_ms: u64, status: String, is_over: bool, resumed: u32, summary: String },
     /// Replaces the run's snapshot. `seq` is at most the head's.
     Save { id: String, snapshot: Snapshot },
@@ -147,10 +146,12 @@ pub struct Retention {
 /// What a round of retention removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
+    /// Those that vanished in this round; the events of a long one may follow in later rounds.
     pub runs: u64,
     pub events: u64,
+    /// By how much the content became smaller, see [`Size::bytes`].
     pub bytes: u64,
-    /// The round did as much as it may at once; there is more to remove.
+    /// The round did as much as it may at once; there is more to remove, or to give back to the file system.
     pub has_more: bool,
 }
 

@@ -8,6 +8,7 @@ mod durable;
 #[cfg(feature = "llama")]
 mod engine;
 mod golden;
+mod journal;
 mod layers;
 mod metrics;
 mod notify;

@@ -64,11 +64,9 @@ impl Packer {
     /// # Errors
     /// `Refused` if the body is too long.
     pub(super) fn pack<'a>(&'a mut self, body: &'a [u8]) -> Result<Packed<'a>, JournalError> {
-        if body.len() > BODY_BYTES_MAX {
-            let (bytes, most) = (body.len(), BODY_BYTES_MAX);
-            return Err(JournalError::Refused(format!("a body of {bytes} bytes is longer than {most}")));
-        }
-        let bytes = body.len() as i64;
+        let bytes = i64::try_from(body.len()).ok().filter(|_| body.len() <= BODY_BYTES_MAX).ok_or_else(|| {
+            JournalError::Refused(format!("a body of {} bytes is longer than {BODY_BYTES_MAX}", body.len()))
+        })?;
         if body.len() >= COMPRESSED_FROM {
             self.buffer.clear();
             self.buffer.reserve(compress_bound(body.len()));
@@ -100,6 +98,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::journal::conformance::random;
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
@@ -107,7 +106,7 @@ mod tests {
         fn bodies_come_back(bodies in prop::collection::vec((0_usize..3_000, 1_u8..=255), 1..4)) {
             let mut packer = Packer::new().unwrap();
             for (length, modulus) in bodies {
-                let body: Vec<u8> = (0..length).map(|at| (at * at % 251) as u8 % modulus).collect();
+                let body: Vec<u8> = random(1, length).into_iter().map(|byte| byte % modulus).collect();
                 let packed = packer.pack(&body).unwrap();
                 prop_assert!(packed.body.len() <= body.len());
                 prop_assert_eq!(unpack(packed.packing, packed.bytes, packed.body), Ok(body));
@@ -121,7 +120,7 @@ mod tests {
         for (length, expected) in [(0, Packing::Plain), (511, Packing::Plain), (512, Packing::Zstd)] {
             assert_eq!(packer.pack(&vec![b'a'; length]).unwrap().packing, expected, "{length}");
         }
-        let noise: Vec<u8> = (0..1_024_u32).map(|at| (at.wrapping_mul(2_654_435_769) >> 23) as u8).collect();
+        let noise = random(7, 1_024);
         assert_eq!(packer.pack(&noise).unwrap().packing, Packing::Plain);
         let message = packer.pack(&vec![0; BODY_BYTES_MAX + 1]).err().unwrap().to_string();
         assert!(message.contains("268435457"), "{message}");

@@ -13,8 +13,7 @@ const BUSY: Duration = Duration::from_secs(5);
 /// Pages of the log before they are moved into the file: 16 MiB. Most pages are written by many commits, and moved
 /// once; a commit that moves them takes longer than others.
 const CHECKPOINT_PAGES: u32 = 4_096;
-/// The log's file shrinks to this when it begins anew, in bytes. What it keeps also lets retention make room on a
-/// disk that is full.
+/// The log's file shrinks to this when it begins anew, in bytes.
 const LOG_BYTES: u32 = 32 << 20;
 /// Memory for pages, in KiB: of the writer for the last page of each of thousands of runs.
 const WRITER_CACHE_KIB: i32 = 64 << 10;
@@ -35,18 +34,21 @@ fn open(path: &Path, flags: OpenFlags, cache_kib: i32) -> Result<Connection, Jou
     Ok(connection)
 }
 
-/// The connection that writes. `bytes_max` bounds the file without its log; 0 is no bound.
+/// The connection that writes. `bytes_max` bounds the file without its log; 0 is no bound. A file that is not new is
+/// not written to, so that a journal opens on a full disk.
 ///
 /// # Errors
 /// `NotWritable`, and the others of a read.
-pub(super) fn writer(path: &Path, bytes_max: u64) -> Result<Connection, JournalError> {
+pub(super) fn writer(path: &Path, bytes_max: u64, is_new: bool) -> Result<Connection, JournalError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
     let connection = open(path, flags, WRITER_CACHE_KIB)?;
     if connection.is_readonly("main")? {
         return Err(JournalError::NotWritable("this process has no right to write to the file".to_owned()));
     }
-    // Before the first page is written; without effect on a file that has pages.
-    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    if is_new {
+        // Before the first page, which the log's mode writes.
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    }
     let mode: String = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
     if mode != "wal" {
         let reason = "SQLite's write-ahead log does not work on this file system; use a local disk";

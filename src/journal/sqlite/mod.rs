@@ -54,14 +54,14 @@ impl SqliteJournal {
         let lock = Lock::take(path)?;
         let writer = Self::writer(path, options).map_err(|error| opening(path, error))?;
         let readers = Readers::new(path);
-        readers.read(|connection| reading::bytes(connection))?;
+        readers.read(reading::bytes)?;
         Ok(Self { readers, writer: Mutex::new(writer), _lock: lock })
     }
 
     fn writer(path: &Path, options: SqliteOptions) -> Result<Writer, JournalError> {
-        let found = schema::inspect(path)?;
-        let mut connection = connection::writer(path, options.bytes_max)?;
-        if found == Found::Empty {
+        let is_new = schema::inspect(path)? == Found::Empty;
+        let mut connection = connection::writer(path, options.bytes_max, is_new)?;
+        if is_new {
             schema::create(&mut connection)?;
         }
         Writer::new(path, options.bytes_max, connection)

@@ -11,12 +11,12 @@ use super::writing::Writer;
 use crate::journal::{JournalError, Removed, Retention};
 
 /// What a round may do: rows to remove, and bytes in them.
-const ROWS: i64 = 2_000;
-const BYTES: i64 = 8 << 20;
+const ROWS: i64 = 1_000;
+const BYTES: i64 = 4 << 20;
 /// What the row of a run costs beside a segment's: it stands in eight indexes.
 const RUN_ROWS: i64 = 8;
 /// Pages that a round gives back to the file system.
-const VACUUM_PAGES: u32 = 2_048;
+const VACUUM_PAGES: u32 = 1_024;
 /// Pages by which a file may grow above its bound while room is made in it.
 const SPARE_PAGES: u64 = 64;
 

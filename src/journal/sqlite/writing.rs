@@ -55,7 +55,7 @@ impl Writer {
             return Err(JournalError::DiskFailed(failed.clone()));
         }
         if self.connection.is_none() {
-            self.connection = Some(connection::writer(&self.path, self.bytes_max)?);
+            self.connection = Some(connection::writer(&self.path, self.bytes_max, false)?);
         }
         let Some(connection) = &mut self.connection else {
             return Err(JournalError::NotWritable("it is not open".to_owned()));
