@@ -55,6 +55,8 @@ pub fn bind(
     .keep_alive(KeepAlive::Timeout(Duration::from_millis(server.keep_alive_ms)))
     .client_request_timeout(Duration::from_millis(server.head_timeout_ms))
     .client_disconnect_timeout(Duration::from_millis(server.disconnect_timeout_ms))
+    // Events of a stream go out as they come.
+    .tcp_nodelay(true)
     // A client that has closed its side is gone, and so is its request.
     .h1_allow_half_closed(false)
     .on_connect(connections.on_connect())
