@@ -247,8 +247,8 @@ pub struct Server {
     /// Time in milliseconds that a client has to take in the end of a connection that the daemon closes.
     #[schemars(range(min = 1, max = 600_000))]
     pub disconnect_timeout_ms: u64,
-    /// Time in milliseconds after which a client that takes none of its answer is disconnected. One that takes about
-    /// 128 KiB in this time is safe.
+    /// Time in milliseconds after which a client that takes none of its answer is disconnected. One that takes
+    /// 256 KiB in this time is safe; with less it depends on the buffers of the network.
     #[schemars(range(min = 100, max = 3_600_000))]
     pub stalled_reader_ms: u64,
     /// Most requests a second of one key (without keys: of all clients together); more are refused with status 429. 0 =

@@ -130,11 +130,8 @@ pub trait Machine: Send + Sync {
 
     /// The constraints of a set that [`Machine::violations`] gave, by name.
     fn broken(&self, violations: Violations) -> Vec<Broken> {
-        let name = |c: &'static Constraint| Broken {
-            name: c.name.into(),
-            meaning: c.meaning.into(),
-            severity: c.severity,
-        };
+        let name =
+            |c: &'static Constraint| Broken { name: c.name.into(), meaning: c.meaning.into(), severity: c.severity };
         violations.iter(self.spec()).map(name).collect()
     }
 

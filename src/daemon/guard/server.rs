@@ -62,6 +62,8 @@ pub fn bind(
     // The daemon drains in its own order.
     .disable_signals()
     .shutdown_timeout(DRAIN_S)
+    // Events of a stream go out as they come.
+    .tcp_nodelay(true)
     // A client that has closed its side is gone, and so is its request.
     .h1_allow_half_closed(false)
     .on_connect(connections.on_connect())

@@ -8,7 +8,14 @@ use crate::settings::Server;
 
 /// Echoes bodies of up to 1,024 bytes that come within 300 ms.
 fn start() -> Running {
-    let limits = Server { body_bytes_max: 1_024, body_timeout_ms: 300, disconnect_timeout_ms: 200, ..settings() };
+    let limits = Server {
+        body_bytes_max: 1_024,
+        body_timeout_ms: 300,
+        disconnect_timeout_ms: 200,
+        // So long that nothing is closed for being silent.
+        keep_alive_ms: 3_600_000,
+        ..settings()
+    };
     Running::start(limits, |config| {
         config.route("/echo", web::post().to(|body: Body| async move { body.0 }));
     })
