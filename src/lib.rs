@@ -18,5 +18,6 @@ pub mod report;
 pub mod runtime;
 pub mod settings;
 pub mod tasks;
+pub mod telemetry;
 #[cfg(feature = "train")]
 pub mod train;

@@ -44,6 +44,7 @@ impl Checker<'_> {
             (Some("string"), ValueKind::String(text)) => match schema["format"].as_str() {
                 Some("device") => Device::from_str(text).is_ok(),
                 Some("socket-address") => SocketAddr::from_str(text).is_ok(),
+                Some("http-address") => text.is_empty() || text.len() > 7 && text.starts_with("http://"),
                 _ => !text.is_empty(),
             },
             (Some("integer"), kind) => {
@@ -175,6 +176,7 @@ pub(super) fn expected(schema: &Json) -> String {
         Some("object") => "a table (`[section]` with keys below)".to_owned(),
         _ => match schema["format"].as_str() {
             Some("device") => "`cpu`, `CUDA0`, `CUDA1`, … or a full GPU UUID as `nvidia-smi -L` prints it".to_owned(),
+            Some("http-address") => "empty, or an address such as \"http://127.0.0.1:4318\"".to_owned(),
             Some("socket-address") => "an IP address and port, such as \"127.0.0.1:7433\"".to_owned(),
             _ => "a text that is not empty".to_owned(),
         },

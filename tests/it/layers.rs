@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each module with what it may import beside itself.
-const MAY_IMPORT: [(&str, &[&str]); 15] = [
+const MAY_IMPORT: [(&str, &[&str]); 16] = [
     ("tasks", &[]),
     ("dataset", &["tasks"]),
     ("judge", &["tasks"]),
@@ -15,14 +15,43 @@ const MAY_IMPORT: [(&str, &[&str]); 15] = [
     ("runtime", &["tasks", "protocol", "agents"]),
     ("report", &["tasks", "protocol", "agents", "runtime"]),
     ("metrics", &["tasks", "protocol", "agents", "runtime"]),
+    ("telemetry", &["tasks", "protocol", "agents", "runtime"]),
     ("bench", &["tasks", "dataset", "protocol", "agents", "runtime"]),
     ("app", &["tasks", "protocol", "engine", "settings", "agents", "runtime", "report", "bench"]),
-    ("daemon", &["tasks", "protocol", "engine", "settings", "agents", "runtime", "report", "metrics", "bench", "app"]),
+    (
+        "daemon",
+        &[
+            "tasks",
+            "protocol",
+            "engine",
+            "settings",
+            "agents",
+            "runtime",
+            "report",
+            "metrics",
+            "telemetry",
+            "bench",
+            "app",
+        ],
+    ),
     (
         "cli",
         &[
-            "tasks", "dataset", "judge", "protocol", "engine", "settings", "agents", "runtime", "report", "metrics",
-            "bench", "app", "daemon", "train",
+            "tasks",
+            "dataset",
+            "judge",
+            "protocol",
+            "engine",
+            "settings",
+            "agents",
+            "runtime",
+            "report",
+            "metrics",
+            "telemetry",
+            "bench",
+            "app",
+            "daemon",
+            "train",
         ],
     ),
     ("train", &["tasks", "agents::prompt"]),

@@ -15,3 +15,5 @@ mod settings;
 #[cfg(feature = "llama")]
 mod shipped;
 mod shipping;
+#[cfg(feature = "otel")]
+mod telemetry;
