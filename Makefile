@@ -5,7 +5,7 @@
 
 CARGO ?= cargo
 # The features that tests and lints cover; CUDA=1 builds llama.cpp for NVIDIA GPUs (needs nvcc).
-CHECKED := --features train
+CHECKED := --features train,otel
 DEMO_FEATURES := $(if $(filter 1 yes true,$(CUDA)),--features cuda,)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PRIME := $(TARGET)/release/prime-agents

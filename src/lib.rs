@@ -21,5 +21,6 @@ pub mod runs;
 pub mod runtime;
 pub mod settings;
 pub mod tasks;
+pub mod telemetry;
 #[cfg(feature = "train")]
 pub mod train;

@@ -7,6 +7,7 @@ use clap::Args;
 use super::{Configuration, notify, reload, start_log};
 use crate::app::App;
 use crate::daemon;
+use crate::telemetry::Telemetry;
 
 #[derive(Args)]
 pub struct ServeArguments {
@@ -18,6 +19,8 @@ pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let settings = arguments.configuration.load()?;
     let log = start_log(&settings);
     let configuration = arguments.configuration.clone();
+    // Its thread is started outside of the event loop.
+    let telemetry = Telemetry::start(&settings.telemetry.otlp_endpoint)?;
     actix::System::new().block_on(async {
         reload::on_hangup(configuration, log);
         let app = App::start(settings)?;
@@ -25,7 +28,7 @@ pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
             eprintln!("prime-agents is ready on http://{address}");
             notify::ready(address);
         };
-        daemon::serve(app, on_ready).await?;
+        daemon::serve(app, telemetry, on_ready).await?;
         Ok(ExitCode::SUCCESS)
     })
 }

@@ -22,6 +22,7 @@ use crate::app::App;
 use crate::journal::{JournalError, SqliteJournal, SqliteOptions};
 use crate::metrics::Metrics;
 use crate::runs::Runs;
+use crate::telemetry::Telemetry;
 use error::ApiError;
 use guard::Answered;
 
@@ -70,11 +71,16 @@ async fn no_such_method(allowed: &'static str) -> Result<HttpResponse, ApiError>
 ///
 /// # Errors
 /// When the journal cannot be opened, the address cannot be bound, or the server fails.
-pub async fn serve(app: App, on_ready: impl FnOnce(SocketAddr)) -> Result<(), DaemonError> {
+pub async fn serve(
+    app: App,
+    telemetry: Option<Telemetry>,
+    on_ready: impl FnOnce(SocketAddr),
+) -> Result<(), DaemonError> {
     let settings = app.settings().clone();
     let journal = Arc::new(SqliteJournal::open(Path::new(&settings.journal.path), SqliteOptions::default())?);
     let metrics = Arc::new(Metrics::new(jiff::Timestamp::now()));
-    let runs = Runs::start(Arc::new(app), journal, now_ms, Arc::clone(&metrics)).map_err(DaemonError::Serve)?;
+    let runs =
+        Runs::start(Arc::new(app), journal, now_ms, Arc::clone(&metrics), telemetry).map_err(DaemonError::Serve)?;
     let state = web::Data::new(State { runs: Arc::clone(&runs) });
     let measure = move |answered: &Answered<'_>| measured::count(&metrics, answered);
     let bound = guard::bind(&settings.server, measure, move |config| {

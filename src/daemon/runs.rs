@@ -13,6 +13,7 @@ use super::wire::{CollectRequest, Collected, ForkQuery, ListQuery, RunList, RunR
 use super::{State, no_such_method};
 use crate::journal::{IdempotencyKey, JournalError, Query, Removed};
 use crate::runs::{NewRun, RunError, RunRecord, Status};
+use crate::telemetry::TraceParent;
 
 /// How long a cancellation waits for the run's end to be durable.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(5);
@@ -77,6 +78,12 @@ fn key_of(headers: &HeaderMap, body: &[u8]) -> Result<Option<IdempotencyKey>, Ap
     Ok(Some(IdempotencyKey { key: key.to_owned(), fingerprint: Sha256::digest(body).into() }))
 }
 
+/// The caller's place in its trace; by the standard, a header that is none counts as none.
+pub(super) fn traceparent_of(headers: &HeaderMap) -> Option<String> {
+    let header = headers.get("traceparent")?.to_str().ok()?;
+    header.parse::<TraceParent>().ok().map(|parent| parent.to_string())
+}
+
 /// Hands in a run.
 ///
 /// When the answer comes, the run is durable. The same `Idempotency-Key` with the same body gives the same run, however
@@ -95,7 +102,7 @@ pub async fn submit(state: web::Data<State>, request: HttpRequest, body: Body) -
     let key = key_of(request.headers(), &body.0)?;
     let wanted: RunRequest = json(&body.0)?;
     let runs = std::sync::Arc::clone(&state.runs);
-    let traceparent = None;
+    let traceparent = traceparent_of(request.headers());
     // Drawing an instance may take milliseconds; other requests of this worker do not wait for it.
     let (spec, problem) = {
         let runs = std::sync::Arc::clone(&runs);

@@ -24,7 +24,7 @@ use prometheus_client::registry::{Registry, Unit};
 use crate::tasks::{self, Spec};
 use labels::{Answered, Broken, Decided, Engine, Reason, Route, Status, Tokens, Version, Vote};
 use process::Process;
-pub use run::{Metered, RunMeter};
+pub use run::RunMeter;
 
 /// The `Content-Type` of [`Metrics::render`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

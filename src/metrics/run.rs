@@ -1,6 +1,5 @@
 //! Counts what happens in a run.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use prometheus_client::metrics::counter::Counter;
@@ -10,8 +9,8 @@ use tokio::time::Instant;
 
 use super::labels::{Broken, Decided, Status, Tokens, Vote};
 use super::{Metrics, OTHER};
-use crate::protocol::{Decision, Ending, Outcome, Saved};
-use crate::runtime::{Event, Observer, Wake};
+use crate::protocol::{Decision, Ending, Outcome};
+use crate::runtime::{Event, Observer};
 use crate::tasks::Spec;
 
 pub const STATUSES: [&str; 4] = ["verified", "unverified", "failed", "cancelled"];
@@ -135,40 +134,5 @@ impl Drop for RunMeter {
     /// A run that never ended, such as one that the process leaves for its successor, is open no more.
     fn drop(&mut self) {
         self.close();
-    }
-}
-
-/// An observer with a meter before it.
-pub struct Metered {
-    meter: RunMeter,
-    inner: Arc<dyn Observer>,
-}
-
-impl Metered {
-    pub fn new(meter: RunMeter, inner: Arc<dyn Observer>) -> Self {
-        Self { meter, inner }
-    }
-}
-
-impl Observer for Metered {
-    fn observe(&self, event: &Event<'_>) {
-        self.meter.observe(event);
-        self.inner.observe(event);
-    }
-
-    fn wants_saved(&self) -> bool {
-        self.inner.wants_saved()
-    }
-
-    fn save(&self, saved: Saved) {
-        self.inner.save(saved);
-    }
-
-    fn is_behind(&self) -> bool {
-        self.inner.is_behind()
-    }
-
-    fn wake_when_free(&self, wake: Wake) {
-        self.inner.wake_when_free(wake);
     }
 }

@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 use super::live::{LiveRun, Status};
 use super::service::{Place, Runs};
 use super::stream::{Recorder, RowUpdate};
-use crate::metrics::Metered;
 use crate::protocol::{Ending, Outcome, Resting};
 use crate::report::{RunResult, TraceLine};
-use crate::runtime::Submission;
+use crate::runtime::{Observer, Submission, Watched};
 use crate::tasks::Problem;
+use crate::telemetry::TracedRun;
 
 /// Carries a run to its end.
 pub(super) async fn follow(
@@ -23,7 +23,8 @@ pub(super) async fn follow(
     let outcome = match runs.app.runtime_of(&live.spec.overrides) {
         Ok(runtime) => {
             let recorder = Arc::new(Recorder(Arc::clone(&live.stream)));
-            let observer = Arc::new(Metered::new(runs.metrics.run(problem.spec()), recorder));
+            let observer = Arc::new(Watched::new(runs.metrics.run(problem.spec()), recorder));
+            let observer = traced(&runs, &live, observer);
             let mut handle = runtime.submit(Submission {
                 problem,
                 plan: live.spec.plan.clone(),
@@ -39,6 +40,18 @@ pub(super) async fn follow(
         Err(error) => failed(error.to_string(), &live),
     };
     conclude(&runs, &live, outcome, place).await;
+}
+
+/// With its spans told, where the configuration names a collector.
+fn traced(runs: &Runs, live: &LiveRun, observer: Arc<dyn Observer>) -> Arc<dyn Observer> {
+    let Some(telemetry) = &runs.telemetry else { return observer };
+    let run = TracedRun {
+        id: live.stream.id.clone(),
+        task: live.spec.task.clone(),
+        parent: live.spec.traceparent.as_deref().and_then(|parent| parent.parse().ok()),
+        started: jiff::Timestamp::from_millisecond(i64::try_from((runs.clock)()).unwrap_or(0)).unwrap_or_default(),
+    };
+    telemetry.observer(&run, observer)
 }
 
 /// The outcome of a run that could not be carried on.

@@ -26,6 +26,17 @@ impl Runs {
         seed: Option<u64>,
         owner: &str,
     ) -> Result<RunRecord, RunError> {
+        let (runs, parent, owner) = (Arc::clone(self), parent.to_owned(), owner.to_owned());
+        self.whole(async move { runs.begin_fork(&parent, seq, seed, &owner).await }).await
+    }
+
+    async fn begin_fork(
+        self: &Arc<Self>,
+        parent: &str,
+        seq: u64,
+        seed: Option<u64>,
+        owner: &str,
+    ) -> Result<RunRecord, RunError> {
         if self.is_draining() {
             return Err(RunError::Draining);
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use actix::ArbiterHandle;
 use dashmap::DashMap;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use super::live::{LiveRun, RunRecord, Status};
 use super::progress::Progress;
@@ -20,6 +20,7 @@ use crate::metrics::Metrics;
 use crate::protocol::Resting;
 use crate::report::{RunResult, Solved};
 use crate::tasks::Problem;
+use crate::telemetry::Telemetry;
 
 /// Why a run could not be taken, found or changed.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +70,7 @@ pub struct Runs {
     pub(super) journal: Arc<dyn Journal>,
     pub(super) writer: Writer,
     pub(super) metrics: Arc<Metrics>,
+    pub(super) telemetry: Option<Telemetry>,
     pub(super) live: DashMap<String, Arc<LiveRun>>,
     /// Accepted and not over, or being accepted.
     pub(super) open: AtomicUsize,
@@ -104,6 +106,7 @@ impl Runs {
         journal: Arc<dyn Journal>,
         clock: Clock,
         metrics: Arc<Metrics>,
+        telemetry: Option<Telemetry>,
     ) -> std::io::Result<Arc<Self>> {
         let window = Duration::from_millis(app.settings().journal.window_ms);
         let committed = Arc::clone(&metrics);
@@ -114,6 +117,7 @@ impl Runs {
             journal,
             writer,
             metrics,
+            telemetry,
             live: DashMap::new(),
             open: AtomicUsize::new(0),
             keys: Mutex::default(),
@@ -175,6 +179,9 @@ impl Runs {
     pub fn park(&self) {
         self.drain();
         self.writer.close();
+        if let Some(telemetry) = &self.telemetry {
+            telemetry.shutdown();
+        }
     }
 
     pub(super) fn place(self: &Arc<Self>) -> Result<Place, RunError> {
@@ -197,6 +204,24 @@ impl Runs {
     /// # Errors
     /// [`RunError`]; then there is no such run.
     pub async fn accept(self: &Arc<Self>, new: NewRun) -> Result<Accepted, RunError> {
+        let runs = Arc::clone(self);
+        self.whole(async move { runs.take(new).await }).await
+    }
+
+    /// Does something to its end, even when the client that asked for it is gone: what is durable must get under way.
+    pub(super) async fn whole<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, RunError>> + Send + 'static,
+    ) -> Result<T, RunError> {
+        let (reply, result) = oneshot::channel();
+        self.home.spawn(async move {
+            // Whoever asked may be gone.
+            drop(reply.send(work.await));
+        });
+        result.await.unwrap_or(Err(RunError::Draining))
+    }
+
+    async fn take(self: &Arc<Self>, new: NewRun) -> Result<Accepted, RunError> {
         let Some(key) = new.key.clone() else {
             return self.accept_new(new, None).await.map(|record| Accepted { record, is_new: true });
         };

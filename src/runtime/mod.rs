@@ -19,7 +19,7 @@ mod turn;
 mod tests;
 
 pub use cell::Placement;
-pub use observer::{Event, Observer, Silent, Wake};
+pub use observer::{Event, Observer, Silent, Wake, Watched};
 pub use pool::{Runtime, RuntimePlan};
 pub use submission::{Canceller, RunHandle, RunSampling, Submission};
 pub use supervision::{RestartLimit, Role};

@@ -1,5 +1,7 @@
 //! What a run lets others see while it goes on.
 
+use std::sync::Arc;
+
 use crate::agents::Proposal;
 use crate::protocol::{Ballot, Decision, End, Ending, Outcome, Reward, Saved, TurnId, Verdict};
 
@@ -74,4 +76,39 @@ pub struct Silent;
 
 impl Observer for Silent {
     fn observe(&self, _: &Event<'_>) {}
+}
+
+/// Lets a second observer see the events, before the one that keeps them.
+pub struct Watched<W> {
+    watcher: W,
+    keeper: Arc<dyn Observer>,
+}
+
+impl<W> Watched<W> {
+    pub fn new(watcher: W, keeper: Arc<dyn Observer>) -> Self {
+        Self { watcher, keeper }
+    }
+}
+
+impl<W: Observer> Observer for Watched<W> {
+    fn observe(&self, event: &Event<'_>) {
+        self.watcher.observe(event);
+        self.keeper.observe(event);
+    }
+
+    fn wants_saved(&self) -> bool {
+        self.keeper.wants_saved()
+    }
+
+    fn save(&self, saved: Saved) {
+        self.keeper.save(saved);
+    }
+
+    fn is_behind(&self) -> bool {
+        self.keeper.is_behind()
+    }
+
+    fn wake_when_free(&self, wake: Wake) {
+        self.keeper.wake_when_free(wake);
+    }
 }

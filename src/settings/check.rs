@@ -50,6 +50,7 @@ impl Checker<'_> {
                 Some("name") => is_name(text),
                 Some("sha256") => KeyHash::from_str(text).is_ok(),
                 Some("socket-address") => SocketAddr::from_str(text).is_ok(),
+                Some("http-address") => text.is_empty() || text.len() > 7 && text.starts_with("http://"),
                 _ => !text.is_empty(),
             },
             (Some("integer"), kind) => {
@@ -205,6 +206,7 @@ pub(super) fn expected(schema: &Json) -> String {
             Some("device") => "`cpu`, `CUDA0`, `CUDA1`, … or a full GPU UUID as `nvidia-smi -L` prints it".to_owned(),
             Some("name") => "a text of up to 64 small letters, digits, `-` and `_`".to_owned(),
             Some("sha256") => "a SHA-256, 64 hexadecimal digits, as `prime-agents key new NAME` prints it".to_owned(),
+            Some("http-address") => "empty, or an address such as \"http://127.0.0.1:4318\"".to_owned(),
             Some("socket-address") => "an IP address and port, such as \"127.0.0.1:7433\"".to_owned(),
             _ => "a text that is not empty".to_owned(),
         },

@@ -45,6 +45,8 @@ pub struct Settings {
     pub journal: Journal,
     /// What is logged, to standard error.
     pub log: Log,
+    /// Traces of runs, sent to a collector.
+    pub telemetry: Telemetry,
 }
 
 /// Section `agents`.
@@ -306,6 +308,16 @@ pub struct Log {
     pub level: LogLevel,
     /// `text` (for people) or `json` (one object a line).
     pub format: LogFormat,
+}
+
+/// Section `telemetry`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Telemetry {
+    /// Address of an OpenTelemetry collector that takes OTLP over HTTP, such as `http://127.0.0.1:4318`; the path
+    /// `/v1/traces` is appended. Empty = off: nothing leaves the machine. Needs a build with the feature `otel`.
+    #[schemars(extend("format" = "http-address"))]
+    pub otlp_endpoint: String,
 }
 
 /// How much is logged.

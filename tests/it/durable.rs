@@ -205,7 +205,7 @@ fn a_fork_begins_where_it_says_and_stands_alone() {
     assert_eq!(fork.status, 202, "{fork:?}");
     let child = fork.location.unwrap();
     let record = daemon.finished(&child);
-    assert_eq!((&record["status"], &record["seed"]), (&json!("verified"), &json!(99)));
+    assert_eq!((&record["seed"], &record["resumed"]), (&json!(99), &json!(0)));
     assert_eq!(record["forked_from"], json!({"run": parent["id"], "seq": 500}));
     let lines = |run: &str| -> Vec<String> {
         let text = daemon.text(&format!("{run}/trace?states=false"));

@@ -18,3 +18,5 @@ mod settings;
 #[cfg(feature = "llama")]
 mod shipped;
 mod shipping;
+#[cfg(feature = "otel")]
+mod telemetry;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use prime_agents::app::{App, run_sampling};
-use prime_agents::metrics::{Metered, Metrics};
+use prime_agents::metrics::Metrics;
 use prime_agents::protocol::Outcome;
-use prime_agents::runtime::Silent;
+use prime_agents::runtime::{Silent, Watched};
 use prime_agents::settings::Settings;
 use prime_agents::tasks::{self, BASE_SEED, Difficulty, InstanceId};
 
@@ -33,7 +33,7 @@ fn counted(sets: &[&str], slugs: &[&str]) -> (Vec<Outcome>, String) {
         for slug in slugs {
             let id = InstanceId::new(tasks::find(slug).unwrap(), Difficulty::Easy, 0, BASE_SEED).unwrap();
             let problem = id.problem();
-            let observer = Arc::new(Metered::new(metrics.run(problem.spec()), Arc::new(Silent)));
+            let observer = Arc::new(Watched::new(metrics.run(problem.spec()), Arc::new(Silent)));
             let mut run = app.submit(problem, app.plan(), sampling, observer);
             outcomes.push(run.outcome().await.unwrap());
         }

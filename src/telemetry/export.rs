@@ -1,0 +1,80 @@
+//! The way of spans to the collector: a bounded queue, and a thread that sends batches over OTLP/HTTP.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use opentelemetry::KeyValue;
+use opentelemetry::trace::TracerProvider as _;
+use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, Sampler, SdkTracer, SdkTracerProvider};
+
+use super::spans::Traced;
+use super::{TelemetryError, TracedRun};
+use crate::runtime::{Observer, Watched};
+
+/// Spans that wait to be sent; further ones are dropped, because a slow collector must not hold up runs.
+const QUEUE_MAX: usize = 16_384;
+const BATCH_MAX: usize = 512;
+/// Longest wait for a batch to fill.
+const DELAY: Duration = Duration::from_secs(2);
+/// Longest wait for the collector's answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Sends traces of runs to a collector.
+pub struct Telemetry {
+    provider: SdkTracerProvider,
+    tracer: SdkTracer,
+}
+
+impl Telemetry {
+    /// Starts the thread that sends; `None` for an empty endpoint. A collector that is not there is no error, now or
+    /// later: its spans are dropped, and the log says so.
+    ///
+    /// # Errors
+    /// When the endpoint is no address.
+    pub fn start(endpoint: &str) -> Result<Option<Self>, TelemetryError> {
+        if endpoint.is_empty() {
+            return Ok(None);
+        }
+        let refused = |reason: String| TelemetryError::Endpoint { endpoint: endpoint.to_owned(), reason };
+        if !endpoint.starts_with("http://") {
+            return Err(refused("it does not begin with http://".to_owned()));
+        }
+        let exporter = SpanExporter::builder()
+            .with_http()
+            .with_protocol(Protocol::HttpBinary)
+            .with_endpoint(format!("{}/v1/traces", endpoint.trim_end_matches('/')))
+            .with_timeout(PATIENCE)
+            .build()
+            .map_err(|error| refused(error.to_string()))?;
+        let queue = BatchConfigBuilder::default()
+            .with_max_queue_size(QUEUE_MAX)
+            .with_max_export_batch_size(BATCH_MAX)
+            .with_scheduled_delay(DELAY);
+        let resource = Resource::builder()
+            .with_service_name("prime-agents")
+            .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
+            .build();
+        let provider = SdkTracerProvider::builder()
+            .with_span_processor(BatchSpanProcessor::builder(exporter).with_batch_config(queue.build()).build())
+            // What a caller does not record is not recorded here either.
+            .with_sampler(Sampler::ParentBased(Box::new(Sampler::AlwaysOn)))
+            .with_resource(resource)
+            .build();
+        let tracer = provider.tracer("prime-agents");
+        Ok(Some(Self { provider, tracer }))
+    }
+
+    /// Traces a run before it hands its events on. The root span ends with the run, or when the observer is dropped.
+    pub fn observer(&self, run: &TracedRun, inner: Arc<dyn Observer>) -> Arc<dyn Observer> {
+        Arc::new(Watched::new(Traced::new(self.tracer.clone(), run), inner))
+    }
+
+    /// Sends what waits, for at most five seconds. Blocks; spans that end later are dropped.
+    pub fn shutdown(&self) {
+        if let Err(error) = self.provider.shutdown_with_timeout(PATIENCE) {
+            tracing::warn!(%error, "some spans did not reach the collector");
+        }
+    }
+}
