@@ -13,9 +13,9 @@ use crate::tasks::operation::{as_text, validate_count};
 use crate::tasks::pages::doubly_linked_list as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct DoublyLinkedList;
 
@@ -45,7 +45,7 @@ impl Operation {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct State {
     done: usize,
     #[serde(flatten)]
@@ -98,6 +98,10 @@ fn operation(living: &[usize], created: usize, draw: &mut Draw) -> Operation {
         70..80 => Operation::MoveFront(id()),
         _ => Operation::Find(value),
     }
+}
+
+impl ActionOf for Action {
+    type Task = DoublyLinkedList;
 }
 
 impl Task for DoublyLinkedList {
@@ -166,6 +170,17 @@ impl Task for DoublyLinkedList {
             errors: 0,
             last: Last(None),
         }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let operations = instance.operations.len();
+        limits::at_most("created", state.created, operations)?;
+        let ids = state.list.has_ids_below(state.created);
+        InvalidInput::unless(ids, "nodes", "must have ids below `created`")?;
+        limits::below("cursor", [state.cursor], state.created)?;
+        let moves = matches!(instance.operations.get(state.done), Some(Operation::MoveFront(_)));
+        let waits = !moves || (state.cursor == Link::NONE) == (state.held == Link::NONE);
+        InvalidInput::unless(waits, "held", "must be the value of the node at `cursor` in a move, -1 for none")
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
