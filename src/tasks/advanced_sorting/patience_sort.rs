@@ -87,7 +87,7 @@ impl Task for PatienceSort {
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
         let dealt = state.back.len();
         limits::at_most("back", dealt, instance.a.len())?;
-        limits::below("piles", state.cards().copied(), instance.a.len())?;
+        limits::below("piles", state.cards().copied(), dealt)?;
         limits::length("sizes", state.sizes.len(), state.piles.len())?;
         let lies_before = |(i, card): (usize, &Card)| *card == -1 || place(*card).is_some_and(|card| card < i);
         let back = state.back.iter().enumerate().all(lies_before);

@@ -179,6 +179,8 @@ impl Task for Smoothsort {
         let cells = cells.sum::<Option<usize>>().filter(|cells| *cells <= n);
         InvalidInput::unless(cells.is_some(), "shape", format!("must be orders of trees that have at most {n} cells"))?;
         InvalidInput::unless(cells == Some(state.heap), "heap", "must be the number of cells in the trees of `shape`")?;
+        let begun = state.last.0.is_some() || state.heap == 0;
+        InvalidInput::unless(begun, "heap", "must be 0 before the first line")?;
         limits::below("node", state.node, n)?;
         array::check("a", &state.a, &instance.a)
     }

@@ -15,7 +15,7 @@ pub struct Node {
 
 /// All nodes ever created by id; those that left the list are gone.
 #[derive(Clone)]
-struct Nodes(Vec<Option<Node>>);
+pub struct Nodes(Vec<Option<Node>>);
 
 impl Nodes {
     fn iter(&self) -> impl Iterator<Item = (usize, &Node)> {
@@ -49,9 +49,9 @@ impl<'de> Deserialize<'de> for Nodes {
 }
 
 /// A place is a node, or none: then it is the end of the list that the direction leads to.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize)]
 pub struct LinkedList {
-    nodes: Nodes,
+    pub nodes: Nodes,
     pub head: Link,
     pub tail: Link,
 }
