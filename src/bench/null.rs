@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::agents::{AgentError, Executor, Proposal, Sampling};
 use crate::protocol::Trajectory;
-use crate::tasks::machine::{Machine, Problem, Refusal, Snapshot};
+use crate::tasks::machine::{BadInput, Machine, Problem, Refusal, Snapshot};
 use crate::tasks::page::Page;
 use crate::tasks::{Category, Constraint, Draw, Kind, Kinds, Severity, Spec, Violations};
 
@@ -61,6 +61,13 @@ impl Problem for Null {
 
     fn start(&self) -> Box<dyn Machine> {
         Box::new(NullMachine { problem: self.clone(), done: 0, is_proposed: false })
+    }
+
+    fn machine_at(&self, state: &Value) -> Result<Box<dyn Machine>, BadInput> {
+        let done = state["done"].as_u64().filter(|done| *done <= self.steps);
+        let refuse = || BadInput { task: SPEC.slug, detail: format!("state field `done`: give 0 to {}", self.steps) };
+        let done = done.ok_or_else(refuse)?;
+        Ok(Box::new(NullMachine { problem: self.clone(), done, is_proposed: false }))
     }
 
     fn steps_max(&self) -> u64 {

@@ -9,6 +9,7 @@ mod submission;
 mod tally;
 mod taxonomy;
 mod verdict;
+pub mod verify;
 
 pub use actions::ActionList;
 pub use check::{Finding, check};
@@ -16,3 +17,4 @@ pub use submission::{Body, INDEX_LIMIT, Submission, read_submission};
 pub use tally::{Report, Row, Tally};
 pub use taxonomy::ErrorType;
 pub use verdict::{FirstError, Stage, StageResult, Verdict, judge};
+pub use verify::{Verification, VerifyError, VerifyRequest, verify};

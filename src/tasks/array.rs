@@ -1,6 +1,7 @@
 //! Arrays of integers: what the sorts share.
 
 use super::draw::Draw;
+use super::limits;
 use super::pattern::NUMBER_LIMIT;
 use super::task::InvalidInput;
 
@@ -16,6 +17,46 @@ pub fn validate(field: &'static str, a: &[i64]) -> Result<(), InvalidInput> {
     InvalidInput::unless((2..=LENGTH_MAX).contains(&n), field, format!("has {n} values; give 2 to {LENGTH_MAX}"))?;
     let bounded = a.iter().all(|x| x.unsigned_abs() < NUMBER_LIMIT);
     InvalidInput::unless(bounded, field, "every value must lie between -2^53 and 2^53")
+}
+
+/// Checks the array of a state that a client handed in: as many values as the input, each between -2^53 and 2^53.
+///
+/// # Errors
+/// Names the field and what it must be.
+pub fn check(field: &'static str, a: &[i64], input: &[i64]) -> Result<(), InvalidInput> {
+    limits::length(field, a.len(), input.len())?;
+    let bounded = a.iter().all(|x| x.unsigned_abs() < NUMBER_LIMIT);
+    InvalidInput::unless(bounded, field, "every value must lie between -2^53 and 2^53")
+}
+
+/// Pairs of places i < j with a greater value at i than at j; with `or_equal`, an equal one counts too.
+pub fn wrong_pairs(values: &[i64], or_equal: bool) -> usize {
+    // Merge sort: when a value of the right half comes out, all that is left of the left half stands before it and is
+    // greater.
+    let (mut runs, mut spare) = (values.to_vec(), Vec::with_capacity(values.len()));
+    let (mut width, mut pairs) = (1, 0);
+    while width < values.len() {
+        spare.clear();
+        for block in runs.chunks(2 * width) {
+            let (left, right) = block.split_at(width.min(block.len()));
+            let (mut i, mut j) = (0, 0);
+            while i < left.len() && j < right.len() {
+                if left[i] > right[j] || or_equal && left[i] == right[j] {
+                    pairs += left.len() - i;
+                    spare.push(right[j]);
+                    j += 1;
+                } else {
+                    spare.push(left[i]);
+                    i += 1;
+                }
+            }
+            spare.extend_from_slice(&left[i..]);
+            spare.extend_from_slice(&right[j..]);
+        }
+        std::mem::swap(&mut runs, &mut spare);
+        width *= 2;
+    }
+    pairs
 }
 
 /// Whether two arrays hold the same values, each as often.

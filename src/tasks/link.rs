@@ -19,6 +19,12 @@ impl Link {
     }
 }
 
+impl From<Link> for Option<usize> {
+    fn from(link: Link) -> Self {
+        link.get()
+    }
+}
+
 impl From<Option<usize>> for Link {
     fn from(target: Option<usize>) -> Self {
         target.map_or(Self::NONE, Self::to)

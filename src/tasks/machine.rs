@@ -7,11 +7,13 @@ use std::fmt::{self, Write as _};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::draw::Draw;
 use super::pattern;
 use super::spec::{Constraint, Difficulty, Kind, Kinds, Severity, Spec};
+use super::state_json;
 use super::task::Task;
 use super::violations::Violations;
 
@@ -90,6 +92,14 @@ pub trait Problem: Send + Sync {
     fn spec(&self) -> &'static Spec;
     fn input(&self) -> Value;
     fn start(&self) -> Box<dyn Machine>;
+
+    /// The machine in a state of this instance, read from the JSON that [`Machine::state`] writes. The state need not
+    /// lie on any trace.
+    ///
+    /// # Errors
+    /// Names the field of the state that is missing, of the wrong type, unknown or out of range.
+    fn machine_at(&self, state: &Value) -> Result<Box<dyn Machine>, BadInput>;
+
     /// T_max: a bound on the steps of valid traces that follows from the input's size.
     fn steps_max(&self) -> u64;
     /// A random state of the reference trace, where the task can jump there.
@@ -208,6 +218,15 @@ struct Run<T: Task> {
     spare: Option<T::State>,
 }
 
+/// Reads a value of the contract; says at which field it fails.
+fn read<V: DeserializeOwned>(what: &str, value: &Value) -> Result<V, String> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        let place = if path == "." { what.to_owned() } else { format!("{what} field `{path}`") };
+        format!("{place}: {}", error.into_inner())
+    })
+}
+
 impl<T: Task> AnyTask for Of<T> {
     fn spec(&self) -> &'static Spec {
         &T::SPEC
@@ -219,11 +238,7 @@ impl<T: Task> AnyTask for Of<T> {
 
     fn read_input(&self, input: &Value) -> Result<Arc<dyn Problem>, BadInput> {
         let bad = |detail: String| BadInput { task: T::SPEC.slug, detail };
-        let instance: T::Instance = serde_path_to_error::deserialize(input).map_err(|error| {
-            let path = error.path().to_string();
-            let place = if path == "." { "input".to_owned() } else { format!("input field `{path}`") };
-            bad(format!("{place}: {}", error.into_inner()))
-        })?;
+        let instance: T::Instance = read("input", input).map_err(bad)?;
         T::validate(&instance).map_err(|error| bad(error.to_string()))?;
         Ok(Arc::new(Arc::new(Instance::<T>(instance))))
     }
@@ -240,6 +255,21 @@ impl<T: Task> Problem for Arc<Instance<T>> {
 
     fn start(&self) -> Box<dyn Machine> {
         Box::new(Run::<T> { instance: Arc::clone(self), state: T::start(&self.0), candidate: None, spare: None })
+    }
+
+    fn machine_at(&self, state: &Value) -> Result<Box<dyn Machine>, BadInput> {
+        let bad = |detail: String| BadInput { task: T::SPEC.slug, detail };
+        state_json::check_limits(state).map_err(bad)?;
+        let mut read: T::State = read("state", state).map_err(bad)?;
+        T::check_state(&self.0, &read)
+            .map_err(|error| bad(format!("state field `{}`: {}", error.field, error.reason)))?;
+        // What reads in two ways, or is unknown to the task, would be judged as something else than was handed in.
+        let written = serde_json::to_value(&read).expect("invariant: states serialise");
+        if let Some(field) = state_json::first_difference(state, &written) {
+            return Err(bad(format!("state field `{field}`: is unknown, or not in the form that the task writes")));
+        }
+        T::complete(&self.0, &mut read);
+        Ok(Box::new(Run::<T> { instance: Arc::clone(self), state: read, candidate: None, spare: None }))
     }
 
     fn steps_max(&self) -> u64 {

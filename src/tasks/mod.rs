@@ -8,7 +8,12 @@ pub mod draw;
 mod grammars;
 mod graph;
 mod grid;
+#[cfg(test)]
+mod handed_states;
+#[cfg(test)]
+mod hostile;
 pub mod instance;
+mod limits;
 mod link;
 pub mod machine;
 mod operation;
@@ -19,6 +24,7 @@ mod prefix;
 mod rational;
 pub mod sampling;
 pub mod spec;
+mod state_json;
 mod state_set;
 pub mod task;
 pub mod violations;

@@ -1,8 +1,9 @@
 //! A value or nothing, which the pages write as the empty text.
 
 use std::fmt;
+use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A value that is written as its text, or `""` for none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,5 +15,13 @@ impl<T: fmt::Display> Serialize for OrEmpty<T> {
             Some(value) => serializer.collect_str(value),
             None => serializer.serialize_str(""),
         }
+    }
+}
+
+impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for OrEmpty<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let value = (!text.is_empty()).then(|| text.parse().map_err(serde::de::Error::custom));
+        value.transpose().map(Self)
     }
 }

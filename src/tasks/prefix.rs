@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A symbol of some language of terms.
 pub trait Symbol: Copy + PartialEq + fmt::Debug {
@@ -14,6 +14,11 @@ pub trait Symbol: Copy + PartialEq + fmt::Debug {
 
     /// Writes a whole term in the language's own way.
     fn write(term: &[Self], f: &mut fmt::Formatter<'_>) -> fmt::Result;
+
+    /// The term of a text, where a state may hold it.
+    fn read(text: &str) -> Option<Term<Self>>
+    where
+        Self: Sized;
 }
 
 /// A term that states share.
@@ -48,6 +53,17 @@ impl<S: Symbol> fmt::Display for Term<S> {
 impl<S: Symbol> Serialize for Term<S> {
     fn serialize<R: Serializer>(&self, serializer: R) -> Result<R::Ok, R::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl<'de, S: Symbol> Deserialize<'de> for Term<S> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let refuse = || {
+            let start: String = text.chars().take(40).collect();
+            serde::de::Error::custom(format!("{start:?} is no term of the task, written in its one form"))
+        };
+        S::read(&text).ok_or_else(refuse)
     }
 }
 

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use super::page::Page;
 
 /// One of the three levels of PRIME-Bench (d = 0, 1, 2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Difficulty {
     Easy,
@@ -122,7 +122,7 @@ impl FromStr for Category {
 }
 
 /// What a constraint looks at; verifiers choose the kinds that they check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// The line parses and can be applied.

@@ -3,11 +3,11 @@
 use std::fmt;
 
 use serde::de::DeserializeOwned;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::draw::Draw;
-use super::pattern::Fields;
+use super::pattern::{self, Fields};
 use super::spec::{Difficulty, Spec};
 use super::violations::Violations;
 
@@ -38,7 +38,7 @@ pub trait Task: Send + Sync + 'static {
     /// The contract's `input`, fields in its order.
     type Instance: Clone + Send + Sync + Serialize + DeserializeOwned + 'static;
     /// The contract's `state`, fields in its order.
-    type State: Clone + Send + Sync + Serialize + 'static;
+    type State: Clone + Send + Sync + Serialize + DeserializeOwned + 'static;
     /// One action; `Display` writes its line.
     type Action: Clone + PartialEq + fmt::Display + fmt::Debug + Send + Sync;
 
@@ -55,6 +55,16 @@ pub trait Task: Send + Sync + 'static {
     fn validate(instance: &Self::Instance) -> Result<(), InvalidInput>;
 
     fn start(instance: &Self::Instance) -> Self::State;
+
+    /// Checks a state that a client handed in: everything that the functions below rely on, so that none of them
+    /// panics, overflows or runs long. It need not lie on any trace. Its numbers lie between -2^62 and 2^62 already.
+    ///
+    /// # Errors
+    /// The first field of the state that is out of range, with the range.
+    fn check_state(instance: &Self::Instance, state: &Self::State) -> Result<(), InvalidInput>;
+
+    /// Fills in what the JSON of a checked state leaves out.
+    fn complete(_instance: &Self::Instance, _state: &mut Self::State) {}
 
     /// The action of a line that matched `SPEC.actions[form]`; `None` where a number does not fit.
     fn read(form: usize, fields: &Fields<'_>) -> Option<Self::Action>;
@@ -151,6 +161,11 @@ pub fn reference_is_clean<T: Task>(instance: &T::Instance) -> bool {
     T::ended(instance, &state)
 }
 
+/// An action that knows its task, so that its line can be read back.
+pub trait ActionOf: Sized {
+    type Task: Task<Action = Self>;
+}
+
 /// The state field `last`: the last action, written as its line, `""` at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Last<A>(pub Option<A>);
@@ -161,5 +176,21 @@ impl<A: fmt::Display> Serialize for Last<A> {
             Some(action) => serializer.collect_str(action),
             None => serializer.serialize_str(""),
         }
+    }
+}
+
+impl<'de, A: ActionOf> Deserialize<'de> for Last<A> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let line = String::deserialize(deserializer)?;
+        if line.is_empty() {
+            return Ok(Self(None));
+        }
+        let action =
+            pattern::parse(A::Task::SPEC.actions, &line).and_then(|(form, fields)| A::Task::read(form, &fields));
+        let refuse = || {
+            let start: String = line.chars().take(40).collect();
+            serde::de::Error::custom(format!("{start:?} is no action line of the task"))
+        };
+        action.map(|action| Self(Some(action))).ok_or_else(refuse)
     }
 }

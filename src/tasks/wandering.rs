@@ -36,7 +36,7 @@ fn value(field: &str, small: u64, draw: &mut Draw) -> String {
 }
 
 /// A random line of one of the forms.
-fn random_line(forms: &[&'static str], small: u64, draw: &mut Draw) -> String {
+pub(super) fn random_line(forms: &[&'static str], small: u64, draw: &mut Draw) -> String {
     let mut rest = draw.one_of(forms);
     let mut line = String::new();
     while let Some(open) = rest.find('<') {
@@ -51,7 +51,7 @@ fn random_line(forms: &[&'static str], small: u64, draw: &mut Draw) -> String {
 }
 
 /// The line with one of its numbers changed.
-fn changed(line: &str, small: u64, draw: &mut Draw) -> String {
+pub(super) fn changed(line: &str, small: u64, draw: &mut Draw) -> String {
     let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
     let place = draw.index(words.len());
     if let Ok(number) = words[place].parse::<u64>() {

@@ -2,7 +2,7 @@
 //!
 //! A step is one action line: an insertion, a merge begun, a rotation, `done`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::input::Instance;
@@ -10,15 +10,16 @@ use super::moves;
 use crate::tasks::pages::block_sort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, array, limits};
 
 pub struct BlockSort;
 
 const BLOCK: usize = 16;
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     a: Vec<i64>,
     base: Option<usize>,
@@ -69,6 +70,10 @@ impl State {
     }
 }
 
+impl ActionOf for Action {
+    type Task = BlockSort;
+}
+
 impl Task for BlockSort {
     type Instance = Instance;
     type State = State;
@@ -96,6 +101,12 @@ impl Task for BlockSort {
             moved: 0,
             last: Last(None),
         }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let places = [state.base, state.lo, state.mid, state.hi];
+        limits::below("base", places.into_iter().flatten(), instance.a.len() + 1)?;
+        array::check("a", &state.a, &instance.a)
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

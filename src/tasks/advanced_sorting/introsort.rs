@@ -3,7 +3,7 @@
 //! A step is one action line: a range taken up, a median, comparison, exchange or pivot of a partition, an insertion, a
 //! sift or pop of a heap, `done`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::input::Instance;
@@ -11,16 +11,17 @@ use super::moves;
 use crate::tasks::pages::introsort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, array};
+use crate::tasks::{Draw, Violations, array, limits};
 
 pub struct Introsort;
 
 /// Ranges of at most so many cells go to insertion sort.
 const LEAF: usize = 16;
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     a: Vec<i64>,
     lo: Option<usize>,
@@ -188,6 +189,10 @@ impl State {
     }
 }
 
+impl ActionOf for Action {
+    type Task = Introsort;
+}
+
 impl Task for Introsort {
     type Instance = Instance;
     type State = State;
@@ -229,6 +234,38 @@ impl Task for Introsort {
             last: Last(None),
             pivots_sorted: Vec::new(),
         }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let n = instance.a.len();
+        let is_range = |lo: usize, hi: usize| hi <= n && lo.saturating_add(2) <= hi;
+        let wrong = |field| InvalidInput { field, reason: format!("must be ranges of two cells or more, up to {n}") };
+        let taken_up = match (state.lo, state.hi, state.depth) {
+            (Some(lo), Some(hi), Some(_)) => is_range(lo, hi),
+            (lo, hi, depth) => lo.is_none() && hi.is_none() && depth.is_none(),
+        };
+        InvalidInput::unless(
+            taken_up,
+            "lo",
+            format!("and `hi` and `depth` must be a range of two cells or more, up to {n}"),
+        )?;
+        limits::below("pivots", state.pivots.iter().copied(), n)?;
+        if !state.heaps.iter().all(|[lo, hi]| is_range(*lo, *hi)) {
+            return Err(wrong("heaps"));
+        }
+        if !state.stack.iter().all(|(lo, hi, _)| is_range(*lo, *hi)) {
+            return Err(wrong("stack"));
+        }
+        if let Some(Action::Leaf(lo, hi) | Action::Heap(lo, hi) | Action::Part(lo, hi)) = state.last.0 {
+            let range = (state.lo, state.hi) == (Some(lo), Some(hi));
+            InvalidInput::unless(range, "last", "must take up the range from `lo` to `hi`")?;
+        }
+        array::check("a", &state.a, &instance.a)
+    }
+
+    fn complete(_: &Instance, state: &mut State) {
+        state.pivots_sorted.clone_from(&state.pivots);
+        state.pivots_sorted.sort_unstable();
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -2,14 +2,14 @@
 //!
 //! A step is one action line: a rebalancing, a comparison of a search, an insertion, `done`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::input::Instance;
 use crate::tasks::pages::library_sort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
 use crate::tasks::{Draw, Violations};
 
@@ -18,7 +18,8 @@ pub struct LibrarySort;
 /// Cells an element after a rebalancing.
 const SPREAD: usize = 4;
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     cells: Vec<Option<i64>>,
     count: usize,
@@ -135,6 +136,10 @@ impl State {
     }
 }
 
+impl ActionOf for Action {
+    type Task = LibrarySort;
+}
+
 impl Task for LibrarySort {
     type Instance = Instance;
     type State = State;
@@ -162,6 +167,22 @@ impl Task for LibrarySort {
             last: Last(None),
             ordered: true,
         }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let n = instance.a.len();
+        let cells = state.cells.len();
+        InvalidInput::unless(
+            (1..=SPREAD * n).contains(&cells),
+            "cells",
+            format!("are {cells}; give 1 to {}", SPREAD * n),
+        )?;
+        let held = state.values().count() == state.count && state.count <= n;
+        InvalidInput::unless(held, "count", format!("must be the number of cells in use, at most {n}"))
+    }
+
+    fn complete(_: &Instance, state: &mut State) {
+        state.ordered = state.values().is_sorted();
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

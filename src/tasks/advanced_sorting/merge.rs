@@ -1,6 +1,6 @@
 //! A merge of Timsort in progress.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::timsort::Action;
 use crate::tasks::task::Illegal;
@@ -9,7 +9,8 @@ use crate::tasks::task::Illegal;
 const GALLOP: u64 = 7;
 
 /// A merge in progress of a[lo..mid) and a[mid..hi).
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Merge {
     pub at: usize,
     lo: usize,
@@ -77,8 +78,17 @@ impl Merge {
         Ok(())
     }
 
-    pub fn is_consistent(&self) -> bool {
+    /// Whether a client's merge lies in an array of `n` cells and merges two of so many runs.
+    pub fn fits(&self, n: usize, runs: usize) -> bool {
+        self.at.saturating_add(1) < runs && self.hi <= n && self.has_taken_what_is_missing()
+    }
+
+    fn has_taken_what_is_missing(&self) -> bool {
         let ordered = self.lo <= self.i && self.i <= self.mid && self.mid <= self.j && self.j <= self.hi;
-        ordered && self.buf.len() == self.i - self.lo + self.j - self.mid && self.buf.is_sorted()
+        ordered && self.buf.len() == self.i - self.lo + self.j - self.mid
+    }
+
+    pub fn is_consistent(&self) -> bool {
+        self.has_taken_what_is_missing() && self.buf.is_sorted()
     }
 }

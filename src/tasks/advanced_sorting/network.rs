@@ -4,7 +4,7 @@
 
 use std::marker::PhantomData;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::input::Instance;
@@ -12,9 +12,9 @@ use super::moves;
 use crate::tasks::page::Sizes;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, array, limits};
 
 /// The two numbers of a `stage` line.
 pub type Stage = [usize; 2];
@@ -63,7 +63,8 @@ pub trait Network: Send + Sync + 'static {
 /// The task of sorting by a network.
 pub struct NetworkSort<N>(PhantomData<fn() -> N>);
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     pub a: Vec<i64>,
     pub stage: Option<Stage>,
@@ -82,6 +83,10 @@ fn comparator<N: Network>(n: usize, stage: Stage, i: usize) -> Action {
         Some([k, j]) => Action::Stage(k, j),
         None => Action::Done,
     })
+}
+
+impl ActionOf for Action {
+    type Task = super::bitonic_sort::BitonicSort;
 }
 
 impl<N: Network> Task for NetworkSort<N> {
@@ -110,6 +115,19 @@ impl<N: Network> Task for NetworkSort<N> {
             swaps: 0,
             last: Last(None),
         }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let n = instance.a.len();
+        let stage = state.stage.is_none_or(|stage| stage.iter().all(|number| (1..=n).contains(number)));
+        InvalidInput::unless(stage, "stage", format!("numbers of a stage are 1 to {n}"))?;
+        limits::counts("stage_swaps", state.stage_swaps.iter().copied())?;
+        let begun = state.stage.is_none() || !state.stage_swaps.is_empty();
+        InvalidInput::unless(begun, "stage_swaps", "must have an entry for each stage")?;
+        if let Some(Action::Cmp(i, j) | Action::Swap(i, j)) = state.last.0 {
+            limits::below("last", [i, j], n)?;
+        }
+        array::check("a", &state.a, &instance.a)
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

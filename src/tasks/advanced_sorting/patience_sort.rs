@@ -2,23 +2,24 @@
 //!
 //! A step is one card dealt, one card taken, or `done`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::input::Instance;
 use crate::tasks::pages::patience_sort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct PatienceSort;
 
 /// A place of the input, or -1 for none: inputs are short.
 type Card = i64;
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     /// Places of the input, top last.
     piles: Vec<Vec<usize>>,
@@ -60,6 +61,10 @@ impl State {
     }
 }
 
+impl ActionOf for Action {
+    type Task = PatienceSort;
+}
+
 impl Task for PatienceSort {
     type Instance = Instance;
     type State = State;
@@ -77,6 +82,17 @@ impl Task for PatienceSort {
 
     fn start(_: &Instance) -> State {
         State { piles: Vec::new(), back: Vec::new(), tail: -1, sizes: Vec::new(), out: Vec::new(), last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let dealt = state.back.len();
+        limits::at_most("back", dealt, instance.a.len())?;
+        limits::below("piles", state.cards().copied(), dealt)?;
+        limits::length("sizes", state.sizes.len(), state.piles.len())?;
+        let lies_before = |(i, card): (usize, &Card)| *card == -1 || place(*card).is_some_and(|card| card < i);
+        let back = state.back.iter().enumerate().all(lies_before);
+        InvalidInput::unless(back, "back", "must be cards dealt before, -1 for none")?;
+        InvalidInput::unless(lies_before((dealt, &state.tail)), "tail", "must be a card that was dealt, -1 for none")
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -2,7 +2,7 @@
 //!
 //! A step is one action line: a cell added, a tree split or dropped, a fix begun, an exchange, `done`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::input::Instance;
@@ -10,16 +10,17 @@ use super::moves;
 use crate::tasks::pages::smoothsort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, array, limits};
 
 pub struct Smoothsort;
 
 /// Cells of a tree of this order. The greatest tree of the longest array that is allowed has order 16.
 const CELLS: [usize; 18] = [1, 1, 3, 5, 9, 15, 25, 41, 67, 109, 177, 287, 465, 753, 1219, 1973, 3193, 5167];
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     a: Vec<i64>,
     heap: usize,
@@ -136,6 +137,10 @@ impl State {
     }
 }
 
+impl ActionOf for Action {
+    type Task = Smoothsort;
+}
+
 impl Task for Smoothsort {
     type Instance = Instance;
     type State = State;
@@ -166,6 +171,18 @@ impl Task for Smoothsort {
             swaps: 0,
             last: Last(None),
         }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let n = instance.a.len();
+        let cells = state.shape.iter().map(|order| CELLS.get(*order).copied());
+        let cells = cells.sum::<Option<usize>>().filter(|cells| *cells <= n);
+        InvalidInput::unless(cells.is_some(), "shape", format!("must be orders of trees that have at most {n} cells"))?;
+        InvalidInput::unless(cells == Some(state.heap), "heap", "must be the number of cells in the trees of `shape`")?;
+        let begun = state.last.0.is_some() || state.heap == 0;
+        InvalidInput::unless(begun, "heap", "must be 0 before the first line")?;
+        limits::below("node", state.node, n)?;
+        array::check("a", &state.a, &instance.a)
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

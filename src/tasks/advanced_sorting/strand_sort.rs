@@ -3,20 +3,21 @@
 //! A step is one action line: a strand begun, an element pulled or skipped, an element merged, the end of a merge,
 //! `done`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::input::Instance;
 use crate::tasks::pages::strand_sort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct StrandSort;
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     rest: Vec<i64>,
     i: usize,
@@ -51,6 +52,10 @@ impl State {
     }
 }
 
+impl ActionOf for Action {
+    type Task = StrandSort;
+}
+
 impl Task for StrandSort {
     type Instance = Instance;
     type State = State;
@@ -77,6 +82,14 @@ impl Task for StrandSort {
             comparisons: 0,
             last: Last(None),
         }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let State { rest, strand, out, merged, strands, .. } = state;
+        limits::at_most("rest", rest.len() + strand.len() + out.len() + merged.len(), instance.a.len())?;
+        limits::counts("strands", strands.iter().copied())?;
+        let begun = strand.is_empty() || !strands.is_empty();
+        InvalidInput::unless(begun, "strands", "must have an entry for the strand")
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::input::Instance;
@@ -14,12 +14,13 @@ use super::moves;
 use crate::tasks::pages::timsort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations, array};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations, array, limits};
 
 pub struct Timsort;
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     a: Vec<i64>,
     pos: usize,
@@ -168,6 +169,10 @@ impl State {
     }
 }
 
+impl ActionOf for Action {
+    type Task = Timsort;
+}
+
 impl Task for Timsort {
     type Instance = Instance;
     type State = State;
@@ -227,6 +232,22 @@ impl Task for Timsort {
             comparisons: 0,
             last: Last(None),
         }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let n = instance.a.len();
+        limits::below("pos", [state.pos, state.end], n + 1)?;
+        InvalidInput::unless(state.tiles(), "stack", "must be runs, one after the other, from 0 to `pos`")?;
+        InvalidInput::unless(state.minrun == minimum_run(n), "minrun", format!("must be {}", minimum_run(n)))?;
+        let run = !matches!(state.last.0, Some(Action::Run { .. } | Action::Insert(..))) || state.pos < state.end;
+        InvalidInput::unless(run, "end", "must lie behind `pos` while there is a run to push")?;
+        let merge = state.merge.as_ref().is_none_or(|merge| merge.fits(n, state.stack.len()));
+        InvalidInput::unless(
+            merge,
+            "merge",
+            "must be of two runs of the stack, with what is taken from them in `buf`",
+        )?;
+        array::check("a", &state.a, &instance.a)
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

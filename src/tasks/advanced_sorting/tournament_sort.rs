@@ -4,15 +4,15 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::input::Instance;
 use crate::tasks::pages::tournament_sort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct TournamentSort;
 
@@ -21,7 +21,8 @@ type Player = i64;
 
 const NOBODY: Player = -1;
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     tree: Vec<Player>,
     built: Vec<Player>,
@@ -95,6 +96,10 @@ impl State {
     }
 }
 
+impl ActionOf for Action {
+    type Task = TournamentSort;
+}
+
 impl Task for TournamentSort {
     type Instance = Instance;
     type State = State;
@@ -118,6 +123,18 @@ impl Task for TournamentSort {
             *leaf = player(i);
         }
         State { tree, built: Vec::new(), order: Vec::new(), matches: 0, last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let n = instance.a.len();
+        limits::length("tree", state.tree.len(), 2 * n.next_power_of_two() - 1)?;
+        limits::within("tree", state.tree.iter().copied(), NOBODY..=player(n) - 1)?;
+        limits::below("order", state.order.iter().copied(), n)?;
+        match state.last.0 {
+            Some(Action::Play(node, _)) => limits::below("last", [node], state.inner()),
+            Some(Action::Out(winner)) => limits::below("last", [winner], n),
+            None | Some(Action::Done) => Ok(()),
+        }
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

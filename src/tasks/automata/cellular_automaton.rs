@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::tasks::pages::cellular_automaton as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct CellularAutomaton;
 
@@ -57,7 +57,8 @@ impl Instance {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     generation: usize,
     cells: String,
@@ -74,6 +75,10 @@ impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0 { "1" } else { "0" })
     }
+}
+
+impl ActionOf for Action {
+    type Task = CellularAutomaton;
 }
 
 impl Task for CellularAutomaton {
@@ -107,6 +112,15 @@ impl Task for CellularAutomaton {
 
     fn start(instance: &Instance) -> State {
         State { generation: 0, cells: instance.cells.clone(), next: String::new(), ones: 0, last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let count = instance.cells.len();
+        limits::length("cells", state.cells.len(), count)?;
+        limits::letters("cells", &state.cells, "01")?;
+        limits::below("next", [state.next.len()], count)?;
+        limits::letters("next", &state.next, "01")?;
+        limits::below("generation", [state.generation], instance.generations + 1)
     }
 
     fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -11,8 +11,8 @@ use super::automaton;
 use crate::tasks::pages::dfa_simulation as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct DfaSimulation;
 
@@ -35,7 +35,8 @@ impl Instance {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     pos: usize,
     q: usize,
@@ -51,6 +52,10 @@ impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "q{}", self.0)
     }
+}
+
+impl ActionOf for Action {
+    type Task = DfaSimulation;
 }
 
 impl Task for DfaSimulation {
@@ -103,6 +108,12 @@ impl Task for DfaSimulation {
         let mut visits = vec![0; instance.states];
         visits[instance.start] = 1;
         State { pos: 0, q: instance.start, visits, last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        limits::below("q", [state.q], instance.states)?;
+        limits::length("visits", state.visits.len(), instance.states)?;
+        limits::counts("visits", state.visits.iter().copied())
     }
 
     fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::tasks::pages::markov_chain as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct MarkovChain;
 
@@ -28,7 +28,8 @@ pub struct Instance {
     draws: Vec<u64>,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     t: usize,
     s: usize,
@@ -54,6 +55,10 @@ fn draw_row(states: usize, draw: &mut Draw) -> Vec<u64> {
     let mut row: Vec<u64> = weights.iter().map(|weight| WHOLE * weight / sum).collect();
     row[states - 1] += WHOLE - row.iter().sum::<u64>();
     row
+}
+
+impl ActionOf for Action {
+    type Task = MarkovChain;
 }
 
 impl Task for MarkovChain {
@@ -89,6 +94,13 @@ impl Task for MarkovChain {
         let mut visits = vec![0; instance.weights.len()];
         visits[instance.start] = 1;
         State { t: 0, s: instance.start, visits, stays: 0, last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let states = instance.weights.len();
+        limits::below("s", [state.s], states)?;
+        limits::length("visits", state.visits.len(), states)?;
+        limits::counts("visits", state.visits.iter().copied())
     }
 
     fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {

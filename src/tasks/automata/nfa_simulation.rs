@@ -12,7 +12,7 @@ use crate::tasks::pages::nfa_simulation as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::state_set::StateSet;
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::{Draw, Violations};
 
 pub struct NfaSimulation;
@@ -56,7 +56,8 @@ impl Instance {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     pos: usize,
     active: StateSet,
@@ -120,6 +121,10 @@ fn drawn(difficulty: Difficulty, draw: &mut Draw) -> Instance {
     Instance { states, alphabet, delta, epsilon, start: 0, accept, word }
 }
 
+impl ActionOf for Action {
+    type Task = NfaSimulation;
+}
+
 impl Task for NfaSimulation {
     type Instance = Instance;
     type State = State;
@@ -171,6 +176,11 @@ impl Task for NfaSimulation {
             closure_added: 0,
             last: Last(None),
         }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let exist = state.active.is_ascending_below(instance.states);
+        InvalidInput::unless(exist, "active", format!("must be states below {}, ascending, each once", instance.states))
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

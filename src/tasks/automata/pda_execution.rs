@@ -11,8 +11,8 @@ use super::automaton;
 use crate::tasks::pages::pda_execution as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct PdaExecution;
 
@@ -52,7 +52,8 @@ impl Instance {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     pos: usize,
     q: usize,
@@ -156,6 +157,10 @@ fn validate_delta(instance: &Instance) -> Result<(), InvalidInput> {
     InvalidInput::unless(kept, "delta", "pushes have at most two symbols, Z stays the bottom, and epsilon moves pop")
 }
 
+impl ActionOf for Action {
+    type Task = PdaExecution;
+}
+
 impl Task for PdaExecution {
     type Instance = Instance;
     type State = State;
@@ -194,6 +199,11 @@ impl Task for PdaExecution {
     fn start(instance: &Instance) -> State {
         let stack = BOTTOM.to_string();
         State { pos: 0, q: instance.start, stack, max_depth: 1, epsilon_moves: 0, last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        limits::below("q", [state.q], instance.states)?;
+        limits::letters("stack", &state.stack, &instance.stack_alphabet)
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

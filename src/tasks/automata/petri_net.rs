@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use crate::tasks::pages::petri_net as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct PetriNet;
 
@@ -57,7 +57,8 @@ pub struct Instance {
     firings: u64,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     marking: Vec<i64>,
     fired: Vec<u64>,
@@ -102,6 +103,10 @@ fn drawn(difficulty: Difficulty, draw: &mut Draw) -> Instance {
         }
     };
     Instance { marking, transitions: (0..count).map(|_| transition(draw)).collect(), firings }
+}
+
+impl ActionOf for Action {
+    type Task = PetriNet;
 }
 
 impl Task for PetriNet {
@@ -152,6 +157,17 @@ impl Task for PetriNet {
     fn start(instance: &Instance) -> State {
         let fired = vec![0; instance.transitions.len()];
         State { marking: instance.marking.clone(), fired, previous: -1, last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        limits::length("marking", state.marking.len(), instance.marking.len())?;
+        limits::counts("marking", state.marking.iter().copied())?;
+        let transitions = instance.transitions.len();
+        limits::length("fired", state.fired.len(), transitions)?;
+        let few = state.fired.iter().all(|times| *times <= instance.firings);
+        InvalidInput::unless(few, "fired", format!("no transition fires more than {} times", instance.firings))?;
+        let last = i64::try_from(transitions).unwrap_or(i64::MAX) - 1;
+        limits::within("previous", [state.previous], -1..=last)
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::tasks::pages::register_machine as page;
 use crate::tasks::pattern::{self, Fields, NUMBER_LIMIT};
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_steps};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_steps};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct RegisterMachine;
 
@@ -92,7 +92,8 @@ pub struct Instance {
     program: Vec<Instruction>,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     pc: usize,
     registers: Vec<u64>,
@@ -145,6 +146,10 @@ fn draw_block(program: &mut Vec<Instruction>, mut room: usize, depth: usize, fre
     }
 }
 
+impl ActionOf for Action {
+    type Task = RegisterMachine;
+}
+
 impl Task for RegisterMachine {
     type Instance = Instance;
     type State = State;
@@ -194,6 +199,12 @@ impl Task for RegisterMachine {
     fn start(instance: &Instance) -> State {
         let registers = instance.registers.clone();
         State { pc: 0, registers, incs: 0, decs: 0, jumps: 0, halted: false, last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        limits::below("pc", [state.pc], instance.program.len())?;
+        limits::length("registers", state.registers.len(), instance.registers.len())?;
+        limits::sayable("registers", state.registers.iter().copied())
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

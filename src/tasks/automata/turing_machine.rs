@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::tasks::pages::turing_machine as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_steps};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_steps};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct TuringMachine;
 
@@ -63,7 +63,8 @@ pub struct Instance {
     word: String,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     q: i64,
     head: i64,
@@ -128,6 +129,10 @@ fn drawn(difficulty: Difficulty, draw: &mut Draw) -> Instance {
     Instance { states, symbols: SYMBOLS.to_owned(), delta, word }
 }
 
+impl ActionOf for Action {
+    type Task = TuringMachine;
+}
+
 impl Task for TuringMachine {
     type Instance = Instance;
     type State = State;
@@ -176,6 +181,13 @@ impl Task for TuringMachine {
 
     fn start(instance: &Instance) -> State {
         State { q: 0, head: 0, tape: instance.word.clone(), changed: 0, leftmost: 0, rightmost: 0, last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let states = i64::try_from(instance.states).unwrap_or(i64::MAX);
+        limits::within("q", [state.q], REJECT..=states - 1)?;
+        limits::length("tape", state.tape.len(), instance.word.len())?;
+        limits::letters("tape", &state.tape, "0123")
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

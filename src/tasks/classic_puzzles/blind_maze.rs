@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::tasks::pages::blind_maze as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct BlindMaze;
 
@@ -105,7 +105,7 @@ impl Instance {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Feedback {
     Start,
@@ -114,7 +114,8 @@ enum Feedback {
     Goal,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     pos: usize,
     trail: String,
@@ -180,6 +181,10 @@ fn perfect_maze(rows: usize, cols: usize, draw: &mut Draw) -> Vec<u8> {
     digits
 }
 
+impl ActionOf for Action {
+    type Task = BlindMaze;
+}
+
 impl Task for BlindMaze {
     type Instance = Instance;
     type State = State;
@@ -236,6 +241,12 @@ impl Task for BlindMaze {
             bumps: 0,
             last: Last(None),
         }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        limits::below("pos", [state.pos], instance.cells())?;
+        limits::letters("trail", &state.trail, "NESW")?;
+        limits::below("next", [state.next], 5)
     }
 
     fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -1,6 +1,6 @@
 //! The houses still possible for every item of a logic grid, and the rules that eliminate some.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::clue::{Clue, Item};
 
@@ -61,6 +61,11 @@ impl Domains {
         let street = (1 << self.n) - 1;
         self.sets.iter().all(|set| *set != 0)
             && self.attributes().all(|values| values.iter().fold(0, |all, set| all | set) == street)
+    }
+
+    /// Whether a client's domains are those of k attributes with n values, on a street of n houses.
+    pub fn fit(&self, n: usize, k: usize) -> bool {
+        self.n == n && self.sets.len() == n * k && self.are_on_street()
     }
 
     pub fn are_on_street(&self) -> bool {
@@ -140,5 +145,19 @@ impl Serialize for Domains {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let text = |set: &u16| houses(*set).map(|house| house.to_string()).collect::<String>();
         serializer.collect_seq(self.attributes().map(|values| values.iter().map(text).collect::<Vec<_>>()))
+    }
+}
+
+impl<'de> Deserialize<'de> for Domains {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let set = |text: &String| {
+            text.bytes().try_fold(0, |set, digit| digit.is_ascii_digit().then(|| set | 1 << (digit - b'0')))
+        };
+        let attributes: Vec<Vec<String>> = Vec::deserialize(deserializer)?;
+        let n = attributes.first().map_or(0, Vec::len);
+        let sets: Option<Vec<u16>> = attributes.iter().flatten().map(set).collect();
+        let refuse = || serde::de::Error::custom("must be equally long lists of texts of digits");
+        let sets = sets.filter(|_| n > 0 && attributes.iter().all(|values| values.len() == n)).ok_or_else(refuse)?;
+        Ok(Self { n, sets })
     }
 }

@@ -10,9 +10,9 @@ use super::n_queens::NQueens;
 use crate::tasks::pages::n_queens_last_queen as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct LastQueen;
 
@@ -36,13 +36,18 @@ impl Instance {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     queens: Vec<usize>,
     last: Last<Action>,
 }
 
 word_actions!(Action { Place(row, column) = "place" });
+
+impl ActionOf for Action {
+    type Task = LastQueen;
+}
 
 impl Task for LastQueen {
     type Instance = Instance;
@@ -71,6 +76,11 @@ impl Task for LastQueen {
 
     fn start(instance: &Instance) -> State {
         State { queens: instance.queens.clone(), last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        limits::at_most("queens", state.queens.len(), instance.n)?;
+        limits::below("queens", state.queens.iter().copied(), instance.n)
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -13,7 +13,7 @@ use super::domains::{Domains, HOUSES_MAX};
 use crate::tasks::pages::logic_grid as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::{Draw, Violations};
 
 pub struct LogicGrid;
@@ -45,7 +45,8 @@ impl Instance {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     domains: Domains,
     last: Last<Action>,
@@ -105,6 +106,10 @@ fn solving_prefix(n: usize, k: usize, clues: &[Clue]) -> Option<usize> {
     })
 }
 
+impl ActionOf for Action {
+    type Task = LogicGrid;
+}
+
 impl Task for LogicGrid {
     type Instance = Instance;
     type State = State;
@@ -156,6 +161,15 @@ impl Task for LogicGrid {
 
     fn start(instance: &Instance) -> State {
         State { domains: Domains::full(instance.n, instance.k), last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let fits = state.domains.fit(instance.n, instance.k);
+        let reason = format!(
+            "must be {} lists of {} texts, each with numbers of houses in ascending order",
+            instance.k, instance.n
+        );
+        InvalidInput::unless(fits, "domains", reason)
     }
 
     fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -11,8 +11,8 @@ use super::chessboard::{attacks, is_peaceful, is_solution};
 use crate::tasks::pages::n_queens as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_steps};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_steps};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct NQueens;
 
@@ -23,7 +23,8 @@ pub struct Instance {
     order: Vec<usize>,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     pub(super) queens: Vec<usize>,
     next: usize,
@@ -49,6 +50,10 @@ impl fmt::Display for Action {
 /// Letters for columns in derivations, so that they differ from the digits of the view.
 fn letter(column: usize) -> char {
     char::from(b'A' + u8::try_from(column % 26).expect("invariant: below 26"))
+}
+
+impl ActionOf for Action {
+    type Task = NQueens;
 }
 
 impl Task for NQueens {
@@ -80,6 +85,12 @@ impl Task for NQueens {
 
     fn start(_: &Instance) -> State {
         State { queens: Vec::new(), next: 0, backtracks: 0, last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        limits::at_most("queens", state.queens.len(), instance.n)?;
+        limits::below("queens", state.queens.iter().copied(), instance.n)?;
+        limits::below("next", [state.next], instance.n + 1)
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -9,7 +9,7 @@ use super::sudoku_grid::{CELLS, Grid, SIDE};
 use crate::tasks::pages::sudoku as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
 use crate::tasks::{Draw, Violations};
 
@@ -21,7 +21,8 @@ pub struct Instance {
     grid: Grid,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     grid: Grid,
     naked: u64,
@@ -46,6 +47,10 @@ fn fill(grid: &mut Grid, cell: usize, draw: &mut Draw) -> bool {
     }
     grid.set(cell, 0);
     false
+}
+
+impl ActionOf for Action {
+    type Task = Sudoku;
 }
 
 impl Task for Sudoku {
@@ -85,6 +90,11 @@ impl Task for Sudoku {
 
     fn start(instance: &Instance) -> State {
         State { grid: instance.grid, naked: 0, hidden: 0, last: Last(None) }
+    }
+
+    fn check_state(_: &Instance, _: &State) -> Result<(), InvalidInput> {
+        // A grid reads with nothing but digits and blanks, and the counts are added up alone.
+        Ok(())
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -5,21 +5,23 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value as Json, json};
 
 use super::countdown::{self, Operator, Value};
 use super::expression;
 use crate::tasks::pages::task_24_game as page;
-use crate::tasks::pattern::Fields;
+use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::{Draw, Violations};
 
 pub struct Game24;
 
 /// More numbers could leave the range of [`Value`].
 const NUMBERS_MAX: usize = 10;
+/// Long enough for every number with its brackets and blanks; a bound on the depth of brackets.
+const EXPRESSION_MAX: usize = 40 * NUMBERS_MAX;
 const TARGET: i64 = 24;
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -52,9 +54,22 @@ fn write_values<S: Serializer>(values: &[Value], serializer: S) -> Result<S::Ok,
     serializer.collect_seq(values.iter().map(ToString::to_string))
 }
 
-#[derive(Clone, Serialize)]
+fn read_values<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Value>, D::Error> {
+    let value = |text: &String| {
+        let (above, below) = text.split_once('/').unwrap_or((text, "1"));
+        let part = |digits: &str| digits.parse::<i64>().ok().filter(|part| part.unsigned_abs() < NUMBER_LIMIT);
+        let (above, below) = (part(above)?, part(below).filter(|below| *below > 0)?);
+        Some(Value::new(above, below))
+    };
+    let texts: Vec<String> = Vec::deserialize(deserializer)?;
+    let values: Option<Vec<Value>> = texts.iter().map(value).collect();
+    values.ok_or_else(|| serde::de::Error::custom("must be texts of fractions in lowest terms"))
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
-    #[serde(serialize_with = "write_values")]
+    #[serde(serialize_with = "write_values", deserialize_with = "read_values")]
     values: Vec<Value>,
     exprs: Vec<String>,
     last: Last<Action>,
@@ -78,6 +93,10 @@ impl From<(usize, Operator, usize)> for Action {
     fn from((left, operator, right): (usize, Operator, usize)) -> Self {
         Self { left, operator, right }
     }
+}
+
+impl ActionOf for Action {
+    type Task = Game24;
 }
 
 impl Task for Game24 {
@@ -110,6 +129,17 @@ impl Task for Game24 {
     fn start(instance: &Instance) -> State {
         let exprs = instance.numbers.iter().map(ToString::to_string).collect();
         State { values: instance.values(), exprs, last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        // As long as the expressions use the numbers of the input, no calculation with their values overflows.
+        let used = instance.are_used(state.exprs.iter().map(String::as_str));
+        InvalidInput::unless(used, "exprs", "must use each number of the input once")?;
+        let short = state.exprs.iter().all(|text| text.len() <= EXPRESSION_MAX);
+        InvalidInput::unless(short, "exprs", format!("must have at most {EXPRESSION_MAX} characters each"))?;
+        let exact =
+            state.exprs.iter().map(|text| expression::value(text)).eq(state.values.iter().map(|value| Some(*value)));
+        InvalidInput::unless(exact, "values", "must be the values of `exprs`")
     }
 
     fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
@@ -170,8 +200,7 @@ impl Task for Game24 {
 
     fn goal(instance: &Instance, answer: &Json) -> Option<bool> {
         let text = answer["expression"].as_str().unwrap_or_default();
-        // Long enough for every number with its brackets and blanks; a bound on the depth of brackets.
-        let right = text.len() <= 40 * NUMBERS_MAX
+        let right = text.len() <= EXPRESSION_MAX
             && instance.are_used([text])
             && expression::value(text) == Some(Value::from_integer(TARGET));
         Some(right)

@@ -4,14 +4,14 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::tasks::pages::tower_of_hanoi as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct TowerOfHanoi;
 
@@ -60,7 +60,20 @@ impl Serialize for Peg {
     }
 }
 
-#[derive(Clone, Serialize)]
+impl<'de> Deserialize<'de> for Peg {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let disks: Vec<u8> = Vec::deserialize(deserializer)?;
+        if disks.len() > DISKS_MAX {
+            return Err(serde::de::Error::custom(format!("a peg holds at most {DISKS_MAX} disks")));
+        }
+        let mut peg = Self::EMPTY;
+        disks.into_iter().for_each(|disk| peg.push(disk));
+        Ok(peg)
+    }
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     pegs: [Peg; 3],
     disk_moves: Vec<u64>,
@@ -72,7 +85,7 @@ pub struct State {
 
 /// Where every disk is and where the larger ones need it to be, kept up move by move: half of the moves of a solution
 /// change nothing of it but one place, and the next move is found at the smallest disks.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Plan {
     /// The peg of disk k+1.
     places: [u8; DISKS_MAX],
@@ -135,6 +148,10 @@ impl State {
     }
 }
 
+impl ActionOf for Action {
+    type Task = TowerOfHanoi;
+}
+
 impl Task for TowerOfHanoi {
     type Instance = Instance;
     type State = State;
@@ -163,6 +180,21 @@ impl Task for TowerOfHanoi {
         }
         let plan = Plan::new(instance.n, instance.to, &pegs);
         State { pegs, disk_moves: vec![0; instance.n], pair_moves: [0; 6], last: Last(None), plan }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let n = instance.n;
+        let mut disks: Vec<u8> = state.pegs.iter().flat_map(Peg::as_slice).copied().collect();
+        disks.sort_unstable();
+        let once = disks.into_iter().map(usize::from).eq(1..=n);
+        InvalidInput::unless(once, "pegs", format!("must hold the disks 1 to {n}, each once"))?;
+        limits::length("disk_moves", state.disk_moves.len(), n)?;
+        limits::counts("disk_moves", state.disk_moves.iter().copied())?;
+        limits::counts("pair_moves", state.pair_moves)
+    }
+
+    fn complete(instance: &Instance, state: &mut State) {
+        state.plan = Plan::new(instance.n, instance.to, &state.pegs);
     }
 
     fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {

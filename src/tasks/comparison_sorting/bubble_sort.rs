@@ -4,7 +4,7 @@
 
 use std::cmp::Ordering;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::input::{Input, has_a_quarter_square_of_steps, require_places};
@@ -12,13 +12,14 @@ use super::inversions::InversionChange;
 use crate::tasks::pages::bubble_sort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, array};
+use crate::tasks::{Draw, Violations, array, limits};
 
 pub struct BubbleSort;
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     a: Vec<i64>,
     swapped: bool,
@@ -35,6 +36,10 @@ word_actions!(Action { Cmp(i, j) = "cmp", Swap(i, j) = "swap", Pass = "pass", Do
 /// Comparisons of pass p end with the pair (n-2-p, n-1-p).
 fn last_left(n: usize, passes: u64) -> Option<usize> {
     n.checked_sub(2)?.checked_sub(usize::try_from(passes).ok()?)
+}
+
+impl ActionOf for Action {
+    type Task = BubbleSort;
 }
 
 impl Task for BubbleSort {
@@ -62,6 +67,17 @@ impl Task for BubbleSort {
             last: Last(None),
             inversion_change: InversionChange::default(),
         }
+    }
+
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
+        if let Some(Action::Cmp(i, j) | Action::Swap(i, j)) = state.last.0 {
+            limits::below("last", [i, j], state.a.len())?;
+        }
+        array::check("a", &state.a, &input.a)
+    }
+
+    fn complete(input: &Input, state: &mut State) {
+        state.inversion_change = InversionChange::between(&input.a, &state.a);
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -2,7 +2,7 @@
 //!
 //! A step is one action line: `cmp i i+1`, `swap i i+1`, `pass` at the end of a pass, `done` at the end of the last.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::input::{Input, has_a_quarter_square_of_steps, require_places};
@@ -10,13 +10,14 @@ use super::inversions::InversionChange;
 use crate::tasks::pages::cocktail_sort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, array};
+use crate::tasks::{Draw, Violations, array, limits};
 
 pub struct CocktailSort;
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     a: Vec<i64>,
     lo: u64,
@@ -73,6 +74,10 @@ impl State {
     }
 }
 
+impl ActionOf for Action {
+    type Task = CocktailSort;
+}
+
 impl Task for CocktailSort {
     type Instance = Input;
     type State = State;
@@ -100,6 +105,18 @@ impl Task for CocktailSort {
             last: Last(None),
             inversion_change: InversionChange::default(),
         }
+    }
+
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
+        limits::within("hi", [state.hi], i64::MIN..=i64::try_from(input.a.len()).unwrap_or(i64::MAX) - 1)?;
+        if let Some(Action::Cmp(i, j) | Action::Swap(i, j)) = state.last.0 {
+            limits::below("last", [i, j], state.a.len())?;
+        }
+        array::check("a", &state.a, &input.a)
+    }
+
+    fn complete(input: &Input, state: &mut State) {
+        state.inversion_change = InversionChange::between(&input.a, &state.a);
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

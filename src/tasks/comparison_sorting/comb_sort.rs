@@ -2,20 +2,21 @@
 //!
 //! A step is one action line: `gap g` opens a pass, `cmp i i+g`, `swap i i+g`, `done`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::input::{Input, require_places};
 use crate::tasks::pages::comb_sort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, array};
+use crate::tasks::{Draw, Violations, array, limits};
 
 pub struct CombSort;
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     a: Vec<i64>,
     gaps: Vec<usize>,
@@ -48,6 +49,10 @@ impl State {
     }
 }
 
+impl ActionOf for Action {
+    type Task = CombSort;
+}
+
 impl Task for CombSort {
     type Instance = Input;
     type State = State;
@@ -65,6 +70,13 @@ impl Task for CombSort {
 
     fn start(input: &Input) -> State {
         State { a: input.a.clone(), gaps: Vec::new(), swapped: false, comparisons: 0, swaps: 0, last: Last(None) }
+    }
+
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
+        if let Some(Action::Cmp(i, j) | Action::Swap(i, j)) = state.last.0 {
+            limits::below("last", [i, j], state.a.len())?;
+        }
+        array::check("a", &state.a, &input.a)
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

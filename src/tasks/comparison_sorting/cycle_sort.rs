@@ -4,20 +4,21 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::input::{Input, has_a_quarter_square_of_steps, require_places};
 use crate::tasks::pages::cycle_sort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, array, limits};
 
 pub struct CycleSort;
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     a: Vec<i64>,
     start: Option<usize>,
@@ -67,6 +68,16 @@ impl State {
     }
 }
 
+fn sorted(a: &[i64]) -> Arc<[i64]> {
+    let mut sorted = a.to_vec();
+    sorted.sort_unstable();
+    sorted.into()
+}
+
+impl ActionOf for Action {
+    type Task = CycleSort;
+}
+
 impl Task for CycleSort {
     type Instance = Input;
     type State = State;
@@ -83,8 +94,6 @@ impl Task for CycleSort {
     }
 
     fn start(input: &Input) -> State {
-        let mut sorted = input.a.clone();
-        sorted.sort_unstable();
         State {
             a: input.a.clone(),
             start: None,
@@ -94,8 +103,24 @@ impl Task for CycleSort {
             cycles: 0,
             comparisons: 0,
             last: Last(None),
-            sorted: sorted.into(),
+            sorted: sorted(&input.a),
         }
+    }
+
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
+        limits::below("start", state.start, input.a.len())?;
+        let held = state.start.is_some() == state.item.is_some();
+        InvalidInput::unless(held, "item", "is there if and only if `start` is")?;
+        let begun = state.start.is_some() || matches!(state.last.0, None | Some(Action::Done));
+        InvalidInput::unless(begun, "start", "must be there after the first line")?;
+        if let Some(Action::Take(place) | Action::Cmp(place) | Action::Put(place)) = state.last.0 {
+            limits::below("last", [place], input.a.len())?;
+        }
+        array::check("a", &state.a, &input.a)
+    }
+
+    fn complete(input: &Input, state: &mut State) {
+        state.sorted = sorted(&input.a);
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

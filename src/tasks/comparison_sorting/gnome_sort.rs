@@ -2,7 +2,7 @@
 //!
 //! A step is one action line: `cmp p-1 p`, `swap p-1 p`, `done`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::input::{Input, has_a_quarter_square_of_steps, require_places};
@@ -10,13 +10,14 @@ use super::inversions::InversionChange;
 use crate::tasks::pages::gnome_sort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, array};
+use crate::tasks::{Draw, Violations, array, limits};
 
 pub struct GnomeSort;
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     a: Vec<i64>,
     comparisons: u64,
@@ -27,6 +28,10 @@ pub struct State {
 }
 
 word_actions!(Action { Cmp(i, j) = "cmp", Swap(i, j) = "swap", Done = "done" });
+
+impl ActionOf for Action {
+    type Task = GnomeSort;
+}
 
 impl Task for GnomeSort {
     type Instance = Input;
@@ -46,6 +51,17 @@ impl Task for GnomeSort {
     fn start(input: &Input) -> State {
         let inversion_change = InversionChange::default();
         State { a: input.a.clone(), comparisons: 0, swaps: 0, last: Last(None), inversion_change }
+    }
+
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
+        if let Some(Action::Cmp(i, j) | Action::Swap(i, j)) = state.last.0 {
+            limits::below("last", [i, j], state.a.len())?;
+        }
+        array::check("a", &state.a, &input.a)
+    }
+
+    fn complete(input: &Input, state: &mut State) {
+        state.inversion_change = InversionChange::between(&input.a, &state.a);
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

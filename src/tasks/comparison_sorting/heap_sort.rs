@@ -2,20 +2,21 @@
 //!
 //! A step is one action line: `sift r`, `cmp c m`, `swap node m`, `extract e`, `done`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::input::{Input, require_places};
 use crate::tasks::pages::heap_sort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, array};
+use crate::tasks::{Draw, Violations, array, limits};
 
 pub struct HeapSort;
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     a: Vec<i64>,
     heap: usize,
@@ -68,6 +69,10 @@ impl State {
     }
 }
 
+impl ActionOf for Action {
+    type Task = HeapSort;
+}
+
 impl Task for HeapSort {
     type Instance = Input;
     type State = State;
@@ -87,6 +92,13 @@ impl Task for HeapSort {
         let a = input.a.clone();
         let n = a.len();
         State { a, heap: n, root: n / 2, node: n / 2, built: Vec::new(), comparisons: 0, swaps: 0, last: Last(None) }
+    }
+
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
+        let n = input.a.len();
+        limits::at_most("heap", state.heap, n)?;
+        limits::below("root", [state.root, state.node], n + 1)?;
+        array::check("a", &state.a, &input.a)
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

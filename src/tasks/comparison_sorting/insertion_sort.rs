@@ -2,20 +2,21 @@
 //!
 //! A step is one action line: `take k`, `cmp j`, `shift j`, `put p`, `done`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::input::{Input, has_a_quarter_square_of_steps, require_places};
 use crate::tasks::pages::insertion_sort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, array};
+use crate::tasks::{Draw, Violations, array, limits};
 
 pub struct InsertionSort;
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     a: Vec<i64>,
     key: Option<i64>,
@@ -70,6 +71,10 @@ impl State {
     }
 }
 
+impl ActionOf for Action {
+    type Task = InsertionSort;
+}
+
 impl Task for InsertionSort {
     type Instance = Input;
     type State = State;
@@ -88,6 +93,15 @@ impl Task for InsertionSort {
     fn start(input: &Input) -> State {
         let a = input.a.clone();
         State { a, key: None, hole: None, positions: Vec::new(), comparisons: 0, shifts: 0, last: Last(None) }
+    }
+
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
+        let n = input.a.len();
+        limits::below("hole", state.hole, n)?;
+        if let Some(Action::Take(k) | Action::Cmp(k) | Action::Shift(k) | Action::Put(k)) = state.last.0 {
+            limits::below("last", [k], n)?;
+        }
+        array::check("a", &state.a, &input.a)
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

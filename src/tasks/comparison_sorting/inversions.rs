@@ -1,10 +1,18 @@
 //! The number of inversions, followed from exchange to exchange: counting it anew costs n² at every step.
 
+use crate::tasks::array;
+
 /// The inversions of an array (pairs i < j with `a[i] > a[j]`) less those of the input that it came from by exchanges.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InversionChange(i64);
 
 impl InversionChange {
+    /// The change from one array to another that has as many values.
+    pub fn between(before: &[i64], after: &[i64]) -> Self {
+        let count = |a: &[i64]| i64::try_from(array::wrong_pairs(a, false)).expect("invariant: arrays have few pairs");
+        Self(count(after) - count(before))
+    }
+
     /// Exchanges `a[i]` and `a[j]`.
     pub fn exchange(&mut self, a: &mut [i64], i: usize, j: usize) {
         let (left, right) = (i.min(j), i.max(j));

@@ -4,20 +4,21 @@
 
 use std::ops::Range;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::input::{Input, require_places};
 use crate::tasks::pages::merge_sort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, array};
+use crate::tasks::{Draw, Violations, array, limits};
 
 pub struct MergeSort;
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     a: Vec<i64>,
     lo: Option<usize>,
@@ -140,6 +141,10 @@ impl State {
     }
 }
 
+impl ActionOf for Action {
+    type Task = MergeSort;
+}
+
 impl Task for MergeSort {
     type Instance = Input;
     type State = State;
@@ -169,6 +174,15 @@ impl Task for MergeSort {
             last: Last(None),
             is_permutation: true,
         }
+    }
+
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
+        limits::counts("merges", state.merges.iter().copied())?;
+        array::check("a", &state.a, &input.a)
+    }
+
+    fn complete(input: &Input, state: &mut State) {
+        state.is_permutation = array::is_permutation(&state.a, &input.a);
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -2,7 +2,7 @@
 //!
 //! A step is one action line: `cmp i i+1`, `swap i i+1`, `phase` at the end of a phase, `done` at the end of the last.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::input::{Input, has_a_quarter_square_of_steps, require_places};
@@ -10,13 +10,14 @@ use super::inversions::InversionChange;
 use crate::tasks::pages::odd_even_sort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, array};
+use crate::tasks::{Draw, Violations, array, limits};
 
 pub struct OddEvenSort;
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     a: Vec<i64>,
     swapped: bool,
@@ -52,6 +53,10 @@ impl State {
     }
 }
 
+impl ActionOf for Action {
+    type Task = OddEvenSort;
+}
+
 impl Task for OddEvenSort {
     type Instance = Input;
     type State = State;
@@ -77,6 +82,17 @@ impl Task for OddEvenSort {
             last: Last(None),
             inversion_change: InversionChange::default(),
         }
+    }
+
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
+        if let Some(Action::Cmp(i, j) | Action::Swap(i, j)) = state.last.0 {
+            limits::below("last", [i, j], state.a.len())?;
+        }
+        array::check("a", &state.a, &input.a)
+    }
+
+    fn complete(input: &Input, state: &mut State) {
+        state.inversion_change = InversionChange::between(&input.a, &state.a);
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

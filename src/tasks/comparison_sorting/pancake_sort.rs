@@ -2,20 +2,21 @@
 //!
 //! A step is one action line: `cmp j m`, `max j`, `flip k`, `pass` when a cell is settled, `done`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::input::{Input, has_a_quarter_square_of_steps, require_places};
 use crate::tasks::pages::pancake_sort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
 use crate::tasks::{Draw, Violations, array};
 
 pub struct PancakeSort;
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     a: Vec<i64>,
     m: usize,
@@ -43,6 +44,10 @@ impl State {
     }
 }
 
+impl ActionOf for Action {
+    type Task = PancakeSort;
+}
+
 impl Task for PancakeSort {
     type Instance = Input;
     type State = State;
@@ -61,6 +66,13 @@ impl Task for PancakeSort {
     fn start(input: &Input) -> State {
         let a = input.a.clone();
         State { m: 0, flips: Vec::new(), size: a.len(), comparisons: 0, last: Last(None), a }
+    }
+
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
+        let n = input.a.len();
+        let size = state.size;
+        InvalidInput::unless((1..=n).contains(&size), "size", format!("is {size}; give 1 to {n}"))?;
+        array::check("a", &state.a, &input.a)
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

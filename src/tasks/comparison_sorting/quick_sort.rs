@@ -2,20 +2,21 @@
 //!
 //! A step is one action line: `part lo hi`, `cmp j hi`, `swap i j` into the small part, `pivot p` to its place, `done`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::input::{Input, require_places};
 use crate::tasks::pages::quick_sort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, array};
+use crate::tasks::{Draw, Violations, array, limits};
 
 pub struct QuickSort;
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     a: Vec<i64>,
     lo: Option<usize>,
@@ -116,6 +117,10 @@ impl State {
     }
 }
 
+impl ActionOf for Action {
+    type Task = QuickSort;
+}
+
 impl Task for QuickSort {
     type Instance = Input;
     type State = State;
@@ -147,6 +152,18 @@ impl Task for QuickSort {
             swaps: 0,
             last: Last(None),
         }
+    }
+
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
+        let n = input.a.len();
+        limits::below("lo", state.lo, n)?;
+        limits::below("hi", state.hi, n)?;
+        limits::below("pivots", state.pivots.iter().copied(), n)?;
+        limits::below("stack", state.stack.iter().flat_map(|(lo, hi)| [*lo, *hi]), n)?;
+        if let Some(Action::Part(i, j) | Action::Cmp(i, j) | Action::Swap(i, j)) = state.last.0 {
+            limits::below("last", [i, j], n)?;
+        }
+        array::check("a", &state.a, &input.a)
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -2,20 +2,21 @@
 //!
 //! A step is one action line: `cmp j m`, `min j`, `swap k m`, `pass` when a cell is settled, `done`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::input::{Input, has_a_quarter_square_of_steps, require_places};
 use crate::tasks::pages::selection_sort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
 use crate::tasks::{Draw, Violations, array};
 
 pub struct SelectionSort;
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     a: Vec<i64>,
     k: usize,
@@ -54,6 +55,10 @@ fn with_duplicate(n: usize, draw: &mut Draw) -> Vec<i64> {
     a
 }
 
+impl ActionOf for Action {
+    type Task = SelectionSort;
+}
+
 impl Task for SelectionSort {
     type Instance = Input;
     type State = State;
@@ -79,6 +84,10 @@ impl Task for SelectionSort {
 
     fn start(input: &Input) -> State {
         State { a: input.a.clone(), k: 0, m: 0, selected: Vec::new(), comparisons: 0, swaps: 0, last: Last(None) }
+    }
+
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
+        array::check("a", &state.a, &input.a)
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -2,20 +2,21 @@
 //!
 //! A step is one action line: `gap h`, `take k`, `cmp k-h k`, `swap k-h k`, `done`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::input::{Input, require_places};
 use crate::tasks::pages::shell_sort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, array};
+use crate::tasks::{Draw, Violations, array, limits};
 
 pub struct ShellSort;
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     a: Vec<i64>,
     gaps: Vec<usize>,
@@ -58,6 +59,10 @@ impl State {
     }
 }
 
+impl ActionOf for Action {
+    type Task = ShellSort;
+}
+
 impl Task for ShellSort {
     type Instance = Input;
     type State = State;
@@ -76,6 +81,21 @@ impl Task for ShellSort {
     fn start(input: &Input) -> State {
         let a = input.a.clone();
         State { a, gaps: Vec::new(), k: None, comparisons: Vec::new(), swaps: Vec::new(), last: Last(None) }
+    }
+
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
+        let n = input.a.len();
+        limits::below("k", state.k, n)?;
+        limits::length("comparisons", state.comparisons.len(), state.gaps.len())?;
+        limits::length("swaps", state.swaps.len(), state.gaps.len())?;
+        match state.last.0 {
+            Some(Action::Gap(h)) => {
+                InvalidInput::unless(state.gaps.last() == Some(&h), "last", "must begin the last of `gaps`")?;
+            }
+            Some(Action::Take(k)) => limits::below("last", [k], n)?,
+            _ => {}
+        }
+        array::check("a", &state.a, &input.a)
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

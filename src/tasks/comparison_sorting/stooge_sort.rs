@@ -2,7 +2,7 @@
 //!
 //! A step is one action line: `cmp l h` takes a range off the stack, `swap l h`, `done`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::input::{Input, has_a_quarter_square_of_steps, require_places};
@@ -10,16 +10,17 @@ use super::inversions::InversionChange;
 use crate::tasks::pages::stooge_sort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, array};
+use crate::tasks::{Draw, Violations, array, limits};
 
 pub struct StoogeSort;
 
 /// The longest array that a user may give: the comparisons grow as n to the power of 2.7.
 const LENGTH_MAX: usize = 512;
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     a: Vec<i64>,
     stack: Vec<(usize, usize)>,
@@ -41,6 +42,10 @@ impl State {
 /// Comparisons that sort a range of this length.
 fn comparisons(length: u64) -> u64 {
     if length > 2 { 1 + 3 * comparisons(length - length / 3) } else { 1 }
+}
+
+impl ActionOf for Action {
+    type Task = StoogeSort;
 }
 
 impl Task for StoogeSort {
@@ -69,6 +74,20 @@ impl Task for StoogeSort {
             last: Last(None),
             inversion_change: InversionChange::default(),
         }
+    }
+
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
+        let n = input.a.len();
+        let ranges = state.stack.iter().all(|(l, h)| l < h && *h < n);
+        InvalidInput::unless(ranges, "stack", format!("must be ranges of two cells or more, below {n}"))?;
+        if let Some(Action::Cmp(i, j) | Action::Swap(i, j)) = state.last.0 {
+            limits::below("last", [i, j], state.a.len())?;
+        }
+        array::check("a", &state.a, &input.a)
+    }
+
+    fn complete(input: &Input, state: &mut State) {
+        state.inversion_change = InversionChange::between(&input.a, &state.a);
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

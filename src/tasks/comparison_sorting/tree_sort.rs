@@ -2,20 +2,21 @@
 //!
 //! A step is one action line: `insert k`, `cmp k c`, `left k c` or `right k c` to attach node k, `visit c`, `done`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::input::{Input, require_places};
 use crate::tasks::pages::tree_sort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, array};
+use crate::tasks::{Draw, Violations, array, limits};
 
 pub struct TreeSort;
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     left: Children,
     right: Children,
@@ -38,12 +39,18 @@ word_actions!(Action {
 });
 
 /// One child of each node; -1 for none.
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Children(Vec<i32>);
 
 impl Children {
     fn get(&self, node: usize) -> Option<usize> {
         usize::try_from(self.0[node]).ok()
+    }
+
+    fn check(&self, field: &'static str, n: usize) -> Result<(), InvalidInput> {
+        limits::length(field, self.0.len(), n)?;
+        let exist = self.0.iter().all(|child| *child == -1 || usize::try_from(*child).is_ok_and(|child| child < n));
+        InvalidInput::unless(exist, field, format!("must be nodes below {n}, -1 for none"))
     }
 
     fn set(&mut self, node: usize, child: usize) {
@@ -90,6 +97,16 @@ impl State {
         }
     }
 
+    /// The node that the last lines have inserted and not attached, if they go by the algorithm.
+    fn unattached(&self) -> Option<usize> {
+        let newest = match self.last.0 {
+            Some(Action::Insert(k)) => return Some(k),
+            _ => self.inserted.checked_sub(1)?,
+        };
+        let attached = self.left.edges().chain(self.right.edges()).any(|(_, child)| child == newest);
+        (!attached && newest < self.left.0.len()).then_some(newest)
+    }
+
     fn parents(&self) -> Vec<Option<usize>> {
         let mut parents = vec![None; self.left.0.len()];
         for (node, child) in self.left.edges().chain(self.right.edges()) {
@@ -134,6 +151,10 @@ impl State {
     }
 }
 
+impl ActionOf for Action {
+    type Task = TreeSort;
+}
+
 impl Task for TreeSort {
     type Instance = Input;
     type State = State;
@@ -160,6 +181,21 @@ impl Task for TreeSort {
             last: Last(None),
             loose: None,
         }
+    }
+
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
+        let n = input.a.len();
+        state.left.check("left", n)?;
+        state.right.check("right", n)?;
+        match state.last.0 {
+            Some(Action::Cmp(k, c) | Action::Left(k, c) | Action::Right(k, c)) => limits::below("last", [k, c], n),
+            Some(Action::Insert(k) | Action::Visit(k)) => limits::below("last", [k], n),
+            None | Some(Action::Done) => Ok(()),
+        }
+    }
+
+    fn complete(_: &Input, state: &mut State) {
+        state.loose = state.unattached();
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -7,15 +7,15 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::linked_list::{LinkedList, Node};
+use super::linked_list::{LinkedList, Node, Nodes};
 use crate::tasks::link::Link;
 use crate::tasks::operation::{as_text, validate_count};
 use crate::tasks::pages::doubly_linked_list as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct DoublyLinkedList;
 
@@ -45,7 +45,8 @@ impl Operation {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(from = "Written")]
 pub struct State {
     done: usize,
     #[serde(flatten)]
@@ -56,6 +57,29 @@ pub struct State {
     visits: usize,
     errors: usize,
     last: Last<Action>,
+}
+
+/// The fields as they are written: a list that is read as a part of the state would not say which field is wrong.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    done: usize,
+    nodes: Nodes,
+    head: Link,
+    tail: Link,
+    cursor: Link,
+    held: Link,
+    created: usize,
+    visits: usize,
+    errors: usize,
+    last: Last<Action>,
+}
+
+impl From<Written> for State {
+    fn from(written: Written) -> Self {
+        let Written { done, nodes, head, tail, cursor, held, created, visits, errors, last } = written;
+        Self { done, list: LinkedList { nodes, head, tail }, cursor, held, created, visits, errors, last }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +122,10 @@ fn operation(living: &[usize], created: usize, draw: &mut Draw) -> Operation {
         70..80 => Operation::MoveFront(id()),
         _ => Operation::Find(value),
     }
+}
+
+impl ActionOf for Action {
+    type Task = DoublyLinkedList;
 }
 
 impl Task for DoublyLinkedList {
@@ -166,6 +194,23 @@ impl Task for DoublyLinkedList {
             errors: 0,
             last: Last(None),
         }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let operations = instance.operations.len();
+        limits::at_most("created", state.created, operations)?;
+        let ids = state.list.has_ids_below(state.created);
+        InvalidInput::unless(ids, "nodes", "must have ids below `created`")?;
+        limits::below("cursor", [state.cursor], state.created)?;
+        let (at, holds) = (state.cursor != Link::NONE, state.held != Link::NONE);
+        // Only a find stands at a node, and only a move waits with one; it holds the node's value.
+        let (cursor, held) = match instance.operations.get(state.done) {
+            Some(Operation::Find(_)) => (true, false),
+            Some(Operation::MoveFront(_)) => (true, at),
+            _ => (!at, false),
+        };
+        InvalidInput::unless(cursor, "cursor", "must be -1 where the operation is no find and no move_front")?;
+        InvalidInput::unless(holds == held, "held", "must be the value of the node that a move has unlinked, or -1")
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -1,6 +1,6 @@
 //! The slots of a hash table with open addressing and tombstones.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Slot {
@@ -15,6 +15,18 @@ impl Serialize for Slot {
             Self::Empty => serializer.serialize_i64(-1),
             Self::Tombstone => serializer.serialize_i64(-2),
             Self::Key(key) => serializer.serialize_u64(*key as u64),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Slot {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match i64::deserialize(deserializer)? {
+            -1 => Ok(Self::Empty),
+            -2 => Ok(Self::Tombstone),
+            key => usize::try_from(key).map(Self::Key).map_err(|_| {
+                serde::de::Error::custom(format!("{key} is no key; -1 means an empty slot, -2 a tombstone"))
+            }),
         }
     }
 }
@@ -36,7 +48,7 @@ impl Content {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Slots(pub Vec<Slot>);
 

@@ -13,9 +13,9 @@ use crate::tasks::operation::{as_text, validate_count};
 use crate::tasks::pages::hash_table as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct HashTable;
 
@@ -48,7 +48,8 @@ impl Instance {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     done: usize,
     table: Slots,
@@ -87,6 +88,10 @@ impl fmt::Display for Action {
 
 fn is_prime(n: usize) -> bool {
     n >= 2 && (2..n).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d))
+}
+
+impl ActionOf for Action {
+    type Task = HashTable;
 }
 
 impl Task for HashTable {
@@ -148,6 +153,15 @@ impl Task for HashTable {
             collisions: 0,
             full: 0,
             last: Last(None),
+        }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        limits::length("table", state.table.0.len(), instance.slots)?;
+        limits::below("tomb", [state.tomb], instance.slots)?;
+        match state.last.0 {
+            Some(Action::Probe(slot, _)) => limits::below("last", [slot], instance.slots),
+            _ => InvalidInput::unless(state.probing == 0, "probing", "must be 0 where the last line is no probe"),
         }
     }
 

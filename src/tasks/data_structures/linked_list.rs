@@ -1,9 +1,10 @@
 //! A doubly linked list whose nodes have numbers: one that wrong links may have torn apart.
 
 use serde::ser::SerializeSeq;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::tasks::link::Link;
+use crate::tasks::operation::OPERATIONS_MAX;
 
 #[derive(Clone, Copy)]
 pub struct Node {
@@ -14,7 +15,7 @@ pub struct Node {
 
 /// All nodes ever created by id; those that left the list are gone.
 #[derive(Clone)]
-struct Nodes(Vec<Option<Node>>);
+pub struct Nodes(Vec<Option<Node>>);
 
 impl Nodes {
     fn iter(&self) -> impl Iterator<Item = (usize, &Node)> {
@@ -32,10 +33,25 @@ impl Serialize for Nodes {
     }
 }
 
+impl<'de> Deserialize<'de> for Nodes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut nodes = Vec::new();
+        for (id, value, prev, next) in Vec::<(usize, usize, Link, Link)>::deserialize(deserializer)? {
+            if id < nodes.len() || id >= OPERATIONS_MAX {
+                let reason = format!("ids of nodes ascend and are below {OPERATIONS_MAX}");
+                return Err(serde::de::Error::custom(reason));
+            }
+            nodes.resize(id, None);
+            nodes.push(Some(Node { value, prev, next }));
+        }
+        Ok(Self(nodes))
+    }
+}
+
 /// A place is a node, or none: then it is the end of the list that the direction leads to.
 #[derive(Clone, Serialize)]
 pub struct LinkedList {
-    nodes: Nodes,
+    pub nodes: Nodes,
     pub head: Link,
     pub tail: Link,
 }
@@ -43,6 +59,11 @@ pub struct LinkedList {
 impl LinkedList {
     pub fn new() -> Self {
         Self { nodes: Nodes(Vec::new()), head: Link::NONE, tail: Link::NONE }
+    }
+
+    /// Whether the nodes have ids below a bound.
+    pub fn has_ids_below(&self, end: usize) -> bool {
+        self.nodes.0.len() <= end
     }
 
     pub fn count(&self) -> usize {

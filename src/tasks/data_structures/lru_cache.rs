@@ -9,9 +9,9 @@ use crate::tasks::operation::{as_text, validate_count};
 use crate::tasks::pages::lru_cache as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct LruCache;
 
@@ -35,7 +35,8 @@ impl Operation {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     done: usize,
     /// (key, value), most recent first.
@@ -72,6 +73,10 @@ word_actions!(Action {
     Evict(key) = "evict",
 });
 
+impl ActionOf for Action {
+    type Task = LruCache;
+}
+
 impl Task for LruCache {
     type Instance = Instance;
     type State = State;
@@ -105,6 +110,10 @@ impl Task for LruCache {
 
     fn start(_: &Instance) -> State {
         State { done: 0, cache: Vec::new(), hits: 0, misses: 0, evictions: 0, last: Last(None) }
+    }
+
+    fn check_state(_: &Instance, state: &State) -> Result<(), InvalidInput> {
+        limits::sayable("cache", state.cache.iter().flat_map(|(key, value)| [*key, *value]))
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

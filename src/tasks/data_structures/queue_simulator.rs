@@ -11,9 +11,9 @@ use crate::tasks::operation::{OPERATIONS_MAX, VALUE_MAX, as_text, validate_count
 use crate::tasks::pages::queue_simulator as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct QueueSimulator;
 
@@ -27,7 +27,8 @@ pub struct Instance {
 word_actions!(Operation { Enqueue(value) = "enqueue", Dequeue = "dequeue", Front = "front" });
 as_text!(Operation);
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     done: usize,
     cells: Vec<Link>,
@@ -71,6 +72,10 @@ word_actions!(Action {
     Full = "full",
     Empty = "empty",
 });
+
+impl ActionOf for Action {
+    type Task = QueueSimulator;
+}
 
 impl Task for QueueSimulator {
     type Instance = Instance;
@@ -118,6 +123,12 @@ impl Task for QueueSimulator {
             empty: 0,
             last: Last(None),
         }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        limits::length("cells", state.cells.len(), instance.capacity)?;
+        limits::below("cells", state.cells.iter().copied(), VALUE_MAX + 1)?;
+        limits::below("head", [state.head], instance.capacity)
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

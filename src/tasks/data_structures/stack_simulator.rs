@@ -12,9 +12,9 @@ use crate::tasks::operation::{OPERATIONS_MAX, VALUE_MAX, as_text, validate_count
 use crate::tasks::pages::stack_simulator as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct StackSimulator;
 
@@ -28,7 +28,8 @@ pub struct Instance {
 word_actions!(Operation { Push(value) = "push", Pop = "pop", Peek = "peek" });
 as_text!(Operation);
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     done: usize,
     stack: Vec<usize>,
@@ -67,6 +68,10 @@ impl fmt::Display for Action {
     }
 }
 
+impl ActionOf for Action {
+    type Task = StackSimulator;
+}
+
 impl Task for StackSimulator {
     type Instance = Instance;
     type State = State;
@@ -103,6 +108,10 @@ impl Task for StackSimulator {
 
     fn start(_: &Instance) -> State {
         State { done: 0, stack: Vec::new(), max_depth: 0, popped_sum: 0, overflows: 0, underflows: 0, last: Last(None) }
+    }
+
+    fn check_state(_: &Instance, state: &State) -> Result<(), InvalidInput> {
+        limits::below("stack", state.stack.iter().copied(), VALUE_MAX + 1)
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -9,9 +9,9 @@ use crate::tasks::operation::{OPERATIONS_MAX, as_text, validate_count};
 use crate::tasks::pages::union_find as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct UnionFind;
 
@@ -36,7 +36,8 @@ impl Instance {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     done: usize,
     parent: Vec<usize>,
@@ -94,6 +95,10 @@ fn tree_sizes(parent: &[usize]) -> Option<Vec<usize>> {
     Some(sizes)
 }
 
+impl ActionOf for Action {
+    type Task = UnionFind;
+}
+
 impl Task for UnionFind {
     type Instance = Instance;
     type State = State;
@@ -148,6 +153,19 @@ impl Task for UnionFind {
             compressed: 0,
             last: Last(None),
         }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let elements = instance.elements;
+        limits::length("parent", state.parent.len(), elements)?;
+        limits::length("rank", state.rank.len(), elements)?;
+        limits::below("parent", state.parent.iter().copied(), elements)?;
+        InvalidInput::unless(tree_sizes(&state.parent).is_some(), "parent", "must lead from every element to a root")?;
+        let roots = (0..elements).filter(|element| state.is_root(*element)).count();
+        InvalidInput::unless(state.sets == roots, "sets", "must be the number of roots")?;
+        let unites = matches!(instance.operations.get(state.done), Some(Operation::Union(..)));
+        limits::at_most("found", state.found.len(), if unites { 2 } else { 0 })?;
+        InvalidInput::unless(state.found.iter().all(|root| state.is_root(*root)), "found", "must be roots")
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

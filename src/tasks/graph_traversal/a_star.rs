@@ -11,9 +11,9 @@ use crate::tasks::link::Link;
 use crate::tasks::pages::a_star as page;
 use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct AStar;
 
@@ -35,7 +35,8 @@ impl Instance {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     /// -1 where there is none.
     g: Vec<i64>,
@@ -95,6 +96,10 @@ fn is_way(instance: &Instance, state: &State) -> bool {
     path.first() == Some(&instance.start) && steps && once && path.iter().all(|cell| instance.grid.is_free(*cell))
 }
 
+impl ActionOf for Action {
+    type Task = AStar;
+}
+
 impl Task for AStar {
     type Instance = Instance;
     type State = State;
@@ -132,6 +137,16 @@ impl Task for AStar {
         g[instance.start] = 0;
         let open = vec![instance.start];
         State { g, parent: vec![Link::NONE; cells], open, expanded: Vec::new(), last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let cells = instance.grid.cells();
+        limits::length("g", state.g.len(), cells)?;
+        limits::length("parent", state.parent.len(), cells)?;
+        limits::below("parent", state.parent.iter().copied(), cells)?;
+        limits::below("open", state.open.iter().copied(), cells)?;
+        InvalidInput::unless(state.open.is_sorted_by(|a, b| a < b), "open", "must be ascending, each cell once")?;
+        limits::below("expanded", state.expanded.iter().copied(), cells)
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

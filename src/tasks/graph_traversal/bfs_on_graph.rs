@@ -12,9 +12,9 @@ use crate::tasks::link::Link;
 use crate::tasks::pages::bfs_on_graph as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct BfsOnGraph;
 
@@ -33,7 +33,8 @@ impl Instance {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     queue: Vec<usize>,
     /// -1 where there is none.
@@ -65,6 +66,10 @@ fn queue_fits(state: &State) -> bool {
     once && seen.iter().zip(&state.level).all(|(seen, level)| *seen == (*level >= 0))
 }
 
+impl ActionOf for Action {
+    type Task = BfsOnGraph;
+}
+
 impl Task for BfsOnGraph {
     type Instance = Instance;
     type State = State;
@@ -91,6 +96,16 @@ impl Task for BfsOnGraph {
         let mut level = vec![-1; instance.n];
         level[0] = 0;
         State { queue: vec![0], level, parent: vec![Link::NONE; instance.n], order: Vec::new(), last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let n = instance.n;
+        limits::below("queue", state.queue.iter().copied(), n)?;
+        limits::length("level", state.level.len(), n)?;
+        limits::within("level", state.level.iter().copied(), -1..=i64::MAX)?;
+        limits::length("parent", state.parent.len(), n)?;
+        limits::below("parent", state.parent.iter().copied(), n)?;
+        limits::below("order", state.order.iter().copied(), n)
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

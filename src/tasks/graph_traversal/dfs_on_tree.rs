@@ -12,9 +12,9 @@ use crate::tasks::link::Link;
 use crate::tasks::pages::dfs_on_tree as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct DfsOnTree;
 
@@ -33,7 +33,8 @@ impl Instance {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     time: u64,
     stack: Vec<usize>,
@@ -78,6 +79,10 @@ fn are_nested(state: &State) -> bool {
     })
 }
 
+impl ActionOf for Action {
+    type Task = DfsOnTree;
+}
+
 impl Task for DfsOnTree {
     type Instance = Instance;
     type State = State;
@@ -111,6 +116,16 @@ impl Task for DfsOnTree {
             order: Vec::new(),
             last: Last(None),
         }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let n = instance.n;
+        limits::below("stack", state.stack.iter().copied(), n)?;
+        limits::length("discover", state.discover.len(), n)?;
+        limits::length("finish", state.finish.len(), n)?;
+        limits::length("parent", state.parent.len(), n)?;
+        limits::below("parent", state.parent.iter().copied(), n)?;
+        limits::below("order", state.order.iter().copied(), n)
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -12,9 +12,9 @@ use crate::tasks::link::Link;
 use crate::tasks::pages::dijkstra as page;
 use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct Dijkstra;
 
@@ -35,7 +35,8 @@ impl Instance {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     dist: Vec<Option<usize>>,
     pred: Vec<Link>,
@@ -86,6 +87,10 @@ fn is_shortest(instance: &Instance, state: &State, extracted: &[bool]) -> bool {
     extracted.iter().all(|extracted| *extracted) && state.dist[0] == Some(0) && instance.edges.iter().all(bounded)
 }
 
+impl ActionOf for Action {
+    type Task = Dijkstra;
+}
+
 impl Task for Dijkstra {
     type Instance = Instance;
     type State = State;
@@ -127,6 +132,14 @@ impl Task for Dijkstra {
         let mut dist = vec![None; instance.n];
         dist[0] = Some(0);
         State { dist, pred: vec![Link::NONE; instance.n], order: Vec::new(), last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let n = instance.n;
+        limits::length("dist", state.dist.len(), n)?;
+        limits::length("pred", state.pred.len(), n)?;
+        limits::below("pred", state.pred.iter().copied(), n)?;
+        limits::below("order", state.order.iter().copied(), n)
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -12,9 +12,9 @@ use crate::tasks::link::Link;
 use crate::tasks::pages::floyd_warshall as page;
 use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct FloydWarshall;
 
@@ -43,7 +43,8 @@ impl Instance {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     dist: Matrix,
     k: Link,
@@ -79,6 +80,10 @@ fn diagonal_fits(dist: &Matrix) -> bool {
     dist.iter().enumerate().all(|(i, row)| row.iter().enumerate().all(|(j, entry)| fits(i, j, *entry)))
 }
 
+impl ActionOf for Action {
+    type Task = FloydWarshall;
+}
+
 impl Task for FloydWarshall {
     type Instance = Instance;
     type State = State;
@@ -111,6 +116,14 @@ impl Task for FloydWarshall {
 
     fn start(instance: &Instance) -> State {
         State { dist: instance.w.clone(), k: Link::NONE, updates: vec![0; instance.n], last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let n = instance.n;
+        let square = state.dist.len() == n && state.dist.iter().all(|row| row.len() == n);
+        InvalidInput::unless(square, "dist", format!("must have n = {n} rows of {n} entries"))?;
+        limits::below("k", [state.k], n)?;
+        limits::length("updates", state.updates.len(), n)
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

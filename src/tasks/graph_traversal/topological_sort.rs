@@ -11,9 +11,9 @@ use crate::tasks::graph::{self, Graph, Pair};
 use crate::tasks::pages::topological_sort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct TopologicalSort;
 
@@ -55,7 +55,8 @@ impl Instance {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     indegree: Vec<usize>,
     queue: Vec<usize>,
@@ -82,6 +83,10 @@ fn queue_fits(state: &State) -> bool {
     let mut seen = vec![false; state.indegree.len()];
     let once = state.order.iter().chain(&state.queue).all(|v| !std::mem::replace(&mut seen[*v], true));
     once && seen.iter().zip(&state.indegree).all(|(seen, indegree)| *seen == (*indegree == 0))
+}
+
+impl ActionOf for Action {
+    type Task = TopologicalSort;
 }
 
 impl Task for TopologicalSort {
@@ -114,6 +119,15 @@ impl Task for TopologicalSort {
         let queue = (0..instance.n).filter(|v| indegree[*v] == 0).collect();
         let ready = indegree.iter().map(|indegree| if *indegree == 0 { 0 } else { -1 }).collect();
         State { indegree, queue, ready, order: Vec::new(), last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let n = instance.n;
+        limits::length("indegree", state.indegree.len(), n)?;
+        limits::sayable("indegree", state.indegree.iter().copied())?;
+        limits::below("queue", state.queue.iter().copied(), n)?;
+        limits::length("ready", state.ready.len(), n)?;
+        limits::below("order", state.order.iter().copied(), n)
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

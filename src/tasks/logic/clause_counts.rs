@@ -34,7 +34,7 @@ fn place_of(literal: i64) -> (usize, usize) {
 const TRUE: u16 = 256;
 const UNASSIGNED: u16 = 1;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ClauseCounts(Vec<u16>);
 
 impl ClauseCounts {

@@ -10,9 +10,9 @@ use super::packages::{PACKAGES_MAX, Packages};
 use crate::tasks::pages::dependency_sat as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end, reference_steps};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end, reference_steps};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct DependencySat;
 
@@ -56,7 +56,8 @@ impl Instance {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     choices_made: Vec<(usize, usize)>,
     installed: Vec<usize>,
@@ -134,6 +135,10 @@ fn ascend<T: PartialOrd>(values: &[T]) -> bool {
     values.is_sorted_by(|a, b| a < b)
 }
 
+impl ActionOf for Action {
+    type Task = DependencySat;
+}
+
 impl Task for DependencySat {
     type Instance = Instance;
     type State = State;
@@ -197,6 +202,17 @@ impl Task for DependencySat {
             first_dead_end: -1,
             failed: false,
             last: Last(None),
+        }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let (packages, dependencies) = (instance.packages, instance.depends.len());
+        limits::below("choices_made", state.choices_made.iter().map(|(dependency, _)| *dependency), dependencies)?;
+        limits::below("choices_made", state.choices_made.iter().map(|(_, package)| *package), packages)?;
+        limits::below("installed", state.installed.iter().copied(), packages)?;
+        match state.last.0 {
+            Some(Action::Back(dependency, _)) => limits::below("last", [dependency], dependencies),
+            _ => Ok(()),
         }
     }
 

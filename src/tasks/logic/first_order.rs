@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::tasks::prefix::{self, Term};
 
@@ -21,12 +21,23 @@ impl Serialize for Variable {
     }
 }
 
+impl<'de> Deserialize<'de> for Variable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let number = text.strip_prefix('X').and_then(|digits| digits.parse().ok());
+        number.map(Self).ok_or_else(|| serde::de::Error::custom(format!("{text:?} is no variable, such as \"X0\"")))
+    }
+}
+
 /// A function's or constant's letter, or a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symbol {
     Letter(char),
     Variable(Variable),
 }
+
+/// The most symbols that a term, and all terms of a state together, may have.
+pub const SYMBOLS_MAX: usize = 20_000;
 
 pub type FirstOrder = Term<Symbol>;
 
@@ -46,6 +57,10 @@ impl prefix::Symbol for Symbol {
             Self::Variable(variable) => write!(f, "{variable}"),
         };
         prefix::write_bracketed(term, ',', f, before, |_, f| f.write_str(")"))
+    }
+
+    fn read(text: &str) -> Option<FirstOrder> {
+        read(text, SYMBOLS_MAX)
     }
 }
 

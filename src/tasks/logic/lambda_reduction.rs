@@ -14,7 +14,7 @@ use super::lambda_term::{
 use crate::tasks::pages::lambda_reduction as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::{Draw, Violations};
 
 pub struct LambdaReduction;
@@ -38,7 +38,8 @@ fn term_of<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<LambdaTe
     lambda_term::read(&String::deserialize(deserializer)?).ok_or_else(refuse)
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     term: LambdaTerm,
     max_size: usize,
@@ -80,6 +81,10 @@ fn abstraction(draw: &mut Draw, term: &mut Vec<Symbol>) {
     });
 }
 
+impl ActionOf for Action {
+    type Task = LambdaReduction;
+}
+
 impl Task for LambdaReduction {
     type Instance = Instance;
     type State = State;
@@ -114,6 +119,15 @@ impl Task for LambdaReduction {
     fn start(instance: &Instance) -> State {
         let term = instance.term.clone();
         State { max_size: term.len(), normal_form: normal_form(&term), term, last: Last(None) }
+    }
+
+    fn check_state(_: &Instance, _: &State) -> Result<(), InvalidInput> {
+        // Terms read with so many nodes, and closed, and lines have no more.
+        Ok(())
+    }
+
+    fn complete(instance: &Instance, state: &mut State) {
+        state.normal_form = normal_form(&instance.term);
     }
 
     fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {

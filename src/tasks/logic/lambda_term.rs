@@ -35,6 +35,10 @@ impl prefix::Symbol for Symbol {
         };
         prefix::write_bracketed(term, ' ', f, before, |_, f| f.write_str(")"))
     }
+
+    fn read(text: &str) -> Option<LambdaTerm> {
+        read(text)
+    }
 }
 
 /// Reads a closed term of at most [`NODES_MAX`] nodes.

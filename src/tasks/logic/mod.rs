@@ -11,6 +11,7 @@ mod random_clauses;
 mod random_program;
 mod resolution_proof;
 mod sat_dpll;
+mod scheme;
 mod simple_type;
 mod type_inference;
 mod type_program;

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use serde::ser::SerializeTuple as _;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::literals::{Literals, VARIABLES_MAX};
@@ -14,8 +14,8 @@ use super::random_clauses;
 use crate::tasks::pages::resolution_proof as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end, reference_steps};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end, reference_steps};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct ResolutionProof;
 
@@ -54,6 +54,13 @@ impl Serialize for Action {
         entry.serialize_element(&self.used)?;
         entry.serialize_element(&self.clause)?;
         entry.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Action {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (given, used, clause) = Deserialize::deserialize(deserializer)?;
+        Ok(Self { given, used, clause })
     }
 }
 
@@ -127,7 +134,8 @@ impl Clauses<'_> {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     derived: Vec<Action>,
     given: i64,
@@ -139,6 +147,17 @@ pub struct State {
 impl State {
     fn clauses<'a>(&'a self, instance: &'a Instance) -> Clauses<'a> {
         Clauses { input: &instance.clauses, derived: &self.derived }
+    }
+
+    /// Adds a clause, and finds what the algorithm does next.
+    fn derive(&mut self, instance: &Instance, action: Action) {
+        self.derived.push(action);
+        self.progress.taken.push(false);
+        if action.clause.is_empty() {
+            self.progress.next = None;
+        } else if self.progress.next.is_some() {
+            self.progress.advance(&Clauses { input: &instance.clauses, derived: &self.derived });
+        }
     }
 }
 
@@ -165,6 +184,10 @@ fn core(variables: usize, draw: &mut Draw) -> Vec<Literals> {
     }
     clauses.push([-literals[last], -literals[draw.index(last)]].into_iter().collect());
     clauses
+}
+
+impl ActionOf for Action {
+    type Task = ResolutionProof;
 }
 
 impl Task for ResolutionProof {
@@ -211,6 +234,31 @@ impl Task for ResolutionProof {
         State { derived: Vec::new(), given: -1, last: Last(None), progress }
     }
 
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let count = instance.clauses.len();
+        limits::at_most(
+            "derived",
+            state.derived.len(),
+            usize::try_from(Self::steps_max(instance)).unwrap_or(usize::MAX),
+        )?;
+        let known = state.derived.iter().enumerate().all(|(place, Action { given, used, clause })| {
+            let earlier = count + place;
+            *given < earlier && *used < earlier && given != used && clause.are_among(instance.variables)
+        });
+        InvalidInput::unless(
+            known,
+            "derived",
+            "each must come from two different clauses before it, of known variables",
+        )
+    }
+
+    fn complete(instance: &Instance, state: &mut State) {
+        // What the algorithm does next follows from all clauses in their order.
+        let derived = std::mem::take(&mut state.derived);
+        state.progress = Self::start(instance).progress;
+        derived.into_iter().for_each(|action| state.derive(instance, action));
+    }
+
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
         let literals = if form == 0 { fields.ints(2)? } else { Vec::new() };
         Some(Action { given: fields.nat(0)?, used: fields.nat(1)?, clause: literals.try_into().ok()? })
@@ -228,13 +276,7 @@ impl Task for ResolutionProof {
             return Err(Illegal("there is no such variable"));
         }
         state.given = i64::try_from(action.given).map_err(|_| Illegal("there is no such clause"))?;
-        state.derived.push(*action);
-        state.progress.taken.push(false);
-        if action.clause.is_empty() {
-            state.progress.next = None;
-        } else if state.progress.next.is_some() {
-            state.progress.advance(&Clauses { input: &instance.clauses, derived: &state.derived });
-        }
+        state.derive(instance, *action);
         state.last = Last(Some(*action));
         Ok(())
     }

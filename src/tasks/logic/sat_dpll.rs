@@ -14,7 +14,7 @@ use super::random_clauses;
 use crate::tasks::pages::sat_dpll as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end, reference_steps};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end, reference_steps};
 use crate::tasks::{Draw, Violations};
 
 pub struct SatDpll;
@@ -37,7 +37,7 @@ impl Instance {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Verdict {
     #[serde(rename = "")]
     Open,
@@ -47,7 +47,8 @@ enum Verdict {
     Unsat,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     trail: Vec<i64>,
     open: Vec<usize>,
@@ -110,6 +111,10 @@ impl fmt::Display for Action {
     }
 }
 
+impl ActionOf for Action {
+    type Task = SatDpll;
+}
+
 impl Task for SatDpll {
     type Instance = Instance;
     type State = State;
@@ -164,6 +169,33 @@ impl Task for SatDpll {
             last: Last(None),
             assigned: Literals::default(),
             counts: ClauseCounts::new(&instance.clauses),
+        }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let trail = &state.trail;
+        let known = |literal: &i64| *literal != 0 && literal.unsigned_abs() <= instance.variables as u64;
+        InvalidInput::unless(
+            trail.iter().all(known),
+            "trail",
+            format!("must be of variables 1 to {}", instance.variables),
+        )?;
+        let assigned: Literals = trail.iter().copied().collect();
+        InvalidInput::unless(assigned.len() as usize == trail.len(), "trail", "must assign a variable once")?;
+        let decisions = state.open.iter().all(|place| trail.get(*place).is_some_and(|literal| *literal > 0));
+        let open = decisions && state.open.is_sorted_by(|a, b| a < b);
+        InvalidInput::unless(
+            open,
+            "open",
+            "must be ascending places of the trail, each of a variable that is set to true",
+        )
+    }
+
+    fn complete(instance: &Instance, state: &mut State) {
+        state.assigned = state.trail.iter().copied().collect();
+        state.counts = ClauseCounts::new(&instance.clauses);
+        for literal in &state.trail {
+            state.counts.assign(instance.clauses_of(), *literal);
         }
     }
 

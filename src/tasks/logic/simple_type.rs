@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::tasks::prefix::{self, Term};
 
@@ -22,6 +22,14 @@ impl fmt::Display for Variable {
 impl Serialize for Variable {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Variable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let number = text.strip_prefix('t').and_then(|digits| digits.parse().ok());
+        number.map(Self).ok_or_else(|| serde::de::Error::custom(format!("{text:?} is no variable, such as \"t0\"")))
     }
 }
 
@@ -75,6 +83,10 @@ impl prefix::Symbol for Symbol {
         }
         Ok(())
     }
+
+    fn read(text: &str) -> Option<Type> {
+        read(text)
+    }
 }
 
 /// a, b, …, z, a1, b1, …
@@ -97,6 +109,11 @@ pub fn arrow(left: &[Symbol], right: &[Symbol]) -> Type {
 
 /// Reads a type as types print, with variables t<k>.
 pub fn read(text: &str) -> Option<Type> {
+    read_with(text, |_| None)
+}
+
+/// Reads a type as types print, with variables t<k>, and with names of the caller's, which come first.
+pub fn read_with(text: &str, named: impl Fn(&str) -> Option<Symbol>) -> Option<Type> {
     let mut symbols = Vec::new();
     // Where the part began whose bracket is open.
     let (mut open, mut start) = (Vec::new(), 0);
@@ -109,10 +126,11 @@ pub fn read(text: &str) -> Option<Type> {
             "->" => symbols.insert(start.min(symbols.len()), Symbol::Arrow),
             _ => {
                 start = symbols.len();
-                symbols.push(match piece {
-                    "Int" => Symbol::Int,
-                    "Bool" => Symbol::Bool,
-                    _ => Symbol::Variable(Variable(piece.strip_prefix('t')?.parse().ok()?)),
+                symbols.push(match (named(piece), piece) {
+                    (Some(symbol), _) => symbol,
+                    (None, "Int") => Symbol::Int,
+                    (None, "Bool") => Symbol::Bool,
+                    (None, _) => Symbol::Variable(Variable(piece.strip_prefix('t')?.parse().ok()?)),
                 });
             }
         }
@@ -140,11 +158,37 @@ pub enum Failure {
 }
 
 /// Variables with the types that they were bound to, each resolved at that moment.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Substitution(pub BTreeMap<Variable, Type>);
 
 impl Substitution {
+    /// Whether no variable leads back to itself, so that types can be resolved.
+    pub fn is_acyclic(&self) -> bool {
+        let bound = |to: &Type| variables(to).filter(|variable| self.0.contains_key(variable)).collect::<Vec<_>>();
+        // The variables that each bound one waits for, and how often it does.
+        let mut waiting: BTreeMap<Variable, usize> = BTreeMap::new();
+        let mut waits_for: BTreeMap<Variable, Vec<Variable>> = BTreeMap::new();
+        for (variable, to) in &self.0 {
+            let needed = bound(to);
+            waiting.insert(*variable, needed.len());
+            needed.into_iter().for_each(|other| waits_for.entry(other).or_default().push(*variable));
+        }
+        let mut free: Vec<Variable> = waiting.iter().filter(|(_, count)| **count == 0).map(|(v, _)| *v).collect();
+        let mut resolved = 0;
+        while let Some(variable) = free.pop() {
+            resolved += 1;
+            for user in waits_for.remove(&variable).unwrap_or_default() {
+                let count = waiting.entry(user).or_default();
+                *count -= 1;
+                if *count == 0 {
+                    free.push(user);
+                }
+            }
+        }
+        resolved == self.0.len()
+    }
+
     /// The type with all bound variables replaced, again and again.
     pub fn resolve(&self, symbols: &[Symbol]) -> Result<Type, Failure> {
         let mut resolved = Vec::new();

@@ -3,11 +3,13 @@
 //! A step is one node finished, in post-order, with its type; or the error that ends the run.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::random_program::random_program;
+use super::scheme::{Scheme, number};
 use super::simple_type::{
     self, Failure, Substitution, Symbol, Type, Variable, arrow, base, renamed, variable, variables,
 };
@@ -17,8 +19,8 @@ use crate::tasks::pages::type_inference as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::prefix;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct TypeInference;
 
@@ -32,7 +34,8 @@ pub struct Instance {
     expression: Program,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     done: usize,
     types: Vec<Type>,
@@ -47,17 +50,20 @@ pub struct State {
     schemes: Vec<Option<Scheme>>,
 }
 
-/// A type with quantified variables, in order of first appearance.
-#[derive(Clone)]
-struct Scheme {
-    quantified: Vec<Variable>,
-    body: Type,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     Mismatch,
     Occurs,
+}
+
+impl FromStr for Error {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let errors = [Self::Mismatch, Self::Occurs];
+        let known = errors.into_iter().find(|error| error.to_string() == text);
+        known.ok_or_else(|| format!("{text:?} is no error: mismatch or occurs"))
+    }
 }
 
 impl fmt::Display for Error {
@@ -122,8 +128,9 @@ impl State {
                 quantified.push(variable);
             }
         }
-        self.lets.push((program.names[binder].clone(), text_of_scheme(&quantified, &body)));
-        self.schemes[binder] = Some(Scheme { quantified, body });
+        let scheme = Scheme { quantified, body };
+        self.lets.push((program.names[binder].clone(), scheme.text()));
+        self.schemes[binder] = Some(scheme);
         Ok(())
     }
 
@@ -146,7 +153,7 @@ impl State {
             match due {
                 Due::Enter(binder) => {
                     let body = self.fresh();
-                    self.schemes[*binder] = Some(Scheme { quantified: Vec::new(), body });
+                    self.schemes[*binder] = Some(Scheme::of(body));
                 }
                 Due::Condition => self.unify(&self.latest(0), &base(Symbol::Bool))?,
                 Due::Generalise(binder, visible) => self.generalise(program, *binder, visible)?,
@@ -186,17 +193,6 @@ impl State {
     }
 }
 
-fn number(count: usize) -> u32 {
-    u32::try_from(count).expect("invariant: a type has few variables")
-}
-
-fn text_of_scheme(quantified: &[Variable], body: &Type) -> String {
-    let rename = |place| Symbol::Renamed(number(place));
-    let (body, count) = renamed(body, |variable| quantified.contains(&variable), rename);
-    let names: Vec<_> = (0..number(count)).map(simple_type::letters).collect();
-    if names.is_empty() { body.to_string() } else { format!("forall {}. {body}", names.join(" ")) }
-}
-
 /// The state after the node's type is inferred, but before it is written down, and the type.
 fn inferred(instance: &Instance, state: &State) -> Result<(State, Type), Failure> {
     let mut next = state.clone();
@@ -216,6 +212,40 @@ fn is_presentable(instance: &Instance) -> bool {
         steps += 1;
     }
     steps >= STEPS_MIN && TypeInference::ended(instance, &state)
+}
+
+/// What the nodes that are done have entered: schemes by binder, the type variables made, and the types that wait for
+/// their parents. `None` where there are not so many nodes, or `lets` are not theirs.
+fn entered(program: &Program, done: usize, lets: &[(String, String)]) -> Option<(Vec<Option<Scheme>>, u32, usize)> {
+    let mut lets = lets.iter();
+    let mut schemes = vec![None; program.names.len()];
+    let (mut fresh, mut types) = (0, 0);
+    for node in program.nodes.get(..done)? {
+        for due in &node.due {
+            match due {
+                Due::Enter(binder) => {
+                    schemes[*binder] = Some(Scheme::of(variable(fresh)));
+                    fresh += 1;
+                }
+                Due::Condition => {}
+                Due::Generalise(binder, _) => {
+                    let (_, text) = lets.next().filter(|(name, _)| *name == program.names[*binder])?;
+                    schemes[*binder] = Some(Scheme::read(text)?);
+                }
+            }
+        }
+        fresh += match node.kind {
+            Kind::App => 1,
+            Kind::Variable(binder) => number(schemes[binder].as_ref()?.quantified.len()),
+            _ => 0,
+        };
+        types = types + 1 - node.kind.arguments();
+    }
+    lets.next().is_none().then_some((schemes, fresh, types))
+}
+
+impl ActionOf for Action {
+    type Task = TypeInference;
 }
 
 impl Task for TypeInference {
@@ -260,6 +290,34 @@ impl Task for TypeInference {
             error: OrEmpty(None),
             last: Last(None),
             schemes: vec![None; instance.expression.names.len()],
+        }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let Some((schemes, fresh, types)) = entered(&instance.expression, state.done, &state.lets) else {
+            let reason = "must be those of the nodes that are done, of which there are not more than nodes".to_owned();
+            return Err(InvalidInput { field: "lets", reason });
+        };
+        InvalidInput::unless(state.fresh == fresh, "fresh", format!("must be {fresh} after so many nodes"))?;
+        limits::length("types", state.types.len(), types)?;
+        let known = |found: &Type| variables(found).all(|variable| variable.0 < fresh);
+        InvalidInput::unless(state.types.iter().all(known), "types", format!("must have variables below t{fresh}"))?;
+        let bound = state.substitution.0.iter().all(|(variable, to)| variable.0 < fresh && known(to));
+        InvalidInput::unless(bound, "substitution", format!("must have variables below t{fresh}"))?;
+        InvalidInput::unless(
+            state.substitution.is_acyclic(),
+            "substitution",
+            "must not lead from a variable to itself",
+        )?;
+        let free = |scheme: &Scheme| {
+            variables(&scheme.body).all(|variable| variable.0 < fresh || scheme.quantified.contains(&variable))
+        };
+        InvalidInput::unless(schemes.iter().flatten().all(free), "lets", format!("must have variables below t{fresh}"))
+    }
+
+    fn complete(instance: &Instance, state: &mut State) {
+        if let Some((schemes, ..)) = entered(&instance.expression, state.done, &state.lets) {
+            state.schemes = schemes;
         }
     }
 

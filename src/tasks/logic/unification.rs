@@ -8,12 +8,12 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::first_order::{self, FirstOrder, Symbol, Variable, occurs, substituted, variables};
+use super::first_order::{self, FirstOrder, SYMBOLS_MAX, Symbol, Variable, occurs, substituted, variables};
 use crate::tasks::pages::unification as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::prefix::{self, Symbol as _};
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::{Draw, Violations};
 
 pub struct Unification;
@@ -21,7 +21,7 @@ pub struct Unification;
 /// Symbols of a user's term.
 const INPUT_MAX: usize = 1_000;
 /// Symbols of a whole state: substitution makes terms grow exponentially.
-const STATE_MAX: usize = 20_000;
+const STATE_MAX: usize = SYMBOLS_MAX;
 /// Symbols of a term on the way of a drawn instance.
 const TERM_MAX: usize = 200;
 
@@ -53,7 +53,8 @@ impl Instance {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     equations: Vec<(FirstOrder, FirstOrder)>,
     substitution: BTreeMap<Variable, FirstOrder>,
@@ -61,7 +62,7 @@ pub struct State {
     last: Last<Action>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reason {
     Ok,
@@ -166,6 +167,10 @@ fn outcome(instance: &Instance, longest: usize, max: u64) -> Option<(Reason, u64
     Unification::ended(instance, &state).then_some((state.reason, steps))
 }
 
+impl ActionOf for Action {
+    type Task = Unification;
+}
+
 impl Task for Unification {
     type Instance = Instance;
     type State = State;
@@ -214,6 +219,15 @@ impl Task for Unification {
             reason: Reason::Ok,
             last: Last(None),
         }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let symbols: usize = state.terms().map(|term| term.len()).sum();
+        let range = format!("and `substitution` have {symbols} symbols; give up to {STATE_MAX}");
+        InvalidInput::unless(symbols <= STATE_MAX, "equations", range)?;
+        let ours = instance.variables();
+        let known = state.terms().all(|term| variables(term).all(|variable| ours.contains(&variable)));
+        InvalidInput::unless(known, "equations", "and `substitution` must have variables of the input alone")
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

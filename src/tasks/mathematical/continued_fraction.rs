@@ -9,7 +9,7 @@ use num_bigint::BigInt;
 use num_integer::Integer;
 use num_rational::BigRational;
 use num_traits::{One, Signed, Zero};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::decimal::Decimal;
@@ -17,13 +17,15 @@ use crate::tasks::pages::continued_fraction as page;
 use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::rational::BITS_MAX;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Rational, Violations};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Rational, Violations, limits};
 
 pub struct ContinuedFraction;
 
 /// Digits of numerator and denominator. The states of a trace hold up to five convergents for each.
 const DIGITS_MAX: usize = 200;
+/// The most convergents of a state that a client hands in, about twice those of the longest trace.
+const CONVERGENTS_MAX: usize = 2_000;
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,7 +34,8 @@ pub struct Instance {
     denominator: Decimal,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     p: Decimal,
     q: Decimal,
@@ -48,6 +51,12 @@ struct Convergent(Arc<Rational>);
 impl Serialize for Convergent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Convergent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Rational::deserialize(deserializer).map(|value| Self(Arc::new(value)))
     }
 }
 
@@ -97,6 +106,10 @@ fn are_neighbours(convergents: &[Convergent]) -> bool {
     pairs && convergents.first().is_none_or(|first| first.denom().is_one())
 }
 
+impl ActionOf for Action {
+    type Task = ContinuedFraction;
+}
+
 impl Task for ContinuedFraction {
     type Instance = Instance;
     type State = State;
@@ -136,6 +149,18 @@ impl Task for ContinuedFraction {
     fn start(instance: &Instance) -> State {
         let (p, q) = (instance.numerator.clone(), instance.denominator.clone());
         State { p, q, terms: Vec::new(), convergents: Vec::new(), last: Last(None) }
+    }
+
+    fn check_state(_: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let short = |number: &BigInt| number.bits() < BITS_MAX;
+        InvalidInput::unless(short(&state.p.0), "p", format!("must have fewer than {BITS_MAX} bits"))?;
+        InvalidInput::unless(short(&state.q.0), "q", format!("must have fewer than {BITS_MAX} bits"))?;
+        limits::at_most("convergents", state.convergents.len(), CONVERGENTS_MAX)?;
+        let fit = |convergent: &Convergent| {
+            short(convergent.numer()) && short(convergent.denom()) && !convergent.numer().is_negative()
+        };
+        let reason = format!("must not be negative, and have fewer than {BITS_MAX} bits");
+        InvalidInput::unless(state.convergents.iter().all(fit), "convergents", reason)
     }
 
     fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {

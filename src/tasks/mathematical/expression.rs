@@ -25,6 +25,9 @@ pub enum Symbol {
     Given(usize),
 }
 
+/// Symbols of an expression in a state.
+pub const SYMBOLS_MAX: usize = 10_000;
+
 pub type Expression = Term<Symbol>;
 
 impl prefix::Symbol for Symbol {
@@ -38,6 +41,10 @@ impl prefix::Symbol for Symbol {
 
     fn write(term: &[Self], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         prefix::write_bracketed(term, ' ', f, Self::before, Self::after)
+    }
+
+    fn read(text: &str) -> Option<Expression> {
+        read(text, SYMBOLS_MAX)
     }
 }
 

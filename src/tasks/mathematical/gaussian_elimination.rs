@@ -10,14 +10,14 @@ use num_traits::Zero;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::rationals::{Rationals, sum_of_products};
+use super::rationals::{Rationals, TOTAL_BITS_MAX, sum_of_products};
 use crate::tasks::or_empty::OrEmpty;
 use crate::tasks::pages::gaussian_elimination as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::rational::BITS_MAX;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Rational, Violations, array};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Rational, Violations, array, limits};
 
 pub struct GaussianElimination;
 
@@ -33,7 +33,8 @@ pub struct Instance {
     rhs: Vec<i64>,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     matrix: Vec<Rationals>,
     swaps: u64,
@@ -119,6 +120,10 @@ fn rows_of(instance: &Instance) -> Vec<Rationals> {
     instance.matrix.iter().zip(&instance.rhs).map(|(row, rhs)| row.iter().chain([rhs]).copied().collect()).collect()
 }
 
+impl ActionOf for Action {
+    type Task = GaussianElimination;
+}
+
 impl Task for GaussianElimination {
     type Instance = Instance;
     type State = State;
@@ -157,6 +162,22 @@ impl Task for GaussianElimination {
     fn start(instance: &Instance) -> State {
         let solution = vec![OrEmpty(None); instance.rhs.len()];
         State { matrix: rows_of(instance), swaps: 0, solution, last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let n = instance.matrix.len();
+        let fits = |row: &Rationals| row.len() == n + 1 && row.are_short();
+        let matrix = state.matrix.len() == n && state.matrix.iter().all(fits);
+        let reason = format!("must have {n} rows of {} entries, together below {TOTAL_BITS_MAX} bits", n + 1);
+        InvalidInput::unless(matrix, "matrix", reason)?;
+        limits::length("solution", state.solution.len(), n)?;
+        let solution: Rationals =
+            state.solution.iter().filter_map(|value| value.0.as_ref().map(|value| value.0.clone())).collect();
+        InvalidInput::unless(solution.are_short(), "solution", "has too long numbers")?;
+        match &state.last.0 {
+            Some(Action::Solve(i, _)) => limits::below("last", [*i], n),
+            _ => Ok(()),
+        }
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::tasks::pages::gcd_euclidean as page;
 use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_steps};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_steps};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct GcdEuclidean;
 
@@ -22,7 +22,8 @@ pub struct Instance {
     b: u64,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     r: [u64; 2],
     s: [i64; 2],
@@ -47,6 +48,10 @@ impl fmt::Display for Action {
 fn shifted([u0, u1]: [i64; 2], q: u64) -> Option<[i64; 2]> {
     let next = i64::try_from(i128::from(u0) - i128::from(q) * i128::from(u1)).ok()?;
     (next.unsigned_abs() < NUMBER_LIMIT).then_some([u1, next])
+}
+
+impl ActionOf for Action {
+    type Task = GcdEuclidean;
 }
 
 impl Task for GcdEuclidean {
@@ -80,6 +85,13 @@ impl Task for GcdEuclidean {
 
     fn start(instance: &Instance) -> State {
         State { r: [instance.a, instance.b], s: [1, 0], t: [0, 1], last: Last(None) }
+    }
+
+    fn check_state(_: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let most = i64::try_from(NUMBER_LIMIT).unwrap_or(i64::MAX) - 1;
+        limits::sayable("r", state.r)?;
+        limits::within("s", state.s, -most..=most)?;
+        limits::within("t", state.t, -most..=most)
     }
 
     fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use crate::tasks::pages::long_division as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct LongDivision;
 
@@ -37,7 +37,8 @@ impl Instance {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     pos: usize,
     q: String,
@@ -91,6 +92,10 @@ fn width_of(divisor: &str) -> usize {
     (divisor.len() + 1).max(7)
 }
 
+impl ActionOf for Action {
+    type Task = LongDivision;
+}
+
 impl Task for LongDivision {
     type Instance = Instance;
     type State = State;
@@ -120,6 +125,13 @@ impl Task for LongDivision {
 
     fn start(_: &Instance) -> State {
         State { pos: 0, q: String::new(), r: 0, last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        limits::below("pos", [state.pos], instance.dividend.len() + 1)?;
+        limits::letters("q", &state.q, "0123456789")?;
+        limits::length("q", state.q.len(), state.pos)?;
+        limits::sayable("r", [state.r])
     }
 
     fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {

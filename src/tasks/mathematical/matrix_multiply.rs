@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::tasks::pages::matrix_multiply as page;
 use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations, array};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations, array, limits};
 
 pub struct MatrixMultiply;
 
@@ -26,7 +26,8 @@ pub struct Instance {
     b: Vec<Vec<i64>>,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     i: usize,
     j: usize,
@@ -78,6 +79,10 @@ fn columns_check(instance: &Instance, product: &[i64]) -> bool {
     })
 }
 
+impl ActionOf for Action {
+    type Task = MatrixMultiply;
+}
+
 impl Task for MatrixMultiply {
     type Instance = Instance;
     type State = State;
@@ -112,6 +117,17 @@ impl Task for MatrixMultiply {
 
     fn start(_: &Instance) -> State {
         State { i: 0, j: 0, k: 0, acc: 0, product: Vec::new(), last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let n = instance.a.len();
+        let most = i64::try_from(NUMBER_LIMIT).unwrap_or(i64::MAX) - 1;
+        limits::below("i", [state.i], n + 1)?;
+        limits::below("j", [state.j], n)?;
+        limits::below("k", [state.k], n)?;
+        limits::within("acc", [state.acc], -most..=most)?;
+        limits::length("product", state.product.len(), state.i * n + state.j)?;
+        limits::within("product", state.product.iter().copied(), -most..=most)
     }
 
     fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -4,18 +4,23 @@ use num_bigint::BigInt;
 use num_integer::Integer;
 use num_rational::BigRational;
 use num_traits::{One, Zero};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::rationals::Rationals;
 use crate::tasks::Rational;
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Polynomial(Rationals);
 
 impl Polynomial {
     pub fn of(coefficients: &[i64]) -> Self {
         Self(coefficients.iter().copied().collect())
+    }
+
+    /// Whether a client's polynomial has at most so many coefficients, none too long and the first not 0.
+    pub fn is_at_most(&self, coefficients: usize) -> bool {
+        self.0.len() <= coefficients && self.0.are_short() && self.leading().is_none_or(|leading| !leading.0.is_zero())
     }
 
     pub fn is_zero(&self) -> bool {

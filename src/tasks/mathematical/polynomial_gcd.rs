@@ -12,7 +12,7 @@ use super::polynomial::Polynomial;
 use crate::tasks::pages::polynomial_gcd as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::{Draw, Rational, Violations, array};
 
 pub struct PolynomialGcd;
@@ -30,7 +30,8 @@ pub struct Instance {
     q: Vec<i64>,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     a: Polynomial,
     b: Polynomial,
@@ -85,6 +86,10 @@ fn product(left: &[i64], right: &[i64]) -> Vec<i64> {
     product
 }
 
+impl ActionOf for Action {
+    type Task = PolynomialGcd;
+}
+
 impl Task for PolynomialGcd {
     type Instance = Instance;
     type State = State;
@@ -126,6 +131,15 @@ impl Task for PolynomialGcd {
         let (p, q) = (Polynomial::of(&instance.p), Polynomial::of(&instance.q));
         let degrees = vec![instance.p.len() - 1, instance.q.len() - 1];
         State { r: p.clone(), a: p, b: q, degrees, divisions: 1, last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let most = 2 * instance.p.len();
+        let reason = format!("must have up to {most} coefficients, the first of them not 0, none too long");
+        for (field, polynomial) in [("a", &state.a), ("b", &state.b), ("r", &state.r)] {
+            InvalidInput::unless(polynomial.is_at_most(most), field, reason.as_str())?;
+        }
+        Ok(())
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

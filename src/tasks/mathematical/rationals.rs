@@ -7,7 +7,7 @@ use std::sync::Arc;
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{One, Zero};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::tasks::Rational;
 use crate::tasks::rational::BITS_MAX;
@@ -31,6 +31,9 @@ pub fn sum_of_products<'a>(pairs: impl IntoIterator<Item = (&'a Rational, &'a Ra
     (numerator, denominator)
 }
 
+/// Bits of all numbers of a list in a state that a client hands in: sums over a list have so long denominators.
+pub const TOTAL_BITS_MAX: u64 = 1 << 17;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rationals(Arc<[Rational]>);
 
@@ -44,6 +47,12 @@ impl Deref for Rationals {
 impl Serialize for Rationals {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.iter())
+    }
+}
+
+impl<'de> Deserialize<'de> for Rationals {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::<Rational>::deserialize(deserializer).map(|values| Self(values.into()))
     }
 }
 
@@ -61,6 +70,12 @@ impl FromIterator<i64> for Rationals {
 
 impl Rationals {
     /// Length of the longest numerator or denominator.
+    /// Whether the numbers of a client's list are as short as lines could make them, and not too many of them long.
+    pub fn are_short(&self) -> bool {
+        let total: u64 = self.iter().map(|value| value.0.numer().bits() + value.0.denom().bits()).sum();
+        self.bits() < BITS_MAX && total < TOTAL_BITS_MAX
+    }
+
     fn bits(&self) -> u64 {
         self.iter().map(Rational::bits).max().unwrap_or(0)
     }

@@ -12,8 +12,8 @@ use super::rationals::Rationals;
 use crate::tasks::pages::simplex_method as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::{Draw, Rational, Violations, array};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::{Draw, Rational, Violations, array, limits};
 
 pub struct SimplexMethod;
 
@@ -30,7 +30,8 @@ pub struct Instance {
     b: Vec<i64>,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     tableau: Vec<Rationals>,
     basis: Vec<usize>,
@@ -105,6 +106,10 @@ impl fmt::Display for Action {
     }
 }
 
+impl ActionOf for Action {
+    type Task = SimplexMethod;
+}
+
 impl Task for SimplexMethod {
     type Instance = Instance;
     type State = State;
@@ -162,6 +167,24 @@ impl Task for SimplexMethod {
             .collect();
         tableau.push(instance.c.iter().map(|c| -c).chain(slacks(m)).chain([0]).collect());
         State { tableau, basis: (n..n + m).collect(), pivots: Vec::new(), last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let (n, m) = (instance.c.len(), instance.b.len());
+        let fits = |row: &Rationals| row.len() == n + m + 1 && row.are_short();
+        let tableau = state.tableau.len() == m + 1 && state.tableau.iter().all(fits);
+        InvalidInput::unless(tableau, "tableau", format!("must have {} rows of {} short entries", m + 1, n + m + 1))?;
+        limits::length("basis", state.basis.len(), m)?;
+        limits::below("basis", state.basis.iter().copied(), n + m)?;
+        limits::below("pivots", state.pivots.iter().map(|(column, _)| *column), n + m)?;
+        limits::below("pivots", state.pivots.iter().map(|(_, row)| *row), m)?;
+        match state.last.0 {
+            Some(Action::Pivot(column, row)) => {
+                let latest = state.pivots.last() == Some(&(column, row));
+                InvalidInput::unless(latest, "last", "must be the last of `pivots`")
+            }
+            _ => Ok(()),
+        }
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

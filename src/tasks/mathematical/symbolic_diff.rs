@@ -5,7 +5,7 @@
 use std::fmt;
 
 use serde::ser::SerializeSeq;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::expression::{self, Expression, Symbol};
@@ -15,8 +15,8 @@ use crate::tasks::pages::symbolic_diff as page;
 use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::prefix::{self, Symbol as _, Term};
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct SymbolicDiff;
 
@@ -121,7 +121,8 @@ impl Given {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     done: usize,
     derivatives: Vec<Known>,
@@ -141,6 +142,13 @@ impl Serialize for Known {
         pair.serialize_element(&self.node)?;
         pair.serialize_element(&self.derivative)?;
         pair.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Known {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (node, derivative) = Deserialize::deserialize(deserializer)?;
+        Ok(Self { node, derivative })
     }
 }
 
@@ -204,6 +212,10 @@ fn plant_constants(tree: &mut [Symbol], draw: &mut Draw) {
     }
 }
 
+impl ActionOf for Action {
+    type Task = SymbolicDiff;
+}
+
 impl Task for SymbolicDiff {
     type Instance = Instance;
     type State = State;
@@ -248,6 +260,21 @@ impl Task for SymbolicDiff {
 
     fn start(_: &Instance) -> State {
         State { done: 0, derivatives: Vec::new(), last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let nodes = &instance.expression.nodes;
+        limits::at_most("done", state.done, nodes.len())?;
+        // The nodes that wait for their parents, in the order in which they were done.
+        let mut waiting: Vec<usize> = Vec::new();
+        for (number, node) in nodes.iter().enumerate().take(state.done) {
+            waiting.truncate(waiting.len() - node.children.len());
+            waiting.push(number);
+        }
+        let held = state.derivatives.iter().map(|known| known.node).eq(waiting.iter().copied());
+        InvalidInput::unless(held, "derivatives", format!("must be those of the nodes {waiting:?}"))?;
+        let plain = |known: &Known| !known.derivative.iter().any(|symbol| symbol.is_reference());
+        InvalidInput::unless(state.derivatives.iter().all(plain), "derivatives", "must have no d<k> and e<k>")
     }
 
     fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {

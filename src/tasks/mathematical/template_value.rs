@@ -3,7 +3,7 @@
 
 use num_bigint::BigInt;
 
-use super::expression::{Expression, Symbol};
+use super::expression::{Expression, SYMBOLS_MAX, Symbol};
 use crate::tasks::pattern::NUMBER_LIMIT;
 use crate::tasks::prefix::Symbol as _;
 
@@ -15,7 +15,7 @@ pub enum NoValue {
 }
 
 /// Nodes of a value.
-pub const NODES_MAX: usize = 10_000;
+pub const NODES_MAX: usize = SYMBOLS_MAX;
 /// Nodes on the way to a value, which simplification may take away again.
 const NODES_ON_THE_WAY_MAX: usize = 100_000;
 

@@ -10,9 +10,9 @@ use super::input;
 use crate::tasks::pages::bucket_sort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct BucketSort;
 
@@ -26,7 +26,8 @@ pub struct Instance {
     buckets: usize,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     put: usize,
     b: Option<usize>,
@@ -107,6 +108,10 @@ fn sorted(values: &[usize]) -> Vec<usize> {
     values
 }
 
+impl ActionOf for Action {
+    type Task = BucketSort;
+}
+
 impl Task for BucketSort {
     type Instance = Instance;
     type State = State;
@@ -143,6 +148,45 @@ impl Task for BucketSort {
             last: Last(None),
             faults: Faults::default(),
         }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let n = instance.a.len();
+        limits::at_most("put", state.put, n)?;
+        let count = state.buckets.count();
+        InvalidInput::unless(count == instance.buckets, "buckets", format!("must be {} lists", instance.buckets))?;
+        let values = state.buckets.joined().iter().all(|value| (*value as usize) < SCALE);
+        InvalidInput::unless(values, "buckets", format!("every value must be below {SCALE}"))?;
+        InvalidInput::unless(
+            state.buckets.joined().len() == state.put,
+            "put",
+            "must be the number of values in `buckets`",
+        )?;
+        limits::below("b", state.b, instance.buckets)?;
+        let cell = match (state.b, state.k) {
+            (Some(b), Some(k)) => k < state.buckets.size(b),
+            (b, k) => b.is_none() && k.is_none(),
+        };
+        InvalidInput::unless(cell, "k", "must be a cell of bucket `b`, or null where `b` is null")?;
+        match state.last.0 {
+            None => InvalidInput::unless(state.put == 0, "put", "must be 0 before the first line"),
+            Some(Action::Take(b, k)) => {
+                let taken = (state.b, state.k) == (Some(b), Some(k));
+                InvalidInput::unless(taken, "last", "must take cell `k` of bucket `b`")
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn complete(instance: &Instance, state: &mut State) {
+        // Elements put out of turn make the bucket's values worth comparing: they are, always, in such a state.
+        let items = |bucket| state.buckets.get(bucket).iter().map(|value| *value as usize);
+        let wrong = |bucket| items(bucket).any(|value| instance.bucket_of(value) != bucket);
+        state.faults = Faults {
+            out_of_turn: true,
+            wrong_bucket: (0..instance.buckets).any(wrong),
+            descents: state.descents(0..state.b.unwrap_or(0)),
+        };
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

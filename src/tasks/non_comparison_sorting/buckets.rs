@@ -1,6 +1,6 @@
 //! Buckets of small numbers in a single allocation: a state with hundreds of buckets is copied at every step.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Lists that only grow, one behind the other.
 #[derive(Clone)]
@@ -8,6 +8,18 @@ pub struct Buckets {
     items: Vec<u32>,
     /// Where each bucket ends among the items.
     ends: Vec<u32>,
+}
+
+impl<'de> Deserialize<'de> for Buckets {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut buckets = Self::empty(0);
+        for bucket in Vec::<Vec<u32>>::deserialize(deserializer)? {
+            buckets.items.extend(bucket);
+            let end = u32::try_from(buckets.items.len()).map_err(|_| serde::de::Error::custom("has too many items"))?;
+            buckets.ends.push(end);
+        }
+        Ok(buckets)
+    }
 }
 
 impl Buckets {

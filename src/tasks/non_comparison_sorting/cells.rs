@@ -1,12 +1,22 @@
 //! Cells that are empty or hold a small number. A state is copied at every step: four bytes a cell make it short.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// As JSON, an empty cell is null.
 #[derive(Clone)]
 pub struct Cells(Vec<u32>);
 
 const EMPTY: u32 = u32::MAX;
+
+impl<'de> Deserialize<'de> for Cells {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let cells: Vec<Option<u32>> = Vec::deserialize(deserializer)?;
+        if cells.contains(&Some(EMPTY)) {
+            return Err(serde::de::Error::custom(format!("every value must be below {EMPTY}")));
+        }
+        Ok(Self(cells.into_iter().map(|cell| cell.unwrap_or(EMPTY)).collect()))
+    }
+}
 
 impl Cells {
     pub fn empty(count: usize) -> Self {
@@ -28,6 +38,16 @@ impl Cells {
     /// The cells with -1 for an empty one.
     pub fn or_minus_one(&self) -> Vec<i64> {
         self.0.iter().map(|value| if *value == EMPTY { -1 } else { i64::from(*value) }).collect()
+    }
+
+    /// Reads what [`Cells::serialize_or_minus_one`] writes.
+    pub fn deserialize_or_minus_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let cells: Vec<i64> = Vec::deserialize(deserializer)?;
+        let cell =
+            |value: i64| if value == -1 { Some(EMPTY) } else { u32::try_from(value).ok().filter(|v| *v != EMPTY) };
+        let cells: Option<Vec<u32>> = cells.into_iter().map(cell).collect();
+        let refuse = || serde::de::Error::custom(format!("must be places below {EMPTY}, -1 for none"));
+        cells.map(Self).ok_or_else(refuse)
     }
 
     /// For fields whose empty cells are written -1.

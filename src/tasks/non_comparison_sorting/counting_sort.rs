@@ -12,9 +12,9 @@ use super::input;
 use crate::tasks::pages::counting_sort as page;
 use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, array, limits};
 
 pub struct CountingSort;
 
@@ -28,10 +28,11 @@ pub struct Instance {
     k: usize,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     count: Vec<i64>,
-    #[serde(serialize_with = "Cells::serialize_or_minus_one")]
+    #[serde(serialize_with = "Cells::serialize_or_minus_one", deserialize_with = "Cells::deserialize_or_minus_one")]
     pos: Cells,
     out: Cells,
     last: Last<Action>,
@@ -42,6 +43,7 @@ pub struct State {
 }
 
 /// What the constraints compare with; it follows from the input.
+#[derive(Default)]
 struct Facts {
     sorted: Vec<usize>,
     /// Number of input values <= v.
@@ -88,6 +90,15 @@ impl Facts {
 }
 
 impl State {
+    /// Pairs of places with the same value, both placed, the later one not behind the earlier.
+    fn unstable_pairs(&self, k: usize) -> usize {
+        let positions = |value: usize| {
+            let placed = self.facts.places_of(value).iter().filter_map(|i| self.pos.get(*i));
+            placed.map(|position| i64::try_from(position).unwrap_or(i64::MAX)).collect::<Vec<_>>()
+        };
+        (0..=k).map(|value| array::wrong_pairs(&positions(value), true)).sum()
+    }
+
     fn set_count(&mut self, value: usize, count: i64) -> Result<(), Illegal> {
         if count.unsigned_abs() >= NUMBER_LIMIT {
             return Err(Illegal("the count would leave the numbers that JSON holds exactly"));
@@ -133,6 +144,10 @@ impl State {
     }
 }
 
+impl ActionOf for Action {
+    type Task = CountingSort;
+}
+
 impl Task for CountingSort {
     type Instance = Instance;
     type State = State;
@@ -166,6 +181,37 @@ impl Task for CountingSort {
             facts: Arc::new(Facts::of(instance)),
             faults: Faults::default(),
         }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let n = instance.a.len();
+        limits::length("count", state.count.len(), instance.k + 1)?;
+        // The sum of two counts is one that the task takes.
+        let most = i64::try_from(NUMBER_LIMIT / 2).unwrap_or(i64::MAX) - 1;
+        limits::within("count", state.count.iter().copied(), -most..=most)?;
+        limits::length("pos", state.pos.iter().count(), n)?;
+        limits::below("pos", state.pos.iter(), n)?;
+        limits::length("out", state.out.iter().count(), n)?;
+        match state.last.0 {
+            Some(Action::Count(i, _) | Action::Place(i, _)) => limits::below("last", [i], n),
+            _ => Ok(()),
+        }
+    }
+
+    fn complete(instance: &Instance, state: &mut State) {
+        state.facts = Arc::new(Facts::of(instance));
+        state.faults = Faults {
+            // What was placed twice cannot be seen any more; the places are compared, always, in such a state.
+            placed_again: true,
+            unstable: state.unstable_pairs(instance.k),
+            counts: (0..).zip(&state.count).filter(|(value, count)| state.facts.breaks_bounds(*value, **count)).count(),
+            misplaced: state
+                .out
+                .iter()
+                .zip(&state.facts.sorted)
+                .filter(|(cell, right)| cell.is_some_and(|x| x != **right))
+                .count(),
+        };
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -10,9 +10,9 @@ use super::input;
 use crate::tasks::pages::radix_sort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct RadixSort;
 
@@ -27,7 +27,8 @@ pub struct Instance {
     d: u32,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     digit: u32,
     order: Vec<u32>,
@@ -39,7 +40,7 @@ pub struct State {
 }
 
 /// Which constraints a state breaks, kept up to date with each action: a full check costs n steps.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Faults {
     /// Which input places are in the buckets.
     in_buckets: Vec<bool>,
@@ -62,9 +63,21 @@ impl Instance {
     }
 }
 
+impl Faults {
+    fn judge_order(&mut self, instance: &Instance, order: &[u32], digit: u32) {
+        let low = |i: u32| (instance.a[i as usize] % BASE.pow(digit), i);
+        self.order = order.len() != instance.a.len() || !is_permutation(order);
+        self.low_digits = !order.is_sorted_by(|i, j| low(*i) < low(*j));
+    }
+}
+
 fn is_permutation(order: &[u32]) -> bool {
     let mut seen = vec![false; order.len()];
     order.iter().all(|i| seen.get_mut(*i as usize).is_some_and(|seen| !std::mem::replace(seen, true)))
+}
+
+impl ActionOf for Action {
+    type Task = RadixSort;
 }
 
 impl Task for RadixSort {
@@ -99,15 +112,34 @@ impl Task for RadixSort {
             buckets: Buckets::empty(BASE),
             sizes: Vec::new(),
             last: Last(None),
-            faults: Faults {
-                in_buckets: vec![false; n],
-                twice: false,
-                wrong_bucket: false,
-                order: false,
-                low_digits: false,
-                sizes: false,
-            },
+            faults: Faults { in_buckets: vec![false; n], ..Faults::default() },
         }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let n = instance.a.len();
+        InvalidInput::unless(state.digit <= instance.d, "digit", format!("must be at most {}", instance.d))?;
+        limits::below("order", state.order.iter().map(|i| *i as usize), n)?;
+        let count = state.buckets.count();
+        InvalidInput::unless(count == BASE, "buckets", format!("must be {BASE} lists"))?;
+        limits::below("buckets", state.buckets.joined().iter().map(|i| *i as usize), n)?;
+        limits::counts("sizes", state.sizes.iter().flatten().copied())?;
+        let put = matches!(state.last.0, Some(Action::Put(..)));
+        InvalidInput::unless(!put || !state.buckets.joined().is_empty(), "buckets", "must hold what was put last")
+    }
+
+    fn complete(instance: &Instance, state: &mut State) {
+        let mut in_buckets = vec![false; instance.a.len()];
+        let mut faults = Faults::default();
+        for i in state.buckets.joined() {
+            faults.twice |= std::mem::replace(&mut in_buckets[*i as usize], true);
+        }
+        let wrong = |bucket: usize, i: &u32| instance.digit(*i as usize, state.digit) != bucket;
+        faults.wrong_bucket = (0..BASE).any(|bucket| state.buckets.get(bucket).iter().any(|i| wrong(bucket, i)));
+        faults.in_buckets = in_buckets;
+        faults.judge_order(instance, &state.order, state.digit);
+        faults.sizes = state.sizes.iter().any(|sizes| sizes.iter().sum::<usize>() != instance.a.len());
+        state.faults = faults;
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
@@ -140,9 +172,7 @@ impl Task for RadixSort {
                 faults.in_buckets.fill(false);
                 faults.twice = false;
                 faults.wrong_bucket = false;
-                faults.order = state.order.len() != a.len() || !is_permutation(&state.order);
-                let low = |i: u32| (a[i as usize] % BASE.pow(state.digit), i);
-                faults.low_digits = !state.order.is_sorted_by(|i, j| low(*i) < low(*j));
+                faults.judge_order(instance, &state.order, state.digit);
                 faults.sizes |= state.order.len() != a.len();
             }
             Action::Done => {}

@@ -5,15 +5,15 @@
 use std::fmt;
 
 use serde::ser::SerializeSeq;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::drawing::{COLUMNS, Cell, Direction, Kind, Object, ROWS, draw_object, place};
 use crate::tasks::pages::ascii_art_parse as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_is_clean};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_is_clean};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct AsciiArtParse;
 
@@ -21,6 +21,8 @@ const ROWS_MAX: usize = 100;
 const COLUMNS_MAX: usize = 200;
 /// A user's drawing may need this many steps: each of them compares cells with all objects found so far.
 const STEPS_MAX: u64 = 10_000;
+/// So many objects more than a trace can have may stand in a state that a client hands in.
+const OBJECTS_SPARE: usize = 1_000;
 /// Places tried for an object before the instance is drawn again.
 const FAILURES_MAX: usize = 1000;
 
@@ -89,10 +91,11 @@ impl Open {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     objects: Vec<Object>,
-    #[serde(serialize_with = "flat")]
+    #[serde(serialize_with = "flat", deserialize_with = "unflat")]
     open: Option<Open>,
     ink: usize,
     last: Last<Action>,
@@ -112,6 +115,31 @@ fn flat<S: Serializer>(open: &Option<Open>, serializer: S) -> Result<S::Ok, S::E
     sequence.end()
 }
 
+fn unflat<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Open>, D::Error> {
+    let mut parts = Vec::<Part>::deserialize(deserializer)?.into_iter();
+    let Some(kind) = parts.next() else { return Ok(None) };
+    let mut cells = Vec::new();
+    while let Some(row) = parts.next() {
+        if let (Part::Place(row), Some(Part::Place(column))) = (row, parts.next()) {
+            cells.push((row, column));
+        } else {
+            cells.clear();
+            break;
+        }
+    }
+    match (kind, cells.is_empty()) {
+        (Part::Kind(kind), false) => Ok(Some(Open { kind, cells })),
+        _ => Err(serde::de::Error::custom("must be a kind, then rows and columns of cells, or empty")),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Part {
+    Kind(Kind),
+    Place(usize),
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     New(Kind, Cell),
@@ -125,6 +153,10 @@ impl fmt::Display for Action {
             Self::Edge(direction, (row, column)) => write!(f, "{} {row} {column}", direction.name()),
         }
     }
+}
+
+impl ActionOf for Action {
+    type Task = AsciiArtParse;
 }
 
 impl Task for AsciiArtParse {
@@ -164,6 +196,19 @@ impl Task for AsciiArtParse {
 
     fn start(_: &Instance) -> State {
         State { objects: Vec::new(), open: None, ink: 0, last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let most = usize::try_from(Self::steps_max(instance)).unwrap_or(usize::MAX).saturating_add(OBJECTS_SPARE);
+        limits::at_most("objects", state.objects.len(), most)?;
+        let corners = |object: &Object| [(object.top, object.left), (object.bottom, object.right)];
+        let inside = state.objects.iter().flat_map(corners).all(|cell| instance.has(cell));
+        InvalidInput::unless(inside, "objects", "must lie in the grid")?;
+        let due = state
+            .open
+            .as_ref()
+            .is_none_or(|open| open.due().is_some() && open.cells.iter().all(|cell| instance.has(*cell)));
+        InvalidInput::unless(due, "open", "must have a start and fewer edges than its kind, all of them in the grid")
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

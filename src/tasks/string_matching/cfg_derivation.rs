@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::tasks::pages::cfg_derivation as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_is_clean};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_is_clean};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct CfgDerivation;
 
@@ -45,7 +45,8 @@ impl Instance {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     matched: usize,
     rest: String,
@@ -116,6 +117,10 @@ fn draw_word(productions: &[Production], cut: usize, longest: usize, draw: &mut 
     Some((word, deepest))
 }
 
+impl ActionOf for Action {
+    type Task = CfgDerivation;
+}
+
 impl Task for CfgDerivation {
     type Instance = Instance;
     type State = State;
@@ -175,6 +180,12 @@ impl Task for CfgDerivation {
 
     fn start(_: &Instance) -> State {
         State { matched: 0, rest: "S".to_owned(), depths: vec![1], derivation: Vec::new(), depth: 0, last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let known = state.rest.chars().all(|c| c.is_ascii_lowercase() || instance.nonterminals.contains(c));
+        InvalidInput::unless(known, "rest", "must consist of small letters and nonterminals")?;
+        limits::length("depths", state.depths.len(), state.rest.len())
     }
 
     fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -1,6 +1,6 @@
 //! Drawings of lines and rectangles on a grid of characters.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::tasks::Draw;
 
@@ -11,7 +11,7 @@ pub const COLUMNS: usize = 80;
 /// Row and column.
 pub type Cell = (usize, usize);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     Rect,
@@ -71,7 +71,8 @@ impl Direction {
 }
 
 /// A complete object: the cell where it begins, and the opposite corner.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Object {
     pub kind: Kind,
     pub top: usize,

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::tasks::pages::kmp_pattern as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct KmpPattern;
 
@@ -32,7 +32,7 @@ impl Instance {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Phase {
     #[serde(rename = "p")]
     Pattern,
@@ -40,7 +40,8 @@ enum Phase {
     Text,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     phase: Phase,
     i: usize,
@@ -101,6 +102,10 @@ fn drawn(difficulty: Difficulty, draw: &mut Draw) -> Instance {
     Instance { text: string(text), pattern: string(pattern) }
 }
 
+impl ActionOf for Action {
+    type Task = KmpPattern;
+}
+
 impl Task for KmpPattern {
     type Instance = Instance;
     type State = State;
@@ -139,6 +144,23 @@ impl Task for KmpPattern {
             text_comparisons: 0,
             last: Last(None),
         }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let (m, i, k) = (instance.pattern.len(), state.i, state.k);
+        let compares = match state.phase {
+            Phase::Pattern => (1..m).contains(&i) && k < i,
+            Phase::Text => i <= instance.text.len() && k <= i && k < m,
+        };
+        InvalidInput::unless(
+            compares,
+            "i",
+            "and `k` must be places of the text and the pattern, `k` no further than `i`",
+        )?;
+        limits::length("failure", state.failure.len(), if state.phase == Phase::Pattern { i } else { m })?;
+        let failure = state.failure.iter().enumerate().all(|(place, length)| *length <= place);
+        InvalidInput::unless(failure, "failure", "must have no entry greater than its place")?;
+        limits::below("matches", state.matches.iter().copied(), instance.text.len())
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

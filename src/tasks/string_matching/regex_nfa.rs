@@ -13,13 +13,15 @@ use crate::tasks::pages::regex_nfa as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::state_set::StateSet;
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct RegexNfa;
 
 const REGEX_MAX: usize = 1_000;
 const TEXT_MAX: usize = 100_000;
+/// A step adds two states to so many at most.
+const STATES_MAX: u16 = u16::MAX - 4;
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,7 +36,8 @@ impl Instance {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     states: u16,
     edges: Vec<Edge>,
@@ -127,6 +130,10 @@ fn next_set(instance: &Instance, state: &State) -> Option<StateSet> {
     Some(StateSet::closure(states, seeds, |q| targets[usize::from(q)].into_iter().flatten()))
 }
 
+impl ActionOf for Action {
+    type Task = RegexNfa;
+}
+
 impl Task for RegexNfa {
     type Instance = Instance;
     type State = State;
@@ -173,6 +180,21 @@ impl Task for RegexNfa {
         State { states: 0, edges: Vec::new(), fragments: Vec::new(), pos: -1, active, last: Last(None) }
     }
 
+    fn check_state(_: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let states = usize::from(state.states);
+        InvalidInput::unless(state.states <= STATES_MAX, "states", format!("must be at most {STATES_MAX}"))?;
+        let ends = state.edges.iter().flat_map(|edge| [edge.from, edge.to]);
+        limits::below("edges", ends.map(usize::from), states)?;
+        let mut letters = vec![false; states];
+        let read_with =
+            |edge: &Edge| edge.letter.is_some() && std::mem::replace(&mut letters[usize::from(edge.from)], true);
+        InvalidInput::unless(!state.edges.iter().any(read_with), "edges", "must have one letter from a state at most")?;
+        limits::below("fragments", state.fragments.iter().flat_map(|(s, t)| [*s, *t]).map(usize::from), states)?;
+        limits::within("pos", [state.pos], -1..=i64::MAX)?;
+        let exist = state.active.is_ascending_below(states);
+        InvalidInput::unless(exist, "active", format!("must be states below {states}, ascending, each once"))
+    }
+
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
         let node = match form {
             0 => {
@@ -208,7 +230,7 @@ impl Task for RegexNfa {
                         "a cat goes from A's start to B's end, every other fragment between the next two numbers",
                     ));
                 }
-                if state.states > u16::MAX - 4 {
+                if state.states > STATES_MAX {
                     return Err(Illegal("there are too many states"));
                 }
                 let taken = match node {

@@ -1,9 +1,9 @@
 //! Thompson's construction: the states and edges that each node of a regular expression adds.
 
 use serde::ser::SerializeTuple;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::regex::{Node, Quantifier};
+use super::regex::{ALPHABET, Node, Quantifier};
 
 /// An edge; without a letter it is an epsilon edge.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +20,18 @@ impl Serialize for Edge {
         tuple.serialize_element(&self.letter.map_or(String::new(), |letter| char::from(letter).to_string()))?;
         tuple.serialize_element(&self.to)?;
         tuple.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Edge {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (from, letter, to): (u16, String, u16) = Deserialize::deserialize(deserializer)?;
+        let letter = match *letter.as_bytes() {
+            [] => None,
+            [letter] if ALPHABET.contains(&letter) => Some(letter),
+            _ => return Err(serde::de::Error::custom(format!("{letter:?} is no letter a to d, and not empty"))),
+        };
+        Ok(Self { from, letter, to })
     }
 }
 

@@ -5,14 +5,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::tasks::pages::translation_chain as page;
 use crate::tasks::pattern::{self, Fields};
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct TranslationChain;
 
@@ -145,13 +145,22 @@ pub struct Instance {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Stage(Vec<Word>);
 
+impl<'de> Deserialize<'de> for Stage {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let words = String::deserialize(deserializer)?;
+        let words: Result<Vec<Word>, String> = words.split(' ').map(|word| Word::try_from(word.to_owned())).collect();
+        words.map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
 impl Serialize for Stage {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.0.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     stages: Vec<Stage>,
     out: Vec<Word>,
@@ -181,6 +190,10 @@ fn is_sub_multiset(part: &mut [Word], whole: &mut [Word]) -> bool {
     whole.sort_unstable();
     let mut rest = whole.iter();
     part.iter().all(|word| rest.any(|other| other == word))
+}
+
+impl ActionOf for Action {
+    type Task = TranslationChain;
 }
 
 impl Task for TranslationChain {
@@ -249,6 +262,14 @@ impl Task for TranslationChain {
 
     fn start(_: &Instance) -> State {
         State { stages: Vec::new(), out: Vec::new(), last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let words = instance.sentence.len();
+        limits::at_most("stages", state.stages.len(), instance.languages.len())?;
+        let complete = state.stages.iter().all(|stage| stage.0.len() == words);
+        InvalidInput::unless(complete, "stages", format!("must be sentences of {words} words"))?;
+        limits::below("out", [state.out.len()], words)
     }
 
     fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -5,14 +5,14 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::tasks::pages::assembly_line as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct AssemblyLine;
 
@@ -56,6 +56,14 @@ impl Stage {
 struct Types(u8);
 
 impl Types {
+    /// Reads what the types print.
+    fn read(text: &str) -> Option<Self> {
+        let letters = if text == "-" { "" } else { text };
+        let add = |set: u8, letter: u8| (b'A'..=b'D').contains(&letter).then(|| set | 1 << (letter - b'A'));
+        let types = letters.bytes().try_fold(0, add).map(Self)?;
+        (types.to_string() == text).then_some(types)
+    }
+
     fn contains(self, defect: usize) -> bool {
         self.0 >> defect & 1 != 0
     }
@@ -92,6 +100,18 @@ impl Defects {
     }
 }
 
+impl<'de> Deserialize<'de> for Defects {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut defects = Self::default();
+        for (letter, origin) in Vec::<(String, usize)>::deserialize(deserializer)? {
+            let types = Types::read(&letter).filter(|types| types.count() == 1);
+            let types = types.ok_or_else(|| serde::de::Error::custom(format!("{letter:?} is no type of A to D")))?;
+            defects.0[types.0.trailing_zeros() as usize] = Some(origin);
+        }
+        Ok(defects)
+    }
+}
+
 impl Serialize for Defects {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.present().map(|(defect, origin)| (["A", "B", "C", "D"][defect], origin)))
@@ -102,13 +122,23 @@ impl Serialize for Defects {
 #[derive(Clone, Copy)]
 struct Finish(Types, bool);
 
+impl<'de> Deserialize<'de> for Finish {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let (letters, scrapped) = text.strip_suffix('!').map_or((text.as_str(), false), |letters| (letters, true));
+        let types = Types::read(letters).ok_or_else(|| serde::de::Error::custom(format!("{text:?} are no types")))?;
+        Ok(Self(types, scrapped))
+    }
+}
+
 impl Serialize for Finish {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&format_args!("{}{}", self.0, if self.1 { "!" } else { "" }))
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     unit: usize,
     stage: usize,
@@ -167,6 +197,10 @@ fn draw_stage(units: usize, draw: &mut Draw) -> Stage {
     Stage { adds, from, to, spreads, repairs, scraps }
 }
 
+impl ActionOf for Action {
+    type Task = AssemblyLine;
+}
+
 impl Task for AssemblyLine {
     type Instance = Instance;
     type State = State;
@@ -221,6 +255,15 @@ impl Task for AssemblyLine {
             blame: vec![0; stages],
             last: Last(None),
         }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let stages = instance.stages.len();
+        limits::below("stage", [state.stage], stages)?;
+        limits::below("defects", state.defects.present().map(|(_, origin)| origin), stages)?;
+        limits::length("introduced", state.introduced.len(), stages)?;
+        limits::length("blame", state.blame.len(), stages)?;
+        limits::counts("blame", state.blame.iter().copied())
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

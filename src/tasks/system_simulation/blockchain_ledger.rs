@@ -9,9 +9,9 @@ use crate::tasks::operation::{OPERATIONS_MAX, VALUE_MAX, validate_count};
 use crate::tasks::pages::blockchain_ledger as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct BlockchainLedger;
 
@@ -19,6 +19,9 @@ pub struct BlockchainLedger;
 const MODULUS: usize = 1_000_003;
 /// With amounts up to [`VALUE_MAX`], all money together stays far below 2^53.
 const ACCOUNTS_MAX: usize = 1_000;
+
+/// No transactions make a balance as great as this.
+const BALANCE_MAX: i64 = 1 << 48;
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -68,7 +71,8 @@ fn opening(previous: usize, height: usize) -> usize {
     (31 * previous + height) % MODULUS
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     done: usize,
     /// Below 0 after a wrong accept.
@@ -96,6 +100,10 @@ word_actions!(Action {
     RejectFunds = "reject funds",
     Seal(hash) = "seal",
 });
+
+impl ActionOf for Action {
+    type Task = BlockchainLedger;
+}
 
 impl Task for BlockchainLedger {
     type Instance = Instance;
@@ -181,6 +189,17 @@ impl Task for BlockchainLedger {
             rejected_funds: 0,
             last: Last(None),
         }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let accounts = instance.balances.len();
+        limits::length("balances", state.balances.len(), accounts)?;
+        limits::within("balances", state.balances.iter().copied(), -BALANCE_MAX..=BALANCE_MAX)?;
+        limits::length("nonces", state.nonces.len(), accounts)?;
+        limits::counts("nonces", state.nonces.iter().copied())?;
+        limits::below("run", [state.run], MODULUS)?;
+        limits::within("fees", [state.fees], 0..=BALANCE_MAX)?;
+        limits::at_most("hashes", state.hashes.len(), instance.miners.len())
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -9,9 +9,9 @@ use crate::tasks::operation::validate_count;
 use crate::tasks::pages::chemical_reaction as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct ChemicalReaction;
 
@@ -68,7 +68,8 @@ fn side_mass(side: &Side, masses: &[i64]) -> i64 {
     side.iter().map(|(species, count)| count * masses[*species]).sum()
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     t: usize,
     counts: Vec<i64>,
@@ -108,6 +109,10 @@ fn draw_reactions(masses: &[i64], count: usize, draw: &mut Draw) -> Option<Vec<R
         rate: draw.between(1, 9),
     };
     Some(pairs[..count].iter().map(reaction).collect())
+}
+
+impl ActionOf for Action {
+    type Task = ChemicalReaction;
 }
 
 impl Task for ChemicalReaction {
@@ -170,6 +175,13 @@ impl Task for ChemicalReaction {
     fn start(instance: &Instance) -> State {
         let fired = vec![0; instance.reactions.len()];
         State { t: 0, counts: instance.counts.clone(), fired, last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        limits::length("counts", state.counts.len(), instance.masses.len())?;
+        limits::within("counts", state.counts.iter().copied(), 0..=MASS_MAX)?;
+        limits::length("fired", state.fired.len(), instance.reactions.len())?;
+        limits::counts("fired", state.fired.iter().copied())
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

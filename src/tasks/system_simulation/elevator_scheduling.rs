@@ -13,8 +13,8 @@ use crate::tasks::operation::validate_count;
 use crate::tasks::pages::elevator_scheduling as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct ElevatorScheduling;
 
@@ -37,13 +37,25 @@ enum Direction {
     Up,
 }
 
+impl<'de> Deserialize<'de> for Direction {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match i64::deserialize(deserializer)? {
+            -1 => Ok(Self::Down),
+            0 => Ok(Self::None),
+            1 => Ok(Self::Up),
+            other => Err(serde::de::Error::custom(format!("{other} is no direction: -1, 0 or 1"))),
+        }
+    }
+}
+
 impl Serialize for Direction {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_i64(*self as i64 - 1)
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     t: usize,
     floors: Vec<usize>,
@@ -138,6 +150,10 @@ impl State {
     }
 }
 
+impl ActionOf for Action {
+    type Task = ElevatorScheduling;
+}
+
 impl Task for ElevatorScheduling {
     type Instance = Instance;
     type State = State;
@@ -193,6 +209,31 @@ impl Task for ElevatorScheduling {
             state.waiting[elevator].push(call);
         }
         state
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let (elevators, calls) = (instance.elevators.len(), instance.calls.len());
+        limits::counts("t", [state.t])?;
+        let lengths = [
+            ("floors", state.floors.len()),
+            ("directions", state.directions.len()),
+            ("waiting", state.waiting.len()),
+            ("riding", state.riding.len()),
+            ("moved", state.moved.len()),
+            ("doors", state.doors.len()),
+        ];
+        lengths.into_iter().try_for_each(|(field, len)| limits::length(field, len, elevators))?;
+        limits::below("floors", state.floors.iter().copied(), instance.floors)?;
+        limits::below("waiting", state.waiting.iter().flatten().copied(), calls)?;
+        limits::below("riding", state.riding.iter().flatten().copied(), calls)?;
+        limits::length("delivered", state.delivered.len(), calls)?;
+        limits::counts("delivered", state.delivered.iter().filter_map(|tick| tick.get()))?;
+        let mut ticks = state.delivered.iter().zip(&instance.calls);
+        let late = ticks.all(|(tick, call)| tick.get().is_none_or(|tick| tick >= call.time));
+        InvalidInput::unless(late, "delivered", "must not come before the call")?;
+        let mut under_way = state.waiting.iter().chain(&state.riding).flatten();
+        let made = under_way.all(|call| instance.calls[*call].time <= state.t);
+        InvalidInput::unless(made, "waiting", "and `riding` must hold calls that were made by `t`")
     }
 
     fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {

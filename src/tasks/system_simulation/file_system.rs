@@ -13,8 +13,8 @@ use crate::tasks::operation::validate_count;
 use crate::tasks::pages::file_system as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct FileSystem;
 
@@ -24,7 +24,8 @@ pub struct Instance {
     commands: Vec<Command>,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     done: usize,
     tree: Tree,
@@ -166,6 +167,10 @@ fn draw_run(count: usize, draw: &mut Draw) -> Option<(Instance, State)> {
     (perm && noent).then_some((instance, state))
 }
 
+impl ActionOf for Action {
+    type Task = FileSystem;
+}
+
 impl Task for FileSystem {
     type Instance = Instance;
     type State = State;
@@ -195,6 +200,12 @@ impl Task for FileSystem {
 
     fn start(_: &Instance) -> State {
         State { done: 0, tree: Tree::new(), cwd: Path::root(), user: User::Root, errors: 0, last: Last(None) }
+    }
+
+    fn check_state(_: &Instance, state: &State) -> Result<(), InvalidInput> {
+        InvalidInput::unless(state.tree.is_ordered(), "tree", "must have absolute paths in their order, each once")?;
+        limits::sayable("tree", state.tree.entries().iter().map(|entry| entry.content))?;
+        InvalidInput::unless(state.cwd.is_absolute(), "cwd", "must be an absolute path")
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Who gives commands and owns entries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum User {
     Root,
@@ -62,7 +62,18 @@ impl Code {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path(Arc<str>);
 
+impl<'de> Deserialize<'de> for Path {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|path| Self(path.into()))
+    }
+}
+
 impl Path {
+    /// Whether a client's path is `/`, or names behind slashes.
+    pub fn is_absolute(&self) -> bool {
+        self.is_root() || self.0.strip_prefix('/').is_some_and(|names| names.split('/').all(|name| !name.is_empty()))
+    }
+
     pub fn root() -> Self {
         Self("/".into())
     }
@@ -133,6 +144,24 @@ impl Entry {
     }
 }
 
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (path, kind, owner, mode, content): (Path, String, User, String, usize) =
+            Deserialize::deserialize(deserializer)?;
+        let kind = match kind.as_str() {
+            "d" => Kind::Directory,
+            "f" => Kind::File,
+            _ => return Err(serde::de::Error::custom(format!("{kind:?} is no kind: \"d\" or \"f\""))),
+        };
+        match *mode.as_bytes() {
+            [user @ b'0'..=b'7', others @ b'0'..=b'7'] => {
+                Ok(Self { path, kind, owner, mode: Mode(user - b'0', others - b'0'), content })
+            }
+            _ => Err(serde::de::Error::custom(format!("{mode:?} is no mode, such as \"75\""))),
+        }
+    }
+}
+
 impl Serialize for Entry {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let kind = if self.kind == Kind::Directory { "d" } else { "f" };
@@ -142,11 +171,17 @@ impl Serialize for Entry {
 
 /// The entries, sorted by their paths as lists of components: a directory comes before what it holds. After wrong lines
 /// an entry may have lost its directory.
-#[derive(Clone, PartialEq, Eq, Serialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Tree(Vec<Entry>);
 
 impl Tree {
+    /// Whether a client's entries have absolute paths, in the order in which they are looked up, each once.
+    pub fn is_ordered(&self) -> bool {
+        let names = |entry: &Entry| entry.path.as_str().split('/').map(str::to_owned).collect::<Vec<_>>();
+        self.0.iter().all(|entry| entry.path.is_absolute()) && self.0.is_sorted_by(|a, b| names(a) < names(b))
+    }
+
     /// The directory `/` alone.
     pub fn new() -> Self {
         let root = Entry { mode: Mode(7, 7), ..Entry::new(Path::root(), Kind::Directory, User::Root) };

@@ -11,9 +11,9 @@ use crate::tasks::operation::{VALUE_MAX, as_text, validate_count};
 use crate::tasks::pages::meeting_scheduler as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct MeetingScheduler;
 
@@ -67,7 +67,8 @@ fn slots(at: usize, length: usize) -> u32 {
     (at..at.saturating_add(length)).take_while(|slot| *slot < SLOTS).fold(0, |set, slot| set | 1 << slot)
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     done: usize,
     bookings: Vec<Booking>,
@@ -111,6 +112,10 @@ impl fmt::Display for Action {
             Self::Nothing => f.write_str("none"),
         }
     }
+}
+
+impl ActionOf for Action {
+    type Task = MeetingScheduler;
 }
 
 impl Task for MeetingScheduler {
@@ -165,6 +170,13 @@ impl Task for MeetingScheduler {
 
     fn start(_: &Instance) -> State {
         State { done: 0, bookings: Vec::new(), rejected_busy: 0, rejected_capacity: 0, cancelled: 0, last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let requests = instance.requests.len();
+        limits::at_most("done", state.done, requests)?;
+        limits::below("bookings", state.bookings.iter().map(|(request, ..)| *request), requests)?;
+        limits::below("bookings", state.bookings.iter().map(|(_, room, _)| *room), instance.rooms.len())
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

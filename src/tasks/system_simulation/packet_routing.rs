@@ -10,9 +10,9 @@ use crate::tasks::operation::validate_count;
 use crate::tasks::pages::packet_routing as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct PacketRouting;
 
@@ -27,7 +27,8 @@ pub struct Instance {
     packets: Vec<(usize, usize, u64)>,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     packet: usize,
     at: Link,
@@ -108,6 +109,10 @@ fn faulty_tables(neighbours: &[Vec<usize>], draw: &mut Draw) -> Vec<Vec<Link>> {
     routers.clone().map(|at| routers.clone().map(|to| entry(at, to)).collect()).collect()
 }
 
+impl ActionOf for Action {
+    type Task = PacketRouting;
+}
+
 impl Task for PacketRouting {
     type Instance = Instance;
     type State = State;
@@ -155,6 +160,14 @@ impl Task for PacketRouting {
             State { packet: 0, at: Link::NONE, ttl: 0, fates: String::new(), hops: 0, load, last: Last(None) };
         state.enter(instance);
         state
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let routers = instance.tables.len();
+        limits::below("at", [state.at], routers)?;
+        limits::letters("fates", &state.fates, "DTN")?;
+        limits::length("load", state.load.len(), routers)?;
+        limits::counts("load", state.load.iter().copied())
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

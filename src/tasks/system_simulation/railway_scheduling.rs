@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::tasks::pages::railway_scheduling as page;
 use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct RailwayScheduling;
 
@@ -20,6 +20,8 @@ const SIZE_MAX: usize = 100;
 /// The largest length, pace, headway and dwell: times stay far below 2^53.
 const TIME_MAX: u64 = 10_000;
 const DEPARTS_MAX: u64 = 1_000_000_000;
+/// Entries of all segments in a state that a client hands in: each is compared with those before it.
+const OCCUPATIONS_MAX: usize = 10_000;
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -55,7 +57,8 @@ impl Instance {
 /// Train, enter, leave.
 type Occupation = (usize, u64, u64);
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     station: Vec<usize>,
     ready: Vec<u64>,
@@ -87,6 +90,10 @@ impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {} {}", self.train, self.segment, self.enter, self.leave)
     }
+}
+
+impl ActionOf for Action {
+    type Task = RailwayScheduling;
 }
 
 impl Task for RailwayScheduling {
@@ -147,6 +154,53 @@ impl Task for RailwayScheduling {
             left: vec![None; instance.trains.len()],
             served_ready: 0,
         }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let (segments, trains) = (instance.segments.len(), instance.trains.len());
+        limits::length("station", state.station.len(), trains)?;
+        limits::below("station", state.station.iter().copied(), segments + 1)?;
+        limits::length("ready", state.ready.len(), trains)?;
+        limits::length("delays", state.delays.len(), trains)?;
+        limits::length("free", state.free.len(), segments)?;
+        limits::length("occupancy", state.occupancy.len(), segments)?;
+        limits::at_most("occupancy", state.occupancy.iter().map(Vec::len).sum(), OCCUPATIONS_MAX)?;
+        limits::below("occupancy", state.occupancy.iter().flatten().map(|(train, ..)| *train), trains)?;
+        if let Some(Action { train, segment, enter, leave }) = state.last.0 {
+            let latest = state.occupancy.get(segment).and_then(|occupations| occupations.last());
+            InvalidInput::unless(
+                latest == Some(&(train, enter, leave)),
+                "last",
+                "must be the last entry of its segment",
+            )?;
+        }
+        Ok(())
+    }
+
+    fn complete(instance: &Instance, state: &mut State) {
+        let headway = instance.headway;
+        let collide = |(_, enter, leave): &Occupation, (_, other_enter, other_leave): &Occupation| {
+            *enter < other_leave + headway && *other_enter < leave + headway
+        };
+        state.collided = state.occupancy.iter().any(|occupations| {
+            occupations
+                .iter()
+                .enumerate()
+                .any(|(place, one)| occupations[..place].iter().any(|other| collide(one, other)))
+        });
+        let latest = |train: usize, of: &[Occupation]| {
+            of.iter().filter(|(other, ..)| *other == train).map(|(.., leave)| *leave).max()
+        };
+        let left = |train: usize| state.occupancy.iter().filter_map(|occupations| latest(train, occupations)).max();
+        state.left = (0..instance.trains.len()).map(left).collect();
+        let Some(last) = state.last.0 else { return };
+        // The train that was served last had left its other segments before.
+        let before = state.occupancy.iter().enumerate().filter_map(|(segment, occupations)| {
+            let count = occupations.len() - usize::from(segment == last.segment);
+            latest(last.train, &occupations[..count])
+        });
+        let departs = instance.trains[last.train].departs;
+        state.served_ready = before.max().map_or(departs, |left| left + instance.dwell);
     }
 
     fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -12,9 +12,9 @@ use crate::tasks::link::Link;
 use crate::tasks::pages::bst_inorder as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, array};
+use crate::tasks::{Draw, Violations, array, limits};
 
 pub struct BstInorder;
 
@@ -61,7 +61,8 @@ impl Instance {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     cur: Link,
     stack: Vec<usize>,
@@ -72,6 +73,10 @@ pub struct State {
 }
 
 word_actions!(Action { Push(v) = "push", Pop(v) = "pop", Done = "done" });
+
+impl ActionOf for Action {
+    type Task = BstInorder;
+}
 
 impl Task for BstInorder {
     type Instance = Instance;
@@ -129,6 +134,13 @@ impl Task for BstInorder {
             stack_sizes: Vec::new(),
             last: Last(None),
         }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let n = instance.key.len();
+        limits::below("cur", [state.cur], n)?;
+        limits::below("stack", state.stack.iter().copied(), n)?;
+        limits::below("order", state.order.iter().copied(), n)
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

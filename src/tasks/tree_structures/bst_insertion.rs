@@ -11,9 +11,9 @@ use crate::tasks::link::Link;
 use crate::tasks::pages::bst_insertion as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, array};
+use crate::tasks::{Draw, Violations, array, limits};
 
 pub struct BstInsertion;
 
@@ -23,7 +23,8 @@ pub struct Instance {
     keys: Vec<i64>,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     left: Vec<Link>,
     right: Vec<Link>,
@@ -77,6 +78,10 @@ impl State {
     }
 }
 
+impl ActionOf for Action {
+    type Task = BstInsertion;
+}
+
 impl Task for BstInsertion {
     type Instance = Instance;
     type State = State;
@@ -102,6 +107,16 @@ impl Task for BstInsertion {
         let none = vec![Link::NONE; instance.keys.len()];
         let (heights, balance) = (Vec::new(), Vec::new());
         State { left: none.clone(), right: none, k: Link::NONE, at: Link::NONE, heights, balance, last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let n = instance.keys.len();
+        limits::length("left", state.left.len(), n)?;
+        limits::below("left", state.left.iter().copied(), n)?;
+        limits::length("right", state.right.len(), n)?;
+        limits::below("right", state.right.iter().copied(), n)?;
+        limits::below("k", [state.k], n)?;
+        limits::below("at", [state.at], n)
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

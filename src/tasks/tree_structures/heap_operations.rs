@@ -9,7 +9,7 @@ use crate::tasks::link::Link;
 use crate::tasks::pages::heap_operations as page;
 use crate::tasks::pattern::{self, Fields};
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
 use crate::tasks::{Draw, Violations};
 
@@ -59,7 +59,8 @@ impl TryFrom<String> for Operation {
     }
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     heap: Vec<usize>,
     op: usize,
@@ -111,6 +112,10 @@ fn holds_inserted(state: &State, begun: &[Operation]) -> bool {
     inserted == held
 }
 
+impl ActionOf for Action {
+    type Task = HeapOperations;
+}
+
 impl Task for HeapOperations {
     type Instance = Instance;
     type State = State;
@@ -154,6 +159,11 @@ impl Task for HeapOperations {
 
     fn start(_: &Instance) -> State {
         State { heap: Vec::new(), op: 0, node: Link::NONE, extracted: Vec::new(), swaps: 0, last: Last(None) }
+    }
+
+    fn check_state(_: &Instance, _: &State) -> Result<(), InvalidInput> {
+        // Every place is looked up, and nothing is added to.
+        Ok(())
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::tasks::pages::huffman_tree as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations, limits};
 
 pub struct HuffmanTree;
 
@@ -24,7 +24,8 @@ pub struct Instance {
     freq: Vec<u64>,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     weight: Vec<u64>,
     alive: Vec<usize>,
@@ -103,6 +104,10 @@ fn living(state: &State) -> bool {
     state.alive.iter().copied().eq((0..alive.len()).filter(|node| alive[*node]))
 }
 
+impl ActionOf for Action {
+    type Task = HuffmanTree;
+}
+
 impl Task for HuffmanTree {
     type Instance = Instance;
     type State = State;
@@ -131,6 +136,20 @@ impl Task for HuffmanTree {
     fn start(instance: &Instance) -> State {
         let alive = (0..instance.freq.len()).collect();
         State { weight: instance.freq.clone(), alive, merges: Vec::new(), codes: Vec::new(), last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let n = instance.freq.len();
+        limits::at_most("merges", state.merges.len(), n - 1)?;
+        limits::length("weight", state.weight.len(), n + state.merges.len())?;
+        limits::counts("weight", state.weight.iter().copied())?;
+        let earlier = |(place, pair): (usize, &[usize; 2])| pair.iter().all(|node| *node < n + place);
+        let merges = state.merges.iter().enumerate().all(earlier);
+        InvalidInput::unless(merges, "merges", "must be pairs of nodes that were there before")?;
+        limits::length("alive", state.alive.len(), n - state.merges.len())?;
+        InvalidInput::unless(living(state), "alive", "must be the nodes that are not merged, ascending")?;
+        limits::at_most("codes", state.codes.len(), n)?;
+        state.codes.iter().try_for_each(|code| limits::letters("codes", code, "01"))
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

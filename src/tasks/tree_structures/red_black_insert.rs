@@ -10,9 +10,9 @@ use super::red_black_tree::{LEFT, RIGHT, Tree};
 use crate::tasks::pages::red_black_insert as page;
 use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{Illegal, InvalidInput, Last, Task, reference_end};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, array};
+use crate::tasks::{Draw, Violations, array, limits};
 
 pub struct RedBlackInsert;
 
@@ -24,7 +24,8 @@ pub struct Instance {
     keys: Vec<usize>,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     nodes: Tree,
     /// Key of the root.
@@ -144,6 +145,10 @@ fn counts_fit(state: &State) -> bool {
     once && rotating as u64 == state.rotations.iter().sum::<u64>()
 }
 
+impl ActionOf for Action {
+    type Task = RedBlackInsert;
+}
+
 impl Task for RedBlackInsert {
     type Instance = Instance;
     type State = State;
@@ -176,6 +181,19 @@ impl Task for RedBlackInsert {
     fn start(_: &Instance) -> State {
         let nodes = Tree { nodes: Vec::new(), root: None };
         State { nodes, root: None, z: None, cases: Vec::new(), rotations: [0, 0], last: Last(None) }
+    }
+
+    fn check_state(_: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let tree = &state.nodes;
+        limits::sayable("nodes", tree.nodes.iter().map(|node| node.key))?;
+        let root = state.root.and_then(|root| tree.find(root));
+        let whole = state.root.is_some() == root.is_some() && tree.is_whole_below(root);
+        InvalidInput::unless(whole, "nodes", "must be one binary tree below `root`")?;
+        limits::length("cases", state.cases.len(), tree.nodes.len())
+    }
+
+    fn complete(_: &Instance, state: &mut State) {
+        state.nodes.root = state.root.and_then(|root| state.nodes.find(root));
     }
 
     fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {

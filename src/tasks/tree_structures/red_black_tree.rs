@@ -1,8 +1,10 @@
 //! A red-black tree whose nodes are named by their keys. Lines only hang new leaves into it, rotate and recolour, so that
 //! it is a binary tree whatever they are; the order of keys and the colours may be wrong.
 
+use std::collections::BTreeMap;
+
 use serde::ser::SerializeSeq;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A side of a node, as an index of its children.
 pub const LEFT: usize = 0;
@@ -30,6 +32,19 @@ pub struct Tree {
 }
 
 impl Tree {
+    /// Whether a client's nodes are a binary tree that hangs on this place, or none.
+    pub fn is_whole_below(&self, root: Option<usize>) -> bool {
+        let mut met = vec![false; self.nodes.len()];
+        let mut stack: Vec<usize> = root.into_iter().collect();
+        while let Some(place) = stack.pop() {
+            if std::mem::replace(&mut met[place], true) {
+                return false;
+            }
+            stack.extend(self.nodes[place].children.into_iter().flatten());
+        }
+        met.into_iter().all(|met| met)
+    }
+
     pub fn find(&self, key: usize) -> Option<usize> {
         self.nodes.iter().position(|node| node.key == key)
     }
@@ -135,5 +150,32 @@ impl Serialize for Tree {
             list.serialize_element(&(node.key, node.colour(), left, right))?;
         }
         list.end()
+    }
+}
+
+/// Reads the nodes; which one is the root stands in another field of the state.
+impl<'de> Deserialize<'de> for Tree {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        type Entry = (usize, String, Option<usize>, Option<usize>);
+        let entries: Vec<Entry> = Vec::deserialize(deserializer)?;
+        let places: BTreeMap<usize, usize> = entries.iter().map(|(key, ..)| *key).zip(0..).collect();
+        let refuse = |reason: &str| Err(serde::de::Error::custom(reason));
+        if places.len() != entries.len() {
+            return refuse("must not hold a key twice");
+        }
+        let mut nodes = Vec::with_capacity(entries.len());
+        for (key, colour, left, right) in entries {
+            let red = match colour.as_str() {
+                "R" => true,
+                "B" => false,
+                _ => return refuse("a colour is \"R\" or \"B\""),
+            };
+            if [left, right].into_iter().flatten().any(|child| !places.contains_key(&child)) {
+                return refuse("children must be keys of nodes");
+            }
+            let children = [left, right].map(|child| child.and_then(|child| places.get(&child).copied()));
+            nodes.push(Node { key, red, children });
+        }
+        Ok(Self { nodes, root: None })
     }
 }
