@@ -129,8 +129,11 @@ impl<'a> Bounds<'a> {
         let is_fraction = costs.iter().any(|cost| cost.shape.is_fraction());
         let shapes: Vec<Shape> = costs.into_iter().map(|cost| cost.shape).collect();
         match (call.func_name.as_str(), shapes.as_slice()) {
-            (operators::LOGICAL_AND | operators::LOGICAL_OR | operators::LOGICAL_NOT, _)
-            | (operators::NOT_STRICTLY_FALSE, _) => Cost::small(work),
+            (
+                operators::LOGICAL_AND | operators::LOGICAL_OR | operators::LOGICAL_NOT | operators::NOT_STRICTLY_FALSE,
+                _,
+            )
+            | ("size", [Shape::List { .. } | Shape::Map { .. }]) => Cost::small(work),
             (operators::CONDITIONAL, [_, yes, no]) => {
                 let mut shape = yes.clone();
                 shape.widen(no);
@@ -148,7 +151,6 @@ impl<'a> Bounds<'a> {
             (operators::IN, [value, list]) => {
                 Cost::small(sum(&[work, parts, list.len().saturating_mul(value.parts())]))
             }
-            ("size", [Shape::List { .. } | Shape::Map { .. }]) => Cost::small(work),
             ("dyn", [value]) => Cost { work, shape: value.clone() },
             ("double", _) => Cost { work: sum(&[work, parts]), shape: Shape::Atom { parts: 1, fraction: true } },
             ("string" | "bytes", _) => {
