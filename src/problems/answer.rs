@@ -87,26 +87,29 @@ mod tests {
 
     use super::*;
 
-    fn read(form: Option<AnswerForm>, text: &str) -> Result<Value, Refusal> {
-        Answers::new(form.as_ref()).expect("a form").read(text).map_err(|refused| refused.refusal)
+    fn read(form: Option<&AnswerForm>, text: &str) -> Result<Value, Refusal> {
+        Answers::new(form).expect("a form").read(text).map_err(|refused| refused.refusal)
     }
 
     #[test]
     fn a_text_is_an_answer_of_its_form() {
-        let pattern = || Some(AnswerForm::Pattern("[0-9]+".to_owned()));
-        let schema = || Some(AnswerForm::Schema(json!({"type": "array", "items": {"type": "integer"}})));
+        let pattern = AnswerForm::Pattern("[0-9]+".to_owned());
+        let schema = AnswerForm::Schema(json!({"type": "array", "items": {"type": "integer"}}));
         assert_eq!(read(None, " forty two "), Ok(json!("forty two")));
         assert_eq!(read(None, "  "), Err(Refusal::Unparsable));
-        assert_eq!(read(pattern(), "42"), Ok(json!("42")));
-        assert_eq!(read(pattern(), "42!"), Err(Refusal::Illegal("the answer does not match the pattern")));
-        assert_eq!(read(schema(), "[4, 2]"), Ok(json!([4, 2])));
-        assert_eq!(read(schema(), "[4, 2"), Err(Refusal::Unparsable));
-        assert_eq!(read(schema(), "[4, \"2\"]"), Err(Refusal::Illegal("the answer is not valid under the schema")));
+        assert_eq!(read(Some(&pattern), "42"), Ok(json!("42")));
+        assert_eq!(read(Some(&pattern), "42!"), Err(Refusal::Illegal("the answer does not match the pattern")));
+        assert_eq!(read(Some(&schema), "[4, 2]"), Ok(json!([4, 2])));
+        assert_eq!(read(Some(&schema), "[4, 2"), Err(Refusal::Unparsable));
+        assert_eq!(
+            read(Some(&schema), "[4, \"2\"]"),
+            Err(Refusal::Illegal("the answer is not valid under the schema"))
+        );
         for count in [200, 2_000] {
-            assert_eq!(read(schema(), &"[".repeat(count)), Err(Refusal::Unparsable));
+            assert_eq!(read(Some(&schema), &"[".repeat(count)), Err(Refusal::Unparsable));
         }
         let deep = format!("{}{}", "[".repeat(60), "]".repeat(60));
-        let any = Some(AnswerForm::Schema(json!(true)));
-        assert_eq!(read(any, &deep), Err(Refusal::Illegal("the answer is nested too deep")));
+        let any = AnswerForm::Schema(json!(true));
+        assert_eq!(read(Some(&any), &deep), Err(Refusal::Illegal("the answer is nested too deep")));
     }
 }

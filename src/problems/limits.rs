@@ -24,12 +24,12 @@ pub const EXPRESSION_BYTES_MAX: usize = 1_000;
 /// Brackets and calls that may stand in each other in an expression: the parser recurses.
 pub const PARSE_DEPTH_MAX: u16 = 24;
 
-/// Depth of an expression's tree: evaluation recurses, in some KiB a level, on stacks of 2 MiB.
-pub const TREE_DEPTH_MAX: usize = 40;
+/// Depth of an expression's tree: evaluation recurses, without optimisation in 40 KiB a level, on stacks of 2 MiB.
+pub const TREE_DEPTH_MAX: usize = 24;
 
-/// Work of all checks of a step together, in units of [`super::checks`]: about 50 ns each, so that a step is judged
-/// within some 10 ms. The agents of a cell share a thread.
-pub const WORK_MAX: u64 = 200_000;
+/// Work of all checks of a kind after a step together, in units of 20 to 100 ns, so that a step is judged within some
+/// 20 ms. The agents of a cell share a thread.
+pub const WORK_MAX: u64 = 400_000;
 
 /// Steps that a check must at least be able to look at; more are counted when they are there.
 pub const ORDINARY_STEPS: u64 = 100;

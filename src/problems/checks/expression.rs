@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::thread;
 
-use cel::Env;
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 use cel::parser::ParseErrors;
 
+use super::ENV;
 use crate::problems::error::{Fault, quoted};
 use crate::problems::limits::{EXPRESSION_BYTES_MAX, PARSE_DEPTH_MAX, TREE_DEPTH_MAX};
 use crate::problems::pattern::Pattern;
@@ -69,8 +69,7 @@ impl Expression {
 }
 
 fn tree_of(source: &str) -> Result<IdedExpr, Fault> {
-    let env = Env::stdlib().with_optional_support(false);
-    let parser = env.parser().max_recursion_depth(PARSE_DEPTH_MAX).error_recovery_limit(MISTAKES_MAX);
+    let parser = ENV.parser().max_recursion_depth(PARSE_DEPTH_MAX).error_recovery_limit(MISTAKES_MAX);
     parser.parse(source).map_err(|errors| mistake(&errors))
 }
 

@@ -51,14 +51,14 @@ pub struct Finding {
 
 /// The checks of a problem, with its input.
 pub struct Checks {
-    checks: Vec<Check>,
+    all: Vec<Check>,
     input: Box<dyn Val>,
     input_shape: Shape,
 }
 
 impl fmt::Debug for Checks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Checks").field("checks", &self.checks).finish_non_exhaustive()
+        f.debug_struct("Checks").field("all", &self.all).finish_non_exhaustive()
     }
 }
 
@@ -73,8 +73,8 @@ impl VariableResolver for Names<'_> {
     fn resolve<'b>(&'b self, variable: &str) -> Option<CowVal<'b, 'b>> {
         match variable {
             "input" => Some(CowVal::Borrowed(self.input)),
-            "state" => self.state.as_deref().map(|state| CowVal::Borrowed(state)),
-            "answer" => self.answer.as_deref().map(|answer| CowVal::Borrowed(answer)),
+            "state" => self.state.as_deref().map(CowVal::Borrowed),
+            "answer" => self.answer.as_deref().map(CowVal::Borrowed),
             _ => None,
         }
     }
@@ -95,13 +95,13 @@ impl Checks {
         sources: &[(usize, &str)],
         path: impl Fn(usize) -> String,
     ) -> Result<Self, ProblemError> {
-        let mut checks = Vec::new();
+        let mut all = Vec::new();
         for (constraint, source) in sources {
             let expression = Expression::parse(source).map_err(|fault| fault.at(path(*constraint)))?;
             let kind = if expression.mentions("answer") { Kind::Terminal } else { Kind::Invariant };
-            checks.push(Check { constraint: *constraint, kind, expression });
+            all.push(Check { constraint: *constraint, kind, expression });
         }
-        let this = Self { checks, input: values::of_json(input), input_shape: Shape::of(input) };
+        let this = Self { all, input: values::of_json(input), input_shape: Shape::of(input) };
         this.unless_dear().map_err(|(constraint, fault)| fault.at(path(constraint)))?;
         Ok(this)
     }
@@ -112,7 +112,7 @@ impl Checks {
         let step_parts = Shape::text(ORDINARY_STEP_BYTES).parts();
         let state = state_shape(ORDINARY_STEPS, ORDINARY_STEP_BYTES, ORDINARY_STEPS * step_parts, &answer);
         let scene = Scene { input: &self.input_shape, state: &state, answer: &answer };
-        let works = self.checks.iter().map(|check| (work::bound(&check.expression, &scene), check.constraint));
+        let works = self.all.iter().map(|check| (work::bound(&check.expression, &scene), check.constraint));
         let works: Vec<(u64, usize)> = works.collect();
         let all = works.iter().fold(0_u64, |all, (work, _)| all.saturating_add(*work));
         match works.iter().max() {
@@ -132,13 +132,13 @@ impl Checks {
 
     /// The kind of the check at this place among the constraints.
     pub fn kind_of(&self, constraint: usize) -> Option<Kind> {
-        self.checks.iter().find(|check| check.constraint == constraint).map(|check| check.kind)
+        self.all.iter().find(|check| check.constraint == constraint).map(|check| check.kind)
     }
 
     /// The checks of this kind that do not hold. What is too dear for the values at hand is not evaluated, and counts
     /// as broken.
     pub fn broken(&self, kind: Kind, steps: &Steps, answer: Option<&Value>) -> Vec<Finding> {
-        let mut checks = self.checks.iter().filter(|check| check.kind == kind).peekable();
+        let mut checks = self.all.iter().filter(|check| check.kind == kind).peekable();
         if checks.peek().is_none() {
             return Vec::new();
         }
@@ -147,8 +147,7 @@ impl Checks {
         let steps_parts = count.saturating_mul(2).saturating_add(Shape::text(bytes).parts());
         let state_shape = state_shape(count, steps.longest() as u64, steps_parts, &answer_shape);
         let scene = Scene { input: &self.input_shape, state: &state_shape, answer: &answer_shape };
-        let mentions =
-            |name: &str| self.checks.iter().any(|check| check.kind == kind && check.expression.mentions(name));
+        let mentions = |name: &str| self.all.iter().any(|check| check.kind == kind && check.expression.mentions(name));
         let lines = if mentions("state") { steps.lines() } else { Vec::new() };
         let names = Names {
             input: self.input.as_ref(),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use proptest::prelude::*;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -137,7 +138,8 @@ fn expressions_that_cannot_work_are_refused_when_they_are_read() {
         (deep("size(", ")"), "nested too deep"),
         (deep("input.all(x, ", ")"), "bytes"),
         ("(".repeat(EXPRESSION_BYTES_MAX), "nested too deep"),
-        ("true ? ".repeat(100), "nested too deep"),
+        ("true ? ".repeat(100), "not a CEL expression"),
+        (format!("{}true", "true ? true : ".repeat(60)), "nested too deep"),
         (long("+1"), "nested too deep"),
         (long("-1"), "nested too deep"),
         (format!("input{}", ".a".repeat(300)), "nested too deep"),
@@ -155,9 +157,9 @@ fn expressions_that_cannot_work_are_refused_when_they_are_read() {
 #[test]
 fn loops_that_could_take_long_are_refused_when_they_are_read() {
     let input = json!({"list": (0..10_000).collect::<Vec<_>>(), "text": "ab".repeat(5_000)});
-    let doubled = |times: usize| {
-        let doubling = (0..times).fold("['a']".to_owned(), |list, _| format!("{list}.map(x, x + x)"));
-        format!("{doubling}.size() == 1")
+    let multiplied = |times: usize| {
+        let list = (0..times).fold("['a']".to_owned(), |list, _| format!("{list}.map(x, x + x + x + x + x + x)"));
+        format!("{list}.size() == 1")
     };
     for source in [
         "input.list.all(x, input.list.all(y, x + y >= 0))",
@@ -169,18 +171,12 @@ fn loops_that_could_take_long_are_refused_when_they_are_read() {
         "input.list.all(x, input.text + 'a' != '')",
         "input.list.exists(x, x == input.text)",
         "[input.text, input.text].map(x, [x, x, x]).map(x, [x, x, x]).map(x, [x, x, x]).map(x, [x, x, x]).size() > 0",
-        "input.text.matches('(a|b|ab){40}c')",
+        "input.text.matches('(a|b|ab){200}c')",
         "state.steps.all(x, state.steps.all(y, state.steps.all(z, x + y + z != '')))",
         "answer.all(a, answer.all(b, answer.all(c, answer.all(d, a + b + c + d > 0))))",
-        &doubled(30),
-        &format!(
-            "{}.size() > 0",
-            (0..20).fold("[1]".to_owned(), |list, _| format!("[{list}, {list}]").replace("], [1", "], ["))
-        ),
+        &multiplied(12),
+        "input.list.map(x, {'a': x, 'b': input.text}).size() > 0",
     ] {
-        if source.len() > EXPRESSION_BYTES_MAX {
-            continue;
-        }
         let start = Instant::now();
         let error = read(&input, &[source]).expect_err(source);
         assert!(start.elapsed() < PATIENCE, "{source}: {:?}", start.elapsed());
@@ -225,24 +221,24 @@ fn what_is_too_dear_for_the_values_at_hand_is_broken_and_not_evaluated() {
 fn checks_that_are_too_dear_together_are_refused_by_the_dearest() {
     let input = json!((0..3_000).collect::<Vec<_>>());
     let cheap = "input.all(x, x >= 0)";
-    assert!(read(&input, &[cheap; 3]).is_ok());
-    let mut all = vec![cheap; 20];
+    assert!(read(&input, &[cheap; 6]).is_ok());
+    let mut all = vec![cheap; 30];
     all[7] = "input.all(x, x + x >= 0)";
     let error = read(&input, &all).expect_err("too dear together");
     assert_eq!(error.path, "checks[7]");
 }
 
-/// The deepest tree that is admitted is evaluated on a stack half as large as those of the runtime's threads.
+/// The deepest trees that are admitted leave room on the stacks of the runtime's threads, which have 2 MiB.
 #[test]
 fn the_deepest_expressions_fit_on_a_small_stack() {
     let sum = format!("1{} == 1", "+1".repeat(TREE_DEPTH_MAX - 2));
-    let brackets = format!("{}1{} == 1", "[".repeat(23), "]".repeat(23));
+    let brackets = format!("{}1{} == 1", "[".repeat(TREE_DEPTH_MAX - 2), "]".repeat(TREE_DEPTH_MAX - 2));
     let select = format!("input{} == 1", ".a".repeat(TREE_DEPTH_MAX - 2));
-    let loops = format!("{}true{}", "[1].all(x,".repeat(11), ")".repeat(11));
+    let loops = format!("{}true{}", "[1].all(x,".repeat(7), ")".repeat(7));
     for source in [sum, brackets, select, loops] {
         let checks = read(&json!(null), &[&source]).unwrap_or_else(|error| panic!("{source}: {error}"));
         let evaluation = std::thread::Builder::new()
-            .stack_size(1 << 20)
+            .stack_size(3 << 19)
             .spawn(move || checks.broken(Kind::Invariant, &Steps::default(), None).len());
         let broken = evaluation.expect("a thread").join().expect("no panic");
         assert!(broken <= 1, "{source}");
@@ -260,4 +256,61 @@ fn deep_values_fit_on_a_small_stack() {
         checks.broken(Kind::Invariant, &Steps::default(), None).len()
     });
     assert_eq!(evaluation.expect("a thread").join().expect("no panic"), 2);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Pieces of expressions in any order are refused or evaluated, in time and within the stack.
+    #[test]
+    fn no_mixture_of_pieces_ends_the_process(pieces in prop::collection::vec(0usize..40, 1..120)) {
+        const PIECES: [&str; 40] = [
+            "input", "state", "answer", "input.list", "state.steps", "x", "y", "1", "-1", "9223372036854775807", "1u",
+            "0.5", "1e308", "'a'", "b'\\377'", "null", "true", "(", ")", "[", "]", "{", "}", ".all(x,", ".map(y,",
+            ".filter(x,", ".exists(x,", ".size()", ".matches('a+b')", " + ", " * ", " / ", " == ", " < ", " in ", " ? ",
+            " : ", " && ", "!", ",",
+        ];
+        let source: String = pieces.iter().map(|piece| PIECES[*piece]).collect();
+        let start = Instant::now();
+        if let Ok(checks) = read(&json!({"list": [1, "a", [2.5], {"b": null}]}), &[&source]) {
+            let kind = checks.kind_of(0).expect("a check");
+            checks.broken(kind, &steps(&["a", "b"]), Some(&json!([[1], 2])));
+        }
+        prop_assert!(start.elapsed() < PATIENCE, "{}: {:?}", source, start.elapsed());
+    }
+
+    /// Trees of any form, which parse: what is admitted is evaluated in time.
+    #[test]
+    fn expressions_of_any_form_are_refused_or_answered_in_time(choices in prop::collection::vec(any::<u8>(), 1..60)) {
+        let mut choices = choices.into_iter();
+        let source = expression(&mut choices, 0);
+        let input = json!({"list": (0..500).collect::<Vec<_>>(), "text": "ab".repeat(500)});
+        let start = Instant::now();
+        if let Ok(checks) = read(&input, &[&source]) {
+            let kind = checks.kind_of(0).expect("a check");
+            checks.broken(kind, &steps(&["a", "b"]), Some(&json!([[1, 2], [3, 4]])));
+        }
+        prop_assert!(start.elapsed() < PATIENCE, "{}: {:?}", source, start.elapsed());
+    }
+}
+
+/// An expression that these choices make.
+fn expression(choices: &mut impl Iterator<Item = u8>, depth: usize) -> String {
+    const LEAVES: [&str; 8] = ["input.list", "input.text", "state.steps", "answer", "7", "'b'", "1.5", "input"];
+    let choice = choices.next().unwrap_or(0);
+    if depth > 8 || choice < 60 {
+        return LEAVES[usize::from(choice) % LEAVES.len()].to_owned();
+    }
+    let mut below = || expression(choices, depth + 1);
+    match choice % 9 {
+        0 => format!("{}.all(v, {} == v)", below(), below()),
+        1 => format!("{}.map(v, [v, {}])", below(), below()),
+        2 => format!("{}.filter(v, v in {})", below(), below()),
+        3 => format!("({} + {})", below(), below()),
+        4 => format!("[{}, {}]", below(), below()),
+        5 => format!("({} ? {} : {})", below(), below(), below()),
+        6 => format!("{}.exists(v, {} || {} < v)", below(), below(), below()),
+        7 => format!("string({}).matches('(a|b)+')", below()),
+        _ => format!("{{'k': {}}}.k", below()),
+    }
 }
