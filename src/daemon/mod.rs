@@ -5,6 +5,7 @@ pub mod error;
 mod events;
 mod guard;
 mod health;
+mod openai;
 mod openapi;
 mod request;
 mod runs;
@@ -48,6 +49,8 @@ pub enum DaemonError {
 /// Shared by the workers of the server.
 struct State {
     runs: Arc<Runs>,
+    /// When this process began to serve, in milliseconds since 1970.
+    started_ms: u64,
 }
 
 /// The wall clock, in milliseconds since 1970.
@@ -57,7 +60,7 @@ fn now_ms() -> u64 {
 
 fn configure(config: &mut web::ServiceConfig) {
     config.configure(runs::configure).configure(events::configure).configure(catalog::configure);
-    config.configure(health::configure).configure(openapi::configure);
+    config.configure(openai::configure).configure(health::configure).configure(openapi::configure);
     config.default_service(web::to(|| async { Err::<HttpResponse, _>(ApiError::no_such_route()) }));
 }
 
@@ -79,10 +82,12 @@ pub async fn serve(app: App, on_ready: impl FnOnce(SocketAddr)) -> Result<(), Da
     let journal =
         Arc::new(SqliteJournal::open(std::path::Path::new(&settings.journal.path), SqliteOptions::default())?);
     let runs = Runs::start(Arc::new(app), journal, now_ms, |_| {}).map_err(DaemonError::Serve)?;
-    let state = web::Data::new(State { runs: Arc::clone(&runs) });
+    let state = web::Data::new(State { runs: Arc::clone(&runs), started_ms: now_ms() });
     let limits = guard::body::BodyLimits::from(&settings.server);
     let server = HttpServer::new(move || WebApp::new().app_data(state.clone()).app_data(limits).configure(configure))
         .workers(2)
+        // A client that has closed its side is gone, and so is its request: its handler and its body are dropped.
+        .h1_allow_half_closed(false)
         .disable_signals()
         .shutdown_timeout(DRAIN.as_secs())
         .bind(bind)

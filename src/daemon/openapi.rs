@@ -4,7 +4,7 @@ use actix_web::{HttpResponse, web};
 use utoipa::OpenApi;
 use utoipa_swagger_ui::SwaggerUi;
 
-use super::{catalog, events, health, no_such_method, runs};
+use super::{catalog, events, health, no_such_method, openai, runs};
 
 /// Every route that clients may rely on.
 #[derive(OpenApi)]
@@ -20,12 +20,16 @@ use super::{catalog, events, health, no_such_method, runs};
         events::trace,
         catalog::list,
         catalog::agents,
+        openai::chat::complete,
+        openai::models::list,
+        openai::models::show,
         health::livez,
         health::readyz,
     ),
     tags(
         (name = "runs", description = "Runs: accepted when they are durable, and never lost."),
         (name = "catalog", description = "What can be asked for."),
+        (name = "openai", description = "The same runs for OpenAI's clients."),
         (name = "operations", description = "For whoever keeps the daemon."),
     ),
 )]

@@ -65,6 +65,14 @@ pub(super) fn owner_of(_request: &HttpRequest) -> String {
     String::new()
 }
 
+/// Carries work through although its request is dropped because the client went away: half of it must not stay.
+pub(super) async fn to_the_end<T: 'static>(
+    work: impl Future<Output = Result<T, RunError>> + 'static,
+) -> Result<T, ApiError> {
+    let done = actix_web::rt::spawn(work).await;
+    Ok(done.map_err(|_| ApiError::internal("the request could not be carried through"))??)
+}
+
 /// The request's `Idempotency-Key`, with the fingerprint of what it is for.
 fn key_of(headers: &HeaderMap, body: &[u8]) -> Result<Option<IdempotencyKey>, ApiError> {
     let Some(key) = headers.get("Idempotency-Key") else { return Ok(None) };
@@ -104,7 +112,8 @@ pub async fn submit(state: web::Data<State>, request: HttpRequest, body: Body) -
         .await
         .map_err(|_| ApiError::from(RunError::Draining))??
     };
-    let accepted = runs.accept(NewRun { owner: owner_of(&request), key, spec, problem }).await?;
+    let new = NewRun { owner: owner_of(&request), key, spec, problem };
+    let accepted = to_the_end(async move { runs.accept(new).await }).await?;
     let mut response = if accepted.is_new { HttpResponse::Accepted() } else { HttpResponse::Ok() };
     if !accepted.is_new {
         response.insert_header(("Idempotency-Replayed", "true"));
@@ -179,6 +188,7 @@ pub async fn fork(
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
     let ForkQuery { seq, seed } = query(&request)?;
-    let record = state.runs.fork(&id, seq, seed, &owner_of(&request)).await?;
+    let (runs, owner) = (std::sync::Arc::clone(&state.runs), owner_of(&request));
+    let record = to_the_end(async move { runs.fork(&id, seq, seed, &owner).await }).await?;
     Ok(HttpResponse::Accepted().insert_header(("Location", format!("/v1/runs/{}", record.id))).json(record))
 }

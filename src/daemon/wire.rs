@@ -25,6 +25,8 @@ pub struct RunRequest {
     /// The task's own input, or a line of the benchmark, instead of difficulty, index and base seed.
     #[schema(value_type = Option<Object>)]
     pub input: Option<Value>,
+    /// The name of an entry of `presets`. What else stands here counts more.
+    pub preset: Option<String>,
     /// Trajectories of a round.
     #[schema(minimum = 1, maximum = 256)]
     pub fanout: Option<u32>,

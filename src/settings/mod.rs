@@ -13,6 +13,7 @@ mod error;
 mod layers;
 mod load;
 mod nearest;
+mod preset;
 mod reference;
 mod schema;
 mod sections;
@@ -21,6 +22,7 @@ pub use crate::engine::{Device, DeviceError, Isolation, KvPool};
 pub use engine::{Engine, ModelMissing};
 pub use error::SettingsError;
 pub use load::DEFAULT_TOML;
+pub use preset::{Preset, PresetBudget};
 pub use reference::reference_markdown;
 pub use sections::{
     Agents, Budget, COORDINATORS, CoordinatorAgent, EXECUTORS, ExecutorAgent, Log, LogFormat, LogLevel, Placement,

@@ -43,7 +43,8 @@ fn section(page: &mut String, schema: &Value, defaults: &Value, at: &str) {
     }
     for (key, below) in options {
         let (default, values, text) = (&defaults[key], expected(below), description(below));
-        let row = format!("| `{key}` | `{default}` | {} | {} |", cell(&values), cell(&text));
+        let default = if default.is_null() { "–".to_owned() } else { format!("`{default}`") };
+        let row = format!("| `{key}` | {default} | {} | {} |", cell(&values), cell(&text));
         writeln!(page, "{row}").expect("invariant: writing to a string cannot fail");
     }
     for (key, below) in tables {
@@ -55,7 +56,7 @@ fn section(page: &mut String, schema: &Value, defaults: &Value, at: &str) {
         };
         let text = description(below);
         writeln!(page, "\n## `[{title}]`\n\n{text}").expect("invariant: writing to a string cannot fail");
-        section(page, inner, default, &path);
+        section(page, inner, default, &title);
     }
 }
 
