@@ -3,10 +3,12 @@
 
 mod binary;
 mod cli;
+mod daemon;
 #[cfg(feature = "llama")]
 mod engine;
 mod golden;
 mod layers;
+mod openai;
 mod recompute;
 mod serve;
 mod settings;

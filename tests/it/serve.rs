@@ -1,128 +1,10 @@
 //! The daemon as its clients meet it: a real process and real HTTP.
-#![allow(clippy::disallowed_methods, reason = "these tests wait for other processes, in real time")]
 
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Child, ChildStderr};
-use std::time::{Duration, Instant};
-
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::{Value, json};
-use ureq::Agent;
 
-use crate::binary::{REFERENCE, done, prime};
-
-/// Longest wait for anything that must happen; far above what it takes, because the machine may be busy.
-const PATIENCE: Duration = Duration::from_mins(1);
-
-/// A daemon of its own, ended when dropped.
-struct Daemon {
-    child: Child,
-    stderr: BufReader<ChildStderr>,
-    address: String,
-    agent: Agent,
-}
-
-/// An answer: status, body, and two headers.
-#[derive(Debug)]
-struct Answer {
-    status: u16,
-    body: Value,
-    location: Option<String>,
-    retry_after: Option<String>,
-}
-
-impl From<ureq::http::Response<ureq::Body>> for Answer {
-    fn from(mut response: ureq::http::Response<ureq::Body>) -> Self {
-        let header = |name| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
-        let (location, retry_after) = (header("Location"), header("Retry-After"));
-        let status = response.status().as_u16();
-        let text = response.body_mut().read_to_string().unwrap();
-        let body =
-            serde_json::from_str(&text).unwrap_or_else(|_| panic!("{status} with a body that is not JSON: {text}"));
-        Self { status, body, location, retry_after }
-    }
-}
-
-impl Answer {
-    /// Fails unless this is an error of this status that names the field and has these parts in its message.
-    fn refused(&self, status: u16, field: Option<&str>, parts: &[&str]) {
-        let (error, message) = (&self.body["error"], self.body["error"]["message"].as_str().unwrap_or_default());
-        assert_eq!((self.status, error["field"].as_str()), (status, field), "{self:?}");
-        for part in parts {
-            assert!(message.contains(part), "{part:?} is missing in {message:?}");
-        }
-    }
-}
-
-impl Daemon {
-    fn start(sets: &[&str]) -> Self {
-        let sets: Vec<_> = sets.iter().flat_map(|set| ["--set", *set]).collect();
-        let arguments = [&["serve", "--set", "server.bind=127.0.0.1:0"][..], &REFERENCE, &sets].concat();
-        let mut child = prime(&arguments).spawn().unwrap();
-        let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        let mut before = String::new();
-        let address = loop {
-            let mut line = String::new();
-            assert!(stderr.read_line(&mut line).unwrap() > 0, "it ended: {before}");
-            if let Some((_, address)) = line.trim().split_once("ready on http://") {
-                break address.to_owned();
-            }
-            before += &line;
-        };
-        let config = Agent::config_builder().http_status_as_error(false).timeout_global(Some(PATIENCE)).build();
-        Self { child, stderr, address, agent: Agent::new_with_config(config) }
-    }
-
-    fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
-    }
-
-    fn get(&self, path: &str) -> Answer {
-        self.agent.get(self.url(path)).call().unwrap().into()
-    }
-
-    fn post_text(&self, path: &str, body: &str) -> Answer {
-        self.agent.post(self.url(path)).content_type("application/json").send(body).unwrap().into()
-    }
-
-    fn submit(&self, request: &Value) -> Answer {
-        self.post_text("/v1/runs", &request.to_string())
-    }
-
-    /// Asks for a run until it is over.
-    fn finished(&self, location: &str) -> Value {
-        let started = Instant::now();
-        loop {
-            let answer = self.get(location);
-            assert_eq!(answer.status, 200, "{answer:?}");
-            if answer.body["status"] != "running" {
-                return answer.body;
-            }
-            assert!(started.elapsed() < PATIENCE, "not in time: {answer:?}");
-        }
-    }
-
-    /// Sends a signal and waits for the end; gives the exit code and the rest of standard error.
-    fn end_by(mut self, signal: Signal) -> (Option<i32>, String) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
-        let mut rest = String::new();
-        self.stderr.read_to_string(&mut rest).unwrap();
-        (self.child.wait().unwrap().code(), rest)
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
-/// Takes minutes if nobody ends it.
-fn long_run() -> Value {
-    json!({"task": "tower-of-hanoi", "input": {"n": 30, "from": 0, "to": 2}})
-}
+use crate::binary::{REFERENCE, done, shown};
+use crate::daemon::{Answer, Daemon, long_run};
 
 #[test]
 fn a_run_is_taken_carried_out_and_its_result_kept() {
@@ -132,7 +14,7 @@ fn a_run_is_taken_carried_out_and_its_result_kept() {
     let location = taken.location.expect("where to ask");
     let id = taken.body["id"].as_str().unwrap();
     assert_eq!(location, format!("/v1/runs/{id}"));
-    assert_eq!((&taken.body["status"], &taken.body["task"]), (&json!("running"), &json!("n-queens")));
+    assert_eq!((&taken.body["status"], &taken.body["task"]), (&json!("queued"), &json!("n-queens")));
 
     let result = daemon.finished(&location);
     assert_eq!((&result["id"], &result["status"], &result["verified"]), (&json!(id), &json!("verified"), &json!(true)));
@@ -159,6 +41,25 @@ fn a_budget_of_the_request_ends_its_run_by_name() {
     let result = daemon.finished(&daemon.submit(&request).location.unwrap());
     assert_eq!((&result["status"], &result["outcome"]), (&json!("unverified"), &json!("steps_spent")));
     assert_eq!(result["proposals"], json!(100));
+}
+
+#[test]
+fn a_preset_counts_less_than_what_the_request_says() {
+    let daemon =
+        Daemon::start(&["presets.mine={fanout=3, verifier=\"none\", budget={steps=5}}", "server.allow_verifiers=[]"]);
+    let run = |request: Value| daemon.finished(&daemon.submit(&request).location.unwrap());
+    let fast = run(json!({"task": "n-queens", "preset": "fast"}));
+    assert_eq!((&fast["trajectories"], &fast["rounds"]), (&json!(1), &json!(1)));
+    let own = run(json!({"task": "n-queens", "preset": "fast", "fanout": 2}));
+    assert_eq!((&own["trajectories"], &own["rounds"]), (&json!(2), &json!(1)));
+    assert_ne!(fast["config_hash"], own["config_hash"]);
+    let mine = run(json!({"task": "tower-of-hanoi", "input": {"n": 9, "from": 0, "to": 2}, "preset": "mine"}));
+    assert_eq!((&mine["outcome"], &mine["proposals"]), (&json!("steps_spent"), &json!(5)));
+    assert_eq!(
+        (&mine["verifier"], &mine["trajectories"]),
+        (&json!("none"), &json!(3)),
+        "a preset may do what a request may not"
+    );
 }
 
 #[test]
@@ -221,6 +122,7 @@ fn requests_that_are_wrong_are_told_what() {
     with("budget", json!({"steps": 0})).refused(400, Some("budget.steps"), &["0"]);
     with("budget", json!({"steps": u64::MAX})).refused(400, Some("budget.steps"), &["the daemon's own limit"]);
     with("budget", json!({"stesp": 5})).refused(400, Some("budget.stesp"), &["stesp", "steps"]);
+    with("preset", json!("fsat")).refused(400, Some("preset"), &["fsat", "careful, fast"]);
     with("fan_out", json!(2)).refused(400, Some("fan_out"), &["fan_out", "fanout"]);
     for body in ["", "{", "[]", "null", "\"n-queens\"", "{\"task\": \"n-queens\"} x", "\u{0}"] {
         daemon.post_text("/v1/runs", body).refused(400, None, &["body"]);
@@ -239,7 +141,6 @@ fn what_is_not_there_is_said_in_json() {
     daemon.get("/v1/runs/run_0000000000000000").refused(404, None, &["run_0000000000000000"]);
     daemon.get("/v2/runs").refused(404, None, &["README"]);
     daemon.get("/").refused(404, None, &[]);
-    daemon.get("/v1/runs").refused(405, None, &["method"]);
     daemon.post_text("/livez", "{}").refused(405, None, &["method"]);
     let deleted: Answer = daemon.agent.delete(daemon.url("/v1/runs/x")).call().unwrap().into();
     deleted.refused(405, None, &["method"]);
@@ -249,7 +150,13 @@ fn what_is_not_there_is_said_in_json() {
 fn two_daemons_cannot_share_a_port() {
     let first = Daemon::start(&[]);
     let bind = format!("server.bind={}", first.address);
-    done(&[&["serve", "--set", &bind][..], &REFERENCE].concat()).refused(&["server.bind", &first.address, "port"]);
+    let folder = tempfile::tempdir().unwrap();
+    let journal = format!("journal.path={}", shown(&folder.path().join("runs.sqlite")));
+    done(&[&["serve", "--set", &bind, "--set", &journal][..], &REFERENCE].concat()).refused(&[
+        "server.bind",
+        &first.address,
+        "port",
+    ]);
     assert_eq!(first.get("/livez").status, 200);
 }
 

@@ -18,24 +18,22 @@ use crate::daemon::{State, now_ms};
 use crate::runs::{NewRun, RunError, RunSpec, Runs};
 use crate::tasks::Problem;
 
+/// What is to be recorded of a run, and its problem.
+type Checked = (RunSpec, Arc<dyn Problem>);
+
 /// A run for each choice, checked.
-fn specs_of(runs: &Runs, chat: &ChatRequest) -> Result<Vec<(RunSpec, Arc<dyn Problem>)>, ApiError> {
+fn specs_of(runs: &Runs, chat: &ChatRequest) -> Result<Vec<Checked>, ApiError> {
     let wishes = Wishes::of(runs.app().settings(), chat)?;
     let specs = wishes.runs.iter().map(|request| spec_of(runs.app(), request, None));
     specs.collect::<Result<_, _>>().map_err(|error| wishes.locate(error))
 }
 
 /// Takes all runs, or none of them goes on.
-async fn accept_all(
-    runs: Arc<Runs>,
-    owner: String,
-    specs: Vec<(RunSpec, Arc<dyn Problem>)>,
-    is_kept: bool,
-) -> Result<Vec<Held>, RunError> {
+async fn accept_all(runs: Arc<Runs>, owner: String, specs: Vec<Checked>, is_kept: bool) -> Result<Vec<Held>, RunError> {
     let mut held = Vec::with_capacity(specs.len());
     for (spec, problem) in specs {
         match runs.accept(NewRun { owner: owner.clone(), key: None, spec, problem }).await {
-            Ok(accepted) => held.push(Held::new(&runs, accepted.record.id, is_kept)),
+            Ok(accepted) => held.push(Held::new(&runs, accepted.record, is_kept)),
             Err(error) => {
                 held.iter_mut().for_each(Held::release);
                 return Err(error);
@@ -77,7 +75,7 @@ pub async fn complete(state: web::Data<State>, request: HttpRequest, body: Body)
         .map_err(|_| ApiError::from(RunError::Draining))??
     };
     let held = to_the_end(accept_all(Arc::clone(&runs), owner_of(&request), specs, is_kept)).await?;
-    let first = held.first().map(|held| held.id.trim_start_matches("run_")).unwrap_or_default();
+    let first = held.first().map(|held| held.id().trim_start_matches("run_")).unwrap_or_default();
     let head = Head {
         id: format!("chatcmpl-{first}"),
         created: now_ms() / 1_000,

@@ -5,21 +5,26 @@ use std::sync::Arc;
 use actix_web::HttpRequest;
 
 use crate::daemon::error::ApiError;
-use crate::runs::Runs;
+use crate::runs::{RunRecord, Runs};
 
 /// Keeps a run going although nobody waits for it any more.
 const KEEP: &str = "X-Prime-Keep";
 
 /// Ends its run when dropped, unless that is to be kept. A run that is over stays as it is.
 pub struct Held {
-    pub id: String,
+    /// As it was accepted.
+    pub record: RunRecord,
     runs: Arc<Runs>,
     is_kept: bool,
 }
 
 impl Held {
-    pub fn new(runs: &Arc<Runs>, id: String, is_kept: bool) -> Self {
-        Self { id, runs: Arc::clone(runs), is_kept }
+    pub fn new(runs: &Arc<Runs>, record: RunRecord, is_kept: bool) -> Self {
+        Self { record, runs: Arc::clone(runs), is_kept }
+    }
+
+    pub fn id(&self) -> &str {
+        &self.record.id
     }
 
     /// Nobody will wait for it, kept or not.
@@ -33,8 +38,8 @@ impl Drop for Held {
         if self.is_kept {
             return;
         }
-        if let Some(live) = self.runs.live(&self.id).filter(|live| !live.stream.committed().is_over) {
-            tracing::info!(run = %self.id, "nobody waits for this run any more: it is cancelled");
+        if let Some(live) = self.runs.live(self.id()).filter(|live| !live.stream.committed().is_over) {
+            tracing::info!(run = self.id(), "nobody waits for this run any more: it is cancelled");
             live.cancel();
         }
     }

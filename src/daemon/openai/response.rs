@@ -87,6 +87,7 @@ pub struct RunInfo {
 
 /// Tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[expect(clippy::struct_field_names, reason = "the words of OpenAI's interface")]
 pub struct TokenUsage {
     pub prompt_tokens: u64,
     pub completion_tokens: u64,
@@ -164,7 +165,7 @@ pub struct Chunk<'a> {
     /// In the last chunk, where it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<TokenUsage>,
-    /// With a choice's last chunk: what is known of its run.
+    /// With the first and the last chunk of a choice: what is known of its run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prime: Option<RunInfo>,
 }

@@ -36,11 +36,12 @@ fn choice(
     runs: &Arc<Runs>,
     head: &Rc<Head>,
     index: u32,
-    id: &str,
+    held: &Held,
     usage: &Rc<Cell<Usage>>,
 ) -> impl Stream<Item = Result<Bytes, ApiError>> + use<> {
     let begin = Delta { role: Some("assistant"), content: Some(String::new()), ..Delta::default() };
-    let begin = one(&head.delta(index, begin));
+    let begin = one(&Chunk { prime: Some((&held.record).into()), ..head.delta(index, begin) });
+    let id = held.id();
     let (at, mut telling) = (Rc::clone(head), Telling::new());
     let steps = runs.events(id, 0, true).map(move |lines| {
         let mut text = Vec::new();
@@ -90,7 +91,7 @@ fn with_errors(pieces: impl Stream<Item = Result<Bytes, ApiError>>) -> impl Stre
 /// Answers at once, and goes on as the runs do. Whoever drops the body drops `held` with it.
 pub fn answer(runs: &Arc<Runs>, head: Head, held: Vec<Held>, wants_usage: bool) -> HttpResponse {
     let (head, usage) = (Rc::new(head), Rc::new(Cell::new(Usage::default())));
-    let choices = (0..).zip(&held).map(|(index, held)| choice(runs, &head, index, &held.id, &usage).boxed_local());
+    let choices = (0..).zip(&held).map(|(index, held)| choice(runs, &head, index, held, &usage).boxed_local());
     let choices = stream::select_all(choices.collect::<Vec<_>>());
     let end = stream::once(async move {
         let mut text = Vec::new();

@@ -51,7 +51,7 @@ async fn choice_of(runs: &Arc<Runs>, index: u32, id: &str) -> Result<(Choice, Us
 /// # Errors
 /// That of the first run that cannot give a choice.
 pub async fn answer(runs: &Arc<Runs>, head: Head, held: &[Held]) -> Result<HttpResponse, ApiError> {
-    let waiting = (0..).zip(held).map(|(index, held)| choice_of(runs, index, &held.id));
+    let waiting = (0..).zip(held).map(|(index, held)| choice_of(runs, index, held.id()));
     let mut usage = Usage::default();
     let mut choices = Vec::with_capacity(held.len());
     for (choice, tokens) in try_join_all(waiting).await? {
