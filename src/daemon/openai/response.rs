@@ -222,7 +222,7 @@ mod tests {
     use serde_json::json;
 
     /// A record that is over.
-    fn record(outcome: &str, answer: Value) -> RunRecord {
+    fn record(outcome: &str, answer: &Value) -> RunRecord {
         serde_json::from_value(json!({
             "id": "run_x", "status": "unverified", "resumed": 0, "created_at": "", "updated_at": "", "events": 1,
             "chain": "", "task": "n-queens", "instance": "input", "answer": answer, "verified": false,
@@ -246,8 +246,8 @@ mod tests {
             ("tokens_spent", FinishReason::Length, FinishReason::Stop),
             ("wall_ms_spent", FinishReason::Length, FinishReason::Stop),
         ] {
-            assert_eq!(finish_reason(&record(outcome, Value::Null)), without, "{outcome}");
-            assert_eq!(finish_reason(&record(outcome, json!(1))), with, "{outcome}");
+            assert_eq!(finish_reason(&record(outcome, &Value::Null)), without, "{outcome}");
+            assert_eq!(finish_reason(&record(outcome, &json!(1))), with, "{outcome}");
         }
     }
 
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_choice_has_the_form_of_openai_and_what_is_known_of_its_run() {
-        let choice = Choice::new(1, &record("steps_spent", Value::Null), None);
+        let choice = Choice::new(1, &record("steps_spent", &Value::Null), None);
         assert_eq!(
             serde_json::to_value(choice).unwrap(),
             json!({

@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn wishes(fields: Value) -> Result<Wishes, ApiError> {
+    fn wishes(fields: &Value) -> Result<Wishes, ApiError> {
         let mut request = json!({
             "model": "prime",
             "messages": [{"role": "user", "content": "{\"task\": \"n-queens\", \"index\": 3, \"fanout\": 2}"}],
@@ -159,7 +159,7 @@ mod tests {
         Wishes::of(&Settings::default(), &serde_json::from_value(request).unwrap())
     }
 
-    fn one(fields: Value) -> RunRequest {
+    fn one(fields: &Value) -> RunRequest {
         let mut wishes = wishes(fields).unwrap();
         assert_eq!(wishes.runs.len(), 1);
         wishes.runs.remove(0)
@@ -167,18 +167,18 @@ mod tests {
 
     #[test]
     fn what_stands_closer_to_the_run_counts_more() {
-        let run = one(json!({"model": "prime/fast", "temperature": 0.5, "max_tokens": 9, "max_completion_tokens": 8}));
+        let run = one(&json!({"model": "prime/fast", "temperature": 0.5, "max_tokens": 9, "max_completion_tokens": 8}));
         assert_eq!((run.task.as_deref(), run.index, run.fanout), (Some("n-queens"), Some(3), Some(2)));
         assert_eq!((run.preset.as_deref(), run.temperature), (Some("fast"), Some(0.5)));
         assert_eq!((run.budget.tokens, run.seed), (Some(8), Some(42)), "the configured seed is said");
 
-        let run = one(json!({"temperature": 0.5, "prime": {"temperature": 0.1, "fanout": 7, "preset": "careful"}}));
+        let run = one(&json!({"temperature": 0.5, "prime": {"temperature": 0.1, "fanout": 7, "preset": "careful"}}));
         assert_eq!((run.task.as_deref(), run.index, run.fanout), (Some("n-queens"), Some(3), Some(7)));
         assert_eq!((run.temperature, run.preset.as_deref()), (Some(0.1), Some("careful")));
 
-        let run = one(json!({"prime": {"task": "bubble-sort"}}));
+        let run = one(&json!({"prime": {"task": "bubble-sort"}}));
         assert_eq!((run.task.as_deref(), run.index, run.fanout), (Some("bubble-sort"), None, None));
-        let run = one(json!({"messages": [{"role": "user", "content": null}], "prime": {"task": "bubble-sort"}}));
+        let run = one(&json!({"messages": [{"role": "user", "content": null}], "prime": {"task": "bubble-sort"}}));
         assert_eq!(run.task.as_deref(), Some("bubble-sort"), "then the messages do not count");
     }
 
@@ -193,7 +193,7 @@ mod tests {
             (json!({"seed": -5}), vec![0x7fff_ffff_ffff_fffb]),
             (json!({"seed": 7, "prime": {"seed": 9}}), vec![9]),
         ] {
-            let wished: Vec<_> = wishes(fields.clone()).unwrap().runs.iter().map(|run| run.seed.unwrap()).collect();
+            let wished: Vec<_> = wishes(&fields).unwrap().runs.iter().map(|run| run.seed.unwrap()).collect();
             assert_eq!(wished, seeds, "{fields}");
         }
     }
@@ -202,14 +202,14 @@ mod tests {
     fn errors_name_the_part_of_the_chat_completion() {
         let task = || ApiError::bad_field("task", "there is none");
         let wrong = |error: ApiError| (error.body().error.param.unwrap(), error.to_string());
-        let (param, message) = wrong(wishes(json!({})).unwrap().locate(task()));
+        let (param, message) = wrong(wishes(&json!({})).unwrap().locate(task()));
         assert_eq!(param, "messages[0].content");
         assert_eq!(message, "field `messages[0].content`: `task`: there is none");
-        let (param, message) = wrong(wishes(json!({"prime": {"task": "x"}})).unwrap().locate(task()));
+        let (param, message) = wrong(wishes(&json!({"prime": {"task": "x"}})).unwrap().locate(task()));
         assert_eq!((param.as_str(), message.as_str()), ("prime.task", "field `prime.task`: there is none"));
         let fanout = ApiError::bad_field("fanout", "is 0");
-        assert_eq!(wrong(wishes(json!({"prime": {"fanout": 0}})).unwrap().locate(fanout)).0, "prime.fanout");
-        let outer = wishes(json!({"temperature": 1})).unwrap().locate(ApiError::bad_field("temperature", "no"));
+        assert_eq!(wrong(wishes(&json!({"prime": {"fanout": 0}})).unwrap().locate(fanout)).0, "prime.fanout");
+        let outer = wishes(&json!({"temperature": 1})).unwrap().locate(ApiError::bad_field("temperature", "no"));
         assert_eq!(wrong(outer).0, "temperature");
     }
 
@@ -218,16 +218,16 @@ mod tests {
         for (field, given, range) in
             [("max_tokens", 0_u64, "1 to 100000000"), ("max_completion_tokens", 100_000_001, "1 to 100000000")]
         {
-            let error = wishes(json!({ field: given })).unwrap_err();
+            let error = wishes(&json!({ field: given })).unwrap_err();
             assert_eq!(error.body().error.param.as_deref(), Some(field));
             assert!(error.to_string().contains(range), "{error}");
         }
-        assert_eq!(one(json!({"max_tokens": 100_000_000})).budget.tokens, Some(100_000_000));
+        assert_eq!(one(&json!({"max_tokens": 100_000_000})).budget.tokens, Some(100_000_000));
     }
 
     #[test]
     fn problems_in_words_are_told_what_can_be_asked_for() {
-        let error = wishes(json!({"messages": [{"role": "user", "content": "2 + 2?"}]})).unwrap_err();
+        let error = wishes(&json!({"messages": [{"role": "user", "content": "2 + 2?"}]})).unwrap_err();
         assert_eq!(error.body().error.param.as_deref(), Some("messages[0].content"));
         for part in ["GET /v1/tasks", "`prime`", "benchmark"] {
             assert!(error.to_string().contains(part), "{error}");
