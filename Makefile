@@ -10,10 +10,12 @@ DEMO_FEATURES := $(if $(filter 1 yes true,$(CUDA)),--features cuda,)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PRIME := $(TARGET)/release/prime-agents
 TOOLS := $(TARGET)/tools
+# OpenAI's Python client, in an environment of its own.
+CLIENT := $(TARGET)/openai
 DENY := $(TOOLS)/bin/cargo-deny
 DENY_VERSION := 0.20.2
 
-.PHONY: help setup demo test recompute golden lint deny bench clean
+.PHONY: help setup demo test openai recompute golden lint deny bench clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +30,17 @@ demo: setup ## build and solve three tasks with the shipped model (CUDA=1: on a 
 test: ## all tests
 	@scripts/setup --python
 	$(CARGO) test --release $(CHECKED)
+	@$(MAKE) --no-print-directory openai
+
+openai: $(CLIENT)/installed ## a daemon in the eyes of OpenAI's Python client
+	$(CARGO) build --release $(CHECKED)
+	$(CLIENT)/bin/python -B tests/openai/run.py $(PRIME)
+
+$(CLIENT)/installed: tests/openai/requirements.txt
+	@scripts/setup --python
+	python3 -m venv --clear $(CLIENT)
+	$(CLIENT)/bin/pip install --quiet --disable-pip-version-check --requirement tests/openai/requirements.txt
+	touch $@
 
 recompute: ## generate the whole benchmark and recompute every answer with a second implementation (Python)
 	@scripts/setup --python

@@ -78,6 +78,12 @@ impl ApiError {
         Self { field: Some(field.to_owned()), ..error }
     }
 
+    /// 400: the value of a field is wrong, as the message says already.
+    pub fn bad_value(field: &str, message: impl Into<String>) -> Self {
+        let error = Self::new(StatusCode::BAD_REQUEST, "invalid_value", message);
+        Self { field: Some(field.to_owned()), ..error }
+    }
+
     /// 401, with `WWW-Authenticate: Bearer`.
     pub fn unauthorized(message: impl Into<String>) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "invalid_api_key", message)

@@ -6,9 +6,11 @@ mod events;
 pub mod guard;
 mod health;
 mod measured;
+mod openai;
 mod openapi;
 mod request;
 mod runs;
+mod verify;
 mod wire;
 
 use std::net::SocketAddr;
@@ -49,6 +51,8 @@ pub enum DaemonError {
 /// Shared by the workers of the server.
 struct State {
     runs: Arc<Runs>,
+    /// When this process began to serve, in milliseconds since 1970.
+    started_ms: u64,
 }
 
 /// The wall clock, in milliseconds since 1970.
@@ -58,7 +62,8 @@ fn now_ms() -> u64 {
 
 fn configure(config: &mut web::ServiceConfig) {
     config.configure(runs::configure).configure(events::configure).configure(catalog::configure);
-    config.configure(health::configure).configure(measured::configure).configure(openapi::configure);
+    config.configure(openai::configure).configure(health::configure).configure(measured::configure);
+    config.configure(verify::configure).configure(openapi::configure);
     config.default_service(web::to(|| async { Err::<HttpResponse, _>(ApiError::no_such_route()) }));
 }
 
@@ -81,7 +86,7 @@ pub async fn serve(
     let metrics = Arc::new(Metrics::new(jiff::Timestamp::now()));
     let runs =
         Runs::start(Arc::new(app), journal, now_ms, Arc::clone(&metrics), telemetry).map_err(DaemonError::Serve)?;
-    let state = web::Data::new(State { runs: Arc::clone(&runs) });
+    let state = web::Data::new(State { runs: Arc::clone(&runs), started_ms: now_ms() });
     let measure = move |answered: &Answered<'_>| measured::count(&metrics, answered);
     let bound = guard::bind(&settings.server, measure, move |config| {
         config.app_data(state.clone()).configure(configure);

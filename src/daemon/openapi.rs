@@ -4,7 +4,7 @@ use actix_web::{HttpResponse, web};
 use utoipa::OpenApi;
 use utoipa_swagger_ui::SwaggerUi;
 
-use super::{catalog, events, health, measured, no_such_method, runs};
+use super::{catalog, events, health, measured, no_such_method, openai, runs, verify};
 
 /// Every route that clients may rely on.
 #[derive(OpenApi)]
@@ -19,8 +19,12 @@ use super::{catalog, events, health, measured, no_such_method, runs};
         runs::collect,
         events::events,
         events::trace,
+        verify::judge,
         catalog::list,
         catalog::agents,
+        openai::chat::complete,
+        openai::models::list,
+        openai::models::show,
         health::livez,
         health::readyz,
         measured::metrics,
@@ -28,6 +32,7 @@ use super::{catalog, events, health, measured, no_such_method, runs};
     tags(
         (name = "runs", description = "Runs: accepted when they are durable, and never lost."),
         (name = "catalog", description = "What can be asked for."),
+        (name = "openai", description = "The same runs for OpenAI's clients."),
         (name = "operations", description = "For whoever keeps the daemon."),
     ),
 )]

@@ -9,27 +9,53 @@ use super::wire::RunRequest;
 use crate::app::{App, Overrides, run_plan, run_sampling};
 use crate::problems::Custom;
 use crate::runs::RunSpec;
-use crate::settings::{Server, Settings, SettingsError};
+use crate::settings::{Preset, Server, Settings, SettingsError};
 use crate::tasks::instance::read_problem;
 use crate::tasks::{self, BASE_SEED, Difficulty, InstanceId, Problem};
 
+/// The preset that a request names.
+fn preset_of<'a>(settings: &'a Settings, request: &RunRequest) -> Result<Option<&'a Preset>, ApiError> {
+    let Some(name) = &request.preset else { return Ok(None) };
+    let preset = settings.presets.get(name).ok_or_else(|| {
+        let known: Vec<_> = settings.presets.keys().map(String::as_str).collect();
+        let known = if known.is_empty() { "there are none".to_owned() } else { format!("known: {}", known.join(", ")) };
+        ApiError::bad_field("preset", format!("there is no preset {name:?} (section `presets`); {known}"))
+    })?;
+    Ok(Some(preset))
+}
+
+/// The agents of a request: its own choice, else its preset's.
+fn agents_of(request: &RunRequest, preset: &Preset) -> Overrides {
+    let own = request.agents.clone();
+    Overrides {
+        executor: own.executor.or_else(|| preset.executor.clone()),
+        verifier: own.verifier.or_else(|| preset.verifier.clone()),
+        coordinator: own.coordinator.or_else(|| preset.coordinator.clone()),
+    }
+}
+
 /// The settings with a request's wishes, checked by the same ranges.
-fn wished(settings: &Settings, request: &RunRequest) -> Result<Settings, ApiError> {
-    let mut settings = request.agents.apply(settings);
+fn wished(
+    settings: &Settings,
+    request: &RunRequest,
+    preset: &Preset,
+    agents: &Overrides,
+) -> Result<Settings, ApiError> {
+    let mut settings = agents.apply(settings);
     let run = &mut settings.run;
     let limits = run.budget.clone();
-    run.fanout = request.fanout.unwrap_or(run.fanout);
-    run.max_rounds = request.max_rounds.unwrap_or(run.max_rounds);
+    run.fanout = request.fanout.or(preset.fanout).unwrap_or(run.fanout);
+    run.max_rounds = request.max_rounds.or(preset.max_rounds).unwrap_or(run.max_rounds);
     run.seed = request.seed.unwrap_or(run.seed);
-    run.temperature = request.temperature.unwrap_or(run.temperature);
-    run.top_p = request.top_p.unwrap_or(run.top_p);
-    let budget = &request.budget;
-    for (field, wish, limit, value) in [
-        ("budget.steps", budget.steps, limits.steps, &mut run.budget.steps),
-        ("budget.tokens", budget.tokens, limits.tokens, &mut run.budget.tokens),
-        ("budget.wall_ms", budget.wall_ms, limits.wall_ms, &mut run.budget.wall_ms),
+    run.temperature = request.temperature.or(preset.temperature).unwrap_or(run.temperature);
+    run.top_p = request.top_p.or(preset.top_p).unwrap_or(run.top_p);
+    let (budget, otherwise) = (&request.budget, &preset.budget);
+    for (field, wish, otherwise, limit, value) in [
+        ("budget.steps", budget.steps, otherwise.steps, limits.steps, &mut run.budget.steps),
+        ("budget.tokens", budget.tokens, otherwise.tokens, limits.tokens, &mut run.budget.tokens),
+        ("budget.wall_ms", budget.wall_ms, otherwise.wall_ms, limits.wall_ms, &mut run.budget.wall_ms),
     ] {
-        let Some(wish) = wish else { continue };
+        let Some(wish) = wish.or(otherwise) else { continue };
         // A limit of 0 in the configuration means that there is none.
         if wish == 0 || (limit > 0 && wish > limit) {
             return Err(ApiError::bad_field(field, format!("is {wish}; give 1 to {limit}, the daemon's own limit")));
@@ -132,8 +158,10 @@ pub fn spec_of(
     traceparent: Option<String>,
 ) -> Result<(RunSpec, Arc<dyn Problem>), ApiError> {
     check_overrides(&app.settings().server, &request.agents)?;
-    let settings = wished(app.settings(), request)?;
-    let runtime = app.runtime_of(&request.agents).map_err(|error| ApiError::bad_field("agents.executor", error))?;
+    let preset = preset_of(app.settings(), request)?.cloned().unwrap_or_default();
+    let overrides = agents_of(request, &preset);
+    let settings = wished(app.settings(), request, &preset, &overrides)?;
+    let runtime = app.runtime_of(&overrides).map_err(|error| ApiError::bad_field("agents.executor", error))?;
     let (instance, problem) = problem_of(request)?;
     let spec = RunSpec {
         task: problem.spec().slug.to_owned(),
@@ -141,7 +169,7 @@ pub fn spec_of(
         input: problem.input(),
         plan: run_plan(&settings, runtime.agents().kinds()),
         sampling: run_sampling(&settings),
-        overrides: request.agents.clone(),
+        overrides,
         agents: runtime.agents().names().clone(),
         config_hash: settings.hash(),
         forked_from: None,

@@ -69,6 +69,14 @@ pub(super) fn owner_of(request: &HttpRequest) -> String {
     request.extensions().get::<Owner>().map_or_else(String::new, |owner| owner.0.clone())
 }
 
+/// Carries work through although its request is dropped because the client went away: half of it must not stay.
+pub(super) async fn to_the_end<T: 'static>(
+    work: impl Future<Output = Result<T, RunError>> + 'static,
+) -> Result<T, ApiError> {
+    let done = actix_web::rt::spawn(work).await;
+    Ok(done.map_err(|_| ApiError::internal("the request could not be carried through"))??)
+}
+
 /// The request's `Idempotency-Key`, with the fingerprint of what it is for.
 fn key_of(headers: &HeaderMap, body: &[u8]) -> Result<Option<IdempotencyKey>, ApiError> {
     let Some(key) = headers.get("Idempotency-Key") else { return Ok(None) };
@@ -114,7 +122,8 @@ pub async fn submit(state: web::Data<State>, request: HttpRequest, body: Body) -
         .await
         .map_err(|_| ApiError::from(RunError::Draining))??
     };
-    let accepted = runs.accept(NewRun { owner: owner_of(&request), key, spec, problem }).await?;
+    let new = NewRun { owner: owner_of(&request), key, spec, problem };
+    let accepted = runs.accept(new).await?;
     let mut response = if accepted.is_new { HttpResponse::Accepted() } else { HttpResponse::Ok() };
     if !accepted.is_new {
         response.insert_header(("Idempotency-Replayed", "true"));

@@ -29,6 +29,8 @@ pub struct RunRequest {
     /// A problem of the client's own, instead of a task.
     #[schema(value_type = Option<Definition>)]
     pub problem: Option<Value>,
+    /// The name of an entry of `presets`. What else stands here counts more.
+    pub preset: Option<String>,
     /// Trajectories of a round.
     #[schema(minimum = 1, maximum = 256)]
     pub fanout: Option<u32>,

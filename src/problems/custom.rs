@@ -15,7 +15,7 @@ use super::limits::{
 use super::machine::Walk;
 use crate::tasks::page::Page;
 use crate::tasks::spec::PaperFigures;
-use crate::tasks::{Category, Constraint, Draw, Kind, Machine, Problem, Severity, Spec};
+use crate::tasks::{BadInput, Category, Constraint, Draw, Kind, Machine, Problem, Severity, Spec};
 
 /// The spec of all problems of clients. Their constraints are each problem's own: [`Machine::broken`] names them.
 pub static SPEC: Spec = Spec {
@@ -224,6 +224,21 @@ impl Problem for Custom {
 
     fn on_path(&self, _: &mut Draw) -> Option<Box<dyn Machine>> {
         None
+    }
+
+    /// A state between two steps: the lines so far, without an answer.
+    fn machine_at(&self, state: &Value) -> Result<Box<dyn Machine>, BadInput> {
+        let bad = |detail: &str| BadInput { task: SPEC.slug, detail: detail.to_owned() };
+        let lines = state["steps"].as_array().ok_or_else(|| bad("field `steps`: give the lines so far, a list"))?;
+        if !state["answer"].is_null() {
+            return Err(bad("field `answer`: a state with an answer is an end; give one without"));
+        }
+        let mut machine = self.start();
+        for (at, line) in lines.iter().enumerate() {
+            let line = line.as_str().ok_or_else(|| bad(&format!("field `steps[{at}]`: give a line of text")))?;
+            machine.replay(line).map_err(|refusal| bad(&format!("field `steps[{at}]`: {refusal}")))?;
+        }
+        Ok(machine)
     }
 
     fn goal(&self, _: &Value) -> Option<bool> {

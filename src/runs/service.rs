@@ -323,7 +323,8 @@ impl Runs {
     /// # Errors
     /// When there is none, or the journal cannot be read.
     pub async fn get(&self, id: &str) -> Result<(String, RunRecord), RunError> {
-        if let Some(live) = self.live(id) {
+        // A run that is over has its result in its row, also while it is still at hand.
+        if let Some(live) = self.live(id).filter(|live| !live.stream.committed().is_over) {
             return Ok((live.owner.clone(), live.record()));
         }
         let row = self.row(id).await?;

@@ -85,8 +85,10 @@ impl Checker<'_> {
             return self.value(value, below, &key);
         }
         // In `engines.big.modle`, `big` is the name to put into the suggestions.
-        let engine = key.split('.').nth(1).filter(|_| key.starts_with("engines.")).unwrap_or("<name>");
-        let all = keys(self.root, engine);
+        let (section, below) = key.split_once('.').unwrap_or((&key, ""));
+        let is_named = child(self.root, section).is_some_and(is_map);
+        let chosen = below.split('.').next().filter(|_| is_named).unwrap_or("<name>");
+        let all = keys(self.root, chosen);
         let near = nearest(&key, all.iter().map(String::as_str).filter(|candidate| !candidate.contains('<')));
         let known = match (near, schema["properties"].as_object()) {
             (None, Some(table)) => table.keys().cloned().collect(),
@@ -113,7 +115,7 @@ pub(super) fn origin(value: &Value) -> String {
     value.origin().unwrap_or("the settings").to_owned()
 }
 
-/// What a name of an engine may look like: something that an environment variable can also say.
+/// What a name of an engine or a preset may look like: something that an environment variable can also say.
 fn is_map_key(name: &str) -> bool {
     let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     !name.is_empty() && !name.contains("__") && name.bytes().all(allowed)

@@ -105,6 +105,21 @@ impl Settings {
                 return Err(conflict(&["server", "keys"], message));
             }
         }
+        for (name, preset) in &self.presets {
+            let (own, all) = (&preset.budget, &run.budget);
+            for (limit, own, all) in [
+                ("steps", own.steps, all.steps),
+                ("tokens", own.tokens, all.tokens),
+                ("wall_ms", own.wall_ms, all.wall_ms),
+            ] {
+                // 0 means that there is no limit.
+                let Some(own) = own.filter(|own| all > 0 && *own > all) else { continue };
+                let message = format!(
+                    "`presets.{name}.budget.{limit}` is {own}, but must be at most `run.budget.{limit}`, which is {all}"
+                );
+                return Err(conflict(&["presets", name, "budget", limit], message));
+            }
+        }
         let executor = &self.agents.executor;
         if executor.implementation == "llama" && executor.max_tokens >= engine.context_tokens {
             let message = format!(

@@ -14,6 +14,7 @@ mod error;
 mod layers;
 mod load;
 mod nearest;
+mod preset;
 mod reference;
 mod schema;
 mod sections;
@@ -23,6 +24,7 @@ pub use api_key::{ApiKey, KeyHash, KeyHashError, is_name};
 pub use engine::{Engine, ModelMissing};
 pub use error::SettingsError;
 pub use load::DEFAULT_TOML;
+pub use preset::{Preset, PresetBudget};
 pub use reference::reference_markdown;
 pub use sections::{
     Agents, Budget, COORDINATORS, CoordinatorAgent, EXECUTORS, ExecutorAgent, Log, LogFormat, LogLevel, Placement,

@@ -60,7 +60,7 @@ fn section(page: &mut String, schema: &Value, defaults: &Value, at: &str) {
         };
         let text = description(below);
         writeln!(page, "\n## `[{title}]`\n\n{text}").expect("invariant: writing to a string cannot fail");
-        section(page, inner, default, &path);
+        section(page, inner, default, &title);
     }
 }
 

@@ -42,13 +42,13 @@ pub(super) fn choices(schema: &Value) -> Option<Vec<String>> {
     Some(variants.iter().filter_map(|variant| variant.get("const")?.as_str().map(str::to_owned)).collect())
 }
 
-/// Every dotted key of the configuration, tables included. `engine` stands for the names of engines.
-pub(super) fn keys(schema: &Value, engine: &str) -> Vec<String> {
-    fn walk(schema: &Value, at: &str, engine: &str, out: &mut Vec<String>) {
+/// Every dotted key of the configuration, tables included. `chosen` stands for the names that are the user's to choose.
+pub(super) fn keys(schema: &Value, chosen: &str) -> Vec<String> {
+    fn walk(schema: &Value, at: &str, chosen: &str, out: &mut Vec<String>) {
         let mut visit = |key: &str, below: &Value| {
             let path = if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") };
             out.push(path.clone());
-            walk(below, &path, engine, out);
+            walk(below, &path, chosen, out);
         };
         if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
             for (key, below) in properties {
@@ -56,13 +56,13 @@ pub(super) fn keys(schema: &Value, engine: &str) -> Vec<String> {
             }
         }
         if is_map(schema) {
-            visit(engine, &schema["additionalProperties"]);
+            visit(chosen, &schema["additionalProperties"]);
         }
         if is_list_of_tables(schema) {
-            walk(&schema["items"], at, engine, out);
+            walk(&schema["items"], at, chosen, out);
         }
     }
     let mut out = Vec::new();
-    walk(schema, "", engine, &mut out);
+    walk(schema, "", chosen, &mut out);
     out
 }

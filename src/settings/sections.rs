@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::api_key::ApiKey;
 use super::engine::Engine;
+use super::preset::Preset;
 use crate::tasks::Kind;
 
 /// Known values of `agents.executor.implementation`.
@@ -37,6 +38,9 @@ pub struct Settings {
     pub engines: BTreeMap<String, Engine>,
     /// How one run searches: limits, thresholds, sampling.
     pub run: Run,
+    /// Ways to search that a request can ask for by name (small letters, digits, `-` and `_`), as `"preset": "fast"` or as
+    /// the model `prime/fast`. What the request itself asks for counts more.
+    pub presets: BTreeMap<String, Preset>,
     /// The actors that carry out runs.
     pub runtime: Runtime,
     /// The HTTP daemon (`prime-agents serve`).

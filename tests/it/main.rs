@@ -12,6 +12,7 @@ mod journal;
 mod layers;
 mod metrics;
 mod notify;
+mod openai;
 mod recompute;
 mod serve;
 mod settings;

@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::binary::{REFERENCE, done};
+use crate::binary::{REFERENCE, done, shown};
 use crate::daemon::{Answer, Daemon, long_run};
 
 #[test]
@@ -41,6 +41,25 @@ fn a_budget_of_the_request_ends_its_run_by_name() {
     let result = daemon.finished(&daemon.submit(&request).location.unwrap());
     assert_eq!((&result["status"], &result["outcome"]), (&json!("unverified"), &json!("steps_spent")));
     assert_eq!(result["proposals"], json!(100));
+}
+
+#[test]
+fn a_preset_counts_less_than_what_the_request_says() {
+    let daemon =
+        Daemon::start(&["presets.mine={fanout=3, verifier=\"none\", budget={steps=5}}", "server.allow_verifiers=[]"]);
+    let run = |request: Value| daemon.finished(&daemon.submit(&request).location.unwrap());
+    let fast = run(json!({"task": "n-queens", "preset": "fast"}));
+    assert_eq!((&fast["trajectories"], &fast["rounds"]), (&json!(1), &json!(1)));
+    let own = run(json!({"task": "n-queens", "preset": "fast", "fanout": 2}));
+    assert_eq!((&own["trajectories"], &own["rounds"]), (&json!(2), &json!(1)));
+    assert_ne!(fast["config_hash"], own["config_hash"]);
+    let mine = run(json!({"task": "tower-of-hanoi", "input": {"n": 9, "from": 0, "to": 2}, "preset": "mine"}));
+    assert_eq!((&mine["outcome"], &mine["proposals"]), (&json!("steps_spent"), &json!(5)));
+    assert_eq!(
+        (&mine["verifier"], &mine["trajectories"]),
+        (&json!("none"), &json!(3)),
+        "a preset may do what a request may not"
+    );
 }
 
 #[test]
@@ -106,6 +125,7 @@ fn requests_that_are_wrong_are_told_what() {
     with("budget", json!({"steps": 0})).refused(400, Some("budget.steps"), &["0"]);
     with("budget", json!({"steps": u64::MAX})).refused(400, Some("budget.steps"), &["the daemon's own limit"]);
     with("budget", json!({"stesp": 5})).refused(400, Some("budget.stesp"), &["stesp", "steps"]);
+    with("preset", json!("fsat")).refused(400, Some("preset"), &["fsat", "careful, fast"]);
     with("fan_out", json!(2)).refused(400, Some("fan_out"), &["fan_out", "fanout"]);
     for body in ["", "{", "[]", "null", "\"n-queens\"", "{\"task\": \"n-queens\"} x", "\u{0}"] {
         daemon.post_text("/v1/runs", body).refused(400, None, &["body"]);
@@ -135,7 +155,13 @@ fn what_is_not_there_is_said_in_json() {
 fn two_daemons_cannot_share_a_port() {
     let first = Daemon::start(&[]);
     let bind = format!("server.bind={}", first.address);
-    done(&[&["serve", "--set", &bind][..], &REFERENCE].concat()).refused(&["server.bind", &first.address, "port"]);
+    let folder = tempfile::tempdir().unwrap();
+    let journal = format!("journal.path={}", shown(&folder.path().join("runs.sqlite")));
+    done(&[&["serve", "--set", &bind, "--set", &journal][..], &REFERENCE].concat()).refused(&[
+        "server.bind",
+        &first.address,
+        "port",
+    ]);
     assert_eq!(first.get("/livez").status, 200);
 }
 

@@ -84,6 +84,8 @@ fn unknown_keys_name_their_source_and_the_nearest_right_key() {
         ("engines.big.Device=cpu", "engines.big.device"),
         ("agents.verifier.kind=[]", "agents.verifier.kinds"),
         ("agent.executor.engine=x", "agents"),
+        ("presets.mine.fan_out=4", "presets.mine.fanout"),
+        ("presets.mine.budget.step=4", "presets.mine.budget.steps"),
         ("run.fanout.value=4", "must be a whole number"),
     ] {
         let message = with_sets(&[argument]).unwrap_err();
@@ -169,6 +171,12 @@ fn values_out_of_range_are_refused() {
         "server.body_bytes_max=1",
         "server.queue_max=-1",
         "engines.Big.model=x",
+        "presets.Mine.fanout=1",
+        "presets.mine.fanout=0",
+        "presets.mine.max_rounds=101",
+        "presets.mine.temperature=2.1",
+        "presets.mine.top_p=0",
+        "presets.mine.budget.tokens=0",
     ] {
         let message = with_sets(&[argument]).unwrap_err();
         assert!(message.starts_with(&format!("--set {argument}: ")), "{message}");
@@ -221,6 +229,9 @@ fn unknown_names_list_the_known_ones() {
         ("agents.executor.implementation", &EXECUTORS[..]),
         ("agents.verifier.implementation", &VERIFIERS[..]),
         ("agents.coordinator.implementation", &COORDINATORS[..]),
+        ("presets.mine.executor", &EXECUTORS[..]),
+        ("presets.mine.verifier", &VERIFIERS[..]),
+        ("presets.mine.coordinator", &COORDINATORS[..]),
         ("engines.tiny.isolation", &["process", "thread"]),
         ("agents.executor.engine", &["tiny"]),
     ] {
@@ -251,6 +262,11 @@ fn values_that_do_not_fit_each_other_name_both() {
         assert!(parts.iter().all(|part| message.contains(part)), "{message}");
     }
     with_sets(&["run.tau_soft=0.5", "run.tau_hard=0.5"]).unwrap();
+    let message = with_sets(&["presets.mine.budget.wall_ms=600001"]).unwrap_err();
+    let (own, all) = ("`presets.mine.budget.wall_ms` is 600001", "`run.budget.wall_ms`, which is 600000");
+    assert!(message.contains(own) && message.contains(all), "{message}");
+    with_sets(&["presets.mine.budget.wall_ms=600000"]).unwrap();
+    with_sets(&["presets.mine.budget.tokens=999999999999", "run.budget.tokens=0"]).unwrap();
 
     let message = with_file("[engines.big]\ndevice = \"CUDA0\"").unwrap_err();
     assert_eq!(message, "FILE:2: `engines.big.model` is missing; add `model = \"path/to/model.gguf\"`");
@@ -314,7 +330,7 @@ fn the_hash_is_of_the_effective_values() {
 #[test]
 fn what_is_shown_can_be_loaded_again() {
     let settings =
-        with_sets(&["engines.big.model=/models/big.gguf", "engines.big.device=CUDA1", "run.seed=7"]).unwrap();
+        with_sets(&["engines.big.model=/models/big.gguf", "presets.mine.budget={steps=5}", "run.seed=7"]).unwrap();
     let again: Settings = toml::from_str(&settings.to_toml()).unwrap();
     assert_eq!(again, settings);
     // A file's model path starts at the file's folder, so only absolute ones survive a move.
@@ -335,6 +351,8 @@ fn the_shipped_defaults_are_the_documented_ones() {
     assert_eq!((run.budget.steps, run.budget.wall_ms, run.snapshot_every_frames), (16_777_216, 600_000, 256));
     let reward = &run.reward;
     assert_eq!((reward.task, reward.verify, reward.efficiency, reward.format), (10.0, 1.0, 0.5, 0.1));
+    let (fast, careful) = (&settings.presets["fast"], &settings.presets["careful"]);
+    assert_eq!((fast.fanout, fast.max_rounds, careful.fanout, careful.max_rounds), (Some(1), Some(1), Some(8), None));
     assert_eq!(agents.executor.implementation, "llama");
     assert_eq!(agents.verifier.kinds, [Kind::Format, Kind::Invariant, Kind::Terminal]);
     assert_eq!(settings.engines["tiny"].device, Device::Cpu);

@@ -1,0 +1,257 @@
+//! A chat completion as it is asked for. Fields that are not here are accepted and have no effect.
+
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::daemon::error::ApiError;
+use crate::daemon::wire::RunRequest;
+
+/// Most choices of one request; each is a run of its own.
+const CHOICES_MAX: u32 = 16;
+
+/// A request for a chat completion.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+pub struct ChatRequest {
+    /// `prime`, or `prime/<preset>`.
+    pub model: String,
+    /// The last one of role `user` says what to solve.
+    pub messages: Vec<Message>,
+    /// Choices: runs that differ in their seeds alone.
+    #[schema(minimum = 1, maximum = 16)]
+    pub n: Option<u32>,
+    pub stream: Option<bool>,
+    pub stream_options: Option<StreamOptions>,
+    #[schema(minimum = 0.0, maximum = 2.0)]
+    pub temperature: Option<f64>,
+    #[schema(exclusive_minimum = 0.0, maximum = 1.0)]
+    pub top_p: Option<f64>,
+    /// The older name of `max_completion_tokens`.
+    #[schema(minimum = 1)]
+    pub max_tokens: Option<u64>,
+    /// Prompt and completion tokens of a run together.
+    #[schema(minimum = 1)]
+    pub max_completion_tokens: Option<u64>,
+    /// Of the first choice; the next have the next ones. A negative one counts as the number with its lower 63 bits.
+    pub seed: Option<i64>,
+    /// The form of the answer of a problem of one's own. A task of the benchmark has its own form.
+    pub response_format: Option<ResponseFormat>,
+    /// Only `none` and `auto`: there are no tools to be called.
+    #[schema(value_type = Option<Object>)]
+    pub tool_choice: Option<Value>,
+    /// A run's request, as `POST /v1/runs` takes it. What stands here counts more than the messages and the other fields.
+    pub prime: Option<RunRequest>,
+}
+
+/// One message.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+pub struct Message {
+    pub role: Role,
+    /// A text, or a list of `{"type": "text", "text": …}`.
+    #[schema(value_type = Option<Object>)]
+    pub content: Option<Value>,
+}
+
+/// Whose message it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The same as `system`.
+    Developer,
+    /// Put before a problem of one's own.
+    System,
+    /// Says what to solve.
+    User,
+    /// Has no effect.
+    Assistant,
+    /// Has no effect.
+    Tool,
+    /// Has no effect.
+    Function,
+}
+
+/// How to stream.
+#[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
+pub struct StreamOptions {
+    /// A last chunk with the tokens of all choices.
+    pub include_usage: Option<bool>,
+}
+
+/// The form of an answer.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+pub struct ResponseFormat {
+    #[serde(rename = "type")]
+    pub kind: FormatKind,
+    pub json_schema: Option<JsonSchemaFormat>,
+}
+
+/// The kinds of forms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FormatKind {
+    /// Any.
+    Text,
+    /// A JSON object.
+    JsonObject,
+    /// What `json_schema` says.
+    JsonSchema,
+}
+
+/// A JSON Schema for answers.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+pub struct JsonSchemaFormat {
+    #[schema(value_type = Option<Object>)]
+    pub schema: Option<Value>,
+}
+
+impl ChatRequest {
+    /// Checks what can be checked without knowing what is to be solved.
+    ///
+    /// # Errors
+    /// 400 with the field.
+    pub fn check(&self) -> Result<(), ApiError> {
+        if self.messages.is_empty() {
+            return Err(ApiError::bad_field("messages", "is empty; give at least one of role user"));
+        }
+        if let Some(n) = self.n
+            && !(1..=CHOICES_MAX).contains(&n)
+        {
+            return Err(ApiError::bad_field("n", format!("is {n}, but must be 1 to {CHOICES_MAX}")));
+        }
+        if let Some(temperature) = self.temperature
+            && !(0.0..=2.0).contains(&temperature)
+        {
+            return Err(ApiError::bad_field("temperature", format!("is {temperature}, but must be 0 to 2")));
+        }
+        if let Some(top_p) = self.top_p
+            && !(top_p > 0.0 && top_p <= 1.0)
+        {
+            return Err(ApiError::bad_field("top_p", format!("is {top_p}, but must be above 0 and up to 1")));
+        }
+        let requires_tool = match &self.tool_choice {
+            Some(Value::String(choice)) => choice != "none" && choice != "auto",
+            choice => choice.is_some(),
+        };
+        if requires_tool {
+            return Err(ApiError::bad_field("tool_choice", "no tools are called here; leave it out, or give \"none\""));
+        }
+        Ok(())
+    }
+
+    pub fn choices(&self) -> u32 {
+        self.n.unwrap_or(1)
+    }
+
+    pub fn is_streamed(&self) -> bool {
+        self.stream.unwrap_or(false)
+    }
+
+    pub fn wants_usage(&self) -> bool {
+        self.stream_options.and_then(|options| options.include_usage).unwrap_or(false)
+    }
+
+    /// The schema that answers must follow, if one is asked for.
+    ///
+    /// # Errors
+    /// 400 when the form names a schema and has none.
+    pub fn answer_schema(&self) -> Result<Option<Value>, ApiError> {
+        let Some(format) = &self.response_format else { return Ok(None) };
+        match format.kind {
+            FormatKind::Text => Ok(None),
+            FormatKind::JsonObject => Ok(Some(serde_json::json!({ "type": "object" }))),
+            FormatKind::JsonSchema => {
+                let schema = format.json_schema.as_ref().and_then(|format| format.schema.clone());
+                let schema = schema.filter(Value::is_object);
+                schema.map(Some).ok_or_else(|| {
+                    ApiError::bad_field("response_format.json_schema.schema", "must be a JSON Schema, an object")
+                })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::daemon::guard::json;
+    use serde_json::json as value;
+
+    /// What is said against a request with this field, if anything: the field named, and the message.
+    fn refused(field: &str, given: &Value) -> Option<(Option<String>, String)> {
+        let mut request = value!({"model": "prime", "messages": [{"role": "user", "content": "x"}]});
+        request[field] = given.clone();
+        let read = json::<ChatRequest>(request.to_string().as_bytes());
+        let checked = read.and_then(|chat| chat.check().and_then(|()| chat.answer_schema()));
+        checked.err().map(|error| (error.body().error.param, error.to_string()))
+    }
+
+    #[test]
+    fn the_ends_of_ranges_are_allowed_and_unknown_fields_have_no_effect() {
+        for (field, given) in [
+            ("n", value!(1)),
+            ("n", value!(16)),
+            ("n", value!(null)),
+            ("temperature", value!(0)),
+            ("temperature", value!(2)),
+            ("top_p", value!(1)),
+            ("top_p", value!(1e-9)),
+            ("seed", value!(i64::MIN)),
+            ("seed", value!(i64::MAX)),
+            ("tool_choice", value!("auto")),
+            ("tool_choice", value!("none")),
+            ("tools", value!([{"type": "function", "function": {"name": "f"}}])),
+            ("stop", value!(["\n"])),
+            ("logit_bias", value!({"5": -100})),
+            ("metadata", value!({"a": "b"})),
+            ("user", value!("me")),
+            ("stream_options", value!({"include_usage": true, "other": 1})),
+            ("response_format", value!({"type": "text"})),
+            ("response_format", value!({"type": "json_object"})),
+            ("response_format", value!({"type": "json_schema", "json_schema": {"name": "a", "schema": {}}})),
+            ("messages", value!([{"role": "developer", "content": "x", "name": "y"}, {"role": "assistant"}])),
+            ("prime", value!({"task": "n-queens", "fanout": 2})),
+        ] {
+            assert_eq!(refused(field, &given), None, "{field} = {given}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_as_param() {
+        for (field, given, param, part) in [
+            ("model", value!(5), "model", "5"),
+            ("messages", value!([]), "messages", "empty"),
+            ("messages", value!("x"), "messages", "sequence"),
+            ("messages", value!([{"role": "king", "content": "x"}]), "messages[0].role", "king"),
+            ("messages", value!([{"content": "x"}]), "messages[0]", "role"),
+            ("n", value!(0), "n", "1 to 16"),
+            ("n", value!(17), "n", "1 to 16"),
+            ("n", value!(-1), "n", "-1"),
+            ("n", value!(1.5), "n", "1.5"),
+            ("temperature", value!(-0.1), "temperature", "0 to 2"),
+            ("temperature", value!(2.1), "temperature", "0 to 2"),
+            ("temperature", value!("hot"), "temperature", "hot"),
+            ("top_p", value!(0), "top_p", "above 0"),
+            ("top_p", value!(1.1), "top_p", "above 0"),
+            ("max_tokens", value!(-5), "max_tokens", "-5"),
+            ("seed", value!(u64::MAX), "seed", "18446744073709551615"),
+            ("stream", value!("yes"), "stream", "yes"),
+            ("stream_options", value!({"include_usage": 1}), "stream_options.include_usage", "1"),
+            ("tool_choice", value!("required"), "tool_choice", "no tools"),
+            ("tool_choice", value!({"type": "function", "function": {"name": "f"}}), "tool_choice", "no tools"),
+            ("response_format", value!({"type": "xml"}), "response_format.type", "xml"),
+            ("response_format", value!({"type": "json_schema"}), "response_format.json_schema.schema", "JSON Schema"),
+            (
+                "response_format",
+                value!({"type": "json_schema", "json_schema": {"schema": 5}}),
+                "response_format.json_schema.schema",
+                "JSON Schema",
+            ),
+            ("prime", value!({"fan_out": 2}), "prime.fan_out", "fanout"),
+            ("prime", value!({"budget": {"steps": "x"}}), "prime.budget.steps", "x"),
+        ] {
+            let (named, message) = refused(field, &given).unwrap_or_else(|| panic!("{field} = {given} is taken"));
+            assert_eq!(named.as_deref(), Some(param), "{message}");
+            assert!(message.contains(part), "{part:?} is missing in {message:?}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! A chat completion in chunks, as server-sent events: steps as they become durable, then the answer.
+
+use std::cell::Cell;
+use std::convert::Infallible;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use actix_web::HttpResponse;
+use actix_web::web::Bytes;
+use futures::{Stream, StreamExt as _, stream};
+
+use super::held::Held;
+use super::reasoning::Telling;
+use super::response::{Chunk, Delta, Head, content, finish_reason};
+use super::whole::record_of;
+use crate::daemon::error::ApiError;
+use crate::daemon::events::with_heartbeat;
+use crate::protocol::Usage;
+use crate::runs::Runs;
+
+/// The data of an event.
+fn sent(text: &mut Vec<u8>, data: &impl serde::Serialize) {
+    text.extend_from_slice(b"data: ");
+    serde_json::to_writer(&mut *text, data).expect("invariant: chunks serialise");
+    text.extend_from_slice(b"\n\n");
+}
+
+fn one(chunk: &Chunk<'_>) -> Bytes {
+    let mut text = Vec::new();
+    sent(&mut text, chunk);
+    text.into()
+}
+
+/// The chunks of one choice; adds its tokens to `usage` before the last.
+fn choice(
+    runs: &Arc<Runs>,
+    head: &Rc<Head>,
+    index: u32,
+    held: &Held,
+    usage: &Rc<Cell<Usage>>,
+) -> impl Stream<Item = Result<Bytes, ApiError>> + use<> {
+    let begin = Delta { role: Some("assistant"), content: Some(String::new()), ..Delta::default() };
+    let begin = one(&Chunk { prime: Some((&held.record).into()), ..head.delta(index, begin) });
+    let id = held.id();
+    let (at, mut telling) = (Rc::clone(head), Telling::new());
+    let steps = runs.events(id, 0, true).map(move |lines| {
+        let mut text = Vec::new();
+        for (_, event) in lines?.events() {
+            if let Some(told) = telling.tell(event)? {
+                let delta = Delta { reasoning_content: Some(told), ..Delta::default() };
+                sent(&mut text, &at.delta(index, delta));
+            }
+        }
+        Ok(Bytes::from(text))
+    });
+    let (runs, head, id, usage) = (Arc::clone(runs), Rc::clone(head), id.to_owned(), Rc::clone(usage));
+    let end = stream::once(async move {
+        let record = record_of(&runs, &id).await?;
+        let mut sum = usage.get();
+        sum.add(record.result.tokens);
+        usage.set(sum);
+        let mut text = Vec::new();
+        let answer = content(record.result.answer.as_ref());
+        if !answer.is_empty() {
+            sent(&mut text, &head.delta(index, Delta { content: Some(answer), ..Delta::default() }));
+        }
+        let mut last = head.delta(index, Delta::default());
+        last.choices.iter_mut().for_each(|choice| choice.finish_reason = Some(finish_reason(&record)));
+        last.prime = Some((&record).into());
+        sent(&mut text, &last);
+        Ok(Bytes::from(text))
+    });
+    stream::once(std::future::ready(Ok(begin))).chain(steps).chain(end)
+}
+
+/// An error as the last event; nothing comes after it.
+fn with_errors(pieces: impl Stream<Item = Result<Bytes, ApiError>>) -> impl Stream<Item = Result<Bytes, Infallible>> {
+    stream::unfold(Some(Box::pin(pieces)), |pieces| async move {
+        let mut pieces = pieces?;
+        match pieces.next().await? {
+            Ok(piece) => Some((Ok(piece), Some(pieces))),
+            Err(error) => {
+                let mut text = Vec::new();
+                sent(&mut text, &error.body());
+                Some((Ok(text.into()), None))
+            }
+        }
+    })
+}
+
+/// Answers at once, and goes on as the runs do. Whoever drops the body drops `held` with it.
+pub fn answer(runs: &Arc<Runs>, head: Head, held: Vec<Held>, wants_usage: bool) -> HttpResponse {
+    let (head, usage) = (Rc::new(head), Rc::new(Cell::new(Usage::default())));
+    let choices = (0..).zip(&held).map(|(index, held)| choice(runs, &head, index, held, &usage).boxed_local());
+    let choices = stream::select_all(choices.collect::<Vec<_>>());
+    let end = stream::once(async move {
+        let mut text = Vec::new();
+        if wants_usage {
+            sent(&mut text, &Chunk { usage: Some(usage.get().into()), ..head.chunk() });
+        }
+        text.extend_from_slice(b"data: [DONE]\n\n");
+        Ok(Bytes::from(text))
+    });
+    // An empty piece would end the body.
+    let pieces = choices.chain(end).filter(|piece| std::future::ready(!piece.as_ref().is_ok_and(Bytes::is_empty)));
+    let body = with_heartbeat(with_errors(pieces)).map(move |piece| {
+        let _waiting = &held;
+        piece
+    });
+    HttpResponse::Ok()
+        .content_type("text/event-stream")
+        .insert_header(("Cache-Control", "no-cache"))
+        .insert_header(("X-Accel-Buffering", "no"))
+        .streaming(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[actix_web::test]
+    async fn an_error_is_the_last_event() {
+        let pieces = [Ok(Bytes::from("a")), Err(ApiError::internal("it broke")), Ok(Bytes::from("b"))];
+        let sent: Vec<_> = with_errors(stream::iter(pieces)).map(Result::unwrap).collect().await;
+        assert_eq!(sent.len(), 2);
+        let error = std::str::from_utf8(&sent[1]).unwrap();
+        let data: serde_json::Value = serde_json::from_str(error.strip_prefix("data: ").unwrap()).unwrap();
+        assert!(error.ends_with("\n\n"));
+        assert_eq!(data["error"]["message"], "it broke");
+    }
+}

@@ -1,0 +1,237 @@
+//! From a chat completion to the runs that make its choices.
+
+use super::message::{Asked, asked};
+use super::models::preset_of;
+use super::problem::{WordProblem, run_of};
+use super::request::ChatRequest;
+use crate::app::Overrides;
+use crate::daemon::error::ApiError;
+use crate::daemon::wire::{BudgetRequest, RunRequest};
+use crate::settings::Settings;
+
+/// Seeds have 63 bits.
+const SEED_MASK: u64 = i64::MAX as u64;
+
+/// The runs of a chat completion, one a choice, and where their task stands.
+#[derive(Clone, Debug)]
+pub struct Wishes {
+    pub runs: Vec<RunRequest>,
+    /// The part of the request that names the task, as errors call it.
+    place: String,
+    /// Fields of a run's request that came from the chat completion's fields of the same name.
+    outer: Vec<&'static str>,
+    /// Those that came from `prime`.
+    of_prime: Vec<&'static str>,
+}
+
+/// What `above` leaves out comes from `below`; the task and its instance from one of them.
+fn over(above: RunRequest, below: RunRequest) -> RunRequest {
+    let RunRequest { task, difficulty, index, base_seed, input, problem, .. } =
+        if above.task.is_some() || above.problem.is_some() { above.clone() } else { below.clone() };
+    RunRequest {
+        task,
+        difficulty,
+        index,
+        base_seed,
+        input,
+        problem,
+        preset: above.preset.or(below.preset),
+        fanout: above.fanout.or(below.fanout),
+        max_rounds: above.max_rounds.or(below.max_rounds),
+        seed: above.seed.or(below.seed),
+        temperature: above.temperature.or(below.temperature),
+        top_p: above.top_p.or(below.top_p),
+        budget: BudgetRequest {
+            steps: above.budget.steps.or(below.budget.steps),
+            tokens: above.budget.tokens.or(below.budget.tokens),
+            wall_ms: above.budget.wall_ms.or(below.budget.wall_ms),
+        },
+        agents: Overrides {
+            executor: above.agents.executor.or(below.agents.executor),
+            verifier: above.agents.verifier.or(below.agents.verifier),
+            coordinator: above.agents.coordinator.or(below.agents.coordinator),
+        },
+    }
+}
+
+/// The names of the wishes that a request has.
+fn wishes_in(request: &RunRequest) -> Vec<&'static str> {
+    let (budget, agents) = (&request.budget, &request.agents);
+    let given = [
+        ("preset", request.preset.is_some()),
+        ("fanout", request.fanout.is_some()),
+        ("max_rounds", request.max_rounds.is_some()),
+        ("seed", request.seed.is_some()),
+        ("temperature", request.temperature.is_some()),
+        ("top_p", request.top_p.is_some()),
+        ("budget.steps", budget.steps.is_some()),
+        ("budget.tokens", budget.tokens.is_some()),
+        ("budget.wall_ms", budget.wall_ms.is_some()),
+        ("agents.executor", agents.executor.is_some()),
+        ("agents.verifier", agents.verifier.is_some()),
+        ("agents.coordinator", agents.coordinator.is_some()),
+    ];
+    given.into_iter().filter_map(|(name, is_given)| is_given.then_some(name)).collect()
+}
+
+/// The tokens that a run may have by the chat completion's own fields.
+fn tokens_of(settings: &Settings, chat: &ChatRequest) -> Result<Option<u64>, ApiError> {
+    let (field, wish) = match chat.max_completion_tokens {
+        Some(wish) => ("max_completion_tokens", Some(wish)),
+        None => ("max_tokens", chat.max_tokens),
+    };
+    let Some(wish) = wish else { return Ok(None) };
+    // A limit of 0 in the configuration means that there is none.
+    let limit = Some(settings.run.budget.tokens).filter(|limit| *limit > 0);
+    if wish == 0 || limit.is_some_and(|limit| wish > limit) {
+        let range = limit.map_or("1 or more".to_owned(), |limit| format!("1 to {limit}, the daemon's own limit"));
+        return Err(ApiError::bad_field(field, format!("is {wish}; give {range}")));
+    }
+    Ok(Some(wish))
+}
+
+impl Wishes {
+    /// Reads a chat completion.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where.
+    pub fn of(settings: &Settings, chat: &ChatRequest) -> Result<Self, ApiError> {
+        let preset = preset_of(settings, &chat.model)?.map(str::to_owned);
+        chat.check()?;
+        let answer = chat.answer_schema()?;
+        let outer = RunRequest {
+            preset,
+            temperature: chat.temperature,
+            top_p: chat.top_p,
+            seed: chat.seed.map(|seed| seed.cast_unsigned() & SEED_MASK),
+            budget: BudgetRequest { tokens: tokens_of(settings, chat)?, ..Default::default() },
+            ..RunRequest::default()
+        };
+        let prime = chat.prime.clone().unwrap_or_default();
+        let of_prime = wishes_in(&prime);
+        let (inner, place) = if prime.task.is_some() || prime.problem.is_some() {
+            (prime, "prime".to_owned())
+        } else {
+            let (asked, place) = asked(&chat.messages)?;
+            let request = match asked {
+                Asked::Run(request) => *request,
+                Asked::Words(statement) => run_of(&WordProblem { statement, answer }),
+            };
+            (over(prime, request), place)
+        };
+        let inner_wishes = wishes_in(&inner);
+        let outer_fields = wishes_in(&outer).into_iter().filter(|field| !inner_wishes.contains(field)).collect();
+        let one = over(inner, outer);
+        let seed = one.seed.unwrap_or(settings.run.seed);
+        let choice = |index: u32| {
+            // The first choice has what was given, so that a seed out of range is refused and not mapped.
+            let seed = if index == 0 { seed } else { seed.wrapping_add(index.into()) & SEED_MASK };
+            RunRequest { seed: Some(seed), ..one.clone() }
+        };
+        Ok(Self { runs: (0..chat.choices()).map(choice).collect(), place, outer: outer_fields, of_prime })
+    }
+
+    /// An error about a run's request as one about the chat completion that it came from.
+    pub fn locate(&self, error: ApiError) -> ApiError {
+        let Some(field) = error.body().error.field else { return error };
+        if self.outer.contains(&field.as_str()) {
+            return error;
+        }
+        let message = error.to_string();
+        let detail = message.strip_prefix(&format!("field `{field}`: ")).unwrap_or(&message);
+        if self.place == "prime" || self.of_prime.contains(&field.as_str()) {
+            return ApiError::bad_field(&format!("prime.{field}"), detail);
+        }
+        ApiError::bad_field(&self.place, format!("`{field}`: {detail}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn wishes(fields: &Value) -> Result<Wishes, ApiError> {
+        let mut request = json!({
+            "model": "prime",
+            "messages": [{"role": "user", "content": "{\"task\": \"n-queens\", \"index\": 3, \"fanout\": 2}"}],
+        });
+        request.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        Wishes::of(&Settings::default(), &serde_json::from_value(request).unwrap())
+    }
+
+    fn one(fields: &Value) -> RunRequest {
+        let mut wishes = wishes(fields).unwrap();
+        assert_eq!(wishes.runs.len(), 1);
+        wishes.runs.remove(0)
+    }
+
+    #[test]
+    fn what_stands_closer_to_the_run_counts_more() {
+        let run = one(&json!({"model": "prime/fast", "temperature": 0.5, "max_tokens": 9, "max_completion_tokens": 8}));
+        assert_eq!((run.task.as_deref(), run.index, run.fanout), (Some("n-queens"), Some(3), Some(2)));
+        assert_eq!((run.preset.as_deref(), run.temperature), (Some("fast"), Some(0.5)));
+        assert_eq!((run.budget.tokens, run.seed), (Some(8), Some(42)), "the configured seed is said");
+
+        let run = one(&json!({"temperature": 0.5, "prime": {"temperature": 0.1, "fanout": 7, "preset": "careful"}}));
+        assert_eq!((run.task.as_deref(), run.index, run.fanout), (Some("n-queens"), Some(3), Some(7)));
+        assert_eq!((run.temperature, run.preset.as_deref()), (Some(0.1), Some("careful")));
+
+        let run = one(&json!({"prime": {"task": "bubble-sort"}}));
+        assert_eq!((run.task.as_deref(), run.index, run.fanout), (Some("bubble-sort"), None, None));
+        let run = one(&json!({"messages": [{"role": "user", "content": null}], "prime": {"task": "bubble-sort"}}));
+        assert_eq!(run.task.as_deref(), Some("bubble-sort"), "then the messages do not count");
+    }
+
+    #[test]
+    fn choices_have_the_next_seeds_and_negative_ones_are_mapped() {
+        for (fields, seeds) in [
+            (json!({"n": 3}), vec![42, 43, 44]),
+            (json!({"n": 2, "seed": 7}), vec![7, 8]),
+            (json!({"n": 2, "seed": i64::MAX}), vec![0x7fff_ffff_ffff_ffff, 0]),
+            (json!({"n": 2, "seed": -1}), vec![0x7fff_ffff_ffff_ffff, 0]),
+            (json!({"seed": i64::MIN}), vec![0]),
+            (json!({"seed": -5}), vec![0x7fff_ffff_ffff_fffb]),
+            (json!({"seed": 7, "prime": {"seed": 9}}), vec![9]),
+        ] {
+            let wished: Vec<_> = wishes(&fields).unwrap().runs.iter().map(|run| run.seed.unwrap()).collect();
+            assert_eq!(wished, seeds, "{fields}");
+        }
+    }
+
+    #[test]
+    fn errors_name_the_part_of_the_chat_completion() {
+        let task = || ApiError::bad_field("task", "there is none");
+        let wrong = |error: ApiError| (error.body().error.param.unwrap(), error.to_string());
+        let (param, message) = wrong(wishes(&json!({})).unwrap().locate(task()));
+        assert_eq!(param, "messages[0].content");
+        assert_eq!(message, "field `messages[0].content`: `task`: there is none");
+        let (param, message) = wrong(wishes(&json!({"prime": {"task": "x"}})).unwrap().locate(task()));
+        assert_eq!((param.as_str(), message.as_str()), ("prime.task", "field `prime.task`: there is none"));
+        let fanout = ApiError::bad_field("fanout", "is 0");
+        assert_eq!(wrong(wishes(&json!({"prime": {"fanout": 0}})).unwrap().locate(fanout)).0, "prime.fanout");
+        let outer = wishes(&json!({"temperature": 1})).unwrap().locate(ApiError::bad_field("temperature", "no"));
+        assert_eq!(wrong(outer).0, "temperature");
+    }
+
+    #[test]
+    fn limits_of_tokens_are_within_the_daemons() {
+        for (field, given, range) in
+            [("max_tokens", 0_u64, "1 to 100000000"), ("max_completion_tokens", 100_000_001, "1 to 100000000")]
+        {
+            let error = wishes(&json!({ field: given })).unwrap_err();
+            assert_eq!(error.body().error.param.as_deref(), Some(field));
+            assert!(error.to_string().contains(range), "{error}");
+        }
+        assert_eq!(one(&json!({"max_tokens": 100_000_000})).budget.tokens, Some(100_000_000));
+    }
+
+    #[test]
+    fn problems_in_words_are_told_what_can_be_asked_for() {
+        let error = wishes(&json!({"messages": [{"role": "user", "content": "2 + 2?"}]})).unwrap_err();
+        assert_eq!(error.body().error.param.as_deref(), Some("messages[0].content"));
+        for part in ["GET /v1/tasks", "`prime`", "benchmark"] {
+            assert!(error.to_string().contains(part), "{error}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! A preset: what a run is asked for, under a name.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::sections::{COORDINATORS, EXECUTORS, VERIFIERS};
+
+/// One entry of `presets`. What it leaves out stays as configured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Preset {
+    /// Trajectories of one round, in place of `run.fanout`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u32", range(min = 1, max = 256))]
+    pub fanout: Option<u32>,
+    /// Most rounds of a run, in place of `run.max_rounds`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u32", range(min = 1, max = 100))]
+    pub max_rounds: Option<u32>,
+    /// Sampling temperature, in place of `run.temperature`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f64", range(min = 0.0, max = 2.0))]
+    pub temperature: Option<f64>,
+    /// Nucleus sampling, in place of `run.top_p`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f64", range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
+    pub top_p: Option<f64>,
+    /// Who proposes steps, in place of `agents.executor.implementation`. The presets are yours, so
+    /// `server.allow_executors` does not count here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", extend("enum" = EXECUTORS))]
+    pub executor: Option<String>,
+    /// Who checks steps, in place of `agents.verifier.implementation`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", extend("enum" = VERIFIERS))]
+    pub verifier: Option<String>,
+    /// Who decides, in place of `agents.coordinator.implementation`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", extend("enum" = COORDINATORS))]
+    pub coordinator: Option<String>,
+    /// Limits of a run, each at most the same one of `run.budget`.
+    #[serde(skip_serializing_if = "PresetBudget::is_empty")]
+    pub budget: PresetBudget,
+}
+
+/// `budget` of a preset.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PresetBudget {
+    /// Most proposals, accepted or not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u64", range(min = 1, max = 1_000_000_000_000_u64))]
+    pub steps: Option<u64>,
+    /// Most tokens, prompt and completion together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u64", range(min = 1, max = 1_000_000_000_000_000_u64))]
+    pub tokens: Option<u64>,
+    /// Longest time in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u64", range(min = 1, max = 2_592_000_000_u64))]
+    pub wall_ms: Option<u64>,
+}
+
+impl PresetBudget {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}

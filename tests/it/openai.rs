@@ -1,0 +1,314 @@
+//! The daemon as OpenAI's clients meet it: chat completions whole and in chunks, models, errors, clients that go away.
+
+use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+
+use crate::daemon::{Answer, Daemon, long_run};
+
+/// Moves 3 disks from peg 0 to peg 2 in 7 steps.
+fn hanoi() -> Value {
+    json!({"task": "tower-of-hanoi", "input": {"n": 3, "from": 0, "to": 2}})
+}
+
+/// A chat completion that asks for this run.
+fn chat(run: &Value, fields: &Value) -> Value {
+    let mut request = json!({"model": "prime", "messages": [{"role": "user", "content": run.to_string()}]});
+    request.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    request
+}
+
+fn complete(daemon: &Daemon, request: &Value) -> Answer {
+    daemon.post_text("/v1/chat/completions", &request.to_string())
+}
+
+/// The run of a choice as the daemon keeps it.
+fn run_of(daemon: &Daemon, prime: &Value) -> Value {
+    daemon.get(&format!("/v1/runs/{}", prime["run"].as_str().unwrap())).body
+}
+
+/// The actions of a run's only trajectory, from its trace.
+fn actions(daemon: &Daemon, prime: &Value) -> Vec<String> {
+    let trace = daemon.url(&format!("/v1/runs/{}/trace?states=false", prime["run"].as_str().unwrap()));
+    let text = daemon.agent.get(trace).call().unwrap().body_mut().read_to_string().unwrap();
+    let events = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    events
+        .filter_map(|event| (event["event"] == "step").then(|| event["action"].as_str().unwrap().to_owned()))
+        .collect()
+}
+
+/// The events of a stream as they come: their data.
+fn events(reader: impl Read) -> impl Iterator<Item = String> {
+    let lines = BufReader::new(reader).lines().map(Result::unwrap);
+    lines.filter_map(|line| line.strip_prefix("data: ").map(str::to_owned))
+}
+
+/// Sends a request for a stream; gives the data of its events.
+fn stream(daemon: &Daemon, request: &Value) -> impl Iterator<Item = String> + use<> {
+    let post = daemon.agent.post(daemon.url("/v1/chat/completions")).content_type("application/json");
+    let response = post.send(request.to_string()).unwrap();
+    assert_eq!(response.status().as_u16(), 200);
+    assert_eq!(response.headers()["Content-Type"], "text/event-stream");
+    events(response.into_body().into_reader())
+}
+
+#[test]
+fn a_completion_has_the_answer_its_steps_and_what_is_known_of_its_run() {
+    let daemon = Daemon::start(&[]);
+    let answer = complete(&daemon, &chat(&hanoi(), &json!({"model": "prime/fast"})));
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let body = &answer.body;
+    assert_eq!((&body["object"], &body["model"]), (&json!("chat.completion"), &json!("prime/fast")));
+    assert!(body["id"].as_str().unwrap().starts_with("chatcmpl-") && body["created"].as_u64().unwrap() > 1_700_000_000);
+    assert_eq!(body["choices"].as_array().unwrap().len(), 1);
+    let choice = &body["choices"][0];
+    assert_eq!((&choice["index"], &choice["finish_reason"]), (&json!(0), &json!("stop")));
+    assert_eq!((&choice["message"]["role"], &choice["message"]["refusal"]), (&json!("assistant"), &Value::Null));
+
+    let prime = &body["prime"];
+    let run = run_of(&daemon, prime);
+    let content: Value = serde_json::from_str(choice["message"]["content"].as_str().unwrap()).unwrap();
+    assert_eq!(content, run["answer"]);
+    let reasoning = choice["message"]["reasoning_content"].as_str().unwrap();
+    assert_eq!(reasoning.lines().collect::<Vec<_>>(), actions(&daemon, prime));
+    assert_eq!(reasoning.lines().count(), 7);
+    for field in ["status", "verified", "verifier", "checked_kinds", "outcome", "votes", "agreement", "steps", "labels"]
+    {
+        assert_eq!(prime[field], run[field], "{field}");
+    }
+    assert_eq!((&prime["verified"], &prime["outcome"]), (&json!(true), &json!("agreed")));
+    assert_eq!(run["trajectories"], json!(1), "the preset `fast` has one trajectory");
+    let (prompt, completion) =
+        (run["tokens"]["prompt"].as_u64().unwrap(), run["tokens"]["completion"].as_u64().unwrap());
+    let usage = json!({"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion});
+    assert_eq!(body["usage"], usage);
+
+    let again = complete(&daemon, &chat(&hanoi(), &json!({"seed": 7})));
+    assert_eq!(again.body["system_fingerprint"], body["system_fingerprint"], "the same daemon");
+}
+
+#[test]
+fn what_to_solve_stands_in_the_last_message_or_beside_it() {
+    let daemon = Daemon::start(&[]);
+    let line =
+        json!({"id": "x", "task": "bubble-sort", "seed": 5, "input": {"a": [3, 1, 2]}, "answer": null, "steps": 9});
+    for (request, task) in [
+        (chat(&json!({"task": "dfa-simulation", "index": 7, "difficulty": "medium"}), &json!({})), "dfa-simulation"),
+        (chat(&line, &json!({})), "bubble-sort"),
+        (chat(&json!("any words"), &json!({"prime": {"task": "n-queens"}})), "n-queens"),
+        (chat(&json!({"task": "n-queens"}), &json!({"prime": {"task": "dfa-simulation"}})), "dfa-simulation"),
+    ] {
+        let answer = complete(&daemon, &request);
+        assert_eq!(answer.status, 200, "{answer:?}");
+        assert_eq!(run_of(&daemon, &answer.body["prime"])["task"], task);
+    }
+    let fenced = format!("Sort this:\n```json\n{line}\n```");
+    let answer = complete(&daemon, &json!({"model": "prime", "messages": [{"role": "user", "content": fenced}]}));
+    let content: Value =
+        serde_json::from_str(answer.body["choices"][0]["message"]["content"].as_str().unwrap()).unwrap();
+    assert_eq!(content["sorted"], json!([1, 2, 3]));
+}
+
+#[test]
+fn choices_are_runs_of_their_own() {
+    let daemon = Daemon::start(&["agents.executor.implementation=scripted"]);
+    let answer = complete(&daemon, &chat(&hanoi(), &json!({"n": 3, "seed": 5, "model": "prime/fast"})));
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let choices = answer.body["choices"].as_array().unwrap();
+    let indices: Vec<_> = choices.iter().map(|choice| choice["index"].as_u64().unwrap()).collect();
+    let seeds: Vec<_> =
+        choices.iter().map(|choice| run_of(&daemon, &choice["prime"])["seed"].as_u64().unwrap()).collect();
+    assert_eq!((indices, seeds), (vec![0, 1, 2], vec![5, 6, 7]));
+    assert_eq!(answer.body["prime"], choices[0]["prime"]);
+}
+
+#[test]
+fn a_run_that_a_budget_ends_has_no_answer_and_says_why() {
+    let daemon = Daemon::start(&[]);
+    let mut run = long_run();
+    run["budget"] = json!({"steps": 50});
+    let answer = complete(&daemon, &chat(&run, &json!({})));
+    let choice = &answer.body["choices"][0];
+    assert_eq!((answer.status, &choice["finish_reason"]), (200, &json!("length")));
+    let message = json!({"role": "assistant", "content": "", "reasoning_content": null, "refusal": null});
+    assert_eq!(choice["message"], message);
+    assert_eq!(answer.body["prime"]["outcome"], "steps_spent");
+    assert_eq!(answer.body["prime"]["status"], "unverified");
+}
+
+#[test]
+fn a_stream_has_each_step_then_the_answer_then_the_tokens() {
+    let daemon = Daemon::start(&[]);
+    let request =
+        chat(&hanoi(), &json!({"model": "prime/fast", "stream": true, "stream_options": {"include_usage": true}}));
+    let mut data: Vec<_> = stream(&daemon, &request).collect();
+    assert_eq!(data.pop().as_deref(), Some("[DONE]"));
+    let chunks: Vec<Value> = data.iter().map(|data| serde_json::from_str(data).unwrap()).collect();
+    for chunk in &chunks {
+        assert_eq!((&chunk["object"], &chunk["model"]), (&json!("chat.completion.chunk"), &json!("prime/fast")));
+        assert_eq!(chunk["id"], chunks[0]["id"]);
+    }
+    let (usage, chunks) = chunks.split_last().unwrap();
+    let (last, chunks) = chunks.split_last().unwrap();
+    let (answer, chunks) = chunks.split_last().unwrap();
+    let (begin, steps) = chunks.split_first().unwrap();
+    assert_eq!(begin["choices"][0]["delta"], json!({"role": "assistant", "content": ""}));
+    assert_eq!(begin["prime"]["run"], last["prime"]["run"], "known from the first chunk on");
+    let steps: Vec<_> =
+        steps.iter().map(|chunk| chunk["choices"][0]["delta"]["reasoning_content"].as_str().unwrap()).collect();
+    let prime = &last["prime"];
+    let lines: Vec<_> = actions(&daemon, prime).iter().map(|action| format!("{action}\n")).collect();
+    assert_eq!((steps.len(), steps), (7, lines.iter().map(String::as_str).collect()));
+    let run = run_of(&daemon, prime);
+    let content = answer["choices"][0]["delta"]["content"].as_str().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(content).unwrap(), run["answer"]);
+    assert_eq!(last["choices"][0]["finish_reason"], "stop");
+    assert_eq!((&last["choices"][0]["delta"], &prime["verified"]), (&json!({}), &json!(true)));
+    assert_eq!(usage["choices"], json!([]));
+    assert_eq!(usage["usage"]["prompt_tokens"], run["tokens"]["prompt"]);
+    assert_eq!(usage["usage"]["completion_tokens"], run["tokens"]["completion"]);
+
+    let request = chat(&hanoi(), &json!({"stream": true, "n": 2}));
+    let chunks: Vec<Value> = stream(&daemon, &request)
+        .filter_map(|data| serde_json::from_str::<Value>(&data).ok())
+        .filter(Value::is_object)
+        .collect();
+    assert!(chunks.iter().all(|chunk| chunk["choices"].as_array().unwrap().len() == 1), "no tokens were asked for");
+    for index in 0..2 {
+        let mine: Vec<_> =
+            chunks.iter().map(|chunk| &chunk["choices"][0]).filter(|choice| choice["index"] == index).collect();
+        assert_eq!(mine.first().unwrap()["delta"]["role"], "assistant");
+        let ended: Vec<_> = mine.iter().map(|choice| &choice["finish_reason"] == "stop").collect();
+        assert!(ended.iter().rev().skip(1).all(|ended| !ended) && ended.last() == Some(&true), "{mine:?}");
+    }
+}
+
+#[test]
+fn steps_that_are_taken_back_are_told() {
+    // Two wrong lines at one state, and it is left.
+    let daemon = Daemon::start(&[
+        "agents.executor.implementation=scripted",
+        "agents.executor.error_rate=0.4",
+        "run.attempts_max=2",
+    ]);
+    let run = json!({"task": "tower-of-hanoi", "input": {"n": 7, "from": 0, "to": 2}});
+    let told: String = stream(&daemon, &chat(&run, &json!({"model": "prime/fast", "stream": true})))
+        .filter_map(|data| serde_json::from_str::<Value>(&data).ok())
+        .filter_map(|chunk| chunk["choices"][0]["delta"]["reasoning_content"].as_str().map(str::to_owned))
+        .collect();
+    assert!(told.contains("\n(back to step "), "{told}");
+}
+
+#[test]
+fn a_stream_whose_client_goes_away_ends_its_runs() {
+    let daemon = Daemon::start(&[]);
+    let mut data = stream(&daemon, &chat(&long_run(), &json!({"stream": true, "n": 2})));
+    // Steps come while the run goes on.
+    assert!(data.by_ref().take(20).any(|data| data.contains("reasoning_content")));
+    let runs = daemon.get("/v1/runs").body["runs"].clone();
+    assert_eq!(runs.as_array().unwrap().len(), 2);
+    for run in runs.as_array().unwrap() {
+        daemon.until(&format!("/v1/runs/{}", run["id"].as_str().unwrap()), |run| run["status"] == "running");
+    }
+    drop(data);
+    for run in runs.as_array().unwrap() {
+        let ended = daemon.finished(&format!("/v1/runs/{}", run["id"].as_str().unwrap()));
+        assert_eq!(ended["status"], "cancelled");
+    }
+}
+
+/// Sends a request, and goes away when its run is under way; gives the run's place.
+fn abandon(daemon: &Daemon, request: &Value, header: &str) -> String {
+    let known = daemon.get("/v1/runs").body["runs"].as_array().unwrap().len();
+    let mut connection = TcpStream::connect(&daemon.address).unwrap();
+    let (body, host) = (request.to_string(), &daemon.address);
+    let head = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n{header}Content-Length: {}\r\n\r\n",
+        body.len()
+    );
+    connection.write_all((head + &body).as_bytes()).unwrap();
+    let runs = daemon.until("/v1/runs", |list| {
+        let runs = list["runs"].as_array().unwrap();
+        runs.len() > known && runs[0]["status"] == "running"
+    });
+    format!("/v1/runs/{}", runs["runs"][0]["id"].as_str().unwrap())
+}
+
+#[test]
+fn a_client_that_goes_away_before_the_answer_ends_its_run_unless_it_is_kept() {
+    let daemon = Daemon::start(&[]);
+    let kept = abandon(&daemon, &chat(&long_run(), &json!({})), "X-Prime-Keep: true\r\n");
+    let left = abandon(&daemon, &chat(&long_run(), &json!({})), "");
+    assert_eq!(daemon.finished(&left)["status"], "cancelled");
+    assert_eq!(daemon.get(&kept).body["status"], "running");
+    assert_eq!(daemon.post_text(&format!("{kept}/cancel"), "").body["status"], "cancelled");
+}
+
+#[test]
+fn mistakes_have_the_form_of_openai() {
+    let daemon = Daemon::start(&["server.queue_max=2"]);
+    let with = |fields: Value| complete(&daemon, &chat(&json!({"task": "n-queens"}), &fields));
+    let unknown = with(json!({"model": "gpt-4o"}));
+    unknown.refused(404, None, &["gpt-4o", "prime, prime/careful, prime/fast"]);
+    assert_eq!(unknown.body["error"]["code"], "model_not_found");
+    with(json!({"n": 17})).refused(400, Some("n"), &["1 to 16"]);
+    with(json!({"temperature": "hot"})).refused(400, Some("temperature"), &["hot"]);
+    with(json!({"max_tokens": 0})).refused(400, Some("max_tokens"), &["0"]);
+    with(json!({"tool_choice": "required", "tools": []})).refused(400, Some("tool_choice"), &["tools"]);
+    with(json!({"prime": {"fanout": 0}})).refused(400, Some("prime.fanout"), &["1 to 256"]);
+    with(json!({"prime": {"task": "n-quens"}})).refused(400, Some("prime.task"), &["n-queens"]);
+    with(json!({"messages": [{"role": "user", "content": "What is 2 + 2?"}]})).refused(
+        400,
+        Some("messages[0].content"),
+        &["GET /v1/tasks", "prime"],
+    );
+    let misspelt = complete(&daemon, &chat(&json!({"task": "n-quens"}), &json!({"stream": true})));
+    misspelt.refused(400, Some("messages[0].content"), &["`task`", "n-queens"]);
+    assert_eq!(misspelt.body["error"]["type"], "invalid_request_error");
+    assert_eq!(misspelt.body["error"]["param"], "messages[0].content");
+    assert_eq!(daemon.get("/v1/runs").body["runs"], json!([]), "none of these was taken");
+    daemon.get("/v1/chat/completions").refused(405, None, &["POST"]);
+
+    // Two find a place, the third does not: then none goes on.
+    let full = complete(&daemon, &chat(&long_run(), &json!({"n": 3})));
+    full.refused(429, None, &["server.queue_max is 2"]);
+    assert!(full.retry_after.is_some());
+    for run in daemon.get("/v1/runs").body["runs"].as_array().unwrap() {
+        let ended = daemon.finished(&format!("/v1/runs/{}", run["id"].as_str().unwrap()));
+        assert_eq!(ended["status"], "cancelled");
+    }
+}
+
+#[test]
+fn models_are_prime_and_its_presets() {
+    let daemon = Daemon::start(&["presets.mine.fanout=2"]);
+    let list = daemon.get("/v1/models").body;
+    assert_eq!(list["object"], "list");
+    let models = list["data"].as_array().unwrap();
+    let names: Vec<_> = models.iter().map(|model| model["id"].as_str().unwrap()).collect();
+    assert_eq!(names, ["prime", "prime/careful", "prime/fast", "prime/mine"]);
+    for (name, path) in [("prime", "prime"), ("prime/mine", "prime/mine"), ("prime/mine", "prime%2Fmine")] {
+        let model = daemon.get(&format!("/v1/models/{path}"));
+        assert_eq!((model.status, &model.body["id"]), (200, &json!(name)));
+        assert_eq!((&model.body["object"], &model.body["owned_by"]), (&json!("model"), &json!("prime-agents")));
+        assert!(model.body["created"].as_u64().unwrap() > 1_700_000_000);
+    }
+    daemon.get("/v1/models/prime/other").refused(404, None, &["prime/mine"]);
+    let paths = daemon.get("/openapi.json").body["paths"].clone();
+    for path in ["/v1/chat/completions", "/v1/models", "/v1/models/{model}"] {
+        assert!(paths[path].is_object(), "{path} is described");
+    }
+}
+
+#[test]
+fn a_daemon_that_stops_tells_those_who_wait() {
+    let daemon = Daemon::start(&[]);
+    let mut waiting = stream(&daemon, &chat(&long_run(), &json!({"stream": true})));
+    assert!(waiting.by_ref().take(5).any(|data| data.contains("reasoning_content")));
+    let rest = std::thread::spawn(move || waiting.last());
+    let (code, log) = daemon.end_by(rustix::process::Signal::TERM);
+    assert_eq!(code, Some(0), "{log}");
+    let last: Value = serde_json::from_str(&rest.join().unwrap().unwrap()).unwrap();
+    assert_eq!((&last["error"]["code"], &last["error"]["type"]), (&json!("draining"), &json!("server_error")));
+}
