@@ -11,7 +11,7 @@ use super::wandering::{changed, random_line};
 use super::*;
 
 /// Cases of each task.
-const CASES: u64 = 12_000;
+const CASES: u64 = 60;
 /// A case that takes longer is a fault of the limits: it would hold up a server.
 const CASE_MAX: Duration = Duration::from_secs(4);
 
@@ -199,10 +199,7 @@ fn attack(task: &'static dyn AnyTask, seed: u64, cases: u64) -> Result<u64, Stri
         }));
         let took = began.elapsed();
         let case = || format!("{} seed {seed}: {state} then {lines:?}", task.spec().slug);
-        accepted += survived.unwrap_or_else(|_| {
-            println!("CASE {}", case());
-            0
-        });
+        accepted += survived.map_err(|_| case())?;
         if took > CASE_MAX {
             return Err(format!("took {took:?}: {}", case()));
         }
@@ -214,13 +211,8 @@ fn attack(task: &'static dyn AnyTask, seed: u64, cases: u64) -> Result<u64, Stri
 fn whatever_state_is_accepted_is_survived() {
     let mut broken = Vec::new();
     for task in all().chain(variants()) {
-        match attack(task, CASES + 7, CASES) {
+        match attack(task, 1, CASES) {
             // Checks that refuse all would be survived as well.
-            Ok(accepted)
-                if {
-                    println!("{accepted} {}", task.spec().slug);
-                    false
-                } => {}
             Ok(accepted) => assert!(accepted * 20 >= CASES, "{}: {accepted} of {CASES} accepted", task.spec().slug),
             Err(case) => broken.push(case),
         }
