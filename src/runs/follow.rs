@@ -20,7 +20,7 @@ pub(super) async fn follow(
     resting: Option<Box<Resting>>,
     place: Place,
 ) {
-    let outcome = match runs.app.runtime_of(&live.spec.overrides) {
+    let outcome = match runs.app().runtime_of(&live.spec.overrides) {
         Ok(runtime) => {
             let recorder = Arc::new(Recorder(Arc::clone(&live.stream)));
             let observer = Arc::new(Watched::new(runs.metrics.run(problem.spec()), recorder));
