@@ -13,6 +13,7 @@ mod layers;
 mod metrics;
 mod notify;
 mod openai;
+mod problems;
 mod recompute;
 mod serve;
 mod settings;
