@@ -111,7 +111,7 @@ fn custom(request: &RunRequest, problem: &Value) -> Result<Arc<dyn Problem>, Api
     if let Some((other, _)) = others.into_iter().find(|(_, is_there)| *is_there) {
         return Err(ApiError::bad_field(other, "does not go with `problem`: give one of the two"));
     }
-    let custom = Custom::read(problem).map_err(|error| ApiError::bad_field(&error.path.clone(), error))?;
+    let custom = Custom::read(problem).map_err(|error| ApiError::bad_value(&error.path, error.to_string()))?;
     if let Some(first) = custom.textual().next() {
         let message = format!(
             "the constraint {:?} is in words, and no verifier of this daemon reads: write it as a `check`",
