@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::reference::ReferenceExecutor;
+use super::replay::ReplayExecutor;
 use super::rules::RulesVerifier;
 use super::scripted::ScriptedExecutor;
 use super::threshold::ThresholdCoordinator;
@@ -39,6 +40,8 @@ pub struct AgentSet {
 pub enum RegistryError {
     #[error("agents.{role}.implementation: there is no {name:?}")]
     Unknown { role: &'static str, name: String },
+    #[error("agents.executor.implementation = \"replay\" needs lines to propose: set agents.executor.lines")]
+    NoLines,
     #[error("agents.executor.implementation = \"llama\" needs an engine, and none was started")]
     NoEngine,
 }
@@ -73,6 +76,13 @@ impl AgentSet {
             "scripted" => {
                 let error_rate = agents.executor.error_rate;
                 Box::new(move || Arc::new(ScriptedExecutor::new(error_rate)))
+            }
+            "replay" => {
+                let lines = agents.executor.lines.clone();
+                if lines.is_empty() {
+                    return Err(RegistryError::NoLines);
+                }
+                Box::new(move || Arc::new(ReplayExecutor::new(lines.clone())))
             }
             "llama" => {
                 let engine = engine.ok_or(RegistryError::NoEngine)?;

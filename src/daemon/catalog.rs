@@ -115,7 +115,8 @@ pub struct AgentList {
     responses((status = 200, description = "All implementations", body = AgentList)),
 )]
 pub async fn agents(state: web::Data<State>) -> HttpResponse {
-    let settings = state.runs.app().settings();
+    let app = state.runs.app();
+    let settings = app.settings();
     let (agents, server) = (&settings.agents, &settings.server);
     let roles: [(&str, &[&str], &str, &[String]); 3] = [
         ("executor", &EXECUTORS, &agents.executor.implementation, &server.allow_executors),

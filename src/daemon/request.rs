@@ -163,11 +163,14 @@ pub fn spec_of(
     let settings = wished(app.settings(), request, &preset, &overrides)?;
     let runtime = app.runtime_of(&overrides).map_err(|error| ApiError::bad_field("agents.executor", error))?;
     let (instance, problem) = problem_of(request)?;
+    let mut plan = run_plan(&settings, runtime.agents().kinds());
+    // Where only the form of lines can be checked, no answer is called verified.
+    plan.is_checked &= problem.has_checks();
     let spec = RunSpec {
         task: problem.spec().slug.to_owned(),
         instance,
         input: problem.input(),
-        plan: run_plan(&settings, runtime.agents().kinds()),
+        plan,
         sampling: run_sampling(&settings),
         overrides,
         agents: runtime.agents().names().clone(),

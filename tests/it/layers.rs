@@ -59,6 +59,8 @@ const MAY_IMPORT: [(&str, &[&str]); 19] = [
             "telemetry",
             "bench",
             "app",
+            "journal",
+            "runs",
             "daemon",
             "train",
         ],

@@ -14,6 +14,7 @@ mod layers;
 mod metrics;
 mod notify;
 mod openai;
+mod problems;
 mod recompute;
 mod serve;
 mod settings;

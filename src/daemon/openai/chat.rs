@@ -22,8 +22,9 @@ type Checked = (RunSpec, Arc<dyn Problem>);
 
 /// A run for each choice, checked.
 fn specs_of(runs: &Runs, chat: &ChatRequest) -> Result<Vec<Checked>, ApiError> {
-    let wishes = Wishes::of(runs.app().settings(), chat)?;
-    let specs = wishes.runs.iter().map(|request| spec_of(runs.app(), request, None));
+    let app = runs.app();
+    let wishes = Wishes::of(app.settings(), chat)?;
+    let specs = wishes.runs.iter().map(|request| spec_of(&app, request, None));
     specs.collect::<Result<_, _>>().map_err(|error| wishes.locate(error))
 }
 
@@ -45,8 +46,8 @@ async fn accept_all(runs: Arc<Runs>, owner: String, specs: Vec<Checked>, is_kept
 /// Solves what the last message of a user asks for.
 ///
 /// That is a run's request as `POST /v1/runs` takes it, or a line of the benchmark, as JSON, alone or in a fence; or what
-/// stands in the field `prime`. The content is the run's answer as JSON, and `reasoning_content` has the steps that led
-/// to it. With `stream`, steps come as they are committed: those of the first trajectory of each round. When the client
+/// stands in the field `prime`; any other text is a problem of the client's own. The content is the run's answer as JSON,
+/// and `reasoning_content` has the steps that led to it. With `stream`, steps come as they are committed: those of the first trajectory of each round. When the client
 /// goes away, its runs are cancelled, unless `X-Prime-Keep` is `true`.
 #[utoipa::path(
     post, path = "/v1/chat/completions", tag = "openai", operation_id = "complete_chat", params(ChatHeaders),
