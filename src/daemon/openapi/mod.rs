@@ -71,7 +71,7 @@ pub fn configure(config: &mut web::ServiceConfig) {
     responses((status = 200, description = "OpenAPI 3.1", body = Object)),
 )]
 async fn document(state: web::Data<State>) -> HttpResponse {
-    HttpResponse::Ok().json(described(!state.runs.app().settings().server.keys.is_empty()))
+    HttpResponse::Ok().json(described(state.has_keys))
 }
 
 #[cfg(test)]
