@@ -67,7 +67,6 @@ pub struct RunRecord {
     /// The hash chain over what was asked for and its events, up to that one: SHA-256 in hex.
     pub chain: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
     pub forked_from: Option<Origin>,
     #[serde(flatten)]
     pub result: RunResult,

@@ -4,6 +4,7 @@
 mod binary;
 mod cli;
 mod daemon;
+mod document;
 mod durable;
 #[cfg(feature = "llama")]
 mod engine;

@@ -81,6 +81,17 @@ fn wishes_in(request: &RunRequest) -> Vec<&'static str> {
     given.into_iter().filter_map(|(name, is_given)| is_given.then_some(name)).collect()
 }
 
+/// A field by which a request says which instance of its task is meant.
+fn instance_in(request: &RunRequest) -> Option<&'static str> {
+    let given = [
+        ("input", request.input.is_some()),
+        ("difficulty", request.difficulty.is_some()),
+        ("index", request.index.is_some()),
+        ("base_seed", request.base_seed.is_some()),
+    ];
+    given.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
+}
+
 /// The tokens that a run may have by the chat completion's own fields.
 fn tokens_of(settings: &Settings, chat: &ChatRequest) -> Result<Option<u64>, ApiError> {
     let (field, wish) = match chat.max_completion_tokens {
@@ -120,6 +131,10 @@ impl Wishes {
         let (inner, place) = if says_what(&prime) {
             (prime, "prime".to_owned())
         } else {
+            if let Some(field) = instance_in(&prime) {
+                let message = "goes with `prime.task`, which is missing; the messages have an instance of their own";
+                return Err(ApiError::bad_field(&format!("prime.{field}"), message));
+            }
             let (asked, place) = asked(&chat.messages)?;
             let request = match asked {
                 Asked::Run(request) => *request,
@@ -238,6 +253,16 @@ mod tests {
             assert!(error.to_string().contains(range), "{error}");
         }
         assert_eq!(one(&json!({"max_tokens": 100_000_000})).budget.tokens, Some(100_000_000));
+    }
+
+    #[test]
+    fn an_instance_beside_the_messages_needs_its_task() {
+        for (field, given) in
+            [("input", json!({"n": 4})), ("difficulty", json!("easy")), ("index", json!(3)), ("base_seed", json!(7))]
+        {
+            let error = wishes(&json!({"prime": {field: given}})).unwrap_err();
+            assert_eq!(error.body().error.param, Some(format!("prime.{field}")), "{error}");
+        }
     }
 
     #[test]
