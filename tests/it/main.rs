@@ -2,22 +2,32 @@
 #![allow(clippy::unwrap_used, reason = "also in the helpers of tests, which clippy does not take for tests")]
 
 mod binary;
+mod chaos;
+#[cfg(feature = "llama")]
+mod chaos_engine;
 mod cli;
 mod daemon;
+mod disk;
 mod durable;
 #[cfg(feature = "llama")]
 mod engine;
+mod figures;
 mod golden;
 mod journal;
 mod layers;
+mod malformed;
 mod metrics;
 mod notify;
 mod openai;
+mod overload;
+mod raw;
+mod records;
 mod recompute;
 mod serve;
 mod settings;
 #[cfg(feature = "llama")]
 mod shipped;
 mod shipping;
+mod slow_clients;
 #[cfg(feature = "otel")]
 mod telemetry;
