@@ -187,6 +187,22 @@ impl App {
         Ok(Self { config_hash: settings.hash(), settings, engine, runtime, others: Mutex::default() })
     }
 
+    /// The same process with other settings, for runs to come. The engine stays where its own settings do; otherwise a
+    /// new one is started beside it, which blocks while a model loads. Must be called within an actix system.
+    ///
+    /// # Errors
+    /// As [`App::start`].
+    pub fn with_settings(&self, settings: Settings) -> Result<Self, AppError> {
+        let spec = |settings: &Settings| {
+            let name = &settings.agents.executor.engine;
+            let is_llama = settings.agents.executor.implementation == "llama";
+            is_llama.then(|| (name.clone(), settings.engines.get(name).cloned()))
+        };
+        let engine =
+            if spec(&settings) == spec(&self.settings) { self.engine.clone() } else { executor_engine(&settings)? };
+        Self::with_engine(settings, engine)
+    }
+
     pub fn settings(&self) -> &Settings {
         &self.settings
     }

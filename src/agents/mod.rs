@@ -5,6 +5,7 @@ mod llama;
 pub mod prompt;
 mod reference;
 pub mod registry;
+mod replay;
 mod rules;
 mod scripted;
 mod threshold;
@@ -16,6 +17,7 @@ use crate::tasks::Kinds;
 
 pub use reference::ReferenceExecutor;
 pub use registry::{AgentSet, Names};
+pub use replay::ReplayExecutor;
 pub use rules::RulesVerifier;
 pub use scripted::ScriptedExecutor;
 pub use threshold::ThresholdCoordinator;

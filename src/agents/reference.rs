@@ -10,8 +10,24 @@ pub struct ReferenceExecutor;
 #[async_trait]
 impl Executor for ReferenceExecutor {
     async fn propose(&self, trajectory: &Trajectory, _: Sampling) -> Result<Proposal, AgentError> {
-        // After wrong steps that were let through, the algorithm may prescribe nothing: that is no line of any grammar.
-        let line = trajectory.machine.reference().unwrap_or_else(|| "no next step".to_owned());
+        let line = next(trajectory, "reference")?;
         Ok(Proposal { line, ..Proposal::default() })
+    }
+}
+
+/// The next line of the task's algorithm.
+///
+/// # Errors
+/// Where there is no algorithm.
+pub(super) fn next(trajectory: &Trajectory, executor: &str) -> Result<String, AgentError> {
+    match trajectory.machine.reference() {
+        Some(line) => Ok(line),
+        // After wrong steps that were let through, the algorithm may prescribe nothing: that is no line of any grammar.
+        None if trajectory.machine.problem().has_reference() => Ok("no next step".to_owned()),
+        None => Err(AgentError {
+            agent: format!("executor `{executor}`"),
+            reason: "it follows a task's algorithm, and a client's own problem has none: configure a model".to_owned(),
+            is_transient: false,
+        }),
     }
 }

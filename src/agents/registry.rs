@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::reference::ReferenceExecutor;
+use super::replay::ReplayExecutor;
 use super::rules::RulesVerifier;
 use super::scripted::ScriptedExecutor;
 use super::threshold::ThresholdCoordinator;
@@ -38,6 +39,8 @@ pub struct AgentSet {
 pub enum RegistryError {
     #[error("agents.{role}.implementation: there is no {name:?}")]
     Unknown { role: &'static str, name: String },
+    #[error("agents.executor.implementation = \"replay\" needs lines to propose: set agents.executor.lines")]
+    NoLines,
     #[error("agents.executor.implementation = \"llama\" needs an engine, and none was started")]
     NoEngine,
 }
@@ -72,6 +75,13 @@ impl AgentSet {
             "scripted" => {
                 let error_rate = agents.executor.error_rate;
                 Box::new(move || Arc::new(ScriptedExecutor::new(error_rate)))
+            }
+            "replay" => {
+                let lines = agents.executor.lines.clone();
+                if lines.is_empty() {
+                    return Err(RegistryError::NoLines);
+                }
+                Box::new(move || Arc::new(ReplayExecutor::new(lines.clone())))
             }
             "llama" => {
                 let engine = engine.ok_or(RegistryError::NoEngine)?;

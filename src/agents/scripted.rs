@@ -35,7 +35,7 @@ fn wrong(line: &str, draw: &mut Draw) -> String {
 #[async_trait]
 impl Executor for ScriptedExecutor {
     async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
-        let right = trajectory.machine.reference().unwrap_or_else(|| "no next step".to_owned());
+        let right = super::reference::next(trajectory, "scripted")?;
         let mut draw = Draw::new(sampling.seed);
         let errs = draw.chance(self.error_millionths, 1_000_000);
         Ok(Proposal { line: if errs { wrong(&right, &mut draw) } else { right }, ..Proposal::default() })

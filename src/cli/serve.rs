@@ -22,13 +22,13 @@ pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     // Its thread is started outside of the event loop.
     let telemetry = Telemetry::start(&settings.telemetry.otlp_endpoint)?;
     actix::System::new().block_on(async {
-        reload::on_hangup(configuration, log);
+        let reloads = reload::on_hangup(configuration, log);
         let app = App::start(settings)?;
         let on_ready = |address| {
             eprintln!("prime-agents is ready on http://{address}");
             notify::ready(address);
         };
-        daemon::serve(app, telemetry, on_ready).await?;
+        daemon::serve(app, telemetry, reloads, on_ready).await?;
         Ok(ExitCode::SUCCESS)
     })
 }

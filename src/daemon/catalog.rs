@@ -96,7 +96,8 @@ pub struct AgentList {
 /// The implementations of the roles, and which of them a request may choose.
 #[utoipa::path(get, path = "/v1/agents", tag = "catalog", responses((status = 200, body = AgentList)))]
 pub async fn agents(state: web::Data<State>) -> HttpResponse {
-    let settings = state.runs.app().settings();
+    let app = state.runs.app();
+    let settings = app.settings();
     let (agents, server) = (&settings.agents, &settings.server);
     let roles: [(&str, &[&str], &str, &[String]); 3] = [
         ("executor", &EXECUTORS, &agents.executor.implementation, &server.allow_executors),

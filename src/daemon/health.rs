@@ -9,10 +9,13 @@ use tokio::time::timeout;
 use utoipa::ToSchema;
 
 use super::{State, no_such_method};
-use crate::engine::Engine;
+use crate::engine::{Engine, Request, Sampling};
 
 /// How long a write to the journal may take before the daemon is not ready.
 const PROBE: Duration = Duration::from_millis(800);
+
+/// A decode so many milliseconds ago counts; after a longer silence the engine is asked for a token.
+const RECENT_MS: u64 = 2_000;
 
 pub fn configure(config: &mut web::ServiceConfig) {
     config
@@ -61,6 +64,23 @@ pub struct EngineHealth {
     pub failure: Option<String>,
 }
 
+/// Whether the engine decodes, if there is one: it did lately, or does when it is asked for a token now.
+async fn decodes(engine: Option<&Engine>) -> bool {
+    let Some(engine) = engine else { return true };
+    let status = engine.status();
+    if !status.ready || status.last_decode_ms_ago.is_some_and(|ago| ago < RECENT_MS) {
+        return status.ready;
+    }
+    let token = Request {
+        prompt: " ".to_owned(),
+        grammar: None,
+        sampling: Sampling { temperature: 0.0, top_p: 1.0, seed: 0 },
+        max_tokens: 1,
+        logprobs: false,
+    };
+    timeout(PROBE, engine.generate(token)).await.is_ok_and(|decoded| decoded.is_ok())
+}
+
 /// Ready means that a run handed in now would be kept and go on: the journal can be written, the engine stands, there
 /// is room, and the daemon is not draining.
 #[utoipa::path(
@@ -69,18 +89,16 @@ pub struct EngineHealth {
 )]
 pub async fn readyz(state: web::Data<State>) -> HttpResponse {
     let runs = &state.runs;
-    let (live, limit) = (runs.open_runs(), runs.app().settings().server.queue_max);
-    let engine = runs.app().engine().map(Engine::status);
-    let probed = timeout(PROBE, runs.probe()).await;
+    let app = runs.app();
+    let (live, limit) = (runs.open_runs(), app.settings().server.queue_max);
+    let (probed, decodes) = tokio::join!(timeout(PROBE, runs.probe()), decodes(app.engine()));
+    let engine = app.engine().map(Engine::status);
     let failure = match probed {
         Ok(Ok(())) => None,
         Ok(Err(reason)) => Some(reason),
         Err(_) => Some(format!("nothing could be written within {} ms", PROBE.as_millis())),
     };
-    let ready = failure.is_none()
-        && !runs.is_draining()
-        && live < limit as usize
-        && engine.as_ref().is_none_or(|status| status.ready);
+    let ready = failure.is_none() && !runs.is_draining() && live < limit as usize && decodes;
     let body = Readiness {
         ready,
         draining: runs.is_draining(),
@@ -89,7 +107,7 @@ pub async fn readyz(state: web::Data<State>) -> HttpResponse {
         journal: JournalHealth { writable: failure.is_none(), failure },
         engine: engine.map(|status| EngineHealth {
             name: status.name.clone(),
-            ready: status.ready,
+            ready: decodes,
             restarts: status.restarts,
             in_flight: status.in_flight,
             last_decode_ms_ago: status.last_decode_ms_ago,

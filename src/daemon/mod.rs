@@ -21,11 +21,13 @@ use std::sync::Arc;
 use actix_web::{HttpResponse, web};
 use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
 
 use crate::app::App;
 use crate::journal::{JournalError, SqliteJournal, SqliteOptions};
 use crate::metrics::Metrics;
 use crate::runs::Runs;
+use crate::settings::Settings;
 use crate::telemetry::Telemetry;
 use error::ApiError;
 use guard::Answered;
@@ -50,6 +52,26 @@ pub enum DaemonError {
     Resume(crate::runs::RunError),
     #[error("the server failed: {0}")]
     Serve(std::io::Error),
+}
+
+/// New settings for the runs to come, and who wants to know whether they were taken.
+pub struct Reload {
+    pub settings: Settings,
+    pub reply: oneshot::Sender<Result<(), String>>,
+}
+
+/// Puts new settings in place of the old for the runs to come. What the server itself is made of stays.
+async fn reload(runs: &Runs, settings: Settings) -> Result<(), String> {
+    let app = runs.app();
+    let system = actix::System::current();
+    // A model may have to be loaded.
+    let made = web::block(move || {
+        actix::System::set_current(system);
+        app.with_settings(settings)
+    });
+    let made = made.await.map_err(|error| error.to_string())?;
+    runs.replace(made.map_err(|error| error.to_string())?);
+    Ok(())
 }
 
 /// Shared by the workers of the server.
@@ -83,6 +105,7 @@ async fn no_such_method(allowed: &'static str) -> Result<HttpResponse, ApiError>
 pub async fn serve(
     app: App,
     telemetry: Option<Telemetry>,
+    mut reloads: mpsc::Receiver<Reload>,
     on_ready: impl FnOnce(SocketAddr),
 ) -> Result<(), DaemonError> {
     let settings = app.settings().clone();
@@ -101,6 +124,13 @@ pub async fn serve(
         tracing::info!(runs = resumed, "taking up open runs");
     }
     actix::spawn(Arc::clone(&runs).keep_tidy());
+    let reloading = Arc::clone(&runs);
+    actix::spawn(async move {
+        while let Some(Reload { settings, reply }) = reloads.recv().await {
+            // Whoever asked may be gone.
+            drop(reply.send(reload(&reloading, settings).await));
+        }
+    });
     let handle = bound.running.handle();
     let mut serving = actix::spawn(bound.running);
     on_ready(bound.address);

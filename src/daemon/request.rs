@@ -176,11 +176,14 @@ pub fn spec_of(
 ) -> Result<(RunSpec, Arc<dyn Problem>), ApiError> {
     let (overrides, settings, instance, problem) = checked(app.settings(), request)?;
     let runtime = app.runtime_of(&overrides).map_err(|error| ApiError::bad_field("agents.executor", error))?;
+    let mut plan = run_plan(&settings, runtime.agents().kinds());
+    // Where only the form of lines can be checked, no answer is called verified.
+    plan.is_checked &= problem.has_checks();
     let spec = RunSpec {
         task: problem.spec().slug.to_owned(),
         instance,
         input: problem.input(),
-        plan: run_plan(&settings, runtime.agents().kinds()),
+        plan,
         sampling: run_sampling(&settings),
         overrides,
         agents: runtime.agents().names().clone(),

@@ -117,7 +117,7 @@ pub async fn submit(state: web::Data<State>, request: HttpRequest, body: Body) -
         let system = actix::System::current();
         web::block(move || {
             actix::System::set_current(system);
-            spec_of(runs.app(), &wanted, traceparent)
+            spec_of(&runs.app(), &wanted, traceparent)
         })
         .await
         .map_err(|_| ApiError::from(RunError::Draining))??
@@ -176,7 +176,8 @@ pub(super) async fn visible(state: &State, request: &HttpRequest, id: &str) -> R
 )]
 pub async fn collect(state: web::Data<State>, body: Body) -> Result<HttpResponse, ApiError> {
     let wanted: CollectRequest = if body.0.is_empty() { CollectRequest::default() } else { json(&body.0)? };
-    let journal = &state.runs.app().settings().journal;
+    let app = state.runs.app();
+    let journal = &app.settings().journal;
     let (days, bytes) = match (wanted.older_than_days, wanted.bytes_max) {
         (None, None) => {
             (Some(journal.keep_days).filter(|days| *days > 0), Some(journal.keep_bytes).filter(|bytes| *bytes > 0))

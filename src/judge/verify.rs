@@ -59,7 +59,7 @@ pub struct VerifyRequest {
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum Verification {
-    Step(StepVerdict),
+    Step(Box<StepVerdict>),
     Answer(AnswerVerdict),
 }
 
@@ -159,7 +159,7 @@ fn judge(request: &VerifyRequest) -> Result<Verification, VerifyError> {
     match (&request.action, &request.answer) {
         (Some(action), None) => {
             let mut machine = machine(request, problem.as_ref())?;
-            Ok(Verification::Step(judge_step(machine.as_mut(), action, kinds)))
+            Ok(Verification::Step(Box::new(judge_step(machine.as_mut(), action, kinds))))
         }
         (None, Some(answer)) => {
             for (field, given) in [("state", request.state.is_some()), ("actions", request.actions.is_some())] {

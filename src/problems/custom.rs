@@ -241,6 +241,14 @@ impl Problem for Custom {
         Ok(machine)
     }
 
+    fn has_reference(&self) -> bool {
+        false
+    }
+
+    fn has_checks(&self) -> bool {
+        self.kinds().any(|kind| kind.is_some())
+    }
+
     fn goal(&self, _: &Value) -> Option<bool> {
         None
     }

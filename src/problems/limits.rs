@@ -27,8 +27,8 @@ pub const PARSE_DEPTH_MAX: u16 = 24;
 /// Depth of an expression's tree: evaluation recurses, without optimisation in 40 KiB a level, on stacks of 2 MiB.
 pub const TREE_DEPTH_MAX: usize = 24;
 
-/// Work of all checks of a kind after a step together, in units of 20 to 100 ns, so that a step is judged within some
-/// 20 ms. The agents of a cell share a thread.
+/// Work of all checks of a kind after a step together, in units of 20 to 150 ns, so that a step is judged within some
+/// 50 ms. The agents of a cell share a thread.
 pub const WORK_MAX: u64 = 400_000;
 
 /// Steps that a check must at least be able to look at; more are counted when they are there.

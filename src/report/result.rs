@@ -84,6 +84,7 @@ pub fn labels(names: &Names, kinds: Kinds) -> Vec<String> {
     match names.executor.as_str() {
         "reference" => labels.push("executor `reference` is the task's own algorithm, not a model"),
         "scripted" => labels.push("executor `scripted` is the task's own algorithm with injected errors, not a model"),
+        "replay" => labels.push("executor `replay` proposes given lines, it is no model"),
         _ => {}
     }
     if kinds.contains(Kind::Transition) {

@@ -20,9 +20,16 @@ pub(super) async fn follow(
     resting: Option<Box<Resting>>,
     place: Place,
 ) {
-    let outcome = match runs.app.runtime_of(&live.spec.overrides) {
+    let outcome = match runs.app().runtime_of(&live.spec.overrides) {
         Ok(runtime) => {
-            let recorder = Arc::new(Recorder(Arc::clone(&live.stream)));
+            let started = RowUpdate {
+                updated_ms: (runs.clock)(),
+                status: Status::Running.name().to_owned(),
+                is_over: false,
+                resumed: live.resumed.load(Ordering::Relaxed),
+                summary: serde_json::to_string(&RunResult::open(&live.solved)).expect("invariant: results serialise"),
+            };
+            let recorder = Arc::new(Recorder { stream: Arc::clone(&live.stream), started });
             let observer = Arc::new(Watched::new(runs.metrics.run(problem.spec()), recorder));
             let observer = traced(&runs, &live, observer);
             let mut handle = runtime.submit(Submission {

@@ -16,9 +16,6 @@ mod spec;
 mod stream;
 mod writer;
 
-#[cfg(test)]
-mod tests;
-
 pub use live::{LiveRun, RunRecord, Status};
 pub use reading::{EventLine, ReadError};
 pub use service::{Accepted, NewRun, RunError, Runs};

@@ -105,7 +105,7 @@ impl Runs {
                     continue;
                 }
             };
-            let kinds = self.app.runtime_of(&spec.overrides).map_or(Kinds::NONE, |runtime| runtime.agents().kinds());
+            let kinds = self.app().runtime_of(&spec.overrides).map_or(Kinds::NONE, |runtime| runtime.agents().kinds());
             let solved = solved(&spec, kinds);
             let under_way = Progress { is_under_way: row.head.seq > 0, ..Progress::default() };
             let live = Arc::new(LiveRun::new(&row, spec, solved, self.stream(&row, under_way)));

@@ -39,11 +39,12 @@ impl Runs {
 
     /// Removes what the configuration says may go, now and then, until the daemon drains.
     pub async fn keep_tidy(self: Arc<Self>) {
-        let journal = &self.app().settings().journal;
-        let days = (journal.keep_days > 0).then_some(journal.keep_days);
-        let bytes = (journal.keep_bytes > 0).then_some(journal.keep_bytes);
         let mut drained = self.drained();
         while tokio::time::timeout(PERIOD, drained.wait_for(|drained| *drained)).await.is_err() {
+            let app = self.app();
+            let journal = &app.settings().journal;
+            let days = (journal.keep_days > 0).then_some(journal.keep_days);
+            let bytes = (journal.keep_bytes > 0).then_some(journal.keep_bytes);
             match self.collect(days, bytes).await {
                 Ok(removed) if removed.runs > 0 => {
                     tracing::info!(runs = removed.runs, bytes = removed.bytes, "finished runs were removed");

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use actix::ArbiterHandle;
@@ -66,7 +66,7 @@ pub type Clock = fn() -> u64;
 
 /// See the module.
 pub struct Runs {
-    pub(super) app: Arc<App>,
+    app: RwLock<Arc<App>>,
     pub(super) journal: Arc<dyn Journal>,
     pub(super) writer: Writer,
     pub(super) metrics: Arc<Metrics>,
@@ -113,7 +113,7 @@ impl Runs {
         let measure = move |events, seconds| committed.journal_commit(events, seconds);
         let writer = Writer::start(Arc::clone(&journal), window, Box::new(measure))?;
         Ok(Arc::new(Self {
-            app,
+            app: RwLock::new(app),
             journal,
             writer,
             metrics,
@@ -127,8 +127,14 @@ impl Runs {
         }))
     }
 
-    pub fn app(&self) -> &App {
-        &self.app
+    /// What new runs are carried out with.
+    pub fn app(&self) -> Arc<App> {
+        Arc::clone(&self.app.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// From now on, new runs are carried out with this; those under way keep what they began with.
+    pub fn replace(&self, app: App) {
+        *self.app.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(app);
     }
 
     pub fn metrics(&self) -> &Metrics {
@@ -185,7 +191,7 @@ impl Runs {
     }
 
     pub(super) fn place(self: &Arc<Self>) -> Result<Place, RunError> {
-        let limit = self.app.settings().server.queue_max;
+        let limit = self.app().settings().server.queue_max;
         let take = |open: usize| (open < limit as usize).then_some(open + 1);
         match self.open.fetch_update(Ordering::AcqRel, Ordering::Acquire, take) {
             Ok(_) => Ok(Place(Arc::clone(self))),
@@ -266,7 +272,7 @@ impl Runs {
 
     /// A run's row and its live side, neither of them known to anybody yet.
     pub(super) fn prepare(&self, owner: &str, spec: RunSpec) -> Result<(Arc<LiveRun>, RunRow), RunError> {
-        let runtime = self.app.runtime_of(&spec.overrides).map_err(|error| RunError::Agents(error.to_string()))?;
+        let runtime = self.app().runtime_of(&spec.overrides).map_err(|error| RunError::Agents(error.to_string()))?;
         let solved = solved(&spec, runtime.agents().kinds());
         let now = (self.clock)();
         let text = serde_json::to_string(&spec).expect("invariant: specs serialise");

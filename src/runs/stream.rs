@@ -231,28 +231,35 @@ impl Stream {
 }
 
 /// Puts the events of a run into its stream, on the cell's thread.
-pub struct Recorder(pub Arc<Stream>);
+pub struct Recorder {
+    pub stream: Arc<Stream>,
+    /// The run's row once it is under way.
+    pub started: RowUpdate,
+}
 
 impl Observer for Recorder {
     fn observe(&self, event: &Event<'_>) {
-        self.0.append(&TraceLine::of(event));
+        self.stream.append(&TraceLine::of(event));
+        if matches!(event, Event::Started) {
+            drop(self.stream.update(self.started.clone()));
+        }
     }
 
     fn wants_saved(&self) -> bool {
-        self.0.wants_saved()
+        self.stream.wants_saved()
     }
 
     fn save(&self, saved: Saved) {
-        self.0.save(saved);
+        self.stream.save(saved);
     }
 
     fn is_behind(&self) -> bool {
-        self.0.own_bytes.load(Ordering::Relaxed) > RUN_BYTES_MAX
-            || self.0.shared.waiting_bytes.load(Ordering::Relaxed) > ALL_BYTES_MAX
+        self.stream.own_bytes.load(Ordering::Relaxed) > RUN_BYTES_MAX
+            || self.stream.shared.waiting_bytes.load(Ordering::Relaxed) > ALL_BYTES_MAX
     }
 
     fn wake_when_free(&self, wake: Wake) {
-        let mut wakes = self.0.shared.wakes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut wakes = self.stream.shared.wakes.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_behind() {
             wakes.push(wake);
         } else {

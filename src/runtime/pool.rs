@@ -27,7 +27,7 @@ struct Cell {
     supervisor: Addr<Supervisor>,
     /// Runs handed in and not over.
     load: Arc<AtomicUsize>,
-    _arbiter: Arbiter,
+    arbiter: Arbiter,
 }
 
 /// The cells of a process. Lives within an actix system.
@@ -52,7 +52,7 @@ impl Runtime {
                     arbiters: arbiters(plan.placement, &arbiter),
                 };
                 let supervisor = Supervisor::start_in_arbiter(&arbiter.handle(), move |_| Supervisor::new(cell));
-                Cell { supervisor, load: Arc::default(), _arbiter: arbiter }
+                Cell { supervisor, load: Arc::default(), arbiter }
             })
             .collect();
         Self { cells, next_id: AtomicU64::new(1), agents }
@@ -84,5 +84,14 @@ impl Runtime {
     /// Ends every live run with what is known.
     pub fn halt(&self) {
         self.cells.iter().for_each(|cell| cell.supervisor.do_send(Halt));
+    }
+}
+
+impl Drop for Runtime {
+    /// Ends the cells' threads. Whoever waits for a run holds the runtime.
+    fn drop(&mut self) {
+        for cell in &self.cells {
+            cell.arbiter.stop();
+        }
     }
 }

@@ -16,7 +16,7 @@ use super::preset::Preset;
 use crate::tasks::Kind;
 
 /// Known values of `agents.executor.implementation`.
-pub const EXECUTORS: [&str; 3] = ["llama", "reference", "scripted"];
+pub const EXECUTORS: [&str; 4] = ["llama", "reference", "scripted", "replay"];
 /// Known values of `agents.verifier.implementation`.
 pub const VERIFIERS: [&str; 2] = ["rules", "none"];
 /// Known values of `agents.coordinator.implementation`.
@@ -70,7 +70,8 @@ pub struct Agents {
 #[serde(deny_unknown_fields)]
 pub struct ExecutorAgent {
     /// Who proposes steps: `llama` (a model through llama.cpp), `reference` (the algorithm itself; labelled as such in
-    /// every output) or `scripted` (the algorithm with errors at `error_rate`, by seed; for tests).
+    /// every output), `scripted` (the algorithm with errors at `error_rate`, by seed; for tests) or `replay`
+    /// (the given `lines`, in order; for tests and for trying out checks).
     #[schemars(extend("enum" = EXECUTORS))]
     pub implementation: String,
     /// Name of the entry of `engines` that `llama` asks. Not used by the other implementations.
@@ -81,6 +82,10 @@ pub struct ExecutorAgent {
     /// Probability of a wrong proposal of `scripted`, per step. Not used by the other implementations.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub error_rate: f64,
+    /// What `replay` proposes: the first line first, from the first again after the last. Not used by the other
+    /// implementations.
+    #[schemars(length(max = 1_000_000))]
+    pub lines: Vec<String>,
 }
 
 /// Section `agents.verifier`.

@@ -11,9 +11,9 @@ use super::wandering::{changed, random_line};
 use super::*;
 
 /// Cases of each task.
-const CASES: u64 = 12_000;
-/// A case that takes longer is a fault of the limits: it would hold up a server.
-const CASE_MAX: Duration = Duration::from_secs(4);
+const CASES: u64 = 300;
+/// A case takes milliseconds; one that takes longer than this is a fault of the limits: it would hold up a server.
+const CASE_MAX: Duration = Duration::from_secs(20);
 
 /// Real states of some instances of a task with the lines that the algorithm prescribes in them.
 struct Pool {
@@ -25,17 +25,22 @@ struct Pool {
 
 fn pool(task: &'static dyn AnyTask, draw: &mut Draw) -> Pool {
     let mut pool = Pool { problems: Vec::new(), states: Vec::new(), lines: Vec::new() };
-    for number in 0..2 {
-        let problem = task.generate(Difficulty::Easy, draw.below(1_000));
+    for (number, loyalty) in [(0, 1), (1, 1), (2, 2)] {
+        let difficulty = Difficulty::ALL[usize::from(draw.chance(1, 6))];
+        let problem = task.generate(difficulty, draw.below(1_000));
         let steps = problem.reference().steps.min(400);
         let mut machine = problem.start();
         let stride = 1 + draw.below(steps / 6 + 1);
         for step in 0..=steps {
+            let right = machine.reference().unwrap_or_default();
             if step % stride == 0 || machine.ended() {
                 pool.states.push((number, machine.state()));
-                pool.lines.extend(machine.reference());
+                pool.lines.push(right.clone());
             }
-            machine.follow_reference();
+            // The third walk leaves the trace.
+            let line = if draw.below(loyalty) == 0 { right } else { changed(&right, 9, draw) };
+            drop(machine.propose(&line));
+            machine.commit();
         }
         pool.problems.push(problem);
     }
@@ -199,10 +204,7 @@ fn attack(task: &'static dyn AnyTask, seed: u64, cases: u64) -> Result<u64, Stri
         }));
         let took = began.elapsed();
         let case = || format!("{} seed {seed}: {state} then {lines:?}", task.spec().slug);
-        accepted += survived.unwrap_or_else(|_| {
-            println!("CASE {}", case());
-            0
-        });
+        accepted += survived.map_err(|_| case())?;
         if took > CASE_MAX {
             return Err(format!("took {took:?}: {}", case()));
         }
@@ -214,13 +216,8 @@ fn attack(task: &'static dyn AnyTask, seed: u64, cases: u64) -> Result<u64, Stri
 fn whatever_state_is_accepted_is_survived() {
     let mut broken = Vec::new();
     for task in all().chain(variants()) {
-        match attack(task, CASES + 7, CASES) {
+        match attack(task, 1, CASES) {
             // Checks that refuse all would be survived as well.
-            Ok(accepted)
-                if {
-                    println!("{accepted} {}", task.spec().slug);
-                    false
-                } => {}
             Ok(accepted) => assert!(accepted * 20 >= CASES, "{}: {accepted} of {CASES} accepted", task.spec().slug),
             Err(case) => broken.push(case),
         }

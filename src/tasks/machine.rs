@@ -104,6 +104,16 @@ pub trait Problem: Send + Sync {
     fn steps_max(&self) -> u64;
     /// A random state of the reference trace, where the task can jump there.
     fn on_path(&self, draw: &mut Draw) -> Option<Box<dyn Machine>>;
+    /// Whether there is an algorithm for it; a client's own problem has none.
+    fn has_reference(&self) -> bool {
+        true
+    }
+
+    /// Whether anything but the form of lines can be checked.
+    fn has_checks(&self) -> bool {
+        true
+    }
+
     /// Judges an answer by the task's goal test; `None` where only the reference answer is right.
     fn goal(&self, answer: &Value) -> Option<bool>;
 

@@ -39,10 +39,16 @@ const SETS: [&str; 4] = [
 fn request(number: usize) -> Value {
     let discs = optimised(12, 9) + number % 3;
     match number % 5 {
-        0 | 1 => json!({"task": "tower-of-hanoi", "input": {"n": discs, "from": 0, "to": 2}, "fanout": 1, "seed": number}),
-        2 => json!({"task": "tower-of-hanoi", "input": {"n": discs - 1, "from": 0, "to": 1}, "fanout": 2, "seed": number}),
+        0 | 1 => {
+            json!({"task": "tower-of-hanoi", "input": {"n": discs, "from": 0, "to": 2}, "fanout": 1, "seed": number})
+        }
+        2 => {
+            json!({"task": "tower-of-hanoi", "input": {"n": discs - 1, "from": 0, "to": 1}, "fanout": 2, "seed": number})
+        }
         3 => json!({"task": "bubble-sort", "difficulty": "hard", "index": number % 200, "fanout": 2, "seed": number}),
-        _ => json!({"task": "dfa-simulation", "difficulty": "hard", "index": number % 200, "fanout": 3, "seed": number}),
+        _ => {
+            json!({"task": "dfa-simulation", "difficulty": "hard", "index": number % 200, "fanout": 3, "seed": number})
+        }
     }
 }
 
@@ -76,8 +82,10 @@ impl World {
     /// Waits until it is so.
     fn until(&self, is_so: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let (state, waited) =
-            self.changed.wait_timeout_while(state, PATIENCE * 5, |state| !is_so(state)).unwrap_or_else(PoisonError::into_inner);
+        let (state, waited) = self
+            .changed
+            .wait_timeout_while(state, PATIENCE * 5, |state| !is_so(state))
+            .unwrap_or_else(PoisonError::into_inner);
         assert!(!waited.timed_out(), "nothing has changed for too long");
         state
     }

@@ -20,9 +20,10 @@ mod metrics;
 mod notify;
 mod openai;
 mod overload;
+mod problems;
 mod raw;
-mod records;
 mod recompute;
+mod records;
 mod serve;
 mod settings;
 #[cfg(feature = "llama")]

@@ -130,7 +130,8 @@ fn bodies() -> Vec<(&'static str, Value)> {
         "model": "prime", "stream": true, "stream_options": {"include_usage": true},
         "messages": [{"role": "user", "content": "{\"task\": \"bubble-sort\", \"input\": {\"a\": [2, 1]}}"}],
     });
-    let judged = json!({"task": "bubble-sort", "difficulty": "easy", "index": 0, "action": "CMP 0 1", "kinds": ["format"]});
+    let judged =
+        json!({"task": "bubble-sort", "difficulty": "easy", "index": 0, "action": "CMP 0 1", "kinds": ["format"]});
     let mut all = vec![
         ("/v1/runs", run),
         ("/v1/runs", problem),
@@ -226,12 +227,13 @@ fn bodies_that_are_wrong_are_the_clients_mistake() {
         4 => Just(Vec::new()),
         1 => prop::collection::vec(any::<Scratch>(), 1..4),
     ];
-    let request = (prop::sample::select(bodies()), edits, scratches).prop_map(|((path, mut body), edits, scratches)| {
-        edits.iter().for_each(|change| edit(&mut body, change));
-        let mut bytes = body.to_string().into_bytes();
-        scratches.iter().for_each(|change| scratch(&mut bytes, change));
-        (path, bytes)
-    });
+    let request =
+        (prop::sample::select(bodies()), edits, scratches).prop_map(|((path, mut body), edits, scratches)| {
+            edits.iter().for_each(|change| edit(&mut body, change));
+            let mut bytes = body.to_string().into_bytes();
+            scratches.iter().for_each(|change| scratch(&mut bytes, change));
+            (path, bytes)
+        });
     let sent = runner(optimised(4_000, 400)).run(&request, |(path, bytes)| {
         let what = format!("POST {path} {}", String::from_utf8_lossy(&bytes[..bytes.len().min(2_000)]));
         told(daemon.agent.post(daemon.url(path)).content_type("application/json").send(&bytes[..]), &what)
@@ -251,7 +253,10 @@ fn paths_and_queries_that_are_wrong_are_the_clients_mistake() {
         scratches.iter().for_each(|change| scratch(&mut path, change));
         // Only what may stand in a request's first line: the rest is not HTTP.
         let may_stand = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?".contains(byte);
-        let text: String = path.into_iter().map(|byte| if may_stand(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect();
+        let text: String = path
+            .into_iter()
+            .map(|byte| if may_stand(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+            .collect();
         let url = daemon.url(&format!("/{}", text.trim_start_matches('/')));
         let what = format!("{method} {url}");
         if (method == "POST") == is_other {

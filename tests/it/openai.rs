@@ -258,11 +258,6 @@ fn mistakes_have_the_form_of_openai() {
     with(json!({"tool_choice": "required", "tools": []})).refused(400, Some("tool_choice"), &["tools"]);
     with(json!({"prime": {"fanout": 0}})).refused(400, Some("prime.fanout"), &["1 to 256"]);
     with(json!({"prime": {"task": "n-quens"}})).refused(400, Some("prime.task"), &["n-queens"]);
-    with(json!({"messages": [{"role": "user", "content": "What is 2 + 2?"}]})).refused(
-        400,
-        Some("messages[0].content"),
-        &["GET /v1/tasks", "prime"],
-    );
     let misspelt = complete(&daemon, &chat(&json!({"task": "n-quens"}), &json!({"stream": true})));
     misspelt.refused(400, Some("messages[0].content"), &["`task`", "n-queens"]);
     assert_eq!(misspelt.body["error"]["type"], "invalid_request_error");
@@ -278,6 +273,23 @@ fn mistakes_have_the_form_of_openai() {
         let ended = daemon.finished(&format!("/v1/runs/{}", run["id"].as_str().unwrap()));
         assert_eq!(ended["status"], "cancelled");
     }
+}
+
+#[test]
+fn a_problem_in_words_is_solved_by_whoever_the_executor_is() {
+    let ask = json!({
+        "messages": [{"role": "system", "content": "Be short."}, {"role": "user", "content": "What is 2 + 2?"}],
+        "response_format": {"type": "json_schema", "json_schema": {"name": "sum", "schema": {"type": "integer"}}},
+    });
+    let replay = Daemon::start(&["agents.executor.implementation=replay", r#"agents.executor.lines=["four", "4"]"#]);
+    let answer = complete(&replay, &chat(&json!({}), &ask));
+    assert_eq!((answer.status, &answer.body["choices"][0]["message"]["content"]), (200, &json!("4")), "{answer:?}");
+    assert_eq!(answer.body["prime"]["verified"], false, "only the form of the answer was checked");
+
+    let reference = Daemon::start(&[]);
+    let failed = complete(&reference, &chat(&json!({}), &ask));
+    assert_eq!((failed.status, &failed.body["error"]["type"]), (503, &json!("server_error")), "{failed:?}");
+    assert!(failed.body["error"]["message"].as_str().unwrap().contains("configure a model"), "{failed:?}");
 }
 
 #[test]

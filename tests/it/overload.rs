@@ -103,7 +103,11 @@ fn ten_times_too_much_is_refused_quickly_and_what_is_accepted_is_not_slower() {
     let refused: Vec<_> = answers.iter().filter(|answer| answer.status != 202).collect();
     for answer in &refused {
         assert_eq!(answer.status, 429, "{}", answer.head);
-        assert!(field(&answer.head, "retry-after").is_some_and(|after| after.parse::<u32>().is_ok()), "{}", answer.head);
+        assert!(
+            field(&answer.head, "retry-after").is_some_and(|after| after.parse::<u32>().is_ok()),
+            "{}",
+            answer.head
+        );
         let body: serde_json::Value = serde_json::from_slice(&answer.body).expect("JSON");
         assert_eq!(body["error"]["code"], "queue_full", "{body}");
     }

@@ -1,10 +1,10 @@
 //! The daemon as its clients meet it: a real process and real HTTP.
 
-use rustix::process::Signal;
+use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::binary::{REFERENCE, done, shown};
-use crate::daemon::{Answer, Daemon, long_run};
+use crate::binary::{REFERENCE, done, prime, shown};
+use crate::daemon::{Answer, Daemon, Home, long_run};
 
 #[test]
 fn a_run_is_taken_carried_out_and_its_result_kept() {
@@ -199,4 +199,39 @@ fn a_signal_ends_the_process_with_runs_under_way() {
         assert_eq!(code, Some(0), "{log}");
         assert!(!log.contains("panicked"), "{log}");
     }
+}
+
+#[test]
+fn a_hangup_changes_the_agents_of_runs_to_come() {
+    let home = Home::new();
+    let file = home.journal().with_file_name("prime.toml");
+    let configuration = |executor: &str| {
+        let journal = home.journal();
+        let text = format!(
+            "[agents.executor]\nimplementation = \"{executor}\"\n[server]\nbind = \"127.0.0.1:0\"\n[journal]\npath = {journal:?}\n"
+        );
+        std::fs::write(&file, text).unwrap();
+    };
+    configuration("reference");
+    let daemon = Daemon::spawn(prime(&["serve", "--config", shown(&file)]), &home).unwrap();
+    let before = daemon.submitted(&long_run());
+    daemon.until(&before, |record| record["status"] == "running");
+    let is_default = |agents: &Value, name: &str| {
+        agents["agents"].as_array().unwrap().iter().any(|agent| agent["name"] == name && agent["default"] == true)
+    };
+    configuration("scripted");
+    kill_process(daemon.pid(), Signal::HUP).unwrap();
+    daemon.until("/v1/agents", |agents| is_default(agents, "scripted"));
+    let after = daemon.finished(&daemon.submitted(&json!({"task": "dfa-simulation"})));
+    assert_eq!(after["agents"]["executor"], "scripted");
+    let steps = daemon.get(&before).body;
+    assert_eq!((&steps["status"], &steps["agents"]["executor"]), (&json!("running"), &json!("reference")));
+    daemon.until(&before, |record| record["steps"].as_u64() > steps["steps"].as_u64());
+
+    // A mistake changes nothing.
+    std::fs::write(&file, "[agents.executor]\nimplementation = \"scriptd\"\n").unwrap();
+    kill_process(daemon.pid(), Signal::HUP).unwrap();
+    let (code, log) = daemon.end_by(Signal::TERM);
+    assert_eq!(code, Some(0), "{log}");
+    assert!(log.contains("configuration read again"), "{log}");
 }

@@ -22,8 +22,9 @@ type Checked = (RunSpec, Arc<dyn Problem>);
 
 /// A run for each choice, checked.
 fn specs_of(runs: &Runs, chat: &ChatRequest) -> Result<Vec<Checked>, ApiError> {
-    let wishes = Wishes::of(runs.app().settings(), chat)?;
-    let specs = wishes.runs.iter().map(|request| spec_of(runs.app(), request, None));
+    let app = runs.app();
+    let wishes = Wishes::of(app.settings(), chat)?;
+    let specs = wishes.runs.iter().map(|request| spec_of(&app, request, None));
     specs.collect::<Result<_, _>>().map_err(|error| wishes.locate(error))
 }
 

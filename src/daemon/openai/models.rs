@@ -57,7 +57,8 @@ fn model(state: &State, id: String) -> Model {
 /// The models of chat completions.
 #[utoipa::path(get, path = "/v1/models", tag = "openai", responses((status = 200, body = ModelList)))]
 pub async fn list(state: web::Data<State>) -> HttpResponse {
-    let data = names(state.runs.app().settings()).map(|name| model(&state, name)).collect();
+    let app = state.runs.app();
+    let data = names(app.settings()).map(|name| model(&state, name)).collect();
     HttpResponse::Ok().json(ModelList { object: "list", data })
 }
 
@@ -68,7 +69,8 @@ pub async fn list(state: web::Data<State>) -> HttpResponse {
 )]
 pub async fn show(state: web::Data<State>, name: web::Path<String>) -> Result<HttpResponse, ApiError> {
     let name = name.into_inner();
-    preset_of(state.runs.app().settings(), &name)?;
+    let app = state.runs.app();
+    preset_of(app.settings(), &name)?;
     Ok(HttpResponse::Ok().json(model(&state, name)))
 }
 

@@ -10,7 +10,7 @@ fn request(fields: Value) -> VerifyRequest {
 
 fn step(fields: Value) -> StepVerdict {
     match verify(&request(fields)) {
-        Ok(Verification::Step(step)) => step,
+        Ok(Verification::Step(step)) => *step,
         other => panic!("{other:?}"),
     }
 }

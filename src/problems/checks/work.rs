@@ -15,15 +15,15 @@ pub struct Scene<'a> {
     pub answer: &'a Shape,
 }
 
-/// Units of work at most, of 20 to 100 ns: one for each node that is evaluated, and one for each part of a value that is
+/// Units of work at most, of 20 to 150 ns: one for each node that is evaluated, and one for each part of a value that is
 /// copied, compared or written into an error.
 pub fn bound(expression: &Expression, scene: &Scene<'_>) -> u64 {
     let mut bounds = Bounds { scene, patterns: &expression.patterns, bound: Vec::new() };
     bounds.of(&expression.tree).work
 }
 
-/// Writing a number takes up to 309 digits.
-const NUMBER_PARTS: u64 = 24;
+/// Writing a whole number takes up to 20 digits, and a double up to 330.
+const DIGITS_PARTS: [u64; 2] = [2, 24];
 
 /// Starting a match takes memory from a pool.
 const MATCH_WORK: u64 = 10;
@@ -154,7 +154,7 @@ impl<'a> Bounds<'a> {
             ("dyn", [value]) => Cost { work, shape: value.clone() },
             ("double", _) => Cost { work: sum(&[work, parts]), shape: Shape::Atom { parts: 1, fraction: true } },
             ("string" | "bytes", _) => {
-                let parts = sum(&[parts, NUMBER_PARTS]);
+                let parts = sum(&[parts, DIGITS_PARTS[usize::from(is_fraction)]]);
                 Cost { work: sum(&[work, parts]), shape: Shape::Atom { parts, fraction: false } }
             }
             (MATCHES, [text, _]) => {

@@ -178,6 +178,12 @@ impl Task for MergeSort {
 
     fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
         limits::counts("merges", state.merges.iter().copied())?;
+        if let Some(Action::Merge(lo, hi)) = state.last.0 {
+            let mid = usize::midpoint(lo, hi);
+            let opened =
+                state.span().is_some_and(|span| [span.lo, span.mid, span.hi, span.i, span.j] == [lo, mid, hi, lo, mid]);
+            InvalidInput::unless(opened, "last", "must begin the merge that `lo` to `j` tell of")?;
+        }
         array::check("a", &state.a, &input.a)
     }
 

@@ -1,0 +1,28 @@
+//! Executor `replay`: proposes given lines in their order, from the first again after the last. It is no model, and every
+//! output that it led to says so. For deterministic tests, and for trying out checks.
+
+use async_trait::async_trait;
+
+use super::{AgentError, Executor, Proposal, Sampling};
+use crate::protocol::Trajectory;
+
+pub struct ReplayExecutor {
+    /// Not empty.
+    lines: Vec<String>,
+}
+
+impl ReplayExecutor {
+    /// `lines` must not be empty.
+    pub fn new(lines: Vec<String>) -> Self {
+        Self { lines }
+    }
+}
+
+#[async_trait]
+impl Executor for ReplayExecutor {
+    async fn propose(&self, trajectory: &Trajectory, _: Sampling) -> Result<Proposal, AgentError> {
+        let at = trajectory.counts.proposals % self.lines.len() as u64;
+        let line = self.lines[usize::try_from(at).expect("invariant: an index into a list")].clone();
+        Ok(Proposal { line, ..Proposal::default() })
+    }
+}
