@@ -20,8 +20,11 @@ const RETRY: Duration = Duration::from_millis(200);
 const ORDERS_MAX: usize = 4_096;
 /// Bytes of events and saved states after which a commit takes no further run: whoever waits for the next commit waits
 /// for this one first. Less when somebody waits for this one.
-const COMMIT_BYTES: usize = 4 << 20;
-const URGENT_BYTES: usize = 1 << 20;
+const COMMIT_BYTES: usize = 2 << 20;
+const URGENT_BYTES: usize = 256 << 10;
+/// Longest time after the end was asked for in which a further commit is begun. What is not written by then is computed
+/// again by the next process, like all that was not committed.
+const FINISH: Duration = Duration::from_secs(1);
 /// Exit code when the disk failed: `EX_IOERR`.
 const DISK_FAILED: i32 = 74;
 
@@ -278,9 +281,10 @@ impl Writing {
         }
     }
 
-    /// Writes what still waits; a journal that cannot be written now is left as it is.
+    /// Writes what still waits, as far as there is time; a journal that cannot be written now is left as it is.
     fn finish(mut self) {
-        while self.failure().is_none() && !self.streams.is_empty() {
+        let until = Instant::now() + FINISH;
+        while self.failure().is_none() && !self.streams.is_empty() && Instant::now() < until {
             self.fill();
             self.commit();
         }

@@ -17,7 +17,7 @@ use crate::records::Remembered;
 
 const SUBMITTERS: usize = 4;
 /// Runs at the beginning, and at most so many more after each kill.
-const RUNS: usize = 100;
+const RUNS: usize = optimised(100, 24);
 const MORE: usize = 4;
 /// How often the records are read between two kills, at most.
 const READS_MAX: u32 = 12;
@@ -37,7 +37,7 @@ const SETS: [&str; 4] = [
 
 /// What the run with this number is asked for: long and short, alone and in company, all with errors.
 fn request(number: usize) -> Value {
-    let discs = optimised(12, 9) + number % 3;
+    let discs = optimised(12, 6) + number % 3;
     match number % 5 {
         0 | 1 => {
             json!({"task": "tower-of-hanoi", "input": {"n": discs, "from": 0, "to": 2}, "fanout": 1, "seed": number})

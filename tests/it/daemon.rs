@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "these tests wait for other processes, in real time")]
 
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStderr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -253,9 +253,4 @@ pub fn server_sent(text: &str) -> Vec<(u64, String, String)> {
         .filter(|block| block.contains("data: "))
         .map(|block| (field(block, "id: ").parse().unwrap_or(0), field(block, "event: "), field(block, "data: ")))
         .collect()
-}
-
-/// A path for a file beside the journal.
-pub fn beside(journal: &Path, name: &str) -> PathBuf {
-    journal.with_file_name(name)
 }

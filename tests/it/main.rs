@@ -3,7 +3,6 @@
 
 mod binary;
 mod chaos;
-#[cfg(feature = "llama")]
 mod chaos_engine;
 mod cli;
 mod daemon;

@@ -70,7 +70,7 @@ fn pointers(value: &Value, at: &str, all: &mut Vec<String>) {
 fn edit(value: &mut Value, edit: &Edit) {
     let mut all = Vec::new();
     pointers(value, "", &mut all);
-    let Some(place) = value.pointer_mut(edit.place.get(&all)) else { return };
+    let Some(place) = value.pointer_mut(&all[edit.place.index(all.len())]) else { return };
     match (edit.act % 7, &mut *place) {
         (0, Value::Object(fields)) => {
             let name = fields.keys().nth(usize::from(edit.odd) % fields.len().max(1)).cloned();
