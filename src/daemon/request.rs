@@ -147,6 +147,23 @@ pub fn problem_of(request: &RunRequest) -> Result<(String, Arc<dyn Problem>), Ap
     Ok((id.to_string(), id.problem()))
 }
 
+/// A request with all that can be checked without agents: the agents that it asks for, the settings with its wishes, its
+/// instance's name and the problem. May compute for milliseconds.
+///
+/// # Errors
+/// What is wrong with it, and where.
+pub fn checked(
+    settings: &Settings,
+    request: &RunRequest,
+) -> Result<(Overrides, Settings, String, Arc<dyn Problem>), ApiError> {
+    check_overrides(&settings.server, &request.agents)?;
+    let preset = preset_of(settings, request)?.cloned().unwrap_or_default();
+    let overrides = agents_of(request, &preset);
+    let settings = wished(settings, request, &preset, &overrides)?;
+    let (instance, problem) = problem_of(request)?;
+    Ok((overrides, settings, instance, problem))
+}
+
 /// A request, checked: what is to be recorded, and the problem. May compute for milliseconds; must be called within an
 /// actix system.
 ///
@@ -157,12 +174,8 @@ pub fn spec_of(
     request: &RunRequest,
     traceparent: Option<String>,
 ) -> Result<(RunSpec, Arc<dyn Problem>), ApiError> {
-    check_overrides(&app.settings().server, &request.agents)?;
-    let preset = preset_of(app.settings(), request)?.cloned().unwrap_or_default();
-    let overrides = agents_of(request, &preset);
-    let settings = wished(app.settings(), request, &preset, &overrides)?;
+    let (overrides, settings, instance, problem) = checked(app.settings(), request)?;
     let runtime = app.runtime_of(&overrides).map_err(|error| ApiError::bad_field("agents.executor", error))?;
-    let (instance, problem) = problem_of(request)?;
     let mut plan = run_plan(&settings, runtime.agents().kinds());
     // Where only the form of lines can be checked, no answer is called verified.
     plan.is_checked &= problem.has_checks();
