@@ -163,6 +163,14 @@ pub fn spec_of(
     let settings = wished(app.settings(), request, &preset, &overrides)?;
     let runtime = app.runtime_of(&overrides).map_err(|error| ApiError::bad_field("agents.executor", error))?;
     let (instance, problem) = problem_of(request)?;
+    if runtime.agents().needs_algorithm() && !problem.has_reference() {
+        let message = format!(
+            "the executor `{}` follows a task's algorithm, and a problem of one's own has none: configure a model, or \
+             choose another executor (`agents.executor`)",
+            runtime.agents().names().executor
+        );
+        return Err(ApiError::bad_field("problem", message));
+    }
     let mut plan = run_plan(&settings, runtime.agents().kinds());
     // Where only the form of lines can be checked, no answer is called verified.
     plan.is_checked &= problem.has_checks();
