@@ -123,6 +123,11 @@ impl AgentSet {
         &self.names
     }
 
+    /// Whether the executor only follows a task's own algorithm, which a client's own problem does not have.
+    pub fn needs_algorithm(&self) -> bool {
+        ["reference", "scripted"].contains(&self.names.executor.as_str())
+    }
+
     /// What the verifier checks; empty when nothing is.
     pub fn kinds(&self) -> Kinds {
         self.kinds

@@ -176,6 +176,14 @@ pub fn spec_of(
 ) -> Result<(RunSpec, Arc<dyn Problem>), ApiError> {
     let (overrides, settings, instance, problem) = checked(app.settings(), request)?;
     let runtime = app.runtime_of(&overrides).map_err(|error| ApiError::bad_field("agents.executor", error))?;
+    if runtime.agents().needs_algorithm() && !problem.has_reference() {
+        let message = format!(
+            "the executor `{}` follows a task's algorithm, and a problem of one's own has none: configure a model, or \
+             choose another executor (`agents.executor`)",
+            runtime.agents().names().executor
+        );
+        return Err(ApiError::bad_field("problem", message));
+    }
     let mut plan = run_plan(&settings, runtime.agents().kinds());
     // Where only the form of lines can be checked, no answer is called verified.
     plan.is_checked &= problem.has_checks();

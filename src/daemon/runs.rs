@@ -22,6 +22,8 @@ const KEY_BYTES_MAX: usize = 255;
 /// Runs of a page, at most and by default.
 const PAGE_MAX: u32 = 1_000;
 const PAGE: u32 = 100;
+/// A century of days, as for `journal.keep_days`.
+const DAYS_MAX: u32 = 36_500;
 
 pub fn configure(config: &mut web::ServiceConfig) {
     let resource = |path: &str, route, allowed: &'static str| {
@@ -194,6 +196,9 @@ pub(super) async fn visible(state: &State, request: &HttpRequest, id: &str) -> R
 )]
 pub async fn collect(state: web::Data<State>, body: Body) -> Result<HttpResponse, ApiError> {
     let wanted: CollectRequest = if body.0.is_empty() { CollectRequest::default() } else { json(&body.0)? };
+    if let Some(days) = wanted.older_than_days.filter(|days| *days > DAYS_MAX) {
+        return Err(ApiError::bad_field("older_than_days", format!("is {days}; give 0 to {DAYS_MAX}")));
+    }
     let app = state.runs.app();
     let journal = &app.settings().journal;
     let (days, bytes) = match (wanted.older_than_days, wanted.bytes_max) {

@@ -36,10 +36,10 @@ pub struct VerifyRequest {
     /// Base seed of the benchmark; 42 where it is left out.
     pub base_seed: Option<u64>,
     /// The task's own input, an object, instead of `difficulty` and `index`.
-    #[schema(value_type = Value)]
+    #[schema(value_type = Value, required = false)]
     pub input: Option<Value>,
     /// The state before `action`, as the task writes it. It need not lie on any trace.
-    #[schema(value_type = Value)]
+    #[schema(value_type = Value, required = false)]
     pub state: Option<Value>,
     /// Lines from the start of the trace to `action`, instead of `state`: up to 100,000. They are carried out, not
     /// judged. Without either, `action` is the first line.
@@ -49,7 +49,7 @@ pub struct VerifyRequest {
     #[schema(example = "cmp 0 1")]
     pub action: Option<String>,
     /// The answer to judge, instead of `action`.
-    #[schema(value_type = Value)]
+    #[schema(value_type = Value, required = false)]
     pub answer: Option<Value>,
     /// Kinds of constraints to look at; format, invariant and terminal where they are left out.
     pub kinds: Option<Vec<Kind>>,

@@ -313,9 +313,8 @@ fn a_problem_in_words_is_solved_by_whoever_the_executor_is() {
     assert_eq!(answer.body["prime"]["verified"], false, "only the form of the answer was checked");
 
     let reference = Daemon::start(&[]);
-    let failed = complete(&reference, &chat(&json!({}), &ask));
-    assert_eq!((failed.status, &failed.body["error"]["type"]), (503, &json!("server_error")), "{failed:?}");
-    assert!(failed.body["error"]["message"].as_str().unwrap().contains("configure a model"), "{failed:?}");
+    let refused = complete(&reference, &chat(&json!({}), &ask));
+    refused.refused(400, Some("messages[1].content"), &["`reference`", "configure a model"]);
 }
 
 #[test]

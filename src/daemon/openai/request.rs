@@ -48,19 +48,9 @@ pub struct ChatRequest {
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 pub struct Message {
     pub role: Role,
-    /// A text, or a list of `{"type": "text", "text": …}`.
-    #[schema(value_type = Option<Content>)]
+    /// A text, or a list of `{"type": "text", "text": …}`; of a message without effect, nothing is read.
+    #[schema(value_type = Value, required = false, example = "{\"task\": \"n-queens\"}")]
     pub content: Option<Value>,
-}
-
-/// What a message says. The document's own type: of messages without effect, nothing is read.
-#[derive(ToSchema)]
-#[schema(as = MessageContent)]
-#[serde(untagged)]
-#[expect(dead_code, reason = "never made")]
-enum Content {
-    Text(String),
-    Parts(Vec<Value>),
 }
 
 /// Whether tools are called. The document's own type.
@@ -121,7 +111,7 @@ pub enum FormatKind {
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 pub struct JsonSchemaFormat {
     /// An object, where the form is `json_schema`.
-    #[schema(value_type = Value)]
+    #[schema(value_type = Value, required = false)]
     pub schema: Option<Value>,
 }
 
