@@ -16,7 +16,11 @@ FUZZER := $(TARGET)/api
 DENY := $(TOOLS)/bin/cargo-deny
 DENY_VERSION := 0.20.2
 
-.PHONY: help setup demo test openai api recompute golden lint deny bench clean
+# Sizes of `make chaos`.
+KILLS ?= 1000
+FAULTS ?= 100
+
+.PHONY: help setup demo test chaos openai api recompute golden lint deny bench clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +37,11 @@ test: ## all tests
 	$(CARGO) test --release $(CHECKED)
 	@$(MAKE) --no-print-directory openai
 	@$(MAKE) --no-print-directory api
+
+chaos: setup ## what is promised under faults and load, for long: KILLS=1000 FAULTS=100 (PRIME_CHAOS_SEED=N again)
+	PRIME_CHAOS_KILLS=$(KILLS) PRIME_CHAOS_FAULTS=$(FAULTS) PRIME_OVERLOAD_SECONDS=60 PRIME_MALFORMED_CASES=100000 \
+		$(CARGO) test --release $(CHECKED) --test it -- --nocapture --test-threads=1 \
+		chaos disk:: overload:: slow_clients:: malformed::
 
 openai: $(CLIENT)/installed ## a daemon in the eyes of OpenAI's Python client
 	$(CARGO) build --release $(CHECKED)

@@ -8,6 +8,7 @@ mod health;
 mod measured;
 mod openai;
 mod openapi;
+mod reading;
 mod request;
 mod runs;
 mod verify;
@@ -18,6 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use actix_web::{HttpResponse, web};
+use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
@@ -29,6 +31,8 @@ use crate::settings::Settings;
 use crate::telemetry::Telemetry;
 use error::ApiError;
 use guard::Answered;
+
+pub use reading::read_as_each_route;
 
 /// Why the daemon could not serve.
 #[derive(Debug, thiserror::Error)]
@@ -107,6 +111,7 @@ pub async fn serve(
     on_ready: impl FnOnce(SocketAddr),
 ) -> Result<(), DaemonError> {
     let settings = app.settings().clone();
+    survive_file_limits();
     let journal = Arc::new(SqliteJournal::open(Path::new(&settings.journal.path), SqliteOptions::default())?);
     let metrics = Arc::new(Metrics::new(jiff::Timestamp::now()));
     let runs =
@@ -147,6 +152,15 @@ pub async fn serve(
     runs.park();
     runs.app().shutdown();
     result.unwrap_or_else(|panic| Err(std::io::Error::other(panic))).map_err(DaemonError::Serve)
+}
+
+/// Takes SIGXFSZ, which would end the process where a write is over a limit on the size of files (`ulimit -f`): with
+/// the write's error alone, such a limit is like a full disk.
+fn survive_file_limits() {
+    // The handler stays when what listens to it is dropped.
+    if let Err(error) = signal(SignalKind::from_raw(Signal::XFSZ.as_raw())) {
+        tracing::warn!(%error, "SIGXFSZ cannot be taken: a limit on the size of files would end the process");
+    }
 }
 
 /// Waits for SIGTERM or SIGINT.

@@ -111,7 +111,7 @@ fn custom(request: &RunRequest, problem: &Value) -> Result<Arc<dyn Problem>, Api
     if let Some((other, _)) = others.into_iter().find(|(_, is_there)| *is_there) {
         return Err(ApiError::bad_field(other, "does not go with `problem`: give one of the two"));
     }
-    let custom = Custom::read(problem).map_err(|error| ApiError::bad_field(&error.path.clone(), error))?;
+    let custom = Custom::read(problem).map_err(|error| ApiError::bad_value(&error.path, error.to_string()))?;
     if let Some(first) = custom.textual().next() {
         let message = format!(
             "the constraint {:?} is in words, and no verifier of this daemon reads: write it as a `check`",
@@ -147,6 +147,23 @@ pub fn problem_of(request: &RunRequest) -> Result<(String, Arc<dyn Problem>), Ap
     Ok((id.to_string(), id.problem()))
 }
 
+/// A request with all that can be checked without agents: the agents that it asks for, the settings with its wishes, its
+/// instance's name and the problem. May compute for milliseconds.
+///
+/// # Errors
+/// What is wrong with it, and where.
+pub fn checked(
+    settings: &Settings,
+    request: &RunRequest,
+) -> Result<(Overrides, Settings, String, Arc<dyn Problem>), ApiError> {
+    check_overrides(&settings.server, &request.agents)?;
+    let preset = preset_of(settings, request)?.cloned().unwrap_or_default();
+    let overrides = agents_of(request, &preset);
+    let settings = wished(settings, request, &preset, &overrides)?;
+    let (instance, problem) = problem_of(request)?;
+    Ok((overrides, settings, instance, problem))
+}
+
 /// A request, checked: what is to be recorded, and the problem. May compute for milliseconds; must be called within an
 /// actix system.
 ///
@@ -157,12 +174,8 @@ pub fn spec_of(
     request: &RunRequest,
     traceparent: Option<String>,
 ) -> Result<(RunSpec, Arc<dyn Problem>), ApiError> {
-    check_overrides(&app.settings().server, &request.agents)?;
-    let preset = preset_of(app.settings(), request)?.cloned().unwrap_or_default();
-    let overrides = agents_of(request, &preset);
-    let settings = wished(app.settings(), request, &preset, &overrides)?;
+    let (overrides, settings, instance, problem) = checked(app.settings(), request)?;
     let runtime = app.runtime_of(&overrides).map_err(|error| ApiError::bad_field("agents.executor", error))?;
-    let (instance, problem) = problem_of(request)?;
     if runtime.agents().needs_algorithm() && !problem.has_reference() {
         let message = format!(
             "the executor `{}` follows a task's algorithm, and a problem of one's own has none: configure a model, or \

@@ -59,7 +59,7 @@ pub enum VerifyAnswer {
 }
 
 /// Reads a body and judges it.
-fn judged(body: &[u8]) -> Result<VerifyAnswer, ApiError> {
+pub(super) fn judged(body: &[u8]) -> Result<VerifyAnswer, ApiError> {
     let is_batch = serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(body)
         .is_ok_and(|object| object.contains_key("batch"));
     if !is_batch {

@@ -130,7 +130,8 @@ impl LiveRun {
 
     /// It is in the runtime now.
     pub fn set_canceller(&self, canceller: Canceller) {
-        *self.canceller.lock().unwrap_or_else(PoisonError::into_inner) = Some(canceller.clone());
+        let mut place = self.canceller.lock().unwrap_or_else(PoisonError::into_inner);
+        let canceller = place.insert(canceller);
         if self.is_cancelled.load(Ordering::SeqCst) {
             canceller.cancel();
         }

@@ -1,5 +1,6 @@
 //! Taking up the open runs of a journal: each is folded from its events and goes on from its last committed step.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -125,7 +126,9 @@ impl Runs {
             return self.give_up(live, reason, place);
         }
         let head = live.stream.committed().head;
-        let recovered = match fold(self.journal.as_ref(), &row.id, &live.spec, head.seq) {
+        // A task whose code panics on its events keeps no other run from being taken up.
+        let folded = catch_unwind(AssertUnwindSafe(|| fold(self.journal.as_ref(), &row.id, &live.spec, head.seq)));
+        let recovered = match folded.unwrap_or_else(|_| Err("its events cannot be folded: panicked".to_owned())) {
             Ok(recovered) => recovered,
             Err(reason) => {
                 return self.give_up(live, format!("the run cannot be taken up by this version: {reason}"), place);

@@ -1,6 +1,7 @@
 //! The one thread that writes the journal. It gathers what waits into one commit (group commit), and only then says
 //! that it is done. While the journal cannot be written, runs wait, new ones are refused, and it tries again.
 
+use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -17,6 +18,13 @@ use crate::journal::{IdempotencyKey, Journal, JournalError, RunRow, Segment, Wri
 const RETRY: Duration = Duration::from_millis(200);
 /// Orders that one commit takes at most.
 const ORDERS_MAX: usize = 4_096;
+/// Bytes of events and saved states after which a commit takes no further run: whoever waits for the next commit waits
+/// for this one first. Less when somebody waits for this one.
+const COMMIT_BYTES: usize = 2 << 20;
+const URGENT_BYTES: usize = 256 << 10;
+/// Longest time after the end was asked for in which a further commit is begun. What is not written by then is computed
+/// again by the next process, like all that was not committed.
+const FINISH: Duration = Duration::from_secs(1);
 /// Exit code when the disk failed: `EX_IOERR`.
 const DISK_FAILED: i32 = 74;
 
@@ -59,7 +67,7 @@ impl Writer {
             measure,
             shared: Arc::clone(&shared),
             failure: Arc::clone(&failure),
-            streams: Vec::new(),
+            streams: VecDeque::new(),
             batch: Batch::default(),
         };
         let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(move || thread.run())?;
@@ -149,9 +157,15 @@ impl Batch {
         self.replies.push(reply);
     }
 
-    /// Takes what waits in a stream.
-    fn take(&mut self, stream: Arc<Stream>) {
+    /// Whether somebody waits for it to be durable.
+    fn is_urgent(&self) -> bool {
+        self.accepts > 0 || !self.probes.is_empty()
+    }
+
+    /// Takes what waits in a stream; says how many bytes that was.
+    fn take(&mut self, stream: Arc<Stream>) -> usize {
         let pending = stream.take();
+        let bytes = pending.body.len() + pending.snapshot.as_ref().map_or(0, |snapshot| snapshot.body.len());
         let mut committed = Committed { progress: pending.progress, ..stream.committed() };
         let segment = (pending.count > 0).then(|| {
             let segment = Segment::of_lines(committed.head, pending.count, pending.body);
@@ -178,6 +192,7 @@ impl Batch {
         if segment.is_some() || !pending.acks.is_empty() {
             self.publications.push(Publication { stream, segment, committed, acks: pending.acks });
         }
+        bytes
     }
 
     /// Refuses what nobody was promised: runs to accept, and probes.
@@ -214,8 +229,8 @@ struct Writing {
     measure: Measure,
     shared: Arc<Shared>,
     failure: Arc<Mutex<Option<String>>>,
-    /// Streams with something waiting that are not in the batch yet.
-    streams: Vec<Arc<Stream>>,
+    /// Streams with something waiting that are not in the batch yet, in the order in which they are taken.
+    streams: VecDeque<Arc<Stream>>,
     batch: Batch,
 }
 
@@ -236,6 +251,8 @@ impl Writing {
                     Err(RecvTimeoutError::Timeout) => None,
                     Err(RecvTimeoutError::Disconnected) => return,
                 }
+            } else if !self.streams.is_empty() {
+                self.inbox.try_recv().ok()
             } else {
                 match self.inbox.recv() {
                     Ok(order) => Some(order),
@@ -244,14 +261,32 @@ impl Writing {
             };
             let is_stopping = self.gather(first);
             if !is_stuck || self.batch.writes.is_empty() {
-                for stream in std::mem::take(&mut self.streams) {
-                    self.batch.take(stream);
-                }
+                self.fill();
             }
             self.commit();
             if is_stopping {
-                return;
+                return self.finish();
             }
+        }
+    }
+
+    /// Takes what waits in the streams into the batch, as much as one commit may have.
+    fn fill(&mut self) {
+        let limit = if self.batch.is_urgent() { URGENT_BYTES } else { COMMIT_BYTES };
+        let mut bytes = 0;
+        while bytes < limit
+            && let Some(stream) = self.streams.pop_front()
+        {
+            bytes += self.batch.take(stream);
+        }
+    }
+
+    /// Writes what still waits, as far as there is time; a journal that cannot be written now is left as it is.
+    fn finish(mut self) {
+        let until = Instant::now() + FINISH;
+        while self.failure().is_none() && !self.streams.is_empty() && Instant::now() < until {
+            self.fill();
+            self.commit();
         }
     }
 
@@ -263,7 +298,7 @@ impl Writing {
                 Urgency::Now
             }
             Order::Stream(stream) => {
-                self.streams.push(stream);
+                self.streams.push_back(stream);
                 Urgency::Later
             }
             Order::Probe(reply) => {
@@ -277,7 +312,9 @@ impl Writing {
     /// Takes the orders that are there, and waits a little for more when nobody waits for these; says whether to end.
     fn gather(&mut self, first: Option<Order>) -> bool {
         let Some(first) = first else { return false };
-        let until = Instant::now() + self.window;
+        // Company is there already when an earlier commit could not take all.
+        let window = if self.streams.is_empty() { self.window } else { Duration::ZERO };
+        let until = Instant::now() + window;
         let mut urgency = self.take(first);
         for _ in 0..ORDERS_MAX {
             let next = match urgency {

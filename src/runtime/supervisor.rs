@@ -1,6 +1,7 @@
 //! The Supervisor's actor: carries out what `protocol` decides for its cell's runs, and replaces agents that die.
 
 use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use actix::{Actor, Addr, AsyncContext, Context, Handler};
@@ -11,7 +12,7 @@ use super::cell::{CellPlan, Ring};
 use super::messages::{Cancel, Decide, Decided, Died, Halt, Judge, Propose, Release, Returned, Submit};
 use super::observer::Event;
 use super::submission::{Load, RunId, RunSampling, Submission, Submitted};
-use super::supervision::{RestartLog, Role};
+use super::supervision::{RestartLog, Role, panic_text};
 use super::turn::{Turn, TurnBody};
 use crate::agents::{Proposal, Sampling};
 use crate::protocol::{Decision, Effect, Ending, Outcome, Resting, Run, Saved, Settled, Trajectory, TurnId, Verdict};
@@ -73,6 +74,11 @@ fn turn_seed(sampling: &RunSampling, id: TurnId, proposals: u64) -> u64 {
         seed ^= seed >> 31;
     }
     seed
+}
+
+/// The end of a run that cannot go on because the code of its task panicked.
+fn broken(panic: &(dyn std::any::Any + Send)) -> Ending {
+    Ending::AgentFailed(format!("the run's own state cannot be carried on: panicked: {}", panic_text(panic)))
 }
 
 impl Supervisor {
@@ -209,6 +215,21 @@ impl Supervisor {
         }
     }
 
+    /// Does something with a run, whose task's code may be wrong: if it panics, that run ends, and no other.
+    fn guarded(&mut self, run: RunId, ctx: &mut Context<Self>, act: impl FnOnce(&mut Self, &mut Context<Self>)) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| act(self, ctx))) {
+            let ending = broken(panic.as_ref());
+            tracing::error!(run, "{ending:?}");
+            // The run's own state may be torn: nothing of it is used any more.
+            self.observe(run, &Event::Stopped { ending: &ending, elapsed_ms: self.elapsed_ms(run) });
+            self.finish(run, Outcome::without_answer(ending), ctx);
+        }
+    }
+
+    fn elapsed_ms(&self, run: RunId) -> u64 {
+        self.runs.get(&run).map_or(0, Live::elapsed_ms)
+    }
+
     fn begin(&mut self, submitted: Submitted, ctx: &mut Context<Self>) {
         let Submitted { id, mut submission, reply, load } = submitted;
         let mut effects = std::mem::take(&mut self.effects);
@@ -219,9 +240,25 @@ impl Supervisor {
                 (run, Some(elapsed_ms))
             }
             None => {
-                let mut run = Run::new(submission.problem.clone(), submission.plan.clone());
-                run.start(&mut effects);
-                (run, None)
+                let (problem, plan) = (submission.problem.clone(), submission.plan.clone());
+                let started = catch_unwind(AssertUnwindSafe(|| {
+                    let mut run = Run::new(problem, plan);
+                    run.start(&mut effects);
+                    run
+                }));
+                match started {
+                    Ok(run) => (run, None),
+                    Err(panic) => {
+                        let ending = broken(panic.as_ref());
+                        tracing::error!(run = id, "{ending:?}");
+                        submission.observer.observe(&Event::Stopped { ending: &ending, elapsed_ms: 0 });
+                        let outcome = Outcome::without_answer(ending);
+                        submission.observer.observe(&Event::Finished(&outcome));
+                        self.in_flight -= submission.plan.fanout;
+                        drop(load);
+                        return drop(reply.send(outcome));
+                    }
+                }
             }
         };
         if elapsed_before_ms.is_none() {
@@ -243,7 +280,7 @@ impl Supervisor {
                 }
             });
         }
-        self.carry_out(id, effects, ctx);
+        self.guarded(id, ctx, |this, ctx| this.carry_out(id, effects, ctx));
     }
 
     fn stop(&mut self, run: RunId, ending: Ending, ctx: &mut Context<Self>) {
@@ -254,10 +291,12 @@ impl Supervisor {
     }
 
     fn with_run(&mut self, run: RunId, ctx: &mut Context<Self>, act: impl FnOnce(&mut Live, &mut Vec<Effect>)) {
-        let Some(live) = self.runs.get_mut(&run) else { return };
-        let mut effects = std::mem::take(&mut self.effects);
-        act(live, &mut effects);
-        self.carry_out(run, effects, ctx);
+        self.guarded(run, ctx, |this, ctx| {
+            let Some(live) = this.runs.get_mut(&run) else { return };
+            let mut effects = std::mem::take(&mut this.effects);
+            act(live, &mut effects);
+            this.carry_out(run, effects, ctx);
+        });
     }
 
     /// Too many restarts: every run of the cell ends, with the agent's name and the reason.
@@ -309,8 +348,10 @@ impl Handler<Cancel> for Supervisor {
 impl Handler<Release> for Supervisor {
     type Result = ();
     fn handle(&mut self, message: Release, ctx: &mut Context<Self>) {
-        self.release(message.0, ctx);
-        self.save_if_gathered(message.0, ctx);
+        self.guarded(message.0, ctx, |this, ctx| {
+            this.release(message.0, ctx);
+            this.save_if_gathered(message.0, ctx);
+        });
     }
 }
 
@@ -318,27 +359,29 @@ impl Handler<Decided> for Supervisor {
     type Result = ();
     fn handle(&mut self, message: Decided, ctx: &mut Context<Self>) {
         let body = *message.0.land();
-        let Some(live) = self.runs.get_mut(&body.run).filter(|live| live.run.wants(body.id)) else { return };
-        let elapsed_ms = live.elapsed_ms();
-        live.submission.observer.observe(&Event::Step {
-            id: body.id,
-            elapsed_ms,
-            depth: body.trajectory.stack.depth(),
-            proposal: &body.proposal,
-            is_applicable: body.is_applicable,
-            verdict: &body.verdict,
-            decision: body.decision,
+        if self.runs.get(&body.run).is_none_or(|live| !live.run.wants(body.id)) {
+            return;
+        }
+        self.with_run(body.run, ctx, |live, effects| {
+            let elapsed_ms = live.elapsed_ms();
+            live.submission.observer.observe(&Event::Step {
+                id: body.id,
+                elapsed_ms,
+                depth: body.trajectory.stack.depth(),
+                proposal: &body.proposal,
+                is_applicable: body.is_applicable,
+                verdict: &body.verdict,
+                decision: body.decision,
+            });
+            let settled = Settled {
+                line: &body.proposal.line,
+                applicable: body.is_applicable,
+                verdict: &body.verdict,
+                decision: body.decision,
+                usage: body.proposal.usage,
+            };
+            live.run.settle(body.id, body.trajectory, settled, elapsed_ms, effects);
         });
-        let mut effects = std::mem::take(&mut self.effects);
-        let settled = Settled {
-            line: &body.proposal.line,
-            applicable: body.is_applicable,
-            verdict: &body.verdict,
-            decision: body.decision,
-            usage: body.proposal.usage,
-        };
-        live.run.settle(body.id, body.trajectory, settled, elapsed_ms, &mut effects);
-        self.carry_out(body.run, effects, ctx);
     }
 }
 

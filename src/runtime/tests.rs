@@ -1,5 +1,6 @@
 //! The ring with agents that err, panic, refuse or never answer: whatever they do, a run ends as the protocol says.
 
+mod broken;
 mod custom;
 mod deaths;
 mod ends;

@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "these tests wait for other processes, in real time")]
 
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStderr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -58,18 +58,23 @@ pub struct Answer {
 }
 
 impl From<ureq::http::Response<ureq::Body>> for Answer {
-    fn from(mut response: ureq::http::Response<ureq::Body>) -> Self {
-        let header = |name| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
-        let (location, retry_after) = (header("Location"), header("Retry-After"));
-        let status = response.status().as_u16();
-        let text = response.body_mut().read_to_string().unwrap();
-        let body =
-            serde_json::from_str(&text).unwrap_or_else(|_| panic!("{status} with a body that is not JSON: {text}"));
-        Self { status, body, location, retry_after }
+    fn from(response: ureq::http::Response<ureq::Body>) -> Self {
+        Self::read(response).unwrap()
     }
 }
 
 impl Answer {
+    /// An answer whose connection may break.
+    pub fn read(mut response: ureq::http::Response<ureq::Body>) -> Result<Self, ureq::Error> {
+        let header = |name| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        let (location, retry_after) = (header("Location"), header("Retry-After"));
+        let status = response.status().as_u16();
+        let text = response.body_mut().read_to_string()?;
+        let body =
+            serde_json::from_str(&text).unwrap_or_else(|_| panic!("{status} with a body that is not JSON: {text}"));
+        Ok(Self { status, body, location, retry_after })
+    }
+
     /// Fails unless this is an error of this status that names the field and has these parts in its message.
     pub fn refused(&self, status: u16, field: Option<&str>, parts: &[&str]) {
         let (error, message) = (&self.body["error"], self.body["error"]["message"].as_str().unwrap_or_default());
@@ -85,6 +90,16 @@ pub fn is_over(record: &Value) -> bool {
     !["queued", "running"].contains(&record["status"].as_str().unwrap_or_default())
 }
 
+/// A client that keeps its connections and takes every status for an answer.
+pub fn client() -> Agent {
+    let config = Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_global(Some(PATIENCE))
+        .max_idle_connections_per_host(64)
+        .build();
+    Agent::new_with_config(config)
+}
+
 impl Daemon {
     /// Starts one with a journal of its own.
     pub fn start(sets: &[&str]) -> Self {
@@ -98,10 +113,14 @@ impl Daemon {
 
     /// The same; what it said, if it ended instead.
     pub fn try_start(home: &Arc<Home>, sets: &[&str]) -> Result<Self, String> {
+        Self::spawn(Self::command(home, sets), home)
+    }
+
+    /// How one is started on a journal.
+    pub fn command(home: &Home, sets: &[&str]) -> std::process::Command {
         let journal = format!("journal.path={}", shown(&home.journal()));
         let sets: Vec<_> = [journal.as_str()].iter().chain(sets).flat_map(|set| ["--set", *set]).collect();
-        let arguments = [&["serve", "--set", "server.bind=127.0.0.1:0"][..], &REFERENCE, &sets].concat();
-        Self::spawn(prime(&arguments), home)
+        prime(&[&["serve", "--set", "server.bind=127.0.0.1:0"][..], &REFERENCE, &sets].concat())
     }
 
     /// Waits for a daemon to be ready.
@@ -122,12 +141,7 @@ impl Daemon {
             before += &line;
         };
         let ready_after = started.elapsed();
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            .timeout_global(Some(PATIENCE))
-            .max_idle_connections_per_host(64)
-            .build();
-        let agent = Agent::new_with_config(config);
+        let agent = client();
         Ok(Self { child, stderr, address, agent, ready_after, home: Arc::clone(home) })
     }
 
@@ -156,6 +170,11 @@ impl Daemon {
 
     pub fn submit(&self, request: &Value) -> Answer {
         self.post_text("/v1/runs", &request.to_string())
+    }
+
+    /// Hands in a run under an idempotency key.
+    pub fn with_key(&self, key: &str, request: &Value) -> Answer {
+        post_with_key(&self.agent, &self.address, key, request).unwrap()
     }
 
     /// Hands in a run; gives its path.
@@ -205,6 +224,12 @@ impl Daemon {
     }
 }
 
+/// Hands in a run under an idempotency key, to a daemon that may go away meanwhile.
+pub fn post_with_key(agent: &Agent, address: &str, key: &str, request: &Value) -> Result<Answer, ureq::Error> {
+    let post = agent.post(format!("http://{address}/v1/runs")).header("Idempotency-Key", key);
+    Answer::read(post.content_type("application/json").send(request.to_string())?)
+}
+
 impl Drop for Daemon {
     fn drop(&mut self) {
         // It may have ended by itself.
@@ -228,9 +253,4 @@ pub fn server_sent(text: &str) -> Vec<(u64, String, String)> {
         .filter(|block| block.contains("data: "))
         .map(|block| (field(block, "id: ").parse().unwrap_or(0), field(block, "event: "), field(block, "data: ")))
         .collect()
-}
-
-/// A path for a file beside the journal.
-pub fn beside(journal: &Path, name: &str) -> PathBuf {
-    journal.with_file_name(name)
 }

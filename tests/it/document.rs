@@ -66,8 +66,9 @@ fn the_document_has_exactly_the_routes_that_are_served() {
         .collect();
     assert_eq!(described.keys().cloned().collect::<BTreeSet<_>>(), served);
 
+    let parameter = Regex::new(r"\{\w+\}").unwrap();
     for (path, methods) in &described {
-        let example = Regex::new(r"\{\w+\}").unwrap().replace_all(path, "x");
+        let example = parameter.replace_all(path, "x");
         for method in ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"] {
             let (status, headers) = asked(&daemon, method, &example);
             let place = format!("{method} {path}");

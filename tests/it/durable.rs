@@ -2,7 +2,7 @@
 //! be computed twice and is visible once.
 #![allow(clippy::disallowed_methods, reason = "these tests measure other processes, in real time")]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,32 +10,15 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
-use crate::daemon::{Answer, Daemon, Home, is_over, long_run, server_sent};
+use crate::daemon::{Daemon, Home, is_over, long_run, server_sent};
+use crate::records::chain;
 
 const SCRIPTED: &str = "agents.executor.implementation=scripted";
 
 /// A run of some thousand steps with errors in them.
 fn lively(n: u32, seed: u64) -> Value {
     json!({"task": "tower-of-hanoi", "input": {"n": n, "from": 0, "to": 2}, "fanout": 1, "seed": seed})
-}
-
-/// The chain over a run's record, made here from what the interface shows: numbers to hashes.
-fn chain(daemon: &Daemon, location: &str) -> BTreeMap<u64, String> {
-    let text = daemon.text(&format!("{location}/trace?states=false"));
-    let mut lines = text.lines();
-    let head = lines.next().expect("a head");
-    let (_, spec) = head.split_once(r#""spec":"#).expect("a spec");
-    let mut hash = Sha256::digest(spec.strip_suffix('}').unwrap());
-    let mut chain = BTreeMap::new();
-    for (expected, line) in (1..).zip(lines) {
-        let prefix = format!(r#"{{"seq":{expected},"#);
-        let event = format!("{{{}", line.strip_prefix(&prefix).unwrap_or_else(|| panic!("event {expected}: {line}")));
-        hash = Sha256::new().chain_update(hash).chain_update(event).finalize();
-        chain.insert(expected, hash.iter().map(|byte| format!("{byte:02x}")).collect());
-    }
-    chain
 }
 
 #[test]
@@ -100,16 +83,11 @@ fn at_once<T: Send>(count: usize, threads: usize, act: impl Fn(usize) -> T + Syn
     })
 }
 
-fn with_key(daemon: &Daemon, key: &str, request: &Value) -> Answer {
-    let post = daemon.agent.post(daemon.url("/v1/runs")).header("Idempotency-Key", key);
-    post.content_type("application/json").send(request.to_string()).unwrap().into()
-}
-
 #[test]
 fn a_thousand_requests_with_one_key_are_one_run() {
     let daemon = Daemon::start(&["server.queue_max=4"]);
     let request = json!({"task": "n-queens", "index": 3});
-    let answers = at_once(1_000, 64, |_| with_key(&daemon, "once", &request));
+    let answers = at_once(1_000, 64, |_| daemon.with_key("once", &request));
     let ids: BTreeSet<_> = answers.iter().map(|answer| answer.body["id"].as_str().expect("a run").to_owned()).collect();
     assert_eq!(ids.len(), 1);
     let new = answers.iter().filter(|answer| answer.status == 202).count();
@@ -118,15 +96,15 @@ fn a_thousand_requests_with_one_key_are_one_run() {
 
     // The key is remembered by the journal, and belongs to its request.
     let daemon = Daemon::start_in(&daemon.kill(), &[]);
-    let again = with_key(&daemon, "once", &request);
+    let again = daemon.with_key("once", &request);
     assert_eq!((again.status, again.body["id"].as_str()), (200, ids.first().map(String::as_str)));
-    with_key(&daemon, "once", &json!({"task": "n-queens", "index": 4})).refused(
+    daemon.with_key("once", &json!({"task": "n-queens", "index": 4})).refused(
         422,
         Some("Idempotency-Key"),
         &["another request"],
     );
     for key in ["", &"x".repeat(256)] {
-        with_key(&daemon, key, &request).refused(400, Some("Idempotency-Key"), &["1 to 255"]);
+        daemon.with_key(key, &request).refused(400, Some("Idempotency-Key"), &["1 to 255"]);
     }
 }
 

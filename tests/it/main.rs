@@ -2,24 +2,33 @@
 #![allow(clippy::unwrap_used, reason = "also in the helpers of tests, which clippy does not take for tests")]
 
 mod binary;
+mod chaos;
+mod chaos_engine;
 mod cli;
 mod daemon;
+mod disk;
 mod document;
 mod durable;
 #[cfg(feature = "llama")]
 mod engine;
+mod figures;
 mod golden;
 mod journal;
 mod layers;
+mod malformed;
 mod metrics;
 mod notify;
 mod openai;
+mod overload;
 mod problems;
+mod raw;
 mod recompute;
+mod records;
 mod serve;
 mod settings;
 #[cfg(feature = "llama")]
 mod shipped;
 mod shipping;
+mod slow_clients;
 #[cfg(feature = "otel")]
 mod telemetry;

@@ -142,8 +142,8 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError`].
-    pub fn post(&self, post: Post<'_>) -> Result<Answer, ClientError> {
-        let Post { path, query, header, body, is_long } = post;
+    pub fn post(&self, post: &Post<'_>) -> Result<Answer, ClientError> {
+        let Post { path, query, header, body, is_long } = *post;
         let url = format!("{}{path}", self.base);
         let silence = if is_long { WORK_MAX } else { SILENCE_MAX };
         let request = self.with_key(self.agent.post(&url)).config().timeout_per_read(Some(silence)).build();

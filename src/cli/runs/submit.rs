@@ -194,7 +194,7 @@ pub fn submit(arguments: &SubmitArguments) -> anyhow::Result<ExitCode> {
     let request = arguments.request()?;
     let client = common.client()?;
     let header = key.map(|key| ("Idempotency-Key", key));
-    let answer = client.post(Post { path: "/v1/runs", header, body: Some(&request), ..Post::default() })?;
+    let answer = client.post(&Post { path: "/v1/runs", header, body: Some(&request), ..Post::default() })?;
     if answer.is_replayed() {
         eprintln!("this idempotency key was used before: here is its run");
     }

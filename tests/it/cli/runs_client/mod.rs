@@ -52,8 +52,11 @@ fn json_lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
 }
 
+/// Answers of a server: status with headers, and body.
+type Answers = Vec<(&'static str, String)>;
+
 /// A server that gives each of its connections the next of these answers, and the URL where it is.
-fn server_of(answers: Vec<(&'static str, String)>) -> (String, JoinHandle<Vec<String>>) {
+fn server_of(answers: Answers) -> (String, JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let serve = move || {

@@ -82,7 +82,7 @@ fn runs_are_listed_page_by_page_and_removed() {
         assert_eq!((ids_of(&all), &all["next"]), (newest_first.clone(), &Value::Null), "{limit}");
     }
     daemon.until("/v1/runs?status=running", |list| list["runs"][0]["id"].is_string());
-    assert_eq!(ids_of(&list(&["--status", "running"])), [open.clone()]);
+    assert_eq!(ids_of(&list(&["--status", "running"])), std::slice::from_ref(&open));
     assert_eq!(list(&["--status", "failed"]), json!({"runs": [], "next": null}));
     let table = runs(&daemon, &["list", "--limit", "3"]);
     assert!(table.stdout.contains(&open) && table.stdout.contains("3 runs"), "{}", table.stdout);

@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdout};
 
 use serde_json::{Value, json};
 
-use super::{SCRIPTED, command, json_lines, runs, server_of, submitted};
+use super::{Answers, SCRIPTED, command, json_lines, runs, server_of, submitted};
 use crate::binary::done;
 use crate::daemon::Daemon;
 
@@ -136,7 +136,7 @@ fn a_watch_gives_up_when_it_must() {
     let event = "id: 1\nevent: started\ndata: {\"event\":\"started\"}\n\n";
     let gone = r#"{"error": {"message": "there is no run run_1", "code": "no_such_run"}}"#;
     let hole = format!("{event}id: 3\nevent: step\ndata: {{}}\n\n");
-    let rows: [(&str, Vec<(&str, String)>, &[&str]); 4] = [
+    let rows: [(&str, Answers, &[&str]); 4] = [
         ("0", vec![("200 OK", event.to_owned())], &["broke off"]),
         ("1", vec![("200 OK", event.to_owned())], &["does not answer", "serve"]),
         (

@@ -1,0 +1,45 @@
+//! What the routes do with a request before anything is run: for tests with arbitrary requests, without a daemon.
+
+use actix_web::web::Query;
+
+use super::error::ApiError;
+use super::guard::json;
+use super::request::checked;
+use super::wire::{CollectRequest, ListQuery, RunRequest};
+use super::{openai, verify};
+use crate::settings::Settings;
+
+/// Reads a body as each route that takes one would, and a query of the listing; judges what `/v1/verify` would judge.
+///
+/// # Errors
+/// What each route would answer.
+pub fn read_as_each_route(settings: &Settings, body: &[u8]) -> [Result<(), ApiError>; 5] {
+    [
+        json::<RunRequest>(body).and_then(|request| checked(settings, &request).map(drop)),
+        openai::checked(settings, body),
+        verify::judged(body).map(drop),
+        json::<CollectRequest>(body).map(drop),
+        Query::<ListQuery>::from_query(&String::from_utf8_lossy(body))
+            .map(drop)
+            .map_err(|error| ApiError::bad_request(error.to_string())),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_route_reads_its_own_requests() {
+        let settings = Settings::default();
+        let read = |body: &str| read_as_each_route(&settings, body.as_bytes()).map(|result| result.is_ok());
+        assert_eq!(read(r#"{"task": "n-queens", "fanout": 2}"#), [true, false, false, false, false]);
+        assert_eq!(read(r#"{"task": "n-queens", "fanout": 0}"#), [false; 5]);
+        assert_eq!(read(r#"{"older_than_days": 1}"#), [false, false, false, true, false]);
+        assert_eq!(read("limit=3&status=running"), [false, false, false, false, true]);
+        let chat = r#"{"model": "prime", "messages": [{"role": "user", "content": "{\"task\": \"n-queens\"}"}]}"#;
+        assert_eq!(read(chat), [false, true, false, false, false]);
+        let judged = r#"{"task": "n-queens", "difficulty": "easy", "index": 0, "action": "x"}"#;
+        assert_eq!(read(judged), [false, false, true, false, false]);
+    }
+}

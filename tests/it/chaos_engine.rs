@@ -1,0 +1,142 @@
+//! The daemon with the shipped model, whose worker process is killed, stopped and aborted at random moments: every run
+//! ends, the daemon lives, and `/readyz` says what is true. `make chaos FAULTS=100` does it for long.
+#![allow(clippy::disallowed_methods, reason = "these tests measure other processes, in real time")]
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::daemon::{Daemon, PATIENCE};
+use crate::figures::{alone, from_env, load};
+
+/// Runs that are open whenever something happens to the worker.
+const RUNS: usize = 6;
+const SETS: [&str; 6] = [
+    "agents.executor.implementation=llama",
+    "engines.tiny.restarts_max=1000",
+    // Deaths long ago do not make the next start wait.
+    "engines.tiny.restart_window_ms=1000",
+    // Longer than it takes until a silent engine is found out.
+    "engines.tiny.deadline_ms=6000",
+    "server.queue_max=100000",
+    "log.level=error",
+];
+
+/// What happens to a worker.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    Killed,
+    Aborted,
+    Stopped,
+}
+
+impl Fault {
+    fn signal(self) -> Signal {
+        match self {
+            Self::Killed => Signal::KILL,
+            Self::Aborted => Signal::ABORT,
+            Self::Stopped => Signal::STOP,
+        }
+    }
+}
+
+/// The process that the daemon started; `None` while there is none.
+fn worker(daemon: &Daemon) -> Option<Pid> {
+    let parent = daemon.pid().as_raw_nonzero().get();
+    let processes =
+        std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let is_worker = |pid: &i32| {
+        let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+        // After the name, which may hold anything: the state and the parent.
+        let (_, rest) = stat.rsplit_once(") ").unwrap_or_default();
+        let mut fields = rest.split(' ');
+        fields.next() != Some("Z") && fields.next() == Some(&parent.to_string())
+    };
+    processes.filter(is_worker).find_map(Pid::from_raw)
+}
+
+/// `/readyz`, which must not contradict itself.
+fn readiness(daemon: &Daemon) -> Value {
+    let answer = daemon.get("/readyz");
+    let body = answer.body;
+    let ready = body["ready"] == true;
+    assert_eq!(answer.status, if ready { 200 } else { 503 }, "{body}");
+    assert!(!ready || (body["engine"]["ready"] == true && body["journal"]["writable"] == true), "{body}");
+    assert!(body["engine"]["failure"].is_null(), "{body}");
+    body
+}
+
+/// Asks until it is so; gives whether the daemon was ever not ready meanwhile.
+fn until(daemon: &Daemon, is_so: impl Fn(&Value) -> bool) -> bool {
+    let began = Instant::now();
+    let mut was_away = false;
+    loop {
+        let body = readiness(daemon);
+        was_away |= body["ready"] == false;
+        if is_so(&body) {
+            return was_away;
+        }
+        assert!(began.elapsed() < PATIENCE, "not in time: {body}");
+    }
+}
+
+fn run(number: usize) -> Value {
+    let task = ["n-queens", "long-division", "tower-of-hanoi"][number % 3];
+    json!({"task": task, "index": number % 200, "seed": number})
+}
+
+#[test]
+fn runs_end_whatever_happens_to_the_worker() {
+    let _alone = alone();
+    let faults = from_env("PRIME_CHAOS_FAULTS", 9);
+    let seed = from_env("PRIME_CHAOS_SEED", rand::random());
+    eprintln!("engine chaos: PRIME_CHAOS_SEED={seed} PRIME_CHAOS_FAULTS={faults}, {}", load());
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let daemon = Daemon::start(&SETS);
+    let mut runs = Vec::new();
+    let mut away: Vec<Duration> = Vec::new();
+    for number in 0..faults {
+        // Each kind comes, the rest is chance.
+        let kinds = [Fault::Killed, Fault::Aborted, Fault::Stopped];
+        let fault = kinds[if number < 3 { usize::try_from(number).unwrap() } else { rng.random_range(0..3) }];
+        while readiness(&daemon)["live_runs"].as_u64().unwrap() < RUNS as u64 {
+            runs.push(daemon.submitted(&run(runs.len())));
+        }
+        // The moment: after some tokens, which differ in number.
+        for _ in 0..rng.random_range(0..20) {
+            readiness(&daemon);
+        }
+        until(&daemon, |body| body["engine"]["in_flight"].as_u64() > Some(0));
+        let before = readiness(&daemon)["engine"]["restarts"].clone();
+        let victim = worker(&daemon).expect("a worker");
+        kill_process(victim, fault.signal()).unwrap();
+        let began = Instant::now();
+        let is_back = |body: &Value| body["engine"]["restarts"].as_u64() > before.as_u64() && body["ready"] == true;
+        let was_away = until(&daemon, is_back);
+        away.push(began.elapsed());
+        // A stopped worker is silent for seconds; the others may be replaced between two questions.
+        assert!(was_away || fault != Fault::Stopped, "a daemon whose worker is stopped called itself ready");
+        assert!(worker(&daemon).is_none_or(|new| new != victim), "{fault:?}: it is another worker");
+        assert_eq!(daemon.get("/livez").status, 200);
+    }
+    let mut statuses = BTreeMap::new();
+    for run in &runs {
+        let record = daemon.finished(run);
+        *statuses.entry(record["status"].as_str().unwrap().to_owned()).or_insert(0) += 1;
+    }
+    until(&daemon, |body| body["live_runs"] == 0 && body["engine"]["in_flight"] == 0 && body["ready"] == true);
+    eprintln!(
+        "engine chaos: {faults} faults, {} runs over ({statuses:?}); ready again after {:.1?} at most; {}",
+        runs.len(),
+        away.iter().max(),
+        load()
+    );
+    assert!(statuses.get("verified").is_some_and(|verified| *verified > 0), "{statuses:?}");
+    let (code, log) = daemon.end_by(Signal::TERM);
+    assert_eq!(code, Some(0), "{log}");
+    assert!(!log.contains("panicked"), "{log}");
+}

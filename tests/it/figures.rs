@@ -1,0 +1,51 @@
+//! Figures of tests that measure: sizes from the environment, percentiles, memory, load.
+#![allow(clippy::disallowed_methods, reason = "these tests measure other processes, in real time")]
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::process::Pid;
+
+/// Held by whoever measures, so that such tests do not measure each other.
+static ALONE: Mutex<()> = Mutex::new(());
+
+pub fn alone() -> MutexGuard<'static, ()> {
+    // A test that failed has told so itself.
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A size that can be chosen by an environment variable.
+pub fn from_env(name: &str, otherwise: u64) -> u64 {
+    let Ok(text) = std::env::var(name) else { return otherwise };
+    text.parse().unwrap_or_else(|_| panic!("{name} must be a whole number, and is {text:?}"))
+}
+
+/// Without optimisation everything takes an order of magnitude longer: a size or a limit for each case.
+pub const fn optimised<T: Copy>(yes: T, no: T) -> T {
+    if cfg!(debug_assertions) { no } else { yes }
+}
+
+/// The value that this share of all does not exceed (nearest rank).
+pub fn percentile(times: &[Duration], share: f64) -> Duration {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in the list")]
+    let rank = (sorted.len() as f64 * share).ceil() as usize;
+    *sorted.get(rank.max(1) - 1).expect("at least one")
+}
+
+/// A field of a process's status, in bytes, such as `VmRSS` (memory now) or `VmHWM` (the most there ever was).
+pub fn memory(pid: Pid, field: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':')).expect("the field");
+    line.trim().trim_end_matches("kB").trim().parse::<u64>().unwrap() * 1024
+}
+
+pub const MIB: u64 = 1 << 20;
+
+/// What else the machine does: processes that want a core, as an average over a minute.
+pub fn load() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap();
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    format!("load {} on {cores} cores", text.split(' ').next().unwrap_or_default())
+}
