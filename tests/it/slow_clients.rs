@@ -114,7 +114,9 @@ fn slow_clients_are_disconnected_and_nobody_waits_for_them() {
     let mut bodies: Vec<_> = (0..BODIES).map(|_| opened(body)).collect();
     let readers: Vec<_> = (0..READERS).map(|_| reader(address, &format!("{run}/events"))).collect();
     let ports: Vec<_> = readers.iter().map(|raw| raw.stream.local_addr().unwrap().port()).collect();
-    assert!(ports.iter().all(|port| held(address.port()).contains(port)), "they are connected");
+    while !ports.iter().all(|port| held(address.port()).contains(port)) {
+        assert!(began.elapsed() < PATIENCE, "they are not connected");
+    }
     let stop = AtomicBool::new(false);
     let (during, last, peak) = std::thread::scope(|scope| {
         let client = scope.spawn(|| normal(&daemon, &run, 1, &stop));
