@@ -10,8 +10,9 @@ DEMO_FEATURES := $(if $(filter 1 yes true,$(CUDA)),--features cuda,)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PRIME := $(TARGET)/release/prime-agents
 TOOLS := $(TARGET)/tools
-# OpenAI's Python client, in an environment of its own.
+# OpenAI's Python client and the fuzzer, in environments of their own.
 CLIENT := $(TARGET)/openai
+FUZZER := $(TARGET)/api
 DENY := $(TOOLS)/bin/cargo-deny
 DENY_VERSION := 0.20.2
 
@@ -19,7 +20,7 @@ DENY_VERSION := 0.20.2
 KILLS ?= 1000
 FAULTS ?= 100
 
-.PHONY: help setup demo test chaos openai recompute golden lint deny bench clean
+.PHONY: help setup demo test chaos openai api recompute golden lint deny bench clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +36,7 @@ test: ## all tests
 	@scripts/setup --python
 	$(CARGO) test --release $(CHECKED)
 	@$(MAKE) --no-print-directory openai
+	@$(MAKE) --no-print-directory api
 
 chaos: setup ## what is promised under faults and load, for long: KILLS=1000 FAULTS=100 (PRIME_CHAOS_SEED=N again)
 	PRIME_CHAOS_KILLS=$(KILLS) PRIME_CHAOS_FAULTS=$(FAULTS) PRIME_OVERLOAD_SECONDS=60 PRIME_MALFORMED_CASES=100000 \
@@ -49,6 +51,16 @@ $(CLIENT)/installed: tests/openai/requirements.txt
 	@scripts/setup --python
 	python3 -m venv --clear $(CLIENT)
 	$(CLIENT)/bin/pip install --quiet --disable-pip-version-check --requirement tests/openai/requirements.txt
+	touch $@
+
+api: $(FUZZER)/installed ## a daemon against its own document, by a fuzzer (EXAMPLES=1000: for hours)
+	$(CARGO) build --release $(CHECKED)
+	$(FUZZER)/bin/python -B tests/api/run.py $(PRIME) $(EXAMPLES)
+
+$(FUZZER)/installed: tests/api/requirements.txt
+	@scripts/setup --python
+	python3 -m venv --clear $(FUZZER)
+	$(FUZZER)/bin/pip install --quiet --disable-pip-version-check --requirement tests/api/requirements.txt
 	touch $@
 
 recompute: ## generate the whole benchmark and recompute every answer with a second implementation (Python)

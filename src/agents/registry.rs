@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::reference::ReferenceExecutor;
 use super::replay::ReplayExecutor;
@@ -16,7 +17,7 @@ use crate::settings::Settings;
 use crate::tasks::Kinds;
 
 /// Which implementations a run used; part of every result.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 pub struct Names {
     pub executor: String,
     pub verifier: String,
@@ -120,6 +121,11 @@ impl AgentSet {
 
     pub fn names(&self) -> &Names {
         &self.names
+    }
+
+    /// Whether the executor only follows a task's own algorithm, which a client's own problem does not have.
+    pub fn needs_algorithm(&self) -> bool {
+        ["reference", "scripted"].contains(&self.names.executor.as_str())
     }
 
     /// What the verifier checks; empty when nothing is.

@@ -11,7 +11,9 @@ mod log;
 mod man;
 mod notify;
 mod reload;
+mod remote;
 mod run;
+mod runs;
 mod serve;
 #[cfg(feature = "train")]
 mod train;
@@ -37,6 +39,8 @@ struct Arguments {
 enum Command {
     /// Solve one instance of a task and show how.
     Run(run::RunArguments),
+    /// Hand runs in to a daemon, watch, list, cancel and study them. The key is read from PRIME_API_KEY.
+    Runs(runs::RunsArguments),
     /// Run as a daemon with an HTTP interface.
     Serve(serve::ServeArguments),
     /// Measure what coordination costs, without a model.
@@ -102,6 +106,7 @@ pub fn main() -> ExitCode {
     };
     let result = match arguments.command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Runs(arguments) => runs::runs(&arguments),
         Command::Serve(arguments) => serve::serve(&arguments),
         Command::Loadtest(arguments) => loadtest::loadtest(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),

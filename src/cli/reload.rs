@@ -17,7 +17,7 @@ pub fn on_hangup(configuration: Configuration, log: LogControl) -> mpsc::Receive
     match signal(SignalKind::hangup()) {
         Ok(hangups) => drop(actix::spawn(obey(hangups, configuration, log, reloads))),
         Err(error) => {
-            tracing::warn!(%error, "SIGHUP will not be heard: restart the daemon to change its configuration")
+            tracing::warn!(%error, "SIGHUP will not be heard: restart the daemon to change its configuration");
         }
     }
     daemon

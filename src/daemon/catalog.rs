@@ -2,7 +2,8 @@
 
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::openapi::{RefOr, Schema, Type, schema::ObjectBuilder};
+use utoipa::{PartialSchema, ToSchema};
 
 use super::{State, no_such_method};
 use crate::settings::{COORDINATORS, EXECUTORS, VERIFIERS};
@@ -17,6 +18,18 @@ pub fn configure(config: &mut web::ServiceConfig) {
             web::resource("/v1/agents").route(web::get().to(agents)).default_service(web::to(|| no_such_method("GET"))),
         );
 }
+
+/// The slug of a task, as the document lists them.
+pub struct TaskSlug;
+
+impl PartialSchema for TaskSlug {
+    fn schema() -> RefOr<Schema> {
+        let slugs = tasks::all().chain(tasks::variants()).map(|task| task.spec().slug);
+        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(slugs)).into()
+    }
+}
+
+impl ToSchema for TaskSlug {}
 
 /// A task of the benchmark.
 #[derive(Debug, Serialize, ToSchema)]
@@ -70,7 +83,10 @@ fn info(task: &dyn AnyTask) -> TaskInfo {
 }
 
 /// The tasks that runs can be of.
-#[utoipa::path(get, path = "/v1/tasks", tag = "catalog", responses((status = 200, body = TaskList)))]
+#[utoipa::path(
+    get, path = "/v1/tasks", tag = "catalog", operation_id = "list_tasks",
+    responses((status = 200, description = "All tasks", body = TaskList)),
+)]
 pub async fn list() -> HttpResponse {
     HttpResponse::Ok().json(TaskList { tasks: tasks::all().chain(tasks::variants()).map(info).collect() })
 }
@@ -94,7 +110,10 @@ pub struct AgentList {
 }
 
 /// The implementations of the roles, and which of them a request may choose.
-#[utoipa::path(get, path = "/v1/agents", tag = "catalog", responses((status = 200, body = AgentList)))]
+#[utoipa::path(
+    get, path = "/v1/agents", tag = "catalog", operation_id = "list_agents",
+    responses((status = 200, description = "All implementations", body = AgentList)),
+)]
 pub async fn agents(state: web::Data<State>) -> HttpResponse {
     let app = state.runs.app();
     let settings = app.settings();

@@ -6,10 +6,11 @@ use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures::{Stream, StreamExt as _, stream};
 use tokio::time::{Instant, interval_at};
+use utoipa::ToSchema;
 
-use super::error::{ApiError, ErrorBody};
+use super::error::ApiError;
 use super::runs::{query, visible};
-use super::wire::{EventsQuery, TraceQuery};
+use super::wire::{EventsHeaders, EventsQuery, TraceQuery};
 use super::{State, no_such_method};
 use crate::runs::{EventLine, ReadError};
 
@@ -28,6 +29,35 @@ pub fn configure(config: &mut web::ServiceConfig) {
                 .route(web::get().to(trace))
                 .default_service(web::to(|| no_such_method("GET"))),
         );
+}
+
+/// One of the server-sent events of a run. The document's own type.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "never made")]
+struct WatchedEvent {
+    /// The event's number, from 1; the last one, `result`, has none.
+    id: Option<String>,
+    /// Its kind.
+    event: EventKind,
+    /// The event as JSON; of `result`, the run's record.
+    data: String,
+}
+
+/// The kinds of events. The document's own type.
+#[derive(ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "never made")]
+enum EventKind {
+    Started,
+    Step,
+    TrajectoryEnded,
+    Voted,
+    Resumed,
+    Forked,
+    Stopped,
+    TurnFailed,
+    Finished,
+    Result,
 }
 
 /// The `event` of a line.
@@ -69,11 +99,9 @@ pub(super) fn with_heartbeat<E>(pieces: impl Stream<Item = Result<Bytes, E>>) ->
 /// reader that reconnects with `Last-Event-ID` misses nothing and sees nothing twice. The stream ends with the run, and
 /// when the daemon drains.
 #[utoipa::path(
-    get, path = "/v1/runs/{id}/events", tag = "runs", params(EventsQuery, ("Last-Event-ID" = Option<u64>, Header)),
-    responses(
-        (status = 200, content_type = "text/event-stream", body = String),
-        (status = "4XX", body = ErrorBody),
-    ),
+    get, path = "/v1/runs/{id}/events", tag = "runs", operation_id = "watch_run",
+    params(("id", description = "The run's `id`"), EventsQuery, EventsHeaders),
+    responses((status = 200, description = "Server-sent events", content_type = "text/event-stream", body = WatchedEvent)),
 )]
 pub async fn events(
     state: web::Data<State>,
@@ -108,11 +136,8 @@ pub async fn events(
 /// the action, verdict and decision, tokens with their log-probabilities where the agent gives them; ends of
 /// trajectories with their rewards; votes.
 #[utoipa::path(
-    get, path = "/v1/runs/{id}/trace", tag = "runs", params(TraceQuery),
-    responses(
-        (status = 200, content_type = "application/jsonl", body = String),
-        (status = "4XX", body = ErrorBody),
-    ),
+    get, path = "/v1/runs/{id}/trace", tag = "runs", operation_id = "trace_run", params(("id", description = "The run's `id`"), TraceQuery),
+    responses((status = 200, description = "JSON Lines", content_type = "application/jsonl", body = String)),
 )]
 pub async fn trace(
     state: web::Data<State>,

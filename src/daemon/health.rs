@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
-use serde_json::json;
 use tokio::time::timeout;
 use utoipa::ToSchema;
 
@@ -25,10 +24,20 @@ pub fn configure(config: &mut web::ServiceConfig) {
         );
 }
 
+/// A sign of life.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Liveness {
+    /// `alive`.
+    pub status: &'static str,
+}
+
 /// Answers as long as the event loop turns.
-#[utoipa::path(get, path = "/livez", tag = "operations", responses((status = 200)))]
+#[utoipa::path(
+    get, path = "/livez", tag = "operations", operation_id = "livez",
+    responses((status = 200, description = "Alive", body = Liveness)),
+)]
 pub async fn livez() -> HttpResponse {
-    HttpResponse::Ok().json(json!({ "status": "alive" }))
+    HttpResponse::Ok().json(Liveness { status: "alive" })
 }
 
 /// What readiness rests on.
@@ -81,11 +90,15 @@ async fn decodes(engine: Option<&Engine>) -> bool {
     timeout(PROBE, engine.generate(token)).await.is_ok_and(|decoded| decoded.is_ok())
 }
 
-/// Ready means that a run handed in now would be kept and go on: the journal can be written, the engine stands, there
-/// is room, and the daemon is not draining.
+/// Whether a run handed in now would be kept and go on.
+///
+/// It would if the journal can be written, the engine stands, there is room, and the daemon is not draining.
 #[utoipa::path(
-    get, path = "/readyz", tag = "operations",
-    responses((status = 200, body = Readiness), (status = 503, description = "Not ready; says why", body = Readiness)),
+    get, path = "/readyz", tag = "operations", operation_id = "readyz",
+    responses(
+        (status = 200, description = "Ready", body = Readiness),
+        (status = 503, description = "Not ready; says why", body = Readiness),
+    ),
 )]
 pub async fn readyz(state: web::Data<State>) -> HttpResponse {
     let runs = &state.runs;

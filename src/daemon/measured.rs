@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::metrics::{CONTENT_TYPE, Metrics};
 
 /// The patterns that become labels; whatever a client asks for beside them is one label.
-const ROUTES: [&str; 18] = [
+const ROUTES: [&str; 19] = [
     "/v1/runs",
     "/v1/runs/{id}",
     "/v1/runs/{id}/cancel",
@@ -21,12 +21,13 @@ const ROUTES: [&str; 18] = [
     "/v1/agents",
     "/v1/chat/completions",
     "/v1/models",
-    "/v1/models/{model}",
+    "/v1/models/{model:.+}",
     "/livez",
     "/readyz",
     "/metrics",
     "/openapi.json",
-    "/docs/{_:.*}",
+    "/docs",
+    "/docs/{file:.*}",
 ];
 
 /// Codes of refusals for what is going on, not for what a request said.
@@ -49,8 +50,8 @@ pub fn configure(config: &mut web::ServiceConfig) {
 
 /// What the process counts, for Prometheus.
 #[utoipa::path(
-    get, path = "/metrics", tag = "operations",
-    responses((status = 200, content_type = "application/openmetrics-text", body = String)),
+    get, path = "/metrics", tag = "operations", operation_id = "metrics",
+    responses((status = 200, description = "OpenMetrics 1.0", content_type = "application/openmetrics-text", body = String)),
 )]
 pub async fn metrics(state: web::Data<State>) -> HttpResponse {
     let runs = &state.runs;

@@ -77,6 +77,8 @@ async fn reload(runs: &Runs, settings: Settings) -> Result<(), String> {
 /// Shared by the workers of the server.
 struct State {
     runs: Arc<Runs>,
+    /// The server asks for keys. It does as it did when it was started, whatever is configured since.
+    has_keys: bool,
     /// When this process began to serve, in milliseconds since 1970.
     started_ms: u64,
 }
@@ -114,7 +116,11 @@ pub async fn serve(
     let metrics = Arc::new(Metrics::new(jiff::Timestamp::now()));
     let runs =
         Runs::start(Arc::new(app), journal, now_ms, Arc::clone(&metrics), telemetry).map_err(DaemonError::Serve)?;
-    let state = web::Data::new(State { runs: Arc::clone(&runs), started_ms: now_ms() });
+    let state = web::Data::new(State {
+        runs: Arc::clone(&runs),
+        has_keys: !settings.server.keys.is_empty(),
+        started_ms: now_ms(),
+    });
     let measure = move |answered: &Answered<'_>| measured::count(&metrics, answered);
     let bound = guard::bind(&settings.server, measure, move |config| {
         config.app_data(state.clone()).configure(configure);

@@ -111,7 +111,7 @@ fn custom(request: &RunRequest, problem: &Value) -> Result<Arc<dyn Problem>, Api
     if let Some((other, _)) = others.into_iter().find(|(_, is_there)| *is_there) {
         return Err(ApiError::bad_field(other, "does not go with `problem`: give one of the two"));
     }
-    let custom = Custom::read(problem).map_err(|error| ApiError::bad_field(&error.path.clone(), error))?;
+    let custom = Custom::read(problem).map_err(|error| ApiError::bad_value(&error.path, error.to_string()))?;
     if let Some(first) = custom.textual().next() {
         let message = format!(
             "the constraint {:?} is in words, and no verifier of this daemon reads: write it as a `check`",
@@ -176,6 +176,14 @@ pub fn spec_of(
 ) -> Result<(RunSpec, Arc<dyn Problem>), ApiError> {
     let (overrides, settings, instance, problem) = checked(app.settings(), request)?;
     let runtime = app.runtime_of(&overrides).map_err(|error| ApiError::bad_field("agents.executor", error))?;
+    if runtime.agents().needs_algorithm() && !problem.has_reference() {
+        let message = format!(
+            "the executor `{}` follows a task's algorithm, and a problem of one's own has none: configure a model, or \
+             choose another executor (`agents.executor`)",
+            runtime.agents().names().executor
+        );
+        return Err(ApiError::bad_field("problem", message));
+    }
     let mut plan = run_plan(&settings, runtime.agents().kinds());
     // Where only the form of lines can be checked, no answer is called verified.
     plan.is_checked &= problem.has_checks();

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::error::{ApiError, ErrorBody};
 use super::guard::{Body, Owner, json};
 use super::request::spec_of;
-use super::wire::{CollectRequest, Collected, ForkQuery, ListQuery, RunList, RunRequest};
+use super::wire::{CollectRequest, Collected, ForkQuery, ListQuery, RunList, RunRequest, SubmitHeaders};
 use super::{State, no_such_method};
 use crate::journal::{IdempotencyKey, JournalError, Query, Removed};
 use crate::runs::{NewRun, RunError, RunRecord, Status};
@@ -22,6 +22,8 @@ const KEY_BYTES_MAX: usize = 255;
 /// Runs of a page, at most and by default.
 const PAGE_MAX: u32 = 1_000;
 const PAGE: u32 = 100;
+/// A century of days, as for `journal.keep_days`.
+const DAYS_MAX: u32 = 36_500;
 
 pub fn configure(config: &mut web::ServiceConfig) {
     let resource = |path: &str, route, allowed: &'static str| {
@@ -97,13 +99,30 @@ pub(super) fn traceparent_of(headers: &HeaderMap) -> Option<String> {
 /// When the answer comes, the run is durable. The same `Idempotency-Key` with the same body gives the same run, however
 /// often it is sent.
 #[utoipa::path(
-    post, path = "/v1/runs", tag = "runs", request_body = RunRequest,
-    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters")),
+    post, path = "/v1/runs", tag = "runs", operation_id = "submit_run", params(SubmitHeaders),
+    request_body(content = RunRequest, examples(
+        ("an instance of the benchmark" = (value = json!({"task": "n-queens", "difficulty": "medium", "index": 3}))),
+        ("an input" = (value = json!({
+            "task": "tower-of-hanoi", "input": {"n": 3, "from": 0, "to": 2}, "fanout": 1, "budget": {"steps": 100}
+        }))),
+        ("a problem of one's own" = (value = json!({"problem": {
+            "statement": "Give three different numbers from `of` that add up to `sum`.",
+            "input": {"of": [3, 5, 8, 13], "sum": 21},
+            "answer": {"schema": {"type": "array", "items": {"type": "integer"}, "minItems": 3, "maxItems": 3}},
+            "constraints": [
+                {"name": "sum", "severity": "critical", "check": "answer[0] + answer[1] + answer[2] == input.sum"},
+            ],
+        }}))),
+    )),
     responses(
-        (status = 202, description = "Accepted, and durable", body = RunRecord),
-        (status = 200, description = "This key was used before: its run", body = RunRecord),
-        (status = "4XX", description = "What is wrong with the request", body = ErrorBody),
-        (status = 503, description = "Draining, or the journal cannot be written", body = ErrorBody),
+        (status = 202, description = "Accepted, and durable", body = RunRecord, headers(
+            ("Location" = String, description = "Where the run is"),
+        )),
+        (status = 200, description = "This key was used before: its run", body = RunRecord, headers(
+            ("Location" = String, description = "Where the run is"),
+            ("Idempotency-Replayed" = bool, description = "`true`"),
+        )),
+        (status = 422, description = "This key was used before, with another body", body = ErrorBody),
     ),
 )]
 pub async fn submit(state: web::Data<State>, request: HttpRequest, body: Body) -> Result<HttpResponse, ApiError> {
@@ -137,8 +156,8 @@ pub async fn submit(state: web::Data<State>, request: HttpRequest, body: Body) -
 
 /// Lists runs, newest first.
 #[utoipa::path(
-    get, path = "/v1/runs", tag = "runs", params(ListQuery),
-    responses((status = 200, body = RunList), (status = "4XX", body = ErrorBody)),
+    get, path = "/v1/runs", tag = "runs", operation_id = "list_runs", params(ListQuery),
+    responses((status = 200, description = "A page of them", body = RunList)),
 )]
 pub async fn list(state: web::Data<State>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let wanted: ListQuery = query(&request)?;
@@ -175,11 +194,15 @@ pub(super) async fn visible(state: &State, request: &HttpRequest, id: &str) -> R
 ///
 /// Without a body, those that the configuration says may go. Open runs always stay.
 #[utoipa::path(
-    post, path = "/v1/gc", tag = "operations", request_body = CollectRequest,
-    responses((status = 200, body = Collected), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)),
+    post, path = "/v1/gc", tag = "operations", operation_id = "collect_runs",
+    request_body(content = Option<CollectRequest>, example = json!({"older_than_days": 90})),
+    responses((status = 200, description = "What was removed", body = Collected)),
 )]
 pub async fn collect(state: web::Data<State>, body: Body) -> Result<HttpResponse, ApiError> {
     let wanted: CollectRequest = if body.0.is_empty() { CollectRequest::default() } else { json(&body.0)? };
+    if let Some(days) = wanted.older_than_days.filter(|days| *days > DAYS_MAX) {
+        return Err(ApiError::bad_field("older_than_days", format!("is {days}; give 0 to {DAYS_MAX}")));
+    }
     let app = state.runs.app();
     let journal = &app.settings().journal;
     let (days, bytes) = match (wanted.older_than_days, wanted.bytes_max) {
@@ -194,8 +217,8 @@ pub async fn collect(state: web::Data<State>, body: Body) -> Result<HttpResponse
 
 /// Shows a run.
 #[utoipa::path(
-    get, path = "/v1/runs/{id}", tag = "runs",
-    responses((status = 200, body = RunRecord), (status = 404, body = ErrorBody)),
+    get, path = "/v1/runs/{id}", tag = "runs", operation_id = "show_run", params(("id", description = "The run's `id`")),
+    responses((status = 200, description = "What is durable of it", body = RunRecord)),
 )]
 pub async fn show(
     state: web::Data<State>,
@@ -209,8 +232,8 @@ pub async fn show(
 ///
 /// A run that is over stays as it is.
 #[utoipa::path(
-    post, path = "/v1/runs/{id}/cancel", tag = "runs",
-    responses((status = 200, body = RunRecord), (status = 404, body = ErrorBody)),
+    post, path = "/v1/runs/{id}/cancel", tag = "runs", operation_id = "cancel_run", params(("id", description = "The run's `id`")),
+    responses((status = 200, description = "The run; still open if it takes longer than 5 seconds", body = RunRecord)),
 )]
 pub async fn cancel(
     state: web::Data<State>,
@@ -224,12 +247,12 @@ pub async fn cancel(
 
 /// Begins a new run with the first events of another.
 #[utoipa::path(
-    post, path = "/v1/runs/{id}/fork", tag = "runs", params(ForkQuery),
+    post, path = "/v1/runs/{id}/fork", tag = "runs", operation_id = "fork_run", params(("id", description = "The run's `id`"), ForkQuery),
     responses(
-        (status = 202, body = RunRecord),
+        (status = 202, description = "The new run, durable", body = RunRecord, headers(
+            ("Location" = String, description = "Where it is"),
+        )),
         (status = 409, description = "No such event, or the run was over by then", body = ErrorBody),
-        (status = "4XX", body = ErrorBody),
-        (status = 503, body = ErrorBody),
     ),
 )]
 pub async fn fork(

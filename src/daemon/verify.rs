@@ -4,7 +4,7 @@ use actix_web::{HttpResponse, web};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::error::{ApiError, ErrorBody};
+use super::error::ApiError;
 use super::guard::{Body, json};
 use super::no_such_method;
 use crate::judge::verify::{Verification, VerifyError, VerifyRequest, verify};
@@ -23,6 +23,7 @@ pub fn configure(config: &mut web::ServiceConfig) {
 #[serde(deny_unknown_fields)]
 pub struct VerifyBatch {
     /// Up to 10,000.
+    #[schema(max_items = 10_000)]
     pub batch: Vec<VerifyRequest>,
 }
 
@@ -84,8 +85,13 @@ pub(super) fn judged(body: &[u8]) -> Result<VerifyAnswer, ApiError> {
 /// A state is what the task writes, as in a trace; instead, the lines from the start may be given. With `batch`, each
 /// request has its own result, and one that is wrong does not harm the others.
 #[utoipa::path(
-    post, path = "/v1/verify", tag = "runs", request_body = VerifyBody,
-    responses((status = 200, body = VerifyAnswer), (status = "4XX", body = ErrorBody)),
+    post, path = "/v1/verify", tag = "runs", operation_id = "verify",
+    request_body(content = VerifyBody, examples(
+        ("a step" = (value = json!({"task": "tower-of-hanoi", "input": {"n": 3, "from": 0, "to": 2}, "action": "move 1 0 2"}))),
+        ("an answer" = (value = json!({"task": "bubble-sort", "input": {"a": [3, 1, 2]}, "answer": {"sorted": [1, 2, 3], "comparisons": 3, "swaps": 2, "passes": 2}}))),
+        ("a batch" = (value = json!({"batch": [{"task": "bubble-sort", "input": {"a": [2, 1]}, "action": "cmp 0 1"}]}))),
+    )),
+    responses((status = 200, description = "The judgement, or those of a batch", body = VerifyAnswer)),
 )]
 pub async fn judge(body: Body) -> Result<HttpResponse, ApiError> {
     // May compute for long; the threads that serve do not wait for it.

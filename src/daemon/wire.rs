@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
+use super::catalog::TaskSlug;
 use crate::app::Overrides;
 use crate::problems::Definition;
 use crate::runs::{RunRecord, Status};
@@ -14,9 +15,9 @@ use crate::tasks::Difficulty;
 #[serde(deny_unknown_fields)]
 pub struct RunRequest {
     /// The task's slug, as `GET /v1/tasks` lists it.
+    #[schema(value_type = Option<TaskSlug>)]
     pub task: Option<String>,
     /// Of the benchmark's instance; easy where it is left out.
-    #[schema(value_type = Option<String>, pattern = "^(easy|medium|hard)$")]
     pub difficulty: Option<Difficulty>,
     /// Of the benchmark's instance, 0 to 199.
     #[schema(maximum = 199)]
@@ -49,6 +50,19 @@ pub struct RunRequest {
     pub agents: Overrides,
 }
 
+/// Headers of a new run. The document's own type.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "never made")]
+pub struct SubmitHeaders {
+    /// Makes sending again harmless: 1 to 255 visible ASCII characters, new for each run.
+    #[param(rename = "Idempotency-Key", nullable = false, pattern = "^[!-~]{1,255}$")]
+    key: Option<String>,
+    /// The caller's place in its trace (W3C Trace Context). One that is none counts as none.
+    #[param(nullable = false)]
+    traceparent: Option<String>,
+}
+
 /// Narrower limits than the configuration's.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -69,8 +83,9 @@ pub struct BudgetRequest {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ListQuery {
+    /// Where they stand.
     pub status: Option<Status>,
-    /// A task's slug.
+    /// A task's slug, or `problem`.
     pub task: Option<String>,
     /// The last id of the page before.
     pub after: Option<String>,
@@ -105,6 +120,16 @@ pub struct ForkQuery {
 pub struct EventsQuery {
     /// Only events after this one; the header `Last-Event-ID` wins.
     pub after: Option<u64>,
+}
+
+/// Headers of a reader that comes back. The document's own type.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "never made")]
+pub struct EventsHeaders {
+    /// The last event that was seen; only those after it are sent.
+    #[param(rename = "Last-Event-ID", nullable = false)]
+    last: Option<u64>,
 }
 
 /// What a trace has.

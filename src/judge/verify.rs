@@ -35,11 +35,11 @@ pub struct VerifyRequest {
     pub index: Option<u32>,
     /// Base seed of the benchmark; 42 where it is left out.
     pub base_seed: Option<u64>,
-    /// The task's own input, instead of `difficulty` and `index`.
-    #[schema(value_type = Option<Object>)]
+    /// The task's own input, an object, instead of `difficulty` and `index`.
+    #[schema(value_type = Value, required = false)]
     pub input: Option<Value>,
     /// The state before `action`, as the task writes it. It need not lie on any trace.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Value, required = false)]
     pub state: Option<Value>,
     /// Lines from the start of the trace to `action`, instead of `state`: up to 100,000. They are carried out, not
     /// judged. Without either, `action` is the first line.
@@ -49,7 +49,7 @@ pub struct VerifyRequest {
     #[schema(example = "cmp 0 1")]
     pub action: Option<String>,
     /// The answer to judge, instead of `action`.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Value, required = false)]
     pub answer: Option<Value>,
     /// Kinds of constraints to look at; format, invariant and terminal where they are left out.
     pub kinds: Option<Vec<Kind>>,
@@ -75,12 +75,12 @@ pub struct StepVerdict {
     /// The constraints that the step breaks.
     pub violations: Vec<ViolationVerdict>,
     /// The state after the step; `null` where it was refused.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Value)]
     pub state: Option<Value>,
     /// Whether the trace ends with the step.
     pub ended: bool,
     /// The answer of a trace that ends with the step.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Value)]
     pub answer: Option<Value>,
 }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use super::budget::Limit;
 use super::reward::Reward;
@@ -53,11 +54,12 @@ impl Ending {
 }
 
 /// An answer of the last counted round.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Ballot {
     pub answer: Value,
     pub votes: u32,
     /// Σ V over the steps of the cleanest trajectory that gave it.
+    #[schema(value_type = f64, minimum = 0.0)]
     pub violation_score: Score,
 }
 

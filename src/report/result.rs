@@ -30,16 +30,16 @@ pub struct RunResult {
     /// The instance's name, as `tower-of-hanoi/easy/000`, or `input`.
     pub instance: String,
     /// The winner of the vote, in the task's form.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Value)]
     pub answer: Option<Value>,
     /// Every step of the answer's trajectory was clean in the eyes of the verifier.
     pub verified: bool,
+    /// Whether the answer is right, where it is known: by the benchmark, never by the daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correct: Option<bool>,
     /// The verifier's implementation.
     pub verifier: String,
     /// The kinds of constraints that it checked.
-    #[schema(value_type = Vec<String>)]
     pub checked_kinds: Vec<Kind>,
     /// What ended the run: `agreed`, `rounds_spent`, `exhausted`, `steps_spent`, `tokens_spent`, `wall_ms_spent`,
     /// `cancelled` or `agent_failed`; null while it goes on.
@@ -57,12 +57,10 @@ pub struct RunResult {
     pub rounds: u32,
     pub trajectories: u32,
     /// The last count, most votes first.
-    #[schema(value_type = Vec<Object>)]
     pub votes: Vec<Ballot>,
     /// Votes of the winner over the trajectories of its round, 0 to 1.
     pub agreement: f64,
     /// Tokens of all proposals: `prompt` and `completion`.
-    #[schema(value_type = Object)]
     pub tokens: Usage,
     /// Mean composite reward of the finished trajectories.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,7 +69,6 @@ pub struct RunResult {
     pub wall_ms: u64,
     pub seed: u64,
     /// The implementations of the roles.
-    #[schema(value_type = Object)]
     pub agents: Names,
     pub config_hash: String,
     /// What a reader must know before comparing this result with others.

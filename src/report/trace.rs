@@ -38,7 +38,6 @@ pub struct StepLine<'a> {
     pub elapsed_ms: u64,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
 fn is_none(usage: &Usage) -> bool {
     *usage == Usage::default()
 }

@@ -67,7 +67,6 @@ pub struct RunRecord {
     /// The hash chain over what was asked for and its events, up to that one: SHA-256 in hex.
     pub chain: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
     pub forked_from: Option<Origin>,
     #[serde(flatten)]
     pub result: RunResult,
@@ -131,7 +130,8 @@ impl LiveRun {
 
     /// It is in the runtime now.
     pub fn set_canceller(&self, canceller: Canceller) {
-        *self.canceller.lock().unwrap_or_else(PoisonError::into_inner) = Some(canceller.clone());
+        let mut place = self.canceller.lock().unwrap_or_else(PoisonError::into_inner);
+        let canceller = place.insert(canceller);
         if self.is_cancelled.load(Ordering::SeqCst) {
             canceller.cancel();
         }

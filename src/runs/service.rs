@@ -61,6 +61,9 @@ pub struct Accepted {
     pub is_new: bool,
 }
 
+/// An owner, and a key of theirs.
+type KeyName = (String, String);
+
 /// Milliseconds since 1970.
 pub type Clock = fn() -> u64;
 
@@ -75,7 +78,7 @@ pub struct Runs {
     /// Accepted and not over, or being accepted.
     pub(super) open: AtomicUsize,
     /// Requests with a key, under way: the second waits for the first.
-    keys: Mutex<HashMap<(String, String), Arc<tokio::sync::Mutex<()>>>>,
+    keys: Mutex<HashMap<KeyName, Arc<tokio::sync::Mutex<()>>>>,
     draining: watch::Sender<bool>,
     pub(super) clock: Clock,
     /// Where runs are followed to their ends; not a thread of the server, whose threads end before the process does.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use crate::agents::Names;
 use crate::app::Overrides;
@@ -13,7 +14,7 @@ use crate::runtime::RunSampling;
 use crate::tasks::{self, Problem};
 
 /// A step of another run that a run begins with.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Origin {
     pub run: String,
     /// The last event that is taken over.

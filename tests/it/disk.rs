@@ -224,7 +224,7 @@ fn runs_wait_while_the_disk_is_full() {
     let ballast = inside(&daemon, &home.journal().with_file_name("ballast"));
     let fill = || {
         // As much as there is room for.
-        let full = std::fs::write(&ballast, vec![1; 8 << 20]).err().expect("no room");
+        let full = std::fs::write(&ballast, vec![1; 8 << 20]).expect_err("no room");
         assert_eq!(full.raw_os_error(), Some(28), "{full}");
     };
     let make_room = || {

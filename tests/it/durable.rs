@@ -253,6 +253,7 @@ fn finished_runs_are_listed_and_removed() {
     assert_eq!(daemon.get("/v1/runs").body["runs"].as_array().unwrap().len(), 1);
     daemon.get(&runs[0]).refused(404, None, &["journal.keep_days"]);
     assert_eq!(daemon.get(&open).status, 200, "open runs always stay");
+    daemon.post_text("/v1/gc", r#"{"older_than_days": 36501}"#).refused(400, Some("older_than_days"), &["36500"]);
     daemon.post_text("/v1/gc", r#"{"older_than": 1}"#).refused(400, Some("older_than"), &["older_than_days"]);
 }
 

@@ -59,6 +59,8 @@ const MAY_IMPORT: [(&str, &[&str]); 19] = [
             "telemetry",
             "bench",
             "app",
+            "journal",
+            "runs",
             "daemon",
             "train",
         ],
@@ -69,7 +71,8 @@ const MAY_IMPORT: [(&str, &[&str]); 19] = [
 /// What tests of a module may import on top.
 const MAY_IMPORT_IN_TESTS: [(&str, &[&str]); 2] = [("train", &["engine"]), ("runtime", &["problems"])];
 
-fn rust_files(folder: &Path) -> Vec<PathBuf> {
+/// The Rust sources below a folder.
+pub fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder of sources") {
         let path = entry.expect("an entry").path();

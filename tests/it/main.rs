@@ -7,6 +7,7 @@ mod chaos_engine;
 mod cli;
 mod daemon;
 mod disk;
+mod document;
 mod durable;
 #[cfg(feature = "llama")]
 mod engine;

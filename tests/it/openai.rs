@@ -111,6 +111,26 @@ fn what_to_solve_stands_in_the_last_message_or_beside_it() {
 }
 
 #[test]
+fn words_are_a_problem_of_the_clients_own() {
+    let daemon = Daemon::start(&["agents.executor.implementation=replay", r#"agents.executor.lines=["something"]"#]);
+    let words = |fields: Value| {
+        let mut request = chat(&json!({}), &json!({"messages": [{"role": "user", "content": "Say something."}]}));
+        request.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        complete(&daemon, &request).body
+    };
+    let said = words(json!({}));
+    let run = run_of(&daemon, &said["prime"]);
+    assert_eq!(
+        (&run["task"], &run["instance"], &run["answer"]),
+        (&json!("problem"), &json!("input"), &json!("something"))
+    );
+    assert_eq!(said["choices"][0]["message"]["content"], run["answer"], "a text is plain");
+    // It is no JSON.
+    let none = words(json!({"response_format": {"type": "json_object"}, "model": "prime/fast"}));
+    assert_eq!((&none["choices"][0]["message"]["content"], &none["prime"]["votes"]), (&json!(""), &json!([])));
+}
+
+#[test]
 fn choices_are_runs_of_their_own() {
     let daemon = Daemon::start(&["agents.executor.implementation=scripted"]);
     let answer = complete(&daemon, &chat(&hanoi(), &json!({"n": 3, "seed": 5, "model": "prime/fast"})));
@@ -258,6 +278,12 @@ fn mistakes_have_the_form_of_openai() {
     with(json!({"tool_choice": "required", "tools": []})).refused(400, Some("tool_choice"), &["tools"]);
     with(json!({"prime": {"fanout": 0}})).refused(400, Some("prime.fanout"), &["1 to 256"]);
     with(json!({"prime": {"task": "n-quens"}})).refused(400, Some("prime.task"), &["n-queens"]);
+    let format = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "nothing"}}});
+    with(json!({"messages": [{"role": "user", "content": "What is 2 + 2?"}], "response_format": format})).refused(
+        400,
+        Some("response_format.json_schema.schema"),
+        &["nothing"],
+    );
     let misspelt = complete(&daemon, &chat(&json!({"task": "n-quens"}), &json!({"stream": true})));
     misspelt.refused(400, Some("messages[0].content"), &["`task`", "n-queens"]);
     assert_eq!(misspelt.body["error"]["type"], "invalid_request_error");
@@ -287,9 +313,8 @@ fn a_problem_in_words_is_solved_by_whoever_the_executor_is() {
     assert_eq!(answer.body["prime"]["verified"], false, "only the form of the answer was checked");
 
     let reference = Daemon::start(&[]);
-    let failed = complete(&reference, &chat(&json!({}), &ask));
-    assert_eq!((failed.status, &failed.body["error"]["type"]), (503, &json!("server_error")), "{failed:?}");
-    assert!(failed.body["error"]["message"].as_str().unwrap().contains("configure a model"), "{failed:?}");
+    let refused = complete(&reference, &chat(&json!({}), &ask));
+    refused.refused(400, Some("messages[1].content"), &["`reference`", "configure a model"]);
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn problems_that_cannot_be_used_say_why() {
     with(&|problem| problem["constraints"][0] = json!({"name": "nice", "severity": "minor", "text": "It is nice."}))
         .refused(400, Some("problem.constraints"), &["\"nice\"", "`check`"]);
     with(&|problem| problem["statement"] = json!(" ")).refused(400, Some("problem.statement"), &["empty"]);
-    with(&|problem| problem["stepz"] = json!(1)).refused(400, None, &["stepz"]);
+    with(&|problem| problem["stepz"] = json!(1)).refused(400, Some("problem.stepz"), &["unknown field"]);
     with(&|problem| problem["answer"] = json!({"pattern": "("})).refused(400, Some("problem.answer"), &[]);
     daemon.submit(&json!({"problem": factors(), "task": "n-queens"})).refused(400, Some("task"), &["problem"]);
     assert_eq!(daemon.get("/v1/runs").body["runs"], json!([]));

@@ -25,7 +25,7 @@ pub fn chain(daemon: &Daemon, location: &str) -> BTreeMap<u64, String> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
 /// What was seen of runs: the chain that each showed after so many events.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
 use tokio::time::Instant;
 
@@ -20,25 +20,6 @@ use crate::tasks::{BASE_SEED, Kind, Kinds};
 /// Findings that are printed; all are counted, and all are in `--output json` and `--details`.
 const FINDINGS_SHOWN: usize = 20;
 
-#[derive(Clone, Copy, ValueEnum)]
-enum KindName {
-    Format,
-    Invariant,
-    Transition,
-    Terminal,
-}
-
-impl From<KindName> for Kind {
-    fn from(name: KindName) -> Self {
-        match name {
-            KindName::Format => Self::Format,
-            KindName::Invariant => Self::Invariant,
-            KindName::Transition => Self::Transition,
-            KindName::Terminal => Self::Terminal,
-        }
-    }
-}
-
 #[derive(Args)]
 pub struct CheckArguments {
     /// JSON Lines with {"id": …, "output": "…"} or {"id": …, "actions": […], "answer": …}; .zst is unpacked, - is
@@ -48,8 +29,8 @@ pub struct CheckArguments {
     #[arg(long, default_value_t = BASE_SEED)]
     base_seed: u64,
     /// Kinds of constraints that count; `transition` runs the algorithm beside the trace.
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [KindName::Format, KindName::Invariant, KindName::Transition, KindName::Terminal])]
-    kinds: Vec<KindName>,
+    #[arg(long, value_name = "KIND", value_delimiter = ',', default_values_t = Kind::ALL)]
+    kinds: Vec<Kind>,
     /// Write the judgement of every line to this file, as JSON Lines.
     #[arg(long, value_name = "FILE")]
     details: Option<PathBuf>,
@@ -149,7 +130,7 @@ fn text(checked: &Checked) -> String {
 }
 
 pub fn check(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
-    let kinds: Kinds = arguments.kinds.iter().map(|kind| Kind::from(*kind)).collect();
+    let kinds: Kinds = arguments.kinds.iter().copied().collect();
     let (input, length) = open(&arguments.file)?;
     let bar = progress(length.unwrap_or_default(), "bytes");
     let input: Box<dyn BufRead> = match length {

@@ -1,11 +1,10 @@
 //! `prime-agents bench solve` and `bench steps`: measure the configured agents on held-out instances.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use comfy_table::{Table, presets};
+use comfy_table::Table;
 use serde::Serialize;
 
 use super::super::run::Output;
@@ -68,18 +67,8 @@ fn print<Row: Serialize>(rows: &[Row], output: Output, table: impl Fn(&[Row]) ->
         Output::Text => format!("{}\n", table(rows)),
         Output::Json => serde_json::to_string_pretty(rows)? + "\n",
     };
-    drop(std::io::stdout().write_all(text.as_bytes()));
+    super::say(&text);
     Ok(())
-}
-
-fn markdown(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::ASCII_MARKDOWN);
-    table.set_header(header);
-    rows.for_each(|row| {
-        table.add_row(row);
-    });
-    table
 }
 
 fn solve_table(rows: &[SolveRow]) -> Table {
@@ -96,7 +85,7 @@ fn solve_table(rows: &[SolveRow]) -> Table {
         "completion tokens",
         "seconds",
     ];
-    markdown(
+    super::table(
         &header,
         rows.iter().map(|row| {
             vec![
@@ -117,7 +106,7 @@ fn solve_table(rows: &[SolveRow]) -> Table {
 }
 
 fn step_table(rows: &[StepRow]) -> Table {
-    markdown(
+    super::table(
         &["task", "level", "steps", "accuracy % (95 %)", "completion tokens a step"],
         rows.iter().map(|row| {
             vec![

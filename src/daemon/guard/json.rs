@@ -10,6 +10,11 @@ use crate::daemon::error::ApiError;
 /// 400: with the field's path when a value is wrong, without when the body is no JSON object.
 pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let not_json = |error: &serde_json::Error| ApiError::bad_request(format!("the body is not a JSON object: {error}"));
+    let is_list = bytes.trim_ascii_start().first() == Some(&b'[');
+    if is_list {
+        // serde would take its elements for the fields in their order.
+        return Err(ApiError::bad_request("the body is not a JSON object: it is a list"));
+    }
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let field = error.path().to_string();
@@ -64,6 +69,7 @@ mod tests {
             ("", None, "the body is not a JSON object"),
             ("{", None, "the body is not a JSON object"),
             ("[]", None, "the body is not a JSON object"),
+            (" [\"x\", {}, null]", None, "the body is not a JSON object"),
             ("{\"task\": \"x\"} x", None, "the body is not a JSON object: trailing characters"),
             ("\u{0}", None, "the body is not a JSON object"),
         ] {

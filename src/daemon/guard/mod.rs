@@ -54,7 +54,7 @@ pub use request_id::{RequestId, X_REQUEST_ID};
 pub use server::{Bound, bind};
 
 /// Paths that need no key and are never too many: whoever watches the process must always get an answer.
-const OPEN: [&str; 2] = ["/livez", "/readyz"];
+pub const OPEN: [&str; 2] = ["/livez", "/readyz"];
 
 /// The middleware. Clones share what they count.
 #[derive(Clone)]

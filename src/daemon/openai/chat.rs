@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 
-use super::held::{Held, is_kept};
+use super::held::{ChatHeaders, Held, is_kept};
 use super::request::ChatRequest;
-use super::response::{ChatCompletion, Head};
+use super::response::{ChatCompletion, ChunkEvent, Head};
 use super::wishes::Wishes;
 use super::{streaming, whole};
 use crate::daemon::error::{ApiError, ErrorBody};
@@ -46,16 +46,26 @@ async fn accept_all(runs: Arc<Runs>, owner: String, specs: Vec<Checked>, is_kept
 /// Solves what the last message of a user asks for.
 ///
 /// That is a run's request as `POST /v1/runs` takes it, or a line of the benchmark, as JSON, alone or in a fence; or what
-/// stands in the field `prime`. The content is the run's answer as JSON, and `reasoning_content` has the steps that led
-/// to it. With `stream`, steps come as they are committed: those of the first trajectory of each round. When the client
+/// stands in the field `prime`; any other text is a problem of the client's own. The content is the run's answer as JSON,
+/// and `reasoning_content` has the steps that led to it. With `stream`, steps come as they are committed: those of the first trajectory of each round. When the client
 /// goes away, its runs are cancelled, unless `X-Prime-Keep` is `true`.
 #[utoipa::path(
-    post, path = "/v1/chat/completions", tag = "openai", request_body = ChatRequest,
-    params(("X-Prime-Keep" = Option<bool>, Header, description = "Keeps the runs going when the client goes away")),
+    post, path = "/v1/chat/completions", tag = "openai", operation_id = "complete_chat", params(ChatHeaders),
+    request_body(content = ChatRequest, examples(
+        ("in the message" = (value = json!({"model": "prime/fast", "messages": [
+            {"role": "user", "content": "{\"task\": \"n-queens\", \"difficulty\": \"easy\", \"index\": 3}"},
+        ]}))),
+        ("beside the messages" = (value = json!({
+            "model": "prime", "messages": [{"role": "user", "content": "Sort it, please."}],
+            "prime": {"task": "bubble-sort", "input": {"a": [3, 1, 2]}},
+        }))),
+    )),
     responses(
-        (status = 200, description = "The answer; with `stream`, server-sent events", body = ChatCompletion),
-        (status = "4XX", description = "What is wrong with the request", body = ErrorBody),
-        (status = 503, description = "An agent failed, or the daemon cannot take runs at present", body = ErrorBody),
+        (status = 200, description = "The answer; with `stream`, server-sent events", content(
+            (ChatCompletion = "application/json"),
+            (ChunkEvent = "text/event-stream"),
+        )),
+        (status = 404, description = "There is no such model", body = ErrorBody),
     ),
 )]
 pub async fn complete(state: web::Data<State>, request: HttpRequest, body: Body) -> Result<HttpResponse, ApiError> {

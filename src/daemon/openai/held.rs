@@ -3,12 +3,23 @@
 use std::sync::Arc;
 
 use actix_web::HttpRequest;
+use utoipa::IntoParams;
 
 use crate::daemon::error::ApiError;
 use crate::runs::{RunRecord, Runs};
 
 /// Keeps a run going although nobody waits for it any more.
 const KEEP: &str = "X-Prime-Keep";
+
+/// The headers of a chat completion. The document's own type.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "never made")]
+pub struct ChatHeaders {
+    /// Keeps the runs going when the client goes away.
+    #[param(rename = "X-Prime-Keep", nullable = false)]
+    keep: Option<bool>,
+}
 
 /// Ends its run when dropped, unless that is to be kept. A run that is over stays as it is.
 pub struct Held {

@@ -9,6 +9,9 @@ use crate::daemon::wire::RunRequest;
 /// Fields of a line of the benchmark that a request for a run does not have.
 const LINE_FIELDS: [&str; 7] = ["id", "task_id", "category", "answer", "steps", "actions", "states"];
 
+/// Fields of a request for a run that say what to solve.
+const SOLVED: [&str; 2] = ["task", "problem"];
+
 /// What the messages ask for.
 #[derive(Clone, Debug)]
 pub enum Asked {
@@ -80,16 +83,19 @@ pub fn asked(messages: &[Message]) -> Result<(Asked, String), ApiError> {
     Ok((Asked::Words(words.join("\n\n")), place))
 }
 
-/// The object that names a task or has a problem: the whole text, or the first one in a fence of JSON.
+/// The object that says what to solve: the whole text, or the first one in a fence of JSON.
 fn object_in(text: &str) -> Result<Option<Map<String, Value>>, String> {
     let named = |value: Value| match value {
-        Value::Object(object) if object.contains_key("task") || object.contains_key("problem") => Some(object),
+        Value::Object(object) if SOLVED.iter().any(|field| object.contains_key(*field)) => Some(object),
         _ => None,
     };
     match serde_json::from_str(text) {
         Ok(value) => return Ok(named(value)),
         // Meant as JSON, so it is not taken for words.
-        Err(error) if text.trim_start().starts_with('{') && text.contains("\"task\"") => {
+        Err(error)
+            if text.trim_start().starts_with('{')
+                && SOLVED.iter().any(|field| text.contains(&format!("\"{field}\""))) =>
+        {
             return Err(format!("begins as JSON, but is none: {error}"));
         }
         Err(_) => {}
@@ -109,7 +115,8 @@ fn object_in(text: &str) -> Result<Option<Map<String, Value>>, String> {
 
 /// An object as a request: a line of the benchmark is the input of its task.
 fn request_of(object: Map<String, Value>) -> Result<RunRequest, String> {
-    if LINE_FIELDS.iter().any(|field| object.contains_key(*field)) {
+    let names_task = object.contains_key("task");
+    if names_task && LINE_FIELDS.iter().any(|field| object.contains_key(*field)) {
         let Some(task) = object["task"].as_str().map(str::to_owned) else {
             return Err("the line of the benchmark has a `task` that is no text".to_owned());
         };
@@ -220,6 +227,8 @@ mod tests {
             (json!("{\"task\": \"n-queens\""), "begins as JSON, but is none"),
             (json!("{\"task\": \"n-queens\", \"fan_out\": 2}"), "`fan_out`"),
             (json!("{\"task\": 5}"), "`task`"),
+            (json!("{\"problem\": {\"statement\": \"x\"}"), "begins as JSON, but is none"),
+            (json!("{\"problem\": {}, \"answer\": 1}"), "`answer`"),
             (json!("{\"task\": \"n-queens\", \"id\": \"x\"}"), "no `input`"),
             (json!("{\"task\": 5, \"id\": \"x\", \"input\": {}}"), "no text"),
         ] {

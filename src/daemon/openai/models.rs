@@ -5,7 +5,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::daemon::State;
-use crate::daemon::error::{ApiError, ErrorBody};
+use crate::daemon::error::ApiError;
 use crate::settings::Settings;
 
 /// The model without a preset.
@@ -55,7 +55,10 @@ fn model(state: &State, id: String) -> Model {
 }
 
 /// The models of chat completions.
-#[utoipa::path(get, path = "/v1/models", tag = "openai", responses((status = 200, body = ModelList)))]
+#[utoipa::path(
+    get, path = "/v1/models", tag = "openai", operation_id = "list_models",
+    responses((status = 200, description = "All models", body = ModelList)),
+)]
 pub async fn list(state: web::Data<State>) -> HttpResponse {
     let app = state.runs.app();
     let data = names(app.settings()).map(|name| model(&state, name)).collect();
@@ -64,8 +67,8 @@ pub async fn list(state: web::Data<State>) -> HttpResponse {
 
 /// One model.
 #[utoipa::path(
-    get, path = "/v1/models/{model}", tag = "openai",
-    responses((status = 200, body = Model), (status = 404, body = ErrorBody)),
+    get, path = "/v1/models/{model}", tag = "openai", operation_id = "show_model", params(("model", description = "`prime`, or `prime/<preset>`; the slash as it is, or as `%2F`", example = "prime/fast")),
+    responses((status = 200, description = "The model", body = Model)),
 )]
 pub async fn show(state: web::Data<State>, name: web::Path<String>) -> Result<HttpResponse, ApiError> {
     let name = name.into_inner();

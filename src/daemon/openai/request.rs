@@ -16,6 +16,7 @@ pub struct ChatRequest {
     /// `prime`, or `prime/<preset>`.
     pub model: String,
     /// The last one of role `user` says what to solve.
+    #[schema(min_items = 1)]
     pub messages: Vec<Message>,
     /// Choices: runs that differ in their seeds alone.
     #[schema(minimum = 1, maximum = 16)]
@@ -37,7 +38,7 @@ pub struct ChatRequest {
     /// The form of the answer of a problem of one's own. A task of the benchmark has its own form.
     pub response_format: Option<ResponseFormat>,
     /// Only `none` and `auto`: there are no tools to be called.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<ToolChoice>)]
     pub tool_choice: Option<Value>,
     /// A run's request, as `POST /v1/runs` takes it. What stands here counts more than the messages and the other fields.
     pub prime: Option<RunRequest>,
@@ -47,9 +48,18 @@ pub struct ChatRequest {
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 pub struct Message {
     pub role: Role,
-    /// A text, or a list of `{"type": "text", "text": …}`.
-    #[schema(value_type = Option<Object>)]
+    /// A text, or a list of `{"type": "text", "text": …}`; of a message without effect, nothing is read.
+    #[schema(value_type = Value, required = false, example = "{\"task\": \"n-queens\"}")]
     pub content: Option<Value>,
+}
+
+/// Whether tools are called. The document's own type.
+#[derive(ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(dead_code, reason = "never made")]
+enum ToolChoice {
+    None,
+    Auto,
 }
 
 /// Whose message it is.
@@ -100,7 +110,8 @@ pub enum FormatKind {
 /// A JSON Schema for answers.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 pub struct JsonSchemaFormat {
-    #[schema(value_type = Option<Object>)]
+    /// An object, where the form is `json_schema`.
+    #[schema(value_type = Value, required = false)]
     pub schema: Option<Value>,
 }
 

@@ -73,11 +73,9 @@ pub struct RunInfo {
     pub verified: bool,
     pub verifier: String,
     /// The kinds of constraints that it checked.
-    #[schema(value_type = Vec<String>)]
     pub checked_kinds: Vec<Kind>,
     /// What ended the run, by name.
     pub outcome: Option<String>,
-    #[schema(value_type = Vec<Object>)]
     pub votes: Vec<Ballot>,
     /// Votes of the winner over the trajectories of its round, 0 to 1.
     pub agreement: f64,
@@ -168,6 +166,14 @@ pub struct Chunk<'a> {
     /// With the first and the last chunk of a choice: what is known of its run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prime: Option<RunInfo>,
+}
+
+/// One of the server-sent events of a chat completion. The document's own type.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "never made")]
+pub struct ChunkEvent {
+    /// A chunk, of object `chat.completion.chunk`; an `ErrorBody` if the run fails; at the end `[DONE]`.
+    data: String,
 }
 
 /// A choice in a chunk.

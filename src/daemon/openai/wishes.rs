@@ -2,7 +2,7 @@
 
 use super::message::{Asked, asked};
 use super::models::preset_of;
-use super::problem::{WordProblem, run_of};
+use super::problem::run_of;
 use super::request::ChatRequest;
 use crate::app::Overrides;
 use crate::daemon::error::ApiError;
@@ -22,12 +22,19 @@ pub struct Wishes {
     outer: Vec<&'static str>,
     /// Those that came from `prime`.
     of_prime: Vec<&'static str>,
+    /// It is a problem in words, whose parts the client does not know by name.
+    in_words: bool,
+}
+
+/// Whether a request says what to solve.
+fn says_what(request: &RunRequest) -> bool {
+    request.task.is_some() || request.problem.is_some()
 }
 
 /// What `above` leaves out comes from `below`; the task and its instance from one of them.
 fn over(above: RunRequest, below: RunRequest) -> RunRequest {
     let RunRequest { task, difficulty, index, base_seed, input, problem, .. } =
-        if above.task.is_some() || above.problem.is_some() { above.clone() } else { below.clone() };
+        if says_what(&above) { above.clone() } else { below.clone() };
     RunRequest {
         task,
         difficulty,
@@ -74,6 +81,17 @@ fn wishes_in(request: &RunRequest) -> Vec<&'static str> {
     given.into_iter().filter_map(|(name, is_given)| is_given.then_some(name)).collect()
 }
 
+/// A field by which a request says which instance of its task is meant.
+fn instance_in(request: &RunRequest) -> Option<&'static str> {
+    let given = [
+        ("input", request.input.is_some()),
+        ("difficulty", request.difficulty.is_some()),
+        ("index", request.index.is_some()),
+        ("base_seed", request.base_seed.is_some()),
+    ];
+    given.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
+}
+
 /// The tokens that a run may have by the chat completion's own fields.
 fn tokens_of(settings: &Settings, chat: &ChatRequest) -> Result<Option<u64>, ApiError> {
     let (field, wish) = match chat.max_completion_tokens {
@@ -98,7 +116,8 @@ impl Wishes {
     pub fn of(settings: &Settings, chat: &ChatRequest) -> Result<Self, ApiError> {
         let preset = preset_of(settings, &chat.model)?.map(str::to_owned);
         chat.check()?;
-        let answer = chat.answer_schema()?;
+        let schema = chat.answer_schema()?;
+        let mut in_words = false;
         let outer = RunRequest {
             preset,
             temperature: chat.temperature,
@@ -109,13 +128,20 @@ impl Wishes {
         };
         let prime = chat.prime.clone().unwrap_or_default();
         let of_prime = wishes_in(&prime);
-        let (inner, place) = if prime.task.is_some() || prime.problem.is_some() {
+        let (inner, place) = if says_what(&prime) {
             (prime, "prime".to_owned())
         } else {
+            if let Some(field) = instance_in(&prime) {
+                let message = "goes with `prime.task`, which is missing; the messages have an instance of their own";
+                return Err(ApiError::bad_field(&format!("prime.{field}"), message));
+            }
             let (asked, place) = asked(&chat.messages)?;
             let request = match asked {
                 Asked::Run(request) => *request,
-                Asked::Words(statement) => run_of(&WordProblem { statement, answer }),
+                Asked::Words(statement) => {
+                    in_words = true;
+                    run_of(&statement, schema.as_ref())
+                }
             };
             (over(prime, request), place)
         };
@@ -128,7 +154,7 @@ impl Wishes {
             let seed = if index == 0 { seed } else { seed.wrapping_add(index.into()) & SEED_MASK };
             RunRequest { seed: Some(seed), ..one.clone() }
         };
-        Ok(Self { runs: (0..chat.choices()).map(choice).collect(), place, outer: outer_fields, of_prime })
+        Ok(Self { runs: (0..chat.choices()).map(choice).collect(), place, outer: outer_fields, of_prime, in_words })
     }
 
     /// An error about a run's request as one about the chat completion that it came from.
@@ -136,6 +162,9 @@ impl Wishes {
         let Some(field) = error.body().error.field else { return error };
         if self.outer.contains(&field.as_str()) {
             return error;
+        }
+        if self.in_words && field.starts_with("problem.answer") {
+            return ApiError::bad_field("response_format.json_schema.schema", error);
         }
         let message = error.to_string();
         let detail = message.strip_prefix(&format!("field `{field}`: ")).unwrap_or(&message);
@@ -227,11 +256,25 @@ mod tests {
     }
 
     #[test]
-    fn problems_in_words_are_told_what_can_be_asked_for() {
-        let error = wishes(&json!({"messages": [{"role": "user", "content": "2 + 2?"}]})).unwrap_err();
-        assert_eq!(error.body().error.param.as_deref(), Some("messages[0].content"));
-        for part in ["GET /v1/tasks", "`prime`", "benchmark"] {
-            assert!(error.to_string().contains(part), "{error}");
+    fn an_instance_beside_the_messages_needs_its_task() {
+        for (field, given) in
+            [("input", json!({"n": 4})), ("difficulty", json!("easy")), ("index", json!(3)), ("base_seed", json!(7))]
+        {
+            let error = wishes(&json!({"prime": {field: given}})).unwrap_err();
+            assert_eq!(error.body().error.param, Some(format!("prime.{field}")), "{error}");
         }
+    }
+
+    #[test]
+    fn words_are_a_problem_with_the_form_of_the_answer() {
+        let words = json!([{"role": "system", "content": "Be exact."}, {"role": "user", "content": "2 + 2?"}]);
+        let format = json!({"type": "json_schema", "json_schema": {"name": "sum", "schema": {"type": "integer"}}});
+        let wishes = wishes(&json!({"messages": words, "response_format": format})).unwrap();
+        let problem = wishes.runs[0].problem.as_ref().unwrap();
+        assert_eq!(problem["statement"], "Be exact.\n\n2 + 2?");
+        assert_eq!(problem["answer"], json!({"schema": {"type": "integer"}}));
+        let wrong = |field| wishes.locate(ApiError::bad_field(field, "no")).body().error.param.unwrap();
+        assert_eq!(wrong("problem.answer.schema"), "response_format.json_schema.schema");
+        assert_eq!(wrong("problem.statement"), "messages[1].content");
     }
 }

@@ -8,5 +8,6 @@ mod commands;
 mod key;
 mod mistakes;
 mod runs;
+mod runs_client;
 mod shell;
 mod whole;

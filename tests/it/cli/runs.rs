@@ -115,8 +115,10 @@ fn a_trace_has_every_proposal_and_the_end() {
     assert_eq!(count("step"), result["proposals"]);
     assert_eq!(decided("backtrack"), result["backtracks"]);
     assert_eq!(count("voted"), result["rounds"]);
-    assert_eq!(lines.last().unwrap(), &json!({"event": "finished", "outcome": "agreed", "verified": true}));
-    assert!(lines[0]["action"].is_string() && lines[0]["score"].is_number(), "{}", lines[0]);
+    let end = json!({"event": "finished", "outcome": "agreed", "verified": true, "answer": result["answer"]});
+    assert_eq!(lines.last().unwrap(), &end);
+    assert_eq!(lines[0], json!({"event": "started"}));
+    assert!(lines[1]["action"].is_string() && lines[1]["score"].is_number(), "{}", lines[1]);
 }
 
 #[test]

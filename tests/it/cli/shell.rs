@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use crate::binary::{done, shown};
 
 /// Every command that a user can type.
-const COMMANDS: [&str; 9] = ["run", "serve", "loadtest", "bench", "doctor", "config", "health", "completions", "man"];
+const COMMANDS: [&str; 10] =
+    ["run", "runs", "serve", "loadtest", "bench", "doctor", "config", "health", "completions", "man"];
 
 #[test]
 fn completions_are_scripts_that_name_every_command() {

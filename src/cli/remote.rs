@@ -1,0 +1,80 @@
+//! Where the daemon of a client's command is.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use anyhow::bail;
+use clap::Args;
+use ureq::http::Uri;
+
+use super::Configuration;
+
+#[derive(Args)]
+pub struct Remote {
+    /// The daemon, as http://HOST:PORT. Without it, the address of the configuration (server.bind).
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    #[command(flatten)]
+    configuration: Configuration,
+}
+
+impl Remote {
+    /// The daemon's URL, without a slash at its end.
+    ///
+    /// # Errors
+    /// When the URL that was given is none, or the configuration does not say where a daemon is.
+    pub fn base(&self) -> anyhow::Result<String> {
+        match &self.url {
+            Some(url) if is_http(url) => Ok(url.trim_end_matches('/').to_owned()),
+            Some(url) => bail!("--url {url}: give http://HOST:PORT, as the daemon printed it when it was ready"),
+            None => reachable(self.configuration.load()?.server.bind),
+        }
+    }
+}
+
+/// Whether it begins as a URL of a daemon must, and nothing but a path may follow.
+fn is_http(url: &str) -> bool {
+    let Ok(parsed) = url.parse::<Uri>() else { return false };
+    url.starts_with("http://") && parsed.host().is_some_and(|host| !host.is_empty()) && parsed.query().is_none()
+}
+
+/// Where a daemon that is bound there is reached from the same machine.
+fn reachable(bind: SocketAddr) -> anyhow::Result<String> {
+    if bind.port() == 0 {
+        bail!("server.bind = {bind} lets the daemon take any port: say with --url which it took");
+    }
+    let ip = match bind.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    Ok(format!("http://{}", SocketAddr::new(ip, bind.port())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_daemon_is_asked_where_it_can_be_reached() {
+        let rows = [
+            ("127.0.0.1:7433", "http://127.0.0.1:7433"),
+            ("0.0.0.0:80", "http://127.0.0.1:80"),
+            ("[::]:80", "http://[::1]:80"),
+            ("10.1.2.3:80", "http://10.1.2.3:80"),
+        ];
+        for (bind, url) in rows {
+            assert_eq!(reachable(bind.parse().unwrap()).unwrap(), url);
+        }
+        assert!(reachable("0.0.0.0:0".parse().unwrap()).unwrap_err().to_string().contains("--url"));
+    }
+
+    #[test]
+    fn only_urls_of_plain_http_are_taken() {
+        for url in ["http://localhost", "http://127.0.0.1:7433/", "http://[::1]:80", "http://proxy/agents"] {
+            assert!(is_http(url), "{url}");
+        }
+        for url in ["", "localhost:7433", "https://localhost", "http://", "http://:80", "http://a/?b", "http://a b"] {
+            assert!(!is_http(url), "{url}");
+        }
+    }
+}

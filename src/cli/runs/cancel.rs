@@ -1,0 +1,25 @@
+//! `runs cancel`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::client::Post;
+use super::{Common, run_id, show};
+
+#[derive(Args)]
+pub struct CancelArguments {
+    /// The run's id. A run that is over stays as it is.
+    #[arg(value_parser = run_id)]
+    id: String,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub fn cancel(arguments: &CancelArguments) -> anyhow::Result<ExitCode> {
+    let CancelArguments { id, common } = arguments;
+    let path = format!("/v1/runs/{id}/cancel");
+    let record = common.client()?.post(&Post { path: &path, ..Post::default() })?.json()?;
+    show::print(&record, common.output)?;
+    Ok(ExitCode::SUCCESS)
+}

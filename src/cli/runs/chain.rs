@@ -1,0 +1,152 @@
+//! `runs verify-chain`: whether a run's events are those that its record was made of.
+
+use std::io::{BufRead, BufReader, Write as _};
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::super::run::Output;
+use super::client::ClientError;
+use super::{Common, run_id, show, trace};
+use crate::journal::{ChainHash, Head};
+
+#[derive(Args)]
+pub struct VerifyChainArguments {
+    /// The run's id.
+    #[arg(value_parser = run_id)]
+    id: String,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Why a trace has no chain.
+#[derive(Debug, thiserror::Error)]
+enum ChainError {
+    #[error("{0}")]
+    Read(#[from] std::io::Error),
+    /// It is not the trace of this run, or an event is missing.
+    #[error("line {line} of the trace is not {expected}")]
+    Damaged { line: u64, expected: String },
+}
+
+/// A line without its newline; none if it was cut off.
+fn whole(line: &[u8]) -> Option<&[u8]> {
+    line.strip_suffix(b"\n")
+}
+
+/// The chain over a trace without states, up to event `last` or to its end.
+///
+/// SHA-256 of what was asked for, as the trace has it; then, for each event, SHA-256 of the hash so far and the event.
+fn chain(id: &str, trace: &mut impl BufRead, last: Option<u64>) -> Result<Head, ChainError> {
+    let mut line = Vec::new();
+    trace.read_until(b'\n', &mut line)?;
+    let before = format!(r#"{{"seq":0,"event":"accepted","run":"{id}","spec":"#);
+    let spec = whole(&line).and_then(|line| line.strip_prefix(before.as_bytes())?.strip_suffix(b"}"));
+    let spec = spec.and_then(|spec| std::str::from_utf8(spec).ok());
+    let spec = spec.ok_or_else(|| ChainError::Damaged { line: 1, expected: "what this run was asked for".into() })?;
+    let mut head = Head::genesis(spec);
+    while last.is_none_or(|last| head.seq < last) {
+        line.clear();
+        if trace.read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        let seq = head.seq + 1;
+        let rest = whole(&line).and_then(|line| line.strip_prefix(format!(r#"{{"seq":{seq},"#).as_bytes()));
+        let damaged = || ChainError::Damaged { line: seq + 1, expected: format!("event {seq}") };
+        let event = [b"{", rest.ok_or_else(damaged)?].concat();
+        head = Head { seq, hash: ChainHash::then(head.hash, &event) };
+    }
+    Ok(head)
+}
+
+pub fn verify_chain(arguments: &VerifyChainArguments) -> anyhow::Result<ExitCode> {
+    let VerifyChainArguments { id, common } = arguments;
+    let client = common.client()?;
+    // The record comes first: the trace has at least its events.
+    let record = show::read(&client.get(&format!("/v1/runs/{id}"), &[])?.json::<Value>()?)?;
+    // An open run goes on. One that is over must have no event more than its record says.
+    let last = (!record.status.is_over()).then_some(record.events);
+    let (url, from) = trace::open(&client, id, false)?;
+    let (computed, reason) = match chain(id, &mut BufReader::with_capacity(64 << 10, from), last) {
+        Ok(head) if head.seq != record.events => {
+            (Some(head), Some(format!("the trace has {} events, the record {}", head.seq, record.events)))
+        }
+        Ok(head) if head.hash.to_string() != record.chain => {
+            (Some(head), Some(format!("the trace comes to {}, the record says {}", head.hash, record.chain)))
+        }
+        Ok(head) => (Some(head), None),
+        Err(ChainError::Read(error)) => return Err(ClientError::BrokenOff { url, reason: error.to_string() }.into()),
+        Err(damaged @ ChainError::Damaged { .. }) => (None, Some(damaged.to_string())),
+    };
+    let text = match (common.output, &reason) {
+        (Output::Json, _) => {
+            let report = json!({
+                "id": id,
+                "agrees": reason.is_none(),
+                "events": record.events,
+                "recorded": record.chain,
+                "computed": computed.map(|head| head.hash.to_string()),
+                "reason": reason,
+            });
+            serde_json::to_string_pretty(&report)? + "\n"
+        }
+        (Output::Text, None) => format!("{id}: {} events agree with chain {}\n", record.events, record.chain),
+        (Output::Text, Some(reason)) => format!("{id}: the chain does NOT agree: {reason}\n"),
+    };
+    drop(std::io::stdout().write_all(text.as_bytes()));
+    Ok(ExitCode::from(u8::from(reason.is_some())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRACE: &str = r#"{"seq":0,"event":"accepted","run":"run_1","spec":{"task":"x"}}
+{"seq":1,"event":"started"}
+{"seq":2,"event":"step","action":"a"}
+{"seq":3,"event":"finished"}
+"#;
+    /// By another implementation of SHA-256, step by step.
+    const AFTER: [&str; 4] = [
+        "cd09025192232dfb4074bdfeb1dd279054444614039c6c4d29ff683eee635047",
+        "7507223bef744c72d991dc49df0ac6d13e4b2a65a509c8d1028a1d625c3357a6",
+        "bd936415435c5f0dddf9c567b8f499458fdd114f7c7eca2198b746dec0b00de2",
+        "7691b12243f4f9ddbcf98d331e339c55a4a2da08544a5b3dc75ceb9d7ccb536b",
+    ];
+
+    fn chain_of(text: &str, last: Option<u64>) -> Result<Head, ChainError> {
+        chain("run_1", &mut text.as_bytes(), last)
+    }
+
+    #[test]
+    fn the_chain_covers_what_was_asked_for_and_every_event() {
+        for (last, expected) in (0..).zip(AFTER) {
+            let head = chain_of(TRACE, Some(last)).unwrap();
+            assert_eq!((head.seq, head.hash.to_string().as_str()), (last, expected));
+        }
+        assert_eq!(chain_of(TRACE, None).unwrap().hash.to_string(), AFTER[3]);
+        for changed in [TRACE.replace(r#""x""#, r#""y""#), TRACE.replace(r#""a""#, r#""b""#)] {
+            assert_ne!(chain_of(&changed, None).unwrap().hash.to_string(), AFTER[3], "{changed}");
+        }
+    }
+
+    #[test]
+    fn traces_with_a_hole_are_damaged() {
+        let without_event = |line: usize| {
+            TRACE.split_inclusive('\n').enumerate().filter(|(at, _)| *at != line).map(|(_, line)| line).collect()
+        };
+        let rows: [(String, &str); 6] = [
+            (String::new(), "line 1"),
+            (TRACE.replace("run_1", "run_2"), "line 1"),
+            (without_event(0), "line 1"),
+            (without_event(1), "line 2 of the trace is not event 1"),
+            (without_event(2), "line 3 of the trace is not event 2"),
+            (TRACE.trim_end().to_owned(), "line 4 of the trace is not event 3"),
+        ];
+        for (text, expected) in rows {
+            let error = chain_of(&text, None).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The interface described by itself: `/openapi.json`.
+
+mod answers;
+mod page;
+
+use actix_web::{HttpResponse, web};
+use utoipa::OpenApi;
+
+use super::{State, catalog, events, health, measured, no_such_method, openai, runs, verify};
+use answers::Answers;
+
+/// What stands before the routes.
+const DESCRIPTION: &str = "\
+LLM agents solve algorithmic problems step by step, and every step is checked.
+
+Every error has one shape, `ErrorBody`, and every response a header `X-Request-Id`. What is no HTTP at all is answered \
+by 400 or 431 without a body. The same daemon shows this document as a page under `/docs/`.";
+
+/// Every route that clients may rely on.
+#[derive(OpenApi)]
+#[openapi(
+    info(description = DESCRIPTION),
+    paths(
+        runs::submit,
+        runs::list,
+        runs::show,
+        runs::cancel,
+        runs::fork,
+        runs::collect,
+        events::events,
+        events::trace,
+        verify::judge,
+        catalog::list,
+        catalog::agents,
+        openai::chat::complete,
+        openai::models::list,
+        openai::models::show,
+        health::livez,
+        health::readyz,
+        measured::metrics,
+        document,
+    ),
+    tags(
+        (name = "runs", description = "Runs: accepted when they are durable, and never lost."),
+        (name = "catalog", description = "What can be asked for."),
+        (name = "openai", description = "The same runs for OpenAI's clients."),
+        (name = "operations", description = "For whoever keeps the daemon."),
+    ),
+)]
+struct Document;
+
+/// The document of a daemon that asks for keys, or does not.
+fn described(has_keys: bool) -> utoipa::openapi::OpenApi {
+    let mut document = Document::openapi();
+    Answers { has_keys }.add_to(&mut document);
+    document
+}
+
+pub fn configure(config: &mut web::ServiceConfig) {
+    config.service(
+        web::resource("/openapi.json")
+            .route(web::get().to(document))
+            .default_service(web::to(|| no_such_method("GET"))),
+    );
+    page::configure(config);
+}
+
+/// This document.
+#[utoipa::path(
+    get, path = "/openapi.json", tag = "operations", operation_id = "describe",
+    responses((status = 200, description = "OpenAPI 3.1", body = Object)),
+)]
+async fn document(state: web::Data<State>) -> HttpResponse {
+    HttpResponse::Ok().json(described(state.has_keys))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+    use std::collections::BTreeSet;
+
+    fn operations(document: &Value) -> impl Iterator<Item = (String, &Value)> {
+        let paths = document["paths"].as_object().unwrap();
+        paths.iter().flat_map(|(path, item)| {
+            let operations = item.as_object().unwrap().iter();
+            operations.map(move |(method, operation)| (format!("{method} {path}"), operation))
+        })
+    }
+
+    fn document(has_keys: bool) -> Value {
+        serde_json::to_value(described(has_keys)).unwrap()
+    }
+
+    #[test]
+    fn every_operation_has_a_name_of_its_own_a_tag_and_described_parts() {
+        let document = document(true);
+        let mut names = BTreeSet::new();
+        for (place, operation) in operations(&document) {
+            let name = operation["operationId"].as_str().unwrap();
+            assert!(names.insert(name.to_owned()), "{name} is there twice");
+            assert_eq!(operation["tags"].as_array().unwrap().len(), 1, "{place}");
+            assert!(operation["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{place}");
+            let mut parameters = BTreeSet::new();
+            for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                assert!(parameters.insert(parameter["name"].to_string()), "{place}: {parameter} is there twice");
+                assert_ne!(parameter["schema"]["type"][1], "null", "{place}: {parameter} cannot be null");
+                assert!(!parameter["description"].as_str().unwrap_or_default().is_empty(), "{place}: {parameter}");
+            }
+            for (status, response) in operation["responses"].as_object().unwrap() {
+                assert_eq!(status.len(), 3, "{place}: {status} is exact");
+                assert!(status.bytes().all(|byte| byte.is_ascii_digit()), "{place}: {status} is exact");
+                let is_described = response["description"].as_str().is_some_and(|text| !text.is_empty());
+                assert!(is_described || response["$ref"].is_string(), "{place}: {status}");
+            }
+        }
+        assert!(names.len() > 15, "{names:?}");
+    }
+
+    #[test]
+    fn references_lead_somewhere() {
+        fn walk(value: &Value, document: &Value) {
+            match value {
+                Value::Object(fields) => {
+                    if let Some(Value::String(to)) = fields.get("$ref") {
+                        let pointer = to.strip_prefix('#').unwrap();
+                        assert!(document.pointer(pointer).is_some(), "{to} leads nowhere");
+                    }
+                    fields.values().for_each(|value| walk(value, document));
+                }
+                Value::Array(values) => values.iter().for_each(|value| walk(value, document)),
+                _ => {}
+            }
+        }
+        let document = document(false);
+        walk(&document, &document);
+    }
+
+    #[test]
+    fn refusals_are_told_where_they_can_come() {
+        let statuses = |document: &Value, place: &str| -> Vec<u16> {
+            let (_, operation) = operations(document).find(|(name, _)| name == place).unwrap();
+            operation["responses"].as_object().unwrap().keys().map(|status| status.parse().unwrap()).collect()
+        };
+        let (open, closed) = (document(false), document(true));
+        for (place, without, with) in [
+            ("get /livez", vec![200, 403, 405, 408, 414, 431, 500], vec![200, 405, 408, 414, 431, 500]),
+            (
+                "get /v1/tasks",
+                vec![200, 403, 405, 408, 414, 429, 431, 500],
+                vec![200, 401, 405, 408, 414, 429, 431, 500],
+            ),
+            (
+                "get /v1/runs/{id}",
+                vec![200, 403, 404, 405, 408, 414, 429, 431, 500, 503],
+                vec![200, 401, 404, 405, 408, 414, 429, 431, 500, 503],
+            ),
+            (
+                "post /v1/runs",
+                vec![200, 202, 400, 403, 405, 408, 413, 414, 415, 422, 429, 431, 500, 503],
+                vec![200, 202, 400, 401, 405, 408, 413, 414, 415, 422, 429, 431, 500, 503],
+            ),
+        ] {
+            assert_eq!(statuses(&open, place), without, "{place} without keys");
+            assert_eq!(statuses(&closed, place), with, "{place} with keys");
+        }
+    }
+
+    #[test]
+    fn keys_are_asked_for_where_there_are_any() {
+        let (open, closed) = (document(false), document(true));
+        assert_eq!(closed["components"]["securitySchemes"]["bearer"]["scheme"], "bearer");
+        for (place, operation) in operations(&closed) {
+            let needs_none = ["get /livez", "get /readyz"].contains(&place.as_str());
+            let expected = if needs_none { serde_json::json!([]) } else { Value::Null };
+            assert_eq!(operation["security"], expected, "{place}");
+        }
+        assert_eq!(closed["security"], serde_json::json!([{ "bearer": [] }]));
+        assert!(open.get("security").is_none());
+    }
+}

@@ -1,0 +1,119 @@
+//! The interface's document against the daemon that serves it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+
+use regex::Regex;
+
+use crate::daemon::Daemon;
+use crate::layers::rust_files;
+
+/// What the daemon serves that the document does not describe: a page for people to read it with.
+const PAGE: [&str; 2] = ["/docs", "/docs/{file:.*}"];
+
+/// The patterns of all resources, as the sources name them.
+fn resources() -> BTreeSet<String> {
+    let resource = Regex::new(r#"resource\(\s*"(/[^"]*)""#).unwrap();
+    let mut found = BTreeSet::new();
+    for path in rust_files(Path::new("src/daemon")) {
+        let text = fs::read_to_string(path).unwrap();
+        found.extend(resource.captures_iter(&text).map(|found| found[1].to_owned()));
+    }
+    found
+}
+
+/// A pattern as the document writes it.
+fn without_expressions(pattern: &str) -> String {
+    Regex::new(r"\{(\w+):[^}]*\}").unwrap().replace_all(pattern, "{$1}").into_owned()
+}
+
+/// The head of the answer to a request without a body: its status, and its headers in small letters.
+fn asked(daemon: &Daemon, method: &str, path: &str) -> (u16, BTreeMap<String, String>) {
+    let mut connection = TcpStream::connect(&daemon.address).unwrap();
+    let host = &daemon.address;
+    let head = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    connection.write_all(head.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    connection.read_to_end(&mut answer).unwrap();
+    let answer = String::from_utf8_lossy(&answer);
+    let mut lines = answer.lines().take_while(|line| !line.is_empty());
+    let status = lines.next().and_then(|line| line.split(' ').nth(1)).unwrap_or_else(|| panic!("{method} {path}"));
+    let headers = lines.filter_map(|line| line.split_once(": "));
+    (status.parse().unwrap(), headers.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect())
+}
+
+#[test]
+fn the_document_has_exactly_the_routes_that_are_served() {
+    let daemon = Daemon::start(&[]);
+    let document = daemon.get("/openapi.json").body;
+    let described: BTreeMap<String, BTreeSet<String>> = document["paths"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .map(|(path, item)| {
+            let methods = item.as_object().unwrap().keys().map(|method| method.to_uppercase());
+            (path.clone(), methods.collect())
+        })
+        .collect();
+    let resources = resources();
+    let served: BTreeSet<_> = resources
+        .iter()
+        .filter(|pattern| !PAGE.contains(&pattern.as_str()))
+        .map(|pattern| without_expressions(pattern))
+        .collect();
+    assert_eq!(described.keys().cloned().collect::<BTreeSet<_>>(), served);
+
+    let parameter = Regex::new(r"\{\w+\}").unwrap();
+    for (path, methods) in &described {
+        let example = parameter.replace_all(path, "x");
+        for method in ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"] {
+            let (status, headers) = asked(&daemon, method, &example);
+            let place = format!("{method} {path}");
+            assert!(headers.contains_key("x-request-id"), "{place}");
+            if methods.contains(method) {
+                let said = &document["paths"][path][method.to_lowercase()]["responses"][status.to_string()];
+                assert!(said.is_object(), "{place} answers {status}, which is not described");
+                assert_ne!(status, 405, "{place}");
+            } else {
+                let allowed = methods.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+                assert_eq!((status, headers.get("allow")), (405, Some(&allowed)), "{place}");
+            }
+        }
+    }
+
+    for page in ["/docs", "/docs/"] {
+        asked(&daemon, "GET", page);
+    }
+    let metrics = daemon.text("/metrics");
+    for pattern in resources {
+        assert!(metrics.contains(&format!("route=\"{pattern}\"")), "{pattern} is not counted by its name");
+    }
+}
+
+#[test]
+fn the_page_needs_nothing_from_other_hosts() {
+    let daemon = Daemon::start(&[]);
+    let (status, headers) = asked(&daemon, "GET", "/docs");
+    assert_eq!((status, headers["location"].as_str()), (308, "/docs/"));
+    let (_, headers) = asked(&daemon, "GET", "/docs/");
+    assert!(headers["content-type"].starts_with("text/html"), "{headers:?}");
+    let policy = &headers["content-security-policy"];
+    assert!(policy.contains("default-src 'self'") && !policy.contains("http"), "{policy}");
+
+    let page = daemon.text("/docs/");
+    let reference = Regex::new(r#"(?:src|href)="([^"]*)""#).unwrap();
+    let files: BTreeSet<_> = reference.captures_iter(&page).map(|found| found[1].to_owned()).collect();
+    assert!(files.len() > 4, "{files:?}");
+    for file in &files {
+        assert!(!file.contains("//"), "{file} is elsewhere");
+        let (status, headers) = asked(&daemon, "GET", &format!("/docs/{}", file.trim_start_matches("./")));
+        assert_eq!((status, &headers["content-security-policy"]), (200, policy), "{file}");
+    }
+    let start = daemon.text("/docs/swagger-initializer.js");
+    assert!(start.contains(r#""url": "/openapi.json""#), "{start}");
+    assert!(start.contains(r#""validatorUrl": "none""#), "a validator would be asked elsewhere: {start}");
+    assert_eq!(asked(&daemon, "GET", "/docs/other.js").0, 404);
+}
