@@ -165,6 +165,17 @@ impl ApiError {
         Self { retry_after: Some(whole_seconds(retry_after)), ..error }
     }
 
+    /// The error of a response that says nothing but its status; `None` where that is no error.
+    pub(super) fn bare(status: StatusCode) -> Option<Self> {
+        let reason = status.canonical_reason().unwrap_or("refused");
+        match status {
+            StatusCode::NOT_FOUND => Some(Self::no_such_route()),
+            status if status.is_server_error() => Some(Self::new(status, "internal_error", reason)),
+            status if status.is_client_error() => Some(Self::new(status, "bad_request", reason)),
+            _ => None,
+        }
+    }
+
     /// An error of the framework in this shape: a path or a body that it could not read.
     pub(super) fn foreign(error: &actix_web::Error) -> Self {
         let status = error.as_response_error().status_code();

@@ -129,6 +129,10 @@ pub async fn submit(state: web::Data<State>, request: HttpRequest, body: Body) -
     let key = key_of(request.headers(), &body.0)?;
     let wanted: RunRequest = json(&body.0)?;
     let runs = std::sync::Arc::clone(&state.runs);
+    // A key may belong to a run that has its place already.
+    if key.is_none() {
+        runs.has_room()?;
+    }
     let traceparent = traceparent_of(request.headers());
     // Drawing an instance may take milliseconds; other requests of this worker do not wait for it.
     let (spec, problem) = {

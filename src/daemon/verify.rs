@@ -87,8 +87,8 @@ pub(super) fn judged(body: &[u8]) -> Result<VerifyAnswer, ApiError> {
 #[utoipa::path(
     post, path = "/v1/verify", tag = "runs", operation_id = "verify",
     request_body(content = VerifyBody, examples(
-        ("a step" = (value = json!({"task": "tower-of-hanoi", "input": {"n": 3, "from": 0, "to": 2}, "action": "move 0 2"}))),
-        ("an answer" = (value = json!({"task": "bubble-sort", "input": {"a": [2, 1]}, "answer": {"sorted": [1, 2]}}))),
+        ("a step" = (value = json!({"task": "tower-of-hanoi", "input": {"n": 3, "from": 0, "to": 2}, "action": "move 1 0 2"}))),
+        ("an answer" = (value = json!({"task": "bubble-sort", "input": {"a": [3, 1, 2]}, "answer": {"sorted": [1, 2, 3], "comparisons": 3, "swaps": 2, "passes": 2}}))),
         ("a batch" = (value = json!({"batch": [{"task": "bubble-sort", "input": {"a": [2, 1]}, "action": "cmp 0 1"}]}))),
     )),
     responses((status = 200, description = "The judgement, or those of a batch", body = VerifyAnswer)),

@@ -193,6 +193,19 @@ impl Runs {
         }
     }
 
+    /// Whether a run handed in now would have a place, so that one that has none is refused before anything is computed
+    /// for it. [`Runs::accept`] has the last word.
+    ///
+    /// # Errors
+    /// `Full` or `Draining`.
+    pub fn has_room(&self) -> Result<(), RunError> {
+        let (open, limit) = (self.open_runs(), self.app().settings().server.queue_max);
+        if self.is_draining() {
+            return Err(RunError::Draining);
+        }
+        if open < limit as usize { Ok(()) } else { Err(RunError::Full { open, limit }) }
+    }
+
     pub(super) fn place(self: &Arc<Self>) -> Result<Place, RunError> {
         let limit = self.app().settings().server.queue_max;
         let take = |open: usize| (open < limit as usize).then_some(open + 1);

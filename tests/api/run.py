@@ -77,7 +77,8 @@ def fuzz(executable, examples, settings, headers):
         *("--request-timeout", str(PATIENCE)),
         *(word for header in headers for word in ("--header", header)),
     ]
-    is_right = subprocess.run(arguments, check=False).returncode == 0
+    # It keeps what it found in the folder that it is started in.
+    is_right = subprocess.run(arguments, check=False, cwd=daemon.folder.name).returncode == 0
     with urllib.request.urlopen(f"{daemon.url}/readyz", timeout=PATIENCE) as response:
         is_right &= response.status == 200
     log = daemon.end()

@@ -24,7 +24,7 @@ const READY_WITHIN: Duration = Duration::from_secs(1);
 const ALLOWANCE: Duration = Duration::from_secs(optimised(2, 10));
 
 fn run(seed: usize) -> Value {
-    let discs = optimised(14, 9);
+    let discs = optimised(14, 10);
     json!({"task": "tower-of-hanoi", "input": {"n": discs, "from": 0, "to": 2}, "fanout": 1, "seed": seed})
 }
 

@@ -3,6 +3,7 @@
 
 mod binary;
 mod chaos;
+#[cfg(feature = "llama")]
 mod chaos_engine;
 mod cli;
 mod daemon;

@@ -217,7 +217,7 @@ fn finish<B: MessageBody + 'static>(
 ) -> ServiceResponse<BoxBody> {
     let (request, response) = response.into_parts();
     let response = response.map_into_boxed_body();
-    let foreign = response.error().map(ApiError::foreign);
+    let foreign = response.error().map(ApiError::foreign).or_else(|| ApiError::bare(response.status()));
     let response = in_one_shape(response, foreign);
     tracing::debug!(status = response.status().as_u16(), "answered");
     ServiceResponse::new(request, go_out(response, id, exchange, permit))
@@ -234,7 +234,7 @@ fn go_out(response: HttpResponse, id: &RequestId, exchange: Exchange, permit: Op
     })
 }
 
-/// An error of the framework, which is plain text, in the shape of all errors.
+/// An error of the framework, which is plain text or nothing, in the shape of all errors.
 fn in_one_shape(response: HttpResponse, foreign: Option<ApiError>) -> HttpResponse {
     let content_type = response.headers().get(header::CONTENT_TYPE);
     let is_json = content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/json"));

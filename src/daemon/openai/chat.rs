@@ -73,6 +73,7 @@ pub async fn complete(state: web::Data<State>, request: HttpRequest, body: Body)
     let is_kept = is_kept(&request)?;
     let (model, is_streamed, wants_usage) = (chat.model.clone(), chat.is_streamed(), chat.wants_usage());
     let runs = Arc::clone(&state.runs);
+    runs.has_room()?;
     // Drawing an instance may take milliseconds; other requests of this worker do not wait for it.
     let specs = {
         let runs = Arc::clone(&runs);
