@@ -10,8 +10,8 @@ use crate::settings::Settings;
 
 /// Listens to SIGHUP from now on, and obeys once the event loop turns: `log.level` counts at once, agents, engines,
 /// limits of runs, presets and cells for the runs to come, and so do `server.queue_max`, `server.allow_*` and
-/// `journal.keep_*`; what the listening server and the open journal are made of, from the next start. A configuration with a mistake is logged, and nothing changes. The receiver is the
-/// daemon's. Must be called within an actix system.
+/// `journal.keep_*`; what the listening server and the open journal are made of, from the next start. A configuration
+/// with a mistake is logged, and nothing changes. The receiver is the daemon's. Must be called within an actix system.
 pub fn on_hangup(configuration: Configuration, log: LogControl) -> mpsc::Receiver<Reload> {
     let (reloads, daemon) = mpsc::channel(1);
     match signal(SignalKind::hangup()) {
