@@ -88,6 +88,8 @@ pub(super) async fn conclude(runs: &Arc<Runs>, live: &Arc<LiveRun>, outcome: Out
         wall_ms,
         "run over"
     );
+    // Whoever sees that it is over finds room for the next.
+    drop(place);
     let written = live.stream.update(RowUpdate {
         updated_ms: (runs.clock)(),
         status: status.name().to_owned(),
@@ -98,6 +100,5 @@ pub(super) async fn conclude(runs: &Arc<Runs>, live: &Arc<LiveRun>, outcome: Out
     // Not written means that the process is ending: the next one folds the same events to the same end.
     if written.await.is_ok() {
         runs.live.remove(&live.stream.id);
-        drop(place);
     }
 }
