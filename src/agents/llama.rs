@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use dashmap::DashMap;
 
-use super::{AgentError, Executor, Proposal, Sampling, prompt};
+use super::{AgentError, Executor, Failure, Proposal, Sampling, prompt};
 use crate::engine::{Engine, EngineError, Request, Sampling as EngineSampling};
 use crate::protocol::{Trajectory, Usage};
 
@@ -24,7 +24,7 @@ impl LlamaExecutor {
 
 fn failure(error: &EngineError) -> AgentError {
     // The engine has sent the turn again itself where that can help.
-    AgentError { agent: "executor `llama`".to_owned(), reason: error.to_string(), is_transient: false }
+    AgentError::new("executor `llama`", Failure::Engine, error.to_string())
 }
 
 #[async_trait]
@@ -43,6 +43,6 @@ impl Executor for LlamaExecutor {
         let line = prompt::action_line(&generation.text).to_owned();
         let derivation = generation.text.strip_suffix(&line).unwrap_or("").trim_end().to_owned();
         let usage = Usage { prompt: u64::from(generation.prompt_tokens), completion: generation.tokens.len() as u64 };
-        Ok(Proposal { line, derivation, usage, tokens: generation.tokens, logprobs: generation.logprobs })
+        Ok(Proposal { line, derivation, usage, tokens: generation.tokens, logprobs: generation.logprobs, source: None })
     }
 }

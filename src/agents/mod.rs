@@ -1,7 +1,9 @@
 //! The agents: what an Executor, a Verifier and a Coordinator are, and the implementations that configuration picks
 //! from. Agents know tasks and the protocol; they know nothing of actors, and hold no run.
 
+mod failure;
 mod llama;
+pub mod model;
 pub mod prompt;
 mod reference;
 pub mod registry;
@@ -10,11 +12,14 @@ mod rules;
 mod scripted;
 mod threshold;
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 
 use crate::protocol::{Decision, Trajectory, Usage, Verdict};
 use crate::tasks::Kinds;
 
+pub use failure::{AgentError, Failure};
 pub use reference::ReferenceExecutor;
 pub use registry::{AgentSet, Names};
 pub use replay::ReplayExecutor;
@@ -44,16 +49,22 @@ pub struct Proposal {
     pub tokens: Vec<u32>,
     /// ln p of each token of the completion, where the agent gives them.
     pub logprobs: Vec<f32>,
+    /// Who answered, where an agent asks several: an upstream, or the larger of two models.
+    pub source: Option<Arc<str>>,
 }
 
-/// An agent could not do a turn. The turn is tried again a few times before its trajectory fails.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{agent}: {reason}")]
-pub struct AgentError {
-    pub agent: String,
-    pub reason: String,
-    /// Whether trying again may help.
-    pub is_transient: bool,
+/// What a coordinator decides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ruling {
+    pub decision: Decision,
+    /// What a model spent on it.
+    pub usage: Usage,
+}
+
+impl From<Decision> for Ruling {
+    fn from(decision: Decision) -> Self {
+        Self { decision, usage: Usage::default() }
+    }
 }
 
 /// Proposes the next step of a trajectory.
@@ -80,5 +91,5 @@ pub trait Verifier: Send + Sync {
 pub trait Coordinator: Send + Sync {
     /// # Errors
     /// When no decision could be made.
-    async fn decide(&self, trajectory: &Trajectory, verdict: &Verdict) -> Result<Decision, AgentError>;
+    async fn decide(&self, trajectory: &Trajectory, line: &str, verdict: &Verdict) -> Result<Ruling, AgentError>;
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{AgentError, Executor, Proposal, Sampling};
+use super::{AgentError, Executor, Failure, Proposal, Sampling};
 use crate::protocol::Trajectory;
 
 pub struct ReferenceExecutor;
@@ -24,10 +24,10 @@ pub(super) fn next(trajectory: &Trajectory, executor: &str) -> Result<String, Ag
         Some(line) => Ok(line),
         // After wrong steps that were let through, the algorithm may prescribe nothing: that is no line of any grammar.
         None if trajectory.machine.problem().has_reference() => Ok("no next step".to_owned()),
-        None => Err(AgentError {
-            agent: format!("executor `{executor}`"),
-            reason: "it follows a task's algorithm, and a client's own problem has none: configure a model".to_owned(),
-            is_transient: false,
-        }),
+        None => Err(AgentError::new(
+            format!("executor `{executor}`"),
+            Failure::Unsupported,
+            "it follows a task's algorithm, and a client's own problem has none: configure a model",
+        )),
     }
 }

@@ -34,6 +34,7 @@ impl Verifier for RulesVerifier {
             score: Score::from_tenths(broken.iter().map(|c| c.severity.tenths()).sum()),
             violations: broken.into_iter().map(|c| c.name).collect(),
             feedback: Some(feedback.join("; ")),
+            ..Verdict::default()
         })
     }
 }

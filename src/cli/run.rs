@@ -155,7 +155,7 @@ impl Observer for Watcher {
                 self.ended.store(0, Ordering::Relaxed);
             }
             Event::Finished(_) => self.bar.finish_and_clear(),
-            Event::Started | Event::TurnFailed { .. } | Event::Stopped { .. } => {}
+            Event::Started | Event::Mishap { .. } | Event::TurnFailed { .. } | Event::Stopped { .. } => {}
         }
     }
 }

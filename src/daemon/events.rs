@@ -55,6 +55,7 @@ enum EventKind {
     Resumed,
     Forked,
     Stopped,
+    Mishap,
     TurnFailed,
     Finished,
     Result,

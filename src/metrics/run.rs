@@ -109,7 +109,7 @@ impl Observer for RunMeter {
             return self.finish(outcome);
         }
         match event {
-            Event::Step { proposal, verdict, decision, .. } => {
+            Event::Step { verdict, decision, usage, .. } => {
                 self.settle_vote(false);
                 let decision = match decision {
                     Decision::Proceed => 0,
@@ -117,8 +117,8 @@ impl Observer for RunMeter {
                     Decision::Backtrack => 2,
                 };
                 self.decisions[decision].inc();
-                self.tokens[0].inc_by(proposal.usage.prompt);
-                self.tokens[1].inc_by(proposal.usage.completion);
+                self.tokens[0].inc_by(usage.prompt);
+                self.tokens[1].inc_by(usage.completion);
                 verdict.violations.iter().for_each(|name| self.violation(name));
             }
             Event::Voted { .. } => {

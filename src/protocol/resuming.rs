@@ -53,7 +53,8 @@ fn recorded(problem: &Arc<dyn Problem>, plan: &RunPlan, seed: u64) -> (Vec<Recor
             (false, 1 | 2) => Decision::Retry,
             _ => Decision::Backtrack,
         };
-        let verdict = Verdict { score, violations: Vec::new(), feedback: (!is_clean).then(|| format!("not {line}")) };
+        let feedback = (!is_clean).then(|| format!("not {line}"));
+        let verdict = Verdict { score, feedback, ..Verdict::default() };
         let usage = Usage { prompt: draw.below(9), completion: 1 };
         let settled = Settled { line: &line, applicable, verdict: &verdict, decision, usage };
         run.settle(id, trajectory, settled, 0, &mut effects);

@@ -32,6 +32,23 @@ pub struct Verdict {
     pub violations: Vec<Cow<'static, str>>,
     /// What the executor is told on a retry.
     pub feedback: Option<String>,
+    /// ln p of the verdict, where a model gave it as a single token.
+    pub logprob: Option<f32>,
+    /// What each verifier of several found.
+    pub opinions: Vec<Opinion>,
+    /// The verifiers disagree so much that a person should look at the step.
+    pub needs_review: bool,
+    /// What a model spent on it.
+    pub usage: Usage,
+}
+
+/// What one verifier of several found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Opinion {
+    pub verifier: String,
+    /// `null` where it could give no verdict.
+    #[schema(value_type = Option<f64>, minimum = 0.0)]
+    pub score: Option<Score>,
 }
 
 /// What an executor spent on a proposal.

@@ -6,7 +6,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::protocol::{Decision, End, Ending, Happened, Reward, Score, Settled, TurnId, Usage, Verdict};
+use crate::agents::Failure;
+use crate::protocol::{Decision, End, Ending, Happened, Opinion, Reward, Role, Score, Settled, TurnId, Usage, Verdict};
 use crate::runtime::Event;
 
 /// A judged step.
@@ -26,7 +27,20 @@ pub struct StepLine<'a> {
     /// What the executor is told of it.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Cow<'a, str>>,
+    /// ln p of the verdict, where a model gave it as a single token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logprob: Option<f32>,
+    /// What each verifier of several found.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub opinions: Cow<'a, [Opinion]>,
+    /// The verifiers disagree so much that a person should look at the step.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub needs_review: bool,
     pub decision: Decision,
+    /// Which of several models or servers proposed it.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Cow<'a, str>>,
+    /// What the three agents spent.
     #[serde(default, skip_serializing_if = "is_none")]
     pub usage: Usage,
     /// The completion's tokens, by the model's vocabulary, and ln p of each.
@@ -36,6 +50,11 @@ pub struct StepLine<'a> {
     pub logprobs: Cow<'a, [f32]>,
     /// Milliseconds that the run had been under way.
     pub elapsed_ms: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 fn is_none(usage: &Usage) -> bool {
@@ -49,9 +68,22 @@ pub enum TraceLine<'a> {
     /// Its first turns are on their way.
     Started,
     Step(StepLine<'a>),
+    /// An agent could not do a turn this time; it is tried again.
+    Mishap {
+        round: u32,
+        trajectory: u32,
+        role: Role,
+        failure: Failure,
+        reason: &'a str,
+        /// Mishaps of this turn so far.
+        mishaps: u32,
+        elapsed_ms: u64,
+    },
     TurnFailed {
         round: u32,
         trajectory: u32,
+        role: Role,
+        failure: Failure,
         reason: &'a str,
         elapsed_ms: u64,
     },
@@ -97,25 +129,45 @@ impl<'a> TraceLine<'a> {
     pub fn of(event: &'a Event<'a>) -> Self {
         match event {
             Event::Started => Self::Started,
-            Event::Step { id, elapsed_ms, depth, proposal, is_applicable, verdict, decision } => Self::Step(StepLine {
+            Event::Step { id, elapsed_ms, depth, proposal, is_applicable, verdict, decision, usage } => {
+                Self::Step(StepLine {
+                    round: id.round,
+                    trajectory: id.trajectory,
+                    depth: *depth,
+                    action: proposal.line.as_str().into(),
+                    derivation: proposal.derivation.as_str().into(),
+                    applicable: *is_applicable,
+                    score: verdict.score,
+                    violations: verdict.violations.as_slice().into(),
+                    feedback: verdict.feedback.as_deref().map(Cow::Borrowed),
+                    logprob: verdict.logprob,
+                    opinions: verdict.opinions.as_slice().into(),
+                    needs_review: verdict.needs_review,
+                    decision: *decision,
+                    usage: *usage,
+                    source: proposal.source.as_deref().map(Cow::Borrowed),
+                    tokens: proposal.tokens.as_slice().into(),
+                    logprobs: proposal.logprobs.as_slice().into(),
+                    elapsed_ms: *elapsed_ms,
+                })
+            }
+            Event::Mishap { id, elapsed_ms, role, error, mishaps } => Self::Mishap {
                 round: id.round,
                 trajectory: id.trajectory,
-                depth: *depth,
-                action: proposal.line.as_str().into(),
-                derivation: proposal.derivation.as_str().into(),
-                applicable: *is_applicable,
-                score: verdict.score,
-                violations: verdict.violations.as_slice().into(),
-                feedback: verdict.feedback.as_deref().map(Cow::Borrowed),
-                decision: *decision,
-                usage: proposal.usage,
-                tokens: proposal.tokens.as_slice().into(),
-                logprobs: proposal.logprobs.as_slice().into(),
+                role: *role,
+                failure: error.failure,
+                reason: &error.reason,
+                mishaps: *mishaps,
                 elapsed_ms: *elapsed_ms,
-            }),
-            Event::TurnFailed { id, elapsed_ms, reason } => {
-                Self::TurnFailed { round: id.round, trajectory: id.trajectory, reason, elapsed_ms: *elapsed_ms }
-            }
+            },
+            Event::TurnFailed { id, elapsed_ms, role, failure, reason } => Self::TurnFailed {
+                round: id.round,
+                trajectory: id.trajectory,
+                role: *role,
+                failure: *failure,
+                reason,
+                elapsed_ms: *elapsed_ms,
+            },
             Event::Stopped { ending, elapsed_ms } => Self::Stopped { ending, elapsed_ms: *elapsed_ms },
             Event::TrajectoryEnded { id, end, reward } => Self::TrajectoryEnded {
                 round: id.round,
@@ -184,6 +236,10 @@ impl StepLine<'_> {
             score: self.score,
             violations: self.violations.to_vec(),
             feedback: self.feedback.as_deref().map(str::to_owned),
+            logprob: self.logprob,
+            opinions: self.opinions.to_vec(),
+            needs_review: self.needs_review,
+            usage: Usage::default(),
         }
     }
 

@@ -25,7 +25,9 @@ impl Progress {
         match line {
             TraceLine::Started => self.is_under_way = true,
             TraceLine::Step(step) => self.see_step(step),
-            TraceLine::TurnFailed { elapsed_ms, .. } | TraceLine::Stopped { elapsed_ms, .. } => {
+            TraceLine::Mishap { elapsed_ms, .. }
+            | TraceLine::TurnFailed { elapsed_ms, .. }
+            | TraceLine::Stopped { elapsed_ms, .. } => {
                 self.elapsed_ms = *elapsed_ms;
             }
             _ => {}

@@ -14,10 +14,10 @@ use futures::FutureExt;
 use futures::task::noop_waker_ref;
 
 use super::messages::{Decide, Decided, Judge, Propose, Rewire};
-use super::supervision::{Role, Watch, panic_text};
+use super::supervision::{Watch, panic_text};
 use super::turn::{Turn, TurnBody};
-use crate::agents::{AgentError, Coordinator, Executor, Verifier};
-use crate::protocol::{Decision, Score, Verdict};
+use crate::agents::{AgentError, Coordinator, Executor, Failure, Verifier};
+use crate::protocol::{Decision, Role, Score, Verdict};
 
 /// What a role does to a turn, and the messages that bring it and take it on.
 #[async_trait]
@@ -69,7 +69,7 @@ impl Work for Verify {
     async fn work(&self, turn: &mut TurnBody) -> Result<(), AgentError> {
         turn.verdict = if turn.is_repeated {
             let feedback = Some("this action was rejected in this state before".to_owned());
-            Verdict { score: Score::from_tenths(10), violations: Vec::new(), feedback }
+            Verdict { score: Score::from_tenths(10), feedback, ..Verdict::default() }
         } else {
             self.0.judge(&turn.trajectory, &turn.proposal.line).await?
         };
@@ -85,8 +85,11 @@ impl Work for Coordinate {
     const NEXT: Role = Role::Executor;
 
     async fn work(&self, turn: &mut TurnBody) -> Result<(), AgentError> {
-        turn.decision =
-            if turn.is_repeated { Decision::Backtrack } else { self.0.decide(&turn.trajectory, &turn.verdict).await? };
+        turn.ruling = if turn.is_repeated {
+            Decision::Backtrack.into()
+        } else {
+            self.0.decide(&turn.trajectory, &turn.proposal.line, &turn.verdict).await?
+        };
         Ok(())
     }
 }
@@ -125,8 +128,7 @@ impl<W: Work> Agent<W> {
                 let body = turn.body();
                 body.mishaps += 1;
                 let reason = format!("panicked: {}", panic_text(panic.as_ref()));
-                body.last_error =
-                    Some(AgentError { agent: W::ROLE.to_string(), reason: reason.clone(), is_transient: true });
+                body.last_error = Some(AgentError::new(W::ROLE.to_string(), Failure::Panicked, reason.clone()));
                 drop(turn);
                 self.watch.note(reason);
                 // The agent's own state may be torn: this actor dies, and its Supervisor starts another.

@@ -6,9 +6,10 @@ use actix::{Actor, Addr, Arbiter, ArbiterHandle};
 
 use super::agent::{Agent, Coordinate, Execute, Verify};
 use super::messages::{Decide, Decided, Judge, Rewire};
-use super::supervision::{RestartLimit, Role, Watch};
+use super::supervision::{RestartLimit, Watch};
 use super::supervisor::Supervisor;
 use crate::agents::AgentSet;
+use crate::protocol::Role;
 
 /// How the actors of a cell share threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

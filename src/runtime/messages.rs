@@ -3,8 +3,8 @@
 use actix::Message;
 
 use super::submission::{RunId, Submitted};
-use super::supervision::Role;
 use super::turn::{Turn, TurnBody};
+use crate::protocol::Role;
 
 macro_rules! ring_messages {
     ($($(#[$doc:meta])* $name:ident;)*) => { $(

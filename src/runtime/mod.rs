@@ -22,4 +22,4 @@ pub use cell::Placement;
 pub use observer::{Event, Observer, Silent, Wake, Watched};
 pub use pool::{Runtime, RuntimePlan};
 pub use submission::{Canceller, RunHandle, RunSampling, Submission};
-pub use supervision::{RestartLimit, Role};
+pub use supervision::RestartLimit;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::agents::Proposal;
-use crate::protocol::{Ballot, Decision, End, Ending, Outcome, Reward, Saved, TurnId, Verdict};
+use crate::agents::{AgentError, Failure, Proposal};
+use crate::protocol::{Ballot, Decision, End, Ending, Outcome, Reward, Role, Saved, TurnId, Usage, Verdict};
 
 /// Something happened in a run; borrowed, so that nobody watching costs nothing.
 pub enum Event<'a> {
@@ -20,11 +20,25 @@ pub enum Event<'a> {
         is_applicable: bool,
         verdict: &'a Verdict,
         decision: Decision,
+        /// What the three agents spent.
+        usage: Usage,
+    },
+    /// An agent could not do a turn this time; it is tried again.
+    Mishap {
+        id: TurnId,
+        elapsed_ms: u64,
+        role: Role,
+        error: &'a AgentError,
+        /// Mishaps of this turn so far, this one included.
+        mishaps: u32,
     },
     /// An agent could not do a turn, for good: its trajectory ends.
     TurnFailed {
         id: TurnId,
         elapsed_ms: u64,
+        role: Role,
+        /// What kind of failure the last one was.
+        failure: Failure,
         reason: &'a str,
     },
     /// The run is ended from outside: by the clock, by its owner, or because an agent is gone.

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -11,28 +10,7 @@ use tokio::time::Instant;
 
 use super::messages::Died;
 use super::supervisor::Supervisor;
-
-/// The three agents of a ring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Role {
-    Executor,
-    Verifier,
-    Coordinator,
-}
-
-impl Role {
-    pub const ALL: [Self; 3] = [Self::Executor, Self::Verifier, Self::Coordinator];
-
-    pub fn name(self) -> &'static str {
-        ["executor", "verifier", "coordinator"][self as usize]
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+use crate::protocol::Role;
 
 /// A field of every agent's actor: tells the Supervisor when the actor is dropped, whatever the cause.
 pub struct Watch {

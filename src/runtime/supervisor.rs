@@ -12,10 +12,12 @@ use super::cell::{CellPlan, Ring};
 use super::messages::{Cancel, Decide, Decided, Died, Halt, Judge, Propose, Release, Returned, Submit};
 use super::observer::Event;
 use super::submission::{Load, RunId, RunSampling, Submission, Submitted};
-use super::supervision::{RestartLog, Role, panic_text};
+use super::supervision::{RestartLog, panic_text};
 use super::turn::{Turn, TurnBody};
-use crate::agents::{Proposal, Sampling};
-use crate::protocol::{Decision, Effect, Ending, Outcome, Resting, Run, Saved, Settled, Trajectory, TurnId, Verdict};
+use crate::agents::{Failure, Proposal, Sampling};
+use crate::protocol::{
+    Decision, Effect, Ending, Outcome, Resting, Role, Run, Saved, Settled, Trajectory, TurnId, Verdict,
+};
 
 /// Mishaps of one turn (panics and errors of agents working on it) before its trajectory fails.
 const MISHAPS_MAX: u32 = 5;
@@ -136,8 +138,9 @@ impl Supervisor {
             is_applicable: false,
             is_repeated: false,
             verdict: Verdict::default(),
-            decision: Decision::Proceed,
+            ruling: Decision::Proceed.into(),
             mishaps: 0,
+            mishaps_told: 0,
             last_error: None,
         };
         self.send(Box::new(body), home);
@@ -364,6 +367,7 @@ impl Handler<Decided> for Supervisor {
         }
         self.with_run(body.run, ctx, |live, effects| {
             let elapsed_ms = live.elapsed_ms();
+            let (usage, decision) = (body.usage(), body.ruling.decision);
             live.submission.observer.observe(&Event::Step {
                 id: body.id,
                 elapsed_ms,
@@ -371,14 +375,15 @@ impl Handler<Decided> for Supervisor {
                 proposal: &body.proposal,
                 is_applicable: body.is_applicable,
                 verdict: &body.verdict,
-                decision: body.decision,
+                decision,
+                usage,
             });
             let settled = Settled {
                 line: &body.proposal.line,
                 applicable: body.is_applicable,
                 verdict: &body.verdict,
-                decision: body.decision,
-                usage: body.proposal.usage,
+                decision,
+                usage,
             };
             live.run.settle(body.id, body.trajectory, settled, elapsed_ms, effects);
         });
@@ -388,19 +393,27 @@ impl Handler<Decided> for Supervisor {
 impl Handler<Returned> for Supervisor {
     type Result = ();
     fn handle(&mut self, message: Returned, ctx: &mut Context<Self>) {
-        let body = message.0;
+        let mut body = message.0;
         let is_final = body.last_error.as_ref().is_some_and(|error| !error.is_transient);
         if self.runs.get(&body.run).is_none_or(|live| !live.run.wants(body.id)) {
             return;
         }
         if is_final || body.mishaps >= MISHAPS_MAX {
             let reason = body.last_error.as_ref().map_or_else(String::new, ToString::to_string);
+            let failure = body.last_error.as_ref().map_or(Failure::Panicked, |error| error.failure);
             self.with_run(body.run, ctx, |live, effects| {
-                let elapsed_ms = live.elapsed_ms();
-                live.submission.observer.observe(&Event::TurnFailed { id: body.id, elapsed_ms, reason: &reason });
+                let (id, elapsed_ms, role) = (body.id, live.elapsed_ms(), body.stage);
+                let failed = Event::TurnFailed { id, elapsed_ms, role, failure, reason: &reason };
+                live.submission.observer.observe(&failed);
                 live.run.fail(body.id, &body.trajectory, reason, elapsed_ms, effects);
             });
         } else {
+            if let Some(error) = body.last_error.as_ref().filter(|_| body.mishaps > body.mishaps_told) {
+                let (id, elapsed_ms) = (body.id, self.elapsed_ms(body.run));
+                let mishap = Event::Mishap { id, elapsed_ms, role: body.stage, error, mishaps: body.mishaps };
+                self.observe(body.run, &mishap);
+                body.mishaps_told = body.mishaps;
+            }
             self.send(body, ctx.address());
         }
     }

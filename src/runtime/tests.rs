@@ -18,8 +18,8 @@ use super::{
     Event, Observer, Placement, RestartLimit, RunHandle, RunSampling, Runtime, RuntimePlan, Silent, Submission,
 };
 use crate::agents::{
-    AgentError, AgentSet, Coordinator, Executor, Names, Proposal, ReferenceExecutor, RulesVerifier, Sampling,
-    ThresholdCoordinator, Verifier,
+    AgentError, AgentSet, Coordinator, Executor, Failure, Names, Proposal, ReferenceExecutor, RulesVerifier, Ruling,
+    Sampling, ThresholdCoordinator, Verifier,
 };
 use crate::protocol::{
     Budget, Decision, End, Limits, Outcome, RewardWeights, RunPlan, Score, Thresholds, Trajectory, TurnId, Verdict,
@@ -162,9 +162,9 @@ impl<B: Before, A: Verifier> Verifier for After<B, A> {
 
 #[async_trait]
 impl<B: Before, A: Coordinator> Coordinator for After<B, A> {
-    async fn decide(&self, trajectory: &Trajectory, verdict: &Verdict) -> Result<Decision, AgentError> {
+    async fn decide(&self, trajectory: &Trajectory, line: &str, verdict: &Verdict) -> Result<Ruling, AgentError> {
         self.0.before(0, trajectory).await?;
-        self.1.decide(trajectory, verdict).await
+        self.1.decide(trajectory, line, verdict).await
     }
 }
 
@@ -211,7 +211,7 @@ impl Observer for Recorder {
             Event::TrajectoryEnded { id, end, .. } => seen.ends.push((*id, (*end).clone())),
             Event::Voted { round, .. } => seen.rounds.push(*round),
             Event::Finished(_) => seen.finished += 1,
-            Event::Started | Event::TurnFailed { .. } | Event::Stopped { .. } => {}
+            Event::Started | Event::Mishap { .. } | Event::TurnFailed { .. } | Event::Stopped { .. } => {}
         }
     }
 }

@@ -3,10 +3,9 @@
 use actix::Addr;
 
 use super::messages::Returned;
-use super::supervision::Role;
 use super::supervisor::Supervisor;
-use crate::agents::{AgentError, Proposal, Sampling};
-use crate::protocol::{Decision, Trajectory, TurnId, Verdict};
+use crate::agents::{AgentError, Proposal, Ruling, Sampling};
+use crate::protocol::{Role, Trajectory, TurnId, Usage, Verdict};
 
 /// Names a run within its cell.
 pub type RunKey = u64;
@@ -25,10 +24,22 @@ pub struct TurnBody {
     /// The line was rejected at this state before; it is not judged again.
     pub is_repeated: bool,
     pub verdict: Verdict,
-    pub decision: Decision,
+    pub ruling: Ruling,
     /// Panics and errors of agents while they worked on this very turn.
     pub mishaps: u32,
+    /// How many of them the run's observer has been told of.
+    pub mishaps_told: u32,
     pub last_error: Option<AgentError>,
+}
+
+impl TurnBody {
+    /// What the three agents spent on it.
+    pub fn usage(&self) -> Usage {
+        let mut usage = self.proposal.usage;
+        usage.add(self.verdict.usage);
+        usage.add(self.ruling.usage);
+        usage
+    }
 }
 
 /// A [`TurnBody`] in flight. Dropping it anywhere but in [`Turn::land`] sends the body home.

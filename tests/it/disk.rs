@@ -24,7 +24,7 @@ const READY_WITHIN: Duration = Duration::from_secs(1);
 const ALLOWANCE: Duration = Duration::from_secs(optimised(2, 10));
 
 fn run(seed: usize) -> Value {
-    let discs = optimised(14, 10);
+    let discs = optimised(16, 10);
     json!({"task": "tower-of-hanoi", "input": {"n": discs, "from": 0, "to": 2}, "fanout": 1, "seed": seed})
 }
 
@@ -86,6 +86,7 @@ fn runs_wait_for_room(daemon: &Daemon, fill: &dyn Fn(), make_room: &dyn Fn()) {
 
         // Nothing of the waiting runs is shown that is not durable, and none is given up.
         let waiting: Vec<_> = runs.iter().map(|run| daemon.get(run).body).collect();
+        assert!(waiting.iter().any(|record| !is_over(record)), "all were over before: they are too short");
         for _ in 0..20 {
             for (run, before) in runs.iter().zip(&waiting) {
                 let record = daemon.get(run).body;
@@ -194,12 +195,12 @@ fn may_mount() -> bool {
     mount.is_ok_and(|output| output.status.success())
 }
 
-/// A daemon in a namespace in which its journal's folder is a file system of 4 MiB.
+/// A daemon in a namespace in which its journal's folder is a file system of 32 MiB.
 fn on_a_small_disk(home: &Arc<Home>) -> Daemon {
     let plain = Daemon::command(home, &SETS);
     let journal = home.journal();
     let folder = journal.parent().unwrap();
-    let script = "mount -t tmpfs -o size=4m tmpfs \"$FOLDER\" && exec \"$0\" \"$@\"";
+    let script = "mount -t tmpfs -o size=32m tmpfs \"$FOLDER\" && exec \"$0\" \"$@\"";
     let mut command = Command::new("unshare");
     command.args(["-rm", "sh", "-c", script]).arg(plain.get_program()).args(plain.get_args());
     command.env_clear().env("FOLDER", folder).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
@@ -224,13 +225,13 @@ fn runs_wait_while_the_disk_is_full() {
     let ballast = inside(&daemon, &home.journal().with_file_name("ballast"));
     let fill = || {
         // As much as there is room for.
-        let full = std::fs::write(&ballast, vec![1; 8 << 20]).expect_err("no room");
+        let full = std::fs::write(&ballast, vec![1; 64 << 20]).expect_err("no room");
         assert_eq!(full.raw_os_error(), Some(28), "{full}");
     };
     let make_room = || {
         let status = Command::new("nsenter")
             .args(["-t", &daemon.pid().as_raw_nonzero().to_string(), "-U", "-m", "--preserve-credentials"])
-            .args(["mount", "-o", "remount,size=64m"])
+            .args(["mount", "-o", "remount,size=256m"])
             .arg(home.journal().parent().unwrap())
             .status();
         assert!(status.is_ok_and(|status| status.success()), "more room");

@@ -26,8 +26,8 @@ impl Before for Fails {
         if self.calls.fetch_add(1, Ordering::SeqCst) >= self.first {
             return Ok(());
         }
-        let reason = "out of paper".to_owned();
-        Err(AgentError { agent: "executor `test`".to_owned(), reason, is_transient: self.is_transient })
+        let failure = if self.is_transient { Failure::Overloaded } else { Failure::Refused };
+        Err(AgentError::new("executor `test`", failure, "out of paper"))
     }
 }
 

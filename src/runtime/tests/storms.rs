@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::*;
 use crate::protocol::Ending;
-use crate::runtime::Role;
+use crate::protocol::Role;
 use crate::runtime::messages::Died;
 
 /// Panics until it is healed.
