@@ -1,5 +1,6 @@
 //! Puts the parts together: settings in, a runtime with its engines out. The one module that knows every component.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::agents::{AgentSet, registry::RegistryError};
+use crate::agents::{AgentSet, Names, Resources, registry::RegistryError};
 use crate::engine::{Engine, EngineError, EngineSpec};
 use crate::protocol::{Budget, Limits, RewardWeights, RunPlan};
 use crate::runtime::{Observer, Placement, RestartLimit, RunHandle, RunSampling, Runtime, RuntimePlan, Submission};
@@ -59,7 +60,7 @@ impl Overrides {
 pub struct App {
     settings: Settings,
     config_hash: String,
-    engine: Option<Engine>,
+    resources: Resources,
     runtime: Arc<Runtime>,
     /// Further cells, for runs with other agents than the configured ones; started when first asked for. There are as
     /// many as combinations of implementations.
@@ -152,18 +153,38 @@ pub fn runtime_plan(settings: &Settings) -> RuntimePlan {
     }
 }
 
-/// Starts the executor's engine, if it needs one.
+/// Starts the engines that the configured agents ask, and gives agents the environment.
 ///
 /// # Errors
-/// Whatever keeps it from starting.
-pub fn executor_engine(settings: &Settings) -> Result<Option<Engine>, AppError> {
-    if settings.agents.executor.implementation != "llama" {
-        return Ok(None);
+/// Whatever keeps an engine from starting.
+pub fn resources(settings: &Settings) -> Result<Resources, AppError> {
+    renewed(settings, &BTreeMap::new())
+}
+
+/// Engines that run, with the entries that they were started from.
+type Running = BTreeMap<String, (settings::Engine, Engine)>;
+
+/// As [`resources`], where engines that run already as configured are kept.
+fn renewed(settings: &Settings, running: &Running) -> Result<Resources, AppError> {
+    let mut engines = BTreeMap::new();
+    for name in settings.engines_needed() {
+        let entry = settings.engines.get(&name).expect("invariant: validated settings name existing engines");
+        let engine = match running.get(&name) {
+            Some((known, engine)) if known == entry => engine.clone(),
+            _ => Engine::start(engine_spec(&name, entry)?)
+                .map_err(|source| AppError::Engine { engine: name.clone(), source })?,
+        };
+        engines.insert(name, engine);
     }
-    let name = &settings.agents.executor.engine;
-    let entry = settings.engines.get(name).expect("invariant: validated settings name existing engines");
-    let engine = Engine::start(engine_spec(name, entry)?);
-    Ok(Some(engine.map_err(|source| AppError::Engine { engine: name.clone(), source })?))
+    Ok(Resources { engines, environment: Arc::new(environment) })
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "keys of servers are in the environment only; agents ask for them by name"
+)]
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 impl App {
@@ -173,34 +194,33 @@ impl App {
     /// # Errors
     /// Whatever keeps an engine or an agent from being had, with the key of the configuration that names it.
     pub fn start(settings: Settings) -> Result<Self, AppError> {
-        let engine = executor_engine(&settings)?;
-        Self::with_engine(settings, engine)
+        let resources = resources(&settings)?;
+        Self::with_resources(settings, resources)
     }
 
-    /// Starts the cells on an engine that runs already: several configurations can share one.
+    /// Starts the cells on engines that run already: several configurations can share them.
     ///
     /// # Errors
     /// When an agent cannot be had.
-    pub fn with_engine(settings: Settings, engine: Option<Engine>) -> Result<Self, AppError> {
-        let agents = AgentSet::from_settings(&settings, engine.clone())?;
+    pub fn with_resources(settings: Settings, resources: Resources) -> Result<Self, AppError> {
+        let agents = AgentSet::from_settings(&settings, &resources)?;
         let runtime = Arc::new(Runtime::start(&runtime_plan(&settings), agents));
-        Ok(Self { config_hash: settings.hash(), settings, engine, runtime, others: Mutex::default() })
+        Ok(Self { config_hash: settings.hash(), settings, resources, runtime, others: Mutex::default() })
     }
 
-    /// The same process with other settings, for runs to come. The engine stays where its own settings do; otherwise a
+    /// The same process with other settings, for runs to come. An engine stays where its own settings do; otherwise a
     /// new one is started beside it, which blocks while a model loads. Must be called within an actix system.
     ///
     /// # Errors
     /// As [`App::start`].
     pub fn with_settings(&self, settings: Settings) -> Result<Self, AppError> {
-        let spec = |settings: &Settings| {
-            let name = &settings.agents.executor.engine;
-            let is_llama = settings.agents.executor.implementation == "llama";
-            is_llama.then(|| (name.clone(), settings.engines.get(name).cloned()))
+        let entry = |(name, engine): (&String, &Engine)| {
+            let entry = self.settings.engines.get(name)?;
+            Some((name.clone(), (entry.clone(), engine.clone())))
         };
-        let engine =
-            if spec(&settings) == spec(&self.settings) { self.engine.clone() } else { executor_engine(&settings)? };
-        Self::with_engine(settings, engine)
+        let running: Running = self.resources.engines.iter().filter_map(entry).collect();
+        let resources = renewed(&settings, &running)?;
+        Self::with_resources(settings, resources)
     }
 
     pub fn settings(&self) -> &Settings {
@@ -221,21 +241,23 @@ impl App {
     /// When an agent cannot be had, such as `llama` where no engine was started.
     pub fn runtime_of(&self, overrides: &Overrides) -> Result<Arc<Runtime>, RegistryError> {
         let settings = overrides.apply(&self.settings);
-        let agents = AgentSet::from_settings(&settings, self.engine.clone())?;
-        if agents.names() == self.runtime.agents().names() {
+        let names = Names::of(&settings);
+        if names == *self.runtime.agents().names() {
             return Ok(Arc::clone(&self.runtime));
         }
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = others.iter().find(|runtime| runtime.agents().names() == agents.names()) {
+        if let Some(known) = others.iter().find(|runtime| *runtime.agents().names() == names) {
             return Ok(Arc::clone(known));
         }
+        let agents = AgentSet::from_settings(&settings, &self.resources)?;
         let runtime = Arc::new(Runtime::start(&runtime_plan(&self.settings), agents));
         others.push(Arc::clone(&runtime));
         Ok(runtime)
     }
 
-    pub fn engine(&self) -> Option<&Engine> {
-        self.engine.as_ref()
+    /// The engines that run, by name.
+    pub fn engines(&self) -> &BTreeMap<String, Engine> {
+        &self.resources.engines
     }
 
     /// The plan of a run with the process's settings.
@@ -256,8 +278,6 @@ impl App {
 
     /// Ends the engines; live runs get an error.
     pub fn shutdown(&self) {
-        if let Some(engine) = &self.engine {
-            engine.shutdown();
-        }
+        self.resources.engines.values().for_each(Engine::shutdown);
     }
 }

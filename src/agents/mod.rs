@@ -21,7 +21,7 @@ use crate::tasks::Kinds;
 
 pub use failure::{AgentError, Failure};
 pub use reference::ReferenceExecutor;
-pub use registry::{AgentSet, Names};
+pub use registry::{AgentSet, Names, Resources};
 pub use replay::ReplayExecutor;
 pub use rules::RulesVerifier;
 pub use scripted::ScriptedExecutor;

@@ -1,5 +1,7 @@
-//! From names in the configuration to agents. Each agent comes from a factory, because one that dies is replaced.
+//! From names in the configuration to agents. Each agent comes from a factory, because one that dies is replaced; what
+//! is dear (an engine, a pool of servers or programs) is made once and shared by all that a factory makes.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -12,11 +14,11 @@ use super::scripted::ScriptedExecutor;
 use super::threshold::ThresholdCoordinator;
 use super::{Coordinator, Executor, Verifier};
 use crate::engine::Engine;
-use crate::protocol::{Score, Thresholds};
-use crate::settings::Settings;
+use crate::protocol::{Role, Score, Thresholds};
+use crate::settings::{CoordinatorAgent, ExecutorAgent, RoleOptions, Settings, VerifierAgent};
 use crate::tasks::Kinds;
 
-/// Which implementations a run used; part of every result.
+/// Which agents a run used, by the names in the configuration; part of every result.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 pub struct Names {
     pub executor: String,
@@ -24,12 +26,45 @@ pub struct Names {
     pub coordinator: String,
 }
 
-type Factory<A> = Box<dyn Fn() -> Arc<A> + Send + Sync>;
+impl Names {
+    /// The agents that the settings name.
+    pub fn of(settings: &Settings) -> Self {
+        let agents = &settings.agents;
+        Self {
+            executor: agents.executor.implementation.clone(),
+            verifier: agents.verifier.implementation.clone(),
+            coordinator: agents.coordinator.implementation.clone(),
+        }
+    }
+}
+
+/// Makes agents of a role, as often as needed.
+pub type Factory<A> = Arc<dyn Fn() -> Arc<A> + Send + Sync>;
+
+/// Looks up a variable of the environment.
+pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// What agents are made with, beside their options.
+#[derive(Clone)]
+pub struct Resources {
+    /// The engines that were started, by name.
+    pub engines: BTreeMap<String, Engine>,
+    /// Keys of servers are there, and nowhere else.
+    pub environment: Environment,
+}
+
+impl Default for Resources {
+    /// No engine, and an empty environment.
+    fn default() -> Self {
+        Self { engines: BTreeMap::new(), environment: Arc::new(|_| None) }
+    }
+}
 
 /// The three agents of every ring, as factories.
 pub struct AgentSet {
     names: Names,
     kinds: Kinds,
+    needs_algorithm: bool,
     executor: Factory<dyn Executor>,
     verifier: Factory<dyn Verifier>,
     coordinator: Factory<dyn Coordinator>,
@@ -39,11 +74,99 @@ pub struct AgentSet {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryError {
     #[error("agents.{role}.implementation: there is no {name:?}")]
-    Unknown { role: &'static str, name: String },
-    #[error("agents.executor.implementation = \"replay\" needs lines to propose: set agents.executor.lines")]
-    NoLines,
-    #[error("agents.executor.implementation = \"llama\" needs an engine, and none was started")]
-    NoEngine,
+    Unknown { role: Role, name: String },
+    #[error("{role} `{name}`: {reason}")]
+    Unusable { role: Role, name: String, reason: String },
+}
+
+/// Makes a factory from an agent's options.
+struct Maker<'a> {
+    settings: &'a Settings,
+    resources: &'a Resources,
+    role: Role,
+    /// The agent's name in the configuration.
+    name: &'a str,
+}
+
+impl Maker<'_> {
+    fn unusable(&self, reason: impl Into<String>) -> RegistryError {
+        RegistryError::Unusable { role: self.role, name: self.name.to_owned(), reason: reason.into() }
+    }
+
+    fn engine(&self, name: &str) -> Result<Engine, RegistryError> {
+        let found = self.resources.engines.get(name).cloned();
+        found.ok_or_else(|| {
+            self.unusable(format!(
+                "needs the engine `{name}`, which the configuration has not started: no agent of its own asks it"
+            ))
+        })
+    }
+}
+
+type Made<A> = Result<Factory<A>, RegistryError>;
+type Constructor<O, A> = fn(&Maker<'_>, &O) -> Made<A>;
+
+/// A role whose implementations are constructed by name.
+trait Constructed: RoleOptions + 'static {
+    type Agent: ?Sized + 'static;
+    const CONSTRUCTORS: &'static [(&'static str, Constructor<Self, Self::Agent>)];
+}
+
+impl Constructed for ExecutorAgent {
+    type Agent = dyn Executor;
+    const CONSTRUCTORS: &'static [(&'static str, Constructor<Self, dyn Executor>)] = &[
+        ("llama", |maker, options| {
+            let (engine, max_tokens) = (maker.engine(&options.engine)?, options.max_tokens);
+            Ok(Arc::new(move || Arc::new(super::llama::LlamaExecutor::new(engine.clone(), max_tokens))))
+        }),
+        ("reference", |_, _| Ok(Arc::new(|| Arc::new(ReferenceExecutor)))),
+        ("scripted", |_, options| {
+            let error_rate = options.error_rate;
+            Ok(Arc::new(move || Arc::new(ScriptedExecutor::new(error_rate))))
+        }),
+        ("replay", |maker, options| {
+            let lines = options.lines.clone();
+            if lines.is_empty() {
+                return Err(maker.unusable("needs lines to propose: set agents.executor.lines"));
+            }
+            Ok(Arc::new(move || Arc::new(ReplayExecutor::new(lines.clone()))))
+        }),
+    ];
+}
+
+impl Constructed for VerifierAgent {
+    type Agent = dyn Verifier;
+    const CONSTRUCTORS: &'static [(&'static str, Constructor<Self, dyn Verifier>)] = &[
+        ("rules", |_, options| {
+            let kinds: Kinds = options.kinds.iter().copied().collect();
+            Ok(Arc::new(move || Arc::new(RulesVerifier::new(kinds))))
+        }),
+        ("none", |_, _| Ok(Arc::new(|| Arc::new(RulesVerifier::new(Kinds::NONE))))),
+    ];
+}
+
+impl Constructed for CoordinatorAgent {
+    type Agent = dyn Coordinator;
+    const CONSTRUCTORS: &'static [(&'static str, Constructor<Self, dyn Coordinator>)] = &[("threshold", |maker, _| {
+        let thresholds = thresholds(maker.settings);
+        Ok(Arc::new(move || Arc::new(ThresholdCoordinator(thresholds))))
+    })];
+}
+
+/// The thresholds that the settings give.
+fn thresholds(settings: &Settings) -> Thresholds {
+    let score = |tau| Score::from_value(tau).expect("invariant: settings are validated");
+    let run = &settings.run;
+    Thresholds { soft: score(run.tau_soft), hard: score(run.tau_hard), retries_max: run.retries_max }
+}
+
+/// A factory for the agent of this name.
+fn factory<O: Constructed>(settings: &Settings, resources: &Resources, name: &str) -> Made<O::Agent> {
+    let unknown = || RegistryError::Unknown { role: O::ROLE, name: name.to_owned() };
+    let options: O = settings.agent(name).ok_or_else(unknown)?;
+    let make = O::CONSTRUCTORS.iter().find(|(known, _)| *known == options.implementation());
+    let (_, make) = make.ok_or_else(unknown)?;
+    make(&Maker { settings, resources, role: O::ROLE, name }, &options)
 }
 
 impl AgentSet {
@@ -58,64 +181,28 @@ impl AgentSet {
         Self {
             names,
             kinds,
-            executor: Box::new(executor),
-            verifier: Box::new(verifier),
-            coordinator: Box::new(coordinator),
+            needs_algorithm: false,
+            executor: Arc::new(executor),
+            verifier: Arc::new(verifier),
+            coordinator: Arc::new(coordinator),
         }
     }
 
-    /// The agents that the settings name; `engine` is the executor's, where it needs one.
+    /// The agents that the settings name.
     ///
     /// # Errors
-    /// When a name is no implementation's, or `llama` is asked for without an engine.
-    pub fn from_settings(settings: &Settings, engine: Option<Engine>) -> Result<Self, RegistryError> {
-        let unknown = |role, name: &str| Err(RegistryError::Unknown { role, name: name.to_owned() });
-        let agents = &settings.agents;
-        let executor: Factory<dyn Executor> = match agents.executor.implementation.as_str() {
-            "reference" => Box::new(|| Arc::new(ReferenceExecutor)),
-            "scripted" => {
-                let error_rate = agents.executor.error_rate;
-                Box::new(move || Arc::new(ScriptedExecutor::new(error_rate)))
-            }
-            "replay" => {
-                let lines = agents.executor.lines.clone();
-                if lines.is_empty() {
-                    return Err(RegistryError::NoLines);
-                }
-                Box::new(move || Arc::new(ReplayExecutor::new(lines.clone())))
-            }
-            "llama" => {
-                let engine = engine.ok_or(RegistryError::NoEngine)?;
-                let max_tokens = agents.executor.max_tokens;
-                Box::new(move || Arc::new(super::llama::LlamaExecutor::new(engine.clone(), max_tokens)))
-            }
-            name => return unknown("executor", name),
-        };
-        let kinds = match agents.verifier.implementation.as_str() {
-            "rules" => agents.verifier.kinds.iter().copied().collect(),
-            "none" => Kinds::NONE,
-            name => return unknown("verifier", name),
-        };
-        let score = |tau| Score::from_value(tau).expect("invariant: settings are validated");
-        let thresholds = Thresholds {
-            soft: score(settings.run.tau_soft),
-            hard: score(settings.run.tau_hard),
-            retries_max: settings.run.retries_max,
-        };
-        if agents.coordinator.implementation != "threshold" {
-            return unknown("coordinator", &agents.coordinator.implementation);
-        }
-        let names = Names {
-            executor: agents.executor.implementation.clone(),
-            verifier: agents.verifier.implementation.clone(),
-            coordinator: agents.coordinator.implementation.clone(),
-        };
+    /// When a name is nobody's, or the agent cannot be had: its engine was not started, or an option that it needs is
+    /// empty.
+    pub fn from_settings(settings: &Settings, resources: &Resources) -> Result<Self, RegistryError> {
+        let names = Names::of(settings);
+        let verifier = factory::<VerifierAgent>(settings, resources, &names.verifier)?;
         Ok(Self {
+            kinds: verifier().kinds(),
+            needs_algorithm: needs_algorithm(settings, &names.executor),
+            executor: factory::<ExecutorAgent>(settings, resources, &names.executor)?,
+            coordinator: factory::<CoordinatorAgent>(settings, resources, &names.coordinator)?,
+            verifier,
             names,
-            kinds,
-            executor,
-            verifier: Box::new(move || Arc::new(RulesVerifier::new(kinds))),
-            coordinator: Box::new(move || Arc::new(ThresholdCoordinator(thresholds))),
         })
     }
 
@@ -125,7 +212,7 @@ impl AgentSet {
 
     /// Whether the executor only follows a task's own algorithm, which a client's own problem does not have.
     pub fn needs_algorithm(&self) -> bool {
-        ["reference", "scripted"].contains(&self.names.executor.as_str())
+        self.needs_algorithm
     }
 
     /// What the verifier checks; empty when nothing is.
@@ -143,5 +230,32 @@ impl AgentSet {
 
     pub fn coordinator(&self) -> Arc<dyn Coordinator> {
         (self.coordinator)()
+    }
+}
+
+/// Whether an executor, or one that it is made of, follows a task's own algorithm.
+fn needs_algorithm(settings: &Settings, name: &str) -> bool {
+    let Some(options) = settings.agent::<ExecutorAgent>(name) else { return false };
+    ["reference", "scripted"].contains(&options.implementation())
+        || options.members().into_iter().any(|member| needs_algorithm(settings, member))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::implementations;
+
+    fn constructed<O: Constructed>() -> (Role, Vec<&'static str>) {
+        (O::ROLE, O::CONSTRUCTORS.iter().map(|(name, _)| *name).collect())
+    }
+
+    #[test]
+    fn every_implementation_that_can_be_named_can_be_made() {
+        for (role, constructed) in
+            [constructed::<ExecutorAgent>(), constructed::<VerifierAgent>(), constructed::<CoordinatorAgent>()]
+        {
+            let named: Vec<_> = implementations(role).iter().map(|known| known.name).collect();
+            assert_eq!(constructed, named, "{role}");
+        }
     }
 }

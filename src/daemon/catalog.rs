@@ -6,7 +6,7 @@ use utoipa::openapi::{RefOr, Schema, Type, schema::ObjectBuilder};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::{State, no_such_method};
-use crate::settings::{COORDINATORS, EXECUTORS, VERIFIERS};
+use crate::settings::{CoordinatorAgent, ExecutorAgent, RoleOptions, Settings, VerifierAgent};
 use crate::tasks::{self, AnyTask};
 
 pub fn configure(config: &mut web::ServiceConfig) {
@@ -91,46 +91,54 @@ pub async fn list() -> HttpResponse {
     HttpResponse::Ok().json(TaskList { tasks: tasks::all().chain(tasks::variants()).map(info).collect() })
 }
 
-/// An implementation of a role.
+/// An agent that can play a role.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct AgentInfo {
     /// `executor`, `verifier` or `coordinator`.
     pub role: String,
     pub name: String,
+    /// The implementation behind it; its own name, unless it is a definition.
+    pub implementation: String,
+    /// What it is, in words.
+    pub description: String,
     /// It is the configured one.
     pub default: bool,
     /// A request may choose it.
     pub allowed: bool,
 }
 
-/// All implementations.
+/// All implementations and definitions.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct AgentList {
     pub agents: Vec<AgentInfo>,
 }
 
-/// The implementations of the roles, and which of them a request may choose.
+/// The implementations and definitions of the roles, and which of them a request may choose.
 #[utoipa::path(
     get, path = "/v1/agents", tag = "catalog", operation_id = "list_agents",
-    responses((status = 200, description = "All implementations", body = AgentList)),
+    responses((status = 200, description = "All implementations and definitions", body = AgentList)),
 )]
 pub async fn agents(state: web::Data<State>) -> HttpResponse {
     let app = state.runs.app();
     let settings = app.settings();
-    let (agents, server) = (&settings.agents, &settings.server);
-    let roles: [(&str, &[&str], &str, &[String]); 3] = [
-        ("executor", &EXECUTORS, &agents.executor.implementation, &server.allow_executors),
-        ("verifier", &VERIFIERS, &agents.verifier.implementation, &server.allow_verifiers),
-        ("coordinator", &COORDINATORS, &agents.coordinator.implementation, &server.allow_coordinators),
-    ];
-    let info = |(role, names, default, allowed): (&str, &[&str], &str, &[String])| {
-        let info = |name: &&str| AgentInfo {
-            role: role.to_owned(),
-            name: (*name).to_owned(),
-            default: *name == default,
-            allowed: *name == default || allowed.iter().any(|allowed| allowed == name),
-        };
-        names.iter().map(info).collect::<Vec<_>>()
-    };
-    HttpResponse::Ok().json(AgentList { agents: roles.into_iter().flat_map(info).collect() })
+    let server = &settings.server;
+    let mut agents = Vec::new();
+    list_role::<ExecutorAgent>(settings, &server.allow_executors, &mut agents);
+    list_role::<VerifierAgent>(settings, &server.allow_verifiers, &mut agents);
+    list_role::<CoordinatorAgent>(settings, &server.allow_coordinators, &mut agents);
+    HttpResponse::Ok().json(AgentList { agents })
+}
+
+fn list_role<A: RoleOptions>(settings: &Settings, allowed: &[String], list: &mut Vec<AgentInfo>) {
+    let default = A::section(settings).implementation();
+    for listed in settings.agent_list::<A>() {
+        list.push(AgentInfo {
+            role: A::ROLE.name().to_owned(),
+            default: listed.name == default,
+            allowed: listed.name == default || allowed.contains(&listed.name),
+            implementation: listed.implementation,
+            description: listed.description,
+            name: listed.name,
+        });
+    }
 }

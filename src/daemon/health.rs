@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use actix_web::{HttpResponse, web};
+use futures::future::join_all;
 use serde::Serialize;
 use tokio::time::timeout;
 use utoipa::ToSchema;
@@ -52,6 +53,8 @@ pub struct Readiness {
     pub journal: JournalHealth,
     /// The engine of the configured executor, if it has one.
     pub engine: Option<EngineHealth>,
+    /// Those that the configured agents ask.
+    pub engines: Vec<EngineHealth>,
 }
 
 /// Whether something could be written just now.
@@ -62,7 +65,7 @@ pub struct JournalHealth {
 }
 
 /// An engine that stands and decoded a token.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct EngineHealth {
     pub name: String,
     pub ready: bool,
@@ -73,9 +76,8 @@ pub struct EngineHealth {
     pub failure: Option<String>,
 }
 
-/// Whether the engine decodes, if there is one: it did lately, or does when it is asked for a token now.
-async fn decodes(engine: Option<&Engine>) -> bool {
-    let Some(engine) = engine else { return true };
+/// Whether an engine decodes: it did lately, or does when it is asked for a token now.
+async fn decodes(engine: &Engine) -> bool {
     let status = engine.status();
     if !status.ready || status.last_decode_ms_ago.is_some_and(|ago| ago < RECENT_MS) {
         return status.ready;
@@ -88,6 +90,19 @@ async fn decodes(engine: Option<&Engine>) -> bool {
         logprobs: false,
     };
     timeout(PROBE, engine.generate(token)).await.is_ok_and(|decoded| decoded.is_ok())
+}
+
+async fn engine_health(engine: &Engine) -> EngineHealth {
+    let ready = decodes(engine).await;
+    let status = engine.status();
+    EngineHealth {
+        name: status.name.clone(),
+        ready,
+        restarts: status.restarts,
+        in_flight: status.in_flight,
+        last_decode_ms_ago: status.last_decode_ms_ago,
+        failure: status.failure.map(|failure| failure.to_string()),
+    }
 }
 
 /// Whether a run handed in now would be kept and go on.
@@ -104,28 +119,23 @@ pub async fn readyz(state: web::Data<State>) -> HttpResponse {
     let runs = &state.runs;
     let app = runs.app();
     let (live, limit) = (runs.open_runs(), app.settings().server.queue_max);
-    let (probed, decodes) = tokio::join!(timeout(PROBE, runs.probe()), decodes(app.engine()));
-    let engine = app.engine().map(Engine::status);
+    let engines = join_all(app.engines().values().map(engine_health));
+    let (probed, engines) = tokio::join!(timeout(PROBE, runs.probe()), engines);
     let failure = match probed {
         Ok(Ok(())) => None,
         Ok(Err(reason)) => Some(reason),
         Err(_) => Some(format!("nothing could be written within {} ms", PROBE.as_millis())),
     };
-    let ready = failure.is_none() && !runs.is_draining() && live < limit as usize && decodes;
+    let ready =
+        failure.is_none() && !runs.is_draining() && live < limit as usize && engines.iter().all(|engine| engine.ready);
     let body = Readiness {
         ready,
         draining: runs.is_draining(),
         live_runs: live,
         live_runs_max: limit,
         journal: JournalHealth { writable: failure.is_none(), failure },
-        engine: engine.map(|status| EngineHealth {
-            name: status.name.clone(),
-            ready: decodes,
-            restarts: status.restarts,
-            in_flight: status.in_flight,
-            last_decode_ms_ago: status.last_decode_ms_ago,
-            failure: status.failure.map(|failure| failure.to_string()),
-        }),
+        engine: engines.first().cloned(),
+        engines,
     };
     if ready { HttpResponse::Ok().json(body) } else { HttpResponse::ServiceUnavailable().json(body) }
 }

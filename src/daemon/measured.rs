@@ -55,7 +55,7 @@ pub fn configure(config: &mut web::ServiceConfig) {
 )]
 pub async fn metrics(state: web::Data<State>) -> HttpResponse {
     let runs = &state.runs;
-    if let Some(status) = runs.app().engine().map(Engine::status) {
+    for status in runs.app().engines().values().map(Engine::status) {
         runs.metrics().engine(&status.name, status.ready, status.restarts, status.in_flight);
     }
     // A journal that cannot be read has no size; the rest is told all the same.

@@ -195,6 +195,7 @@ impl<'a> TraceLine<'a> {
 /// A line read back, as far as it changed the run. The other lines follow from these.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "nearly all lines are steps, and none is kept")]
 pub enum Recorded<'a> {
     #[serde(borrow)]
     Step(StepLine<'a>),

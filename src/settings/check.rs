@@ -12,19 +12,39 @@ use super::error::SettingsError;
 use super::nearest::nearest;
 use super::schema::{child, choices, is_list_of_tables, is_map, keys};
 use crate::engine::Device;
+use crate::protocol::Role;
 
-/// Finds the first thing in `value` that the schema does not allow.
+/// Finds the first thing in `value` that the schema does not allow. Names of agents are not looked up.
 pub(super) fn check(value: &Value, root: &Json) -> Result<(), SettingsError> {
-    Checker { root }.value(value, root, "")
+    Checker { root, agents: &|_| None }.value(value, root, "")
+}
+
+/// As [`check`], with the names of the agents of each role.
+pub(super) fn check_agents(
+    value: &Value,
+    root: &Json,
+    agents: &dyn Fn(Role) -> Vec<String>,
+) -> Result<(), SettingsError> {
+    Checker { root, agents: &|role| Some(agents(role)) }.value(value, root, "")
+}
+
+/// The role whose agents a text names.
+fn role_of(schema: &Json) -> Option<Role> {
+    let format = schema["format"].as_str()?;
+    Role::ALL.into_iter().find(|role| role.name() == format)
 }
 
 struct Checker<'a> {
     root: &'a Json,
+    agents: &'a dyn Fn(Role) -> Option<Vec<String>>,
 }
 
 impl Checker<'_> {
     fn value(&self, value: &Value, schema: &Json, key: &str) -> Result<(), SettingsError> {
         if let Some(known) = choices(schema) {
+            return choice(value, key, schema, known);
+        }
+        if let Some(known) = role_of(schema).and_then(self.agents) {
             return choice(value, key, schema, known);
         }
         let fits = match (kind_of(schema), &value.kind) {
@@ -47,12 +67,14 @@ impl Checker<'_> {
             }
             (Some("string"), ValueKind::String(text)) => match schema["format"].as_str() {
                 Some("device") => Device::from_str(text).is_ok(),
-                Some("name") => is_name(text),
+                Some("name" | "executor" | "verifier" | "coordinator") => is_name(text),
+                Some("words") => true,
                 Some("sha256") => KeyHash::from_str(text).is_ok(),
                 Some("socket-address") => SocketAddr::from_str(text).is_ok(),
                 Some("http-address") => text.is_empty() || text.len() > 7 && text.starts_with("http://"),
                 _ => !text.is_empty(),
             },
+            (Some("boolean"), ValueKind::Boolean(_)) => true,
             (Some("integer"), kind) => {
                 let Some(number) = integer(kind) else { return Err(wrong_type(value, key, schema)) };
                 let bound = |name: &str| schema[name].as_number().and_then(Number::as_i128);
@@ -199,13 +221,18 @@ pub(super) fn expected(schema: &Json) -> String {
         }
         Some("number") => format!("a number from {} to {}", schema["minimum"], schema["maximum"]),
         Some("array") if is_list_of_tables(schema) => "a list of tables (`[[section]]`)".to_owned(),
-        Some("array") => {
-            let known = choices(&schema["items"]).unwrap_or_default();
-            format!("a list of one or more of {}", quoted(&known))
-        }
+        Some("array") => match choices(&schema["items"]) {
+            Some(known) => format!("a list of one or more of {}", quoted(&known)),
+            None => format!("a list, each {}", expected(&schema["items"])),
+        },
+        Some("boolean") => "true or false".to_owned(),
         Some("object") => "a table (`[section]` with keys below)".to_owned(),
         _ => match schema["format"].as_str() {
             Some("device") => "`cpu`, `CUDA0`, `CUDA1`, … or a full GPU UUID as `nvidia-smi -L` prints it".to_owned(),
+            Some(role @ ("executor" | "verifier" | "coordinator")) => {
+                format!("the name of a {role}: an implementation or a definition").replace("a executor", "an executor")
+            }
+            Some("words") => "a text".to_owned(),
             Some("name") => "a text of up to 64 small letters, digits, `-` and `_`".to_owned(),
             Some("sha256") => "a SHA-256, 64 hexadecimal digits, as `prime-agents key new NAME` prints it".to_owned(),
             Some("http-address") => "empty, or an address such as \"http://127.0.0.1:4318\"".to_owned(),

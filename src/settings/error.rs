@@ -15,6 +15,14 @@ pub enum SettingsError {
         /// What the system said.
         cause: std::io::Error,
     },
+    /// A role definition cannot be used.
+    #[error("{}: {message}", path.display())]
+    Definition {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, and what to do.
+        message: String,
+    },
     /// A file is not TOML.
     #[error("{origin}: not valid TOML: {message}")]
     NotToml {

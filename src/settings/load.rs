@@ -5,10 +5,13 @@ use std::path::PathBuf;
 use config::{Config, Map, Value, ValueKind};
 use sha2::{Digest, Sha256};
 
-use super::check::{check, origin};
+use super::agents::{CoordinatorAgent, ExecutorAgent, VerifierAgent};
+use super::check::{check, check_agents, origin};
+use super::definitions::Definitions;
 use super::error::SettingsError;
 use super::layers::Layer;
 use super::nearest::nearest;
+use super::resolve::unknown;
 use super::sections::Settings;
 
 /// The shipped defaults, as the user reads them: `config/default.toml`.
@@ -46,7 +49,11 @@ impl Settings {
         let merged = builder.build()?;
         let origins = merged.cache.clone();
         require_models(&origins)?;
-        let settings: Self = merged.try_deserialize()?;
+        let mut settings: Self = merged.try_deserialize()?;
+        let sections = table(&origins).and_then(|root| root.get("agents")).cloned();
+        let sections = sections.unwrap_or_else(|| Value::new(None, Map::<String, Value>::new()));
+        settings.definitions = Definitions::read(&settings.agents.folder, &sections, &schema)?;
+        check_agents(&origins, &schema, &|role| settings.agent_names(role))?;
         settings.check_together(&origins)?;
         Ok(settings)
     }
@@ -58,7 +65,7 @@ impl Settings {
     /// The first value that is not allowed.
     pub fn validate(&self) -> Result<(), SettingsError> {
         let values = Config::try_from(self)?.cache;
-        check(&values, &Self::schema())?;
+        check_agents(&values, &Self::schema(), &|role| self.agent_names(role))?;
         self.check_together(&values)
     }
 
@@ -120,6 +127,15 @@ impl Settings {
                 return Err(conflict(&["presets", name, "budget", limit], message));
             }
         }
+        self.check_role::<ExecutorAgent>(origins)?;
+        self.check_role::<VerifierAgent>(origins)?;
+        self.check_role::<CoordinatorAgent>(origins)?;
+        let split = &self.agents.split;
+        let others = self.agent_names(split.role);
+        if !split.other.is_empty() && !others.contains(&split.other) {
+            let origin = origin_of(origins, &["agents", "split", "other"]);
+            return Err(unknown(origin, "agents.split.other", &split.other, others));
+        }
         let executor = &self.agents.executor;
         if executor.implementation == "llama" && executor.max_tokens >= engine.context_tokens {
             let message = format!(
@@ -131,11 +147,12 @@ impl Settings {
         Ok(())
     }
 
-    /// A short name for what decides the course of a run (the sections `agents`, `engines` and `run`): 16 hexadecimal
-    /// digits, the same on every machine and for every order of keys.
+    /// A short name for what decides the course of a run (the configured agents with all that they are made of, the
+    /// templates of prompts, and the sections `engines` and `run`): 16 hexadecimal digits, the same on every machine and for every
+    /// order of keys.
     #[must_use]
     pub fn hash(&self) -> String {
-        let decisive = (&self.agents, &self.engines, &self.run);
+        let decisive = (self.reached(), &self.definitions.templates, &self.engines, &self.run);
         let digest = Sha256::digest(serde_json::to_vec(&decisive).expect("invariant: settings serialise"));
         let short = digest.iter().take(8).fold(0_u64, |all, byte| all << 8 | u64::from(*byte));
         format!("{short:016x}")
@@ -197,7 +214,7 @@ fn table(value: &Value) -> Option<&Map<String, Value>> {
     }
 }
 
-fn origin_of(root: &Value, key: &[&str]) -> String {
+pub(super) fn origin_of(root: &Value, key: &[&str]) -> String {
     let found = key.iter().try_fold(root, |at, part| table(at)?.get(*part));
     found.map_or_else(|| "the settings".to_owned(), origin)
 }

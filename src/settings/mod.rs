@@ -7,8 +7,10 @@
 //! This module must not open a model, a socket or a device, and reads no environment by itself: whether a value can
 //! be *used* is found out by the part that uses it.
 
+mod agents;
 mod api_key;
 mod check;
+mod definitions;
 mod engine;
 mod error;
 mod layers;
@@ -16,17 +18,21 @@ mod load;
 mod nearest;
 mod preset;
 mod reference;
+mod resolve;
 mod schema;
 mod sections;
 
 pub use crate::engine::{Device, DeviceError, Isolation, KvPool};
+pub use agents::{
+    Agents, COORDINATORS, CoordinatorAgent, EXECUTORS, Ensemble, Escalation, ExecutorAgent, Implementation, Split,
+    VERIFIERS, VerifierAgent, implementations,
+};
 pub use api_key::{ApiKey, KeyHash, KeyHashError, is_name};
+pub use definitions::{Defined, Definitions, Template};
 pub use engine::{Engine, ModelMissing};
 pub use error::SettingsError;
 pub use load::DEFAULT_TOML;
 pub use preset::{Preset, PresetBudget};
 pub use reference::reference_markdown;
-pub use sections::{
-    Agents, Budget, COORDINATORS, CoordinatorAgent, EXECUTORS, ExecutorAgent, Log, LogFormat, LogLevel, Placement,
-    Reward, Run, Runtime, Server, Settings, VERIFIERS, VerifierAgent,
-};
+pub use resolve::{ListedAgent, RoleOptions};
+pub use sections::{Budget, Log, LogFormat, LogLevel, Placement, Reward, Run, Runtime, Server, Settings};

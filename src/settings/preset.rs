@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::sections::{COORDINATORS, EXECUTORS, VERIFIERS};
+use crate::protocol::Role;
 
 /// One entry of `presets`. What it leaves out stays as configured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,15 +28,15 @@ pub struct Preset {
     /// Who proposes steps, in place of `agents.executor.implementation`. The presets are yours, so
     /// `server.allow_executors` does not count here.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", extend("enum" = EXECUTORS))]
+    #[schemars(with = "String", extend("format" = "executor"))]
     pub executor: Option<String>,
     /// Who checks steps, in place of `agents.verifier.implementation`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", extend("enum" = VERIFIERS))]
+    #[schemars(with = "String", extend("format" = "verifier"))]
     pub verifier: Option<String>,
     /// Who decides, in place of `agents.coordinator.implementation`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", extend("enum" = COORDINATORS))]
+    #[schemars(with = "String", extend("format" = "coordinator"))]
     pub coordinator: Option<String>,
     /// Limits of a run, each at most the same one of `run.budget`.
     #[serde(skip_serializing_if = "PresetBudget::is_empty")]
@@ -59,6 +59,18 @@ pub struct PresetBudget {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u64", range(min = 1, max = 2_592_000_000_u64))]
     pub wall_ms: Option<u64>,
+}
+
+impl Preset {
+    /// The agent that it asks for in a role.
+    #[must_use]
+    pub fn agent(&self, role: Role) -> Option<&str> {
+        match role {
+            Role::Executor => self.executor.as_deref(),
+            Role::Verifier => self.verifier.as_deref(),
+            Role::Coordinator => self.coordinator.as_deref(),
+        }
+    }
 }
 
 impl PresetBudget {

@@ -10,22 +10,11 @@ use std::net::SocketAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::agents::{Agents, agent_name};
 use super::api_key::ApiKey;
+use super::definitions::Definitions;
 use super::engine::Engine;
 use super::preset::Preset;
-use crate::tasks::Kind;
-
-/// Known values of `agents.executor.implementation`.
-pub const EXECUTORS: [&str; 4] = ["llama", "reference", "scripted", "replay"];
-/// Known values of `agents.verifier.implementation`.
-pub const VERIFIERS: [&str; 2] = ["rules", "none"];
-/// Known values of `agents.coordinator.implementation`.
-pub const COORDINATORS: [&str; 1] = ["threshold"];
-
-/// The schema of one of these names.
-fn names(known: &[&str]) -> serde_json::Value {
-    serde_json::json!({ "type": "string", "enum": known })
-}
 
 /// The whole configuration of `prime-agents`. Made by [`Settings::load`], which checks it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,64 +40,10 @@ pub struct Settings {
     pub log: Log,
     /// Traces of runs, sent to a collector.
     pub telemetry: Telemetry,
-}
-
-/// Section `agents`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Agents {
-    /// Proposes the next step.
-    pub executor: ExecutorAgent,
-    /// Scores the violations of a step.
-    pub verifier: VerifierAgent,
-    /// Decides Proceed, Retry or Backtrack.
-    pub coordinator: CoordinatorAgent,
-}
-
-/// Section `agents.executor`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ExecutorAgent {
-    /// Who proposes steps: `llama` (a model through llama.cpp), `reference` (the algorithm itself; labelled as such in
-    /// every output), `scripted` (the algorithm with errors at `error_rate`, by seed; for tests) or `replay`
-    /// (the given `lines`, in order; for tests and for trying out checks).
-    #[schemars(extend("enum" = EXECUTORS))]
-    pub implementation: String,
-    /// Name of the entry of `engines` that `llama` asks. Not used by the other implementations.
-    pub engine: String,
-    /// Most tokens of one proposal. A longer one is cut off and counts as unparsable.
-    #[schemars(range(min = 1, max = 32_768))]
-    pub max_tokens: u32,
-    /// Probability of a wrong proposal of `scripted`, per step. Not used by the other implementations.
-    #[schemars(range(min = 0.0, max = 1.0))]
-    pub error_rate: f64,
-    /// What `replay` proposes: the first line first, from the first again after the last. Not used by the other
-    /// implementations.
-    #[schemars(length(max = 1_000_000))]
-    pub lines: Vec<String>,
-}
-
-/// Section `agents.verifier`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct VerifierAgent {
-    /// Who checks steps: `rules` (the task's constraints, of the chosen `kinds`) or `none` (accepts everything; no
-    /// answer is then called verified).
-    #[schemars(extend("enum" = VERIFIERS))]
-    pub implementation: String,
-    /// Kinds of constraints that `rules` checks. Every result names them. `transition` decides most steps of many tasks
-    /// outright, so it is left out of the default.
-    #[schemars(length(min = 1, max = 4))]
-    pub kinds: Vec<Kind>,
-}
-
-/// Section `agents.coordinator`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CoordinatorAgent {
-    /// Who decides: `threshold` (compares the violation score with `run.tau_soft` and `run.tau_hard`).
-    #[schemars(extend("enum" = COORDINATORS))]
-    pub implementation: String,
+    /// The role definitions below `agents.folder`, read with the configuration.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub definitions: Definitions,
 }
 
 /// Section `run`.
@@ -278,15 +213,16 @@ pub struct Server {
     /// `/livez` and `/readyz` needs `Authorization: Bearer KEY`.
     #[schemars(length(max = 10_000))]
     pub keys: Vec<ApiKey>,
-    /// Executors that a request may choose in place of the configured one. `llama` can be had only where it is the
-    /// configured one, because it needs its engine.
-    #[schemars(length(max = 16), extend("items" = names(&EXECUTORS)))]
+    /// Executors that a request may choose in place of the configured one, by the name of an implementation or of a
+    /// definition. One that needs an engine can be had only where the configuration has started that engine: for its
+    /// own agents, for those of its presets, or for `agents.split`.
+    #[schemars(length(max = 64), extend("items" = agent_name("executor")))]
     pub allow_executors: Vec<String>,
     /// Verifiers that a request may choose.
-    #[schemars(length(max = 16), extend("items" = names(&VERIFIERS)))]
+    #[schemars(length(max = 64), extend("items" = agent_name("verifier")))]
     pub allow_verifiers: Vec<String>,
     /// Coordinators that a request may choose.
-    #[schemars(length(max = 16), extend("items" = names(&COORDINATORS)))]
+    #[schemars(length(max = 64), extend("items" = agent_name("coordinator")))]
     pub allow_coordinators: Vec<String>,
 }
 

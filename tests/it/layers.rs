@@ -12,7 +12,7 @@ const MAY_IMPORT: [(&str, &[&str]); 19] = [
     ("protocol", &["tasks"]),
     ("engine", &[]),
     ("journal", &[]),
-    ("settings", &["tasks", "engine"]),
+    ("settings", &["tasks", "protocol", "engine"]),
     ("agents", &["tasks", "protocol", "engine", "settings"]),
     ("runtime", &["tasks", "protocol", "agents"]),
     ("report", &["tasks", "protocol", "agents", "runtime"]),

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::super::run::Output;
 use super::super::{Configuration, start_log};
-use crate::agents::AgentSet;
-use crate::app::{executor_engine, run_plan, run_sampling, runtime_plan};
+use crate::agents::{AgentSet, Resources};
+use crate::app::{resources, run_plan, run_sampling, runtime_plan};
 use crate::bench::solve::{Contender, Instances, SolveRow, solve};
 use crate::bench::steps::{StepRow, steps};
 use crate::engine::Engine;
@@ -56,8 +56,8 @@ fn single_pass(settings: &Settings) -> Settings {
     settings
 }
 
-fn contender(name: &'static str, settings: &Settings, engine: Option<Engine>) -> anyhow::Result<Contender> {
-    let agents = AgentSet::from_settings(settings, engine)?;
+fn contender(name: &'static str, settings: &Settings, resources: &Resources) -> anyhow::Result<Contender> {
+    let agents = AgentSet::from_settings(settings, resources)?;
     let plan = run_plan(settings, agents.kinds());
     Ok(Contender { name, agents, plan, sampling: run_sampling(settings) })
 }
@@ -124,31 +124,29 @@ fn step_table(rows: &[StepRow]) -> Table {
 fn with_agents<Row: Serialize>(
     measured: &Measured,
     table: impl Fn(&[Row]) -> Table,
-    rows: impl AsyncFnOnce(&Settings, Option<&Engine>, &[&'static dyn AnyTask]) -> anyhow::Result<Vec<Row>>,
+    rows: impl AsyncFnOnce(&Settings, &Resources, &[&'static dyn AnyTask]) -> anyhow::Result<Vec<Row>>,
 ) -> anyhow::Result<ExitCode> {
     let settings = measured.configuration.load()?;
     start_log(&settings);
     let tasks = measured.tasks()?;
     actix::System::new().block_on(async {
-        let engine = executor_engine(&settings)?;
-        let rows = rows(&settings, engine.as_ref(), &tasks).await?;
+        let resources = resources(&settings)?;
+        let rows = rows(&settings, &resources, &tasks).await?;
         print(&rows, measured.output, table)?;
-        if let Some(engine) = engine {
-            engine.shutdown();
-        }
+        resources.engines.values().for_each(Engine::shutdown);
         Ok(ExitCode::SUCCESS)
     })
 }
 
 pub fn solve_instances(measured: &Measured) -> anyhow::Result<ExitCode> {
-    with_agents(measured, solve_table, async |settings, engine, tasks| {
-        solve_all(measured, settings, engine, tasks).await
+    with_agents(measured, solve_table, async |settings, resources, tasks| {
+        solve_all(measured, settings, resources, tasks).await
     })
 }
 
 pub fn ask_for_steps(measured: &Measured) -> anyhow::Result<ExitCode> {
-    with_agents(measured, step_table, async |settings, engine, tasks| {
-        let executor = AgentSet::from_settings(settings, engine.cloned())?.executor();
+    with_agents(measured, step_table, async |settings, resources, tasks| {
+        let executor = AgentSet::from_settings(settings, resources)?.executor();
         let mut rows = Vec::new();
         for task in tasks {
             for difficulty in &measured.difficulties {
@@ -163,7 +161,7 @@ pub fn ask_for_steps(measured: &Measured) -> anyhow::Result<ExitCode> {
 async fn solve_all(
     measured: &Measured,
     settings: &Settings,
-    engine: Option<&Engine>,
+    resources: &Resources,
     tasks: &[&'static dyn AnyTask],
 ) -> anyhow::Result<Vec<SolveRow>> {
     let runtime = runtime_plan(settings);
@@ -173,7 +171,7 @@ async fn solve_all(
             let instances =
                 Instances { difficulty: *difficulty, count: measured.instances, base_seed: measured.base_seed };
             for (name, settings) in [("single pass", single_pass(settings)), ("PRIME", settings.clone())] {
-                let contender = contender(name, &settings, engine.cloned())?;
+                let contender = contender(name, &settings, resources)?;
                 let row = solve(contender, &runtime, *task, instances).await.map_err(anyhow::Error::msg)?;
                 eprintln!("{} {} {}: {}", row.task, row.difficulty, row.contender, row.accuracy.text());
                 rows.push(row);

@@ -1,0 +1,191 @@
+//! Section `agents`: which implementation plays each role, and its options. A definition, a file below
+//! `agents.folder`, is one of these sections under a name of its own.
+//!
+//! As in `sections.rs`, a field's doc comment is its public documentation.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::Role;
+use crate::tasks::Kind;
+
+/// An implementation of a role: a value of `agents.<role>.implementation`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Implementation {
+    pub name: &'static str,
+    pub about: &'static str,
+    /// The options of its role's section that it uses; a definition with any other is refused.
+    pub options: &'static [&'static str],
+}
+
+const fn row(name: &'static str, about: &'static str, options: &'static [&'static str]) -> Implementation {
+    Implementation { name, about, options }
+}
+
+/// Known values of `agents.executor.implementation`.
+pub const EXECUTORS: [Implementation; 5] = [
+    row("llama", "a model through llama.cpp, on an engine of this machine", &["engine", "max_tokens"]),
+    row("reference", "the task's own algorithm; no model, and labelled so in every output", &[]),
+    row("scripted", "the algorithm with errors, by seed; for tests", &["error_rate"]),
+    row("replay", "given or recorded proposals, in order; for tests and debugging", &["lines"]),
+    row("escalation", "a small executor first, a large one on disagreement", &["escalation"]),
+];
+
+/// Known values of `agents.verifier.implementation`.
+pub const VERIFIERS: [Implementation; 3] = [
+    row("rules", "the task's constraints of the chosen kinds (the paper's lightweight verifier)", &["kinds"]),
+    row("ensemble", "several verifiers side by side: the median of their scores", &["ensemble"]),
+    row("none", "accepts everything; no answer is then called verified", &[]),
+];
+
+/// Known values of `agents.coordinator.implementation`.
+pub const COORDINATORS: [Implementation; 1] =
+    [row("threshold", "compares the violation score with run.tau_soft and run.tau_hard (the paper's policy)", &[])];
+
+/// The implementations of a role.
+pub fn implementations(role: Role) -> &'static [Implementation] {
+    match role {
+        Role::Executor => &EXECUTORS,
+        Role::Verifier => &VERIFIERS,
+        Role::Coordinator => &COORDINATORS,
+    }
+}
+
+/// The schema of the name of an implementation or a definition.
+pub(super) fn agent_name(role: &str) -> serde_json::Value {
+    serde_json::json!({ "type": "string", "format": role })
+}
+
+/// Section `agents`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Agents {
+    /// Folder of role definitions: `executor/NAME.toml`, `verifier/NAME.toml` and `coordinator/NAME.toml`, each with the
+    /// options of its role's section, and templates `*.j2` beside them. A relative path starts at the working directory.
+    /// What is there counts before the built-in definition of the same name.
+    pub folder: String,
+    /// Proposes the next step.
+    pub executor: ExecutorAgent,
+    /// Scores the violations of a step.
+    pub verifier: VerifierAgent,
+    /// Decides Proceed, Retry or Backtrack.
+    pub coordinator: CoordinatorAgent,
+    /// An A/B comparison: a share of the runs gets another agent in one role.
+    pub split: Split,
+}
+
+/// Section `agents.executor`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExecutorAgent {
+    /// What a definition is for, in words.
+    #[schemars(extend("format" = "words"))]
+    pub description: String,
+    /// Who proposes steps: the name of an implementation, with the options of this section, or of a definition.
+    /// `llama` (a model through llama.cpp), `openai` (a model behind OpenAI-compatible servers), `process` (a program of
+    /// yours), `escalation` (a small executor, and a large one on disagreement), `reference` (the algorithm itself;
+    /// labelled as such in every output), `scripted` (the algorithm with errors at `error_rate`, by seed; for tests) or
+    /// `replay` (the given `lines` or a `recording`; for tests and for trying out checks).
+    #[schemars(extend("format" = "executor"))]
+    pub implementation: String,
+    /// Name of the entry of `engines` that `llama` asks.
+    pub engine: String,
+    /// Most tokens of one proposal. A longer one is cut off and counts as unparsable.
+    #[schemars(range(min = 1, max = 32_768))]
+    pub max_tokens: u32,
+    /// Probability of a wrong proposal of `scripted`, per step.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub error_rate: f64,
+    /// What `replay` proposes: the first line first, from the first again after the last.
+    #[schemars(length(max = 1_000_000))]
+    pub lines: Vec<String>,
+    /// Options of `escalation`.
+    pub escalation: Escalation,
+}
+
+/// Section `agents.executor.escalation`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Escalation {
+    /// The executor that is asked first: an implementation or a definition.
+    #[schemars(extend("format" = "executor"))]
+    pub small: String,
+    /// The executor that is asked when the first one's proposals differ.
+    #[schemars(extend("format" = "executor"))]
+    pub large: String,
+    /// Proposals of the small executor for one step; when all are the same, it is proposed.
+    #[schemars(range(min = 1, max = 64))]
+    pub samples: u32,
+    /// Rejections at one state after which the large executor is asked at once.
+    #[schemars(range(min = 1, max = 1_000))]
+    pub after_rejections: u32,
+}
+
+/// Section `agents.verifier`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VerifierAgent {
+    /// What a definition is for, in words.
+    #[schemars(extend("format" = "words"))]
+    pub description: String,
+    /// Who checks steps: the name of an implementation, with the options of this section, or of a definition. `rules`
+    /// (the task's constraints, of the chosen `kinds`), `llama` (a model through llama.cpp), `openai` (a model behind
+    /// OpenAI-compatible servers), `ensemble` (the median of several), `process` (a program of yours), `reference` (exact,
+    /// by the task's algorithm; for training and evaluation only) or `none` (accepts everything; no answer is then called
+    /// verified).
+    #[schemars(extend("format" = "verifier"))]
+    pub implementation: String,
+    /// Kinds of constraints that `rules` checks. Every result names them. `transition` decides most steps of many tasks
+    /// outright, so it is left out of the default.
+    #[schemars(length(min = 1, max = 4))]
+    pub kinds: Vec<Kind>,
+    /// Name of the entry of `engines` that `llama` asks.
+    pub engine: String,
+    /// Options of `ensemble`.
+    pub ensemble: Ensemble,
+}
+
+/// Section `agents.verifier.ensemble`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ensemble {
+    /// The verifiers that judge each step side by side: implementations or definitions.
+    #[schemars(length(min = 1, max = 16), extend("items" = agent_name("verifier")))]
+    pub members: Vec<String>,
+    /// Difference between the highest and the lowest score (the paper's δ) above which a step is marked for review by a
+    /// person.
+    #[schemars(range(min = 0.0, max = 1_000.0))]
+    pub delta: f64,
+}
+
+/// Section `agents.coordinator`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CoordinatorAgent {
+    /// What a definition is for, in words.
+    #[schemars(extend("format" = "words"))]
+    pub description: String,
+    /// Who decides: the name of an implementation, with the options of this section, or of a definition. `threshold`
+    /// (compares the violation score with `run.tau_soft` and `run.tau_hard`), `adaptive` (the same, with thresholds that
+    /// follow the observed rate of rejections), `llama` or `openai` (a model that sees the verdict) or `process` (a program
+    /// of yours).
+    #[schemars(extend("format" = "coordinator"))]
+    pub implementation: String,
+    /// Name of the entry of `engines` that `llama` asks.
+    pub engine: String,
+}
+
+/// Section `agents.split`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Split {
+    /// The role in which runs differ.
+    pub role: Role,
+    /// The agent that a share of the runs gets in place of the configured one: an implementation or a definition. Empty =
+    /// off. A run whose request chooses the role's agent itself does not take part.
+    #[schemars(extend("format" = "words"))]
+    pub other: String,
+    /// Share of the runs that get `other`.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub share: f64,
+}

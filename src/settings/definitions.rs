@@ -1,0 +1,219 @@
+//! Role definitions: agents with options and a prompt of their own, each a file `agents/<role>/NAME.toml`. The shipped
+//! ones are built in; files in `agents.folder` count before them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use config::{Config, Map, Value};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
+
+use super::agents::{CoordinatorAgent, ExecutorAgent, VerifierAgent, implementations};
+use super::api_key::is_name;
+use super::check::check;
+use super::error::SettingsError;
+use super::layers::Layer;
+use super::schema::child;
+use crate::protocol::Role;
+
+/// The folder that need not exist: the default.
+const DEFAULT_FOLDER: &str = "agents";
+/// Largest file that is read, in bytes.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+macro_rules! built_in {
+    ($($role:literal / $name:literal),* $(,)?) => {
+        [$(($role, $name, include_str!(concat!("../../agents/", $role, "/", $name)))),*]
+    };
+}
+
+/// Definitions in the executable: role, file, text.
+const BUILT_IN: [(&str, &str, &str); 1] = built_in!["verifier" / "strict.toml"];
+
+/// Templates in the executable: role, file, text.
+const BUILT_IN_TEMPLATES: [(&str, &str, &str); 2] = built_in!["executor" / "compact.j2", "verifier" / "check.j2"];
+
+/// An agent under a name of its own.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Defined<A> {
+    /// The options of its role's section, those that the definition leaves out as configured.
+    pub options: A,
+    /// `built in`, or the file.
+    #[serde(skip)]
+    pub origin: String,
+    /// Options that the file itself gives, sorted.
+    #[serde(skip)]
+    pub given: Vec<String>,
+}
+
+/// A prompt's text, from a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Template {
+    pub text: String,
+    #[serde(skip)]
+    pub origin: String,
+}
+
+/// All role definitions, by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Definitions {
+    pub executors: BTreeMap<String, Defined<ExecutorAgent>>,
+    pub verifiers: BTreeMap<String, Defined<VerifierAgent>>,
+    pub coordinators: BTreeMap<String, Defined<CoordinatorAgent>>,
+    /// Templates, by `role/file`, as `executor/step.j2`.
+    pub templates: BTreeMap<String, Template>,
+}
+
+/// The text of a definition, and where it stands.
+struct Source {
+    text: String,
+    /// As messages call it.
+    place: String,
+    origin: String,
+}
+
+fn io(path: &Path, cause: &std::io::Error) -> SettingsError {
+    SettingsError::Definition { path: path.to_owned(), message: cause.to_string() }
+}
+
+/// Reads a file of a sensible size.
+fn read(path: &Path) -> Result<String, SettingsError> {
+    let bytes = std::fs::metadata(path).map_err(|cause| io(path, &cause))?.len();
+    if bytes > FILE_BYTES_MAX {
+        let message = format!("has {bytes} bytes, but may have at most {FILE_BYTES_MAX}");
+        return Err(SettingsError::Definition { path: path.to_owned(), message });
+    }
+    std::fs::read_to_string(path).map_err(|cause| io(path, &cause))
+}
+
+/// The files of a role's folder, sorted; none where there is no such folder.
+fn files(folder: &Path) -> Result<Vec<std::path::PathBuf>, SettingsError> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(cause) => return Err(io(folder, &cause)),
+    };
+    let paths: Result<Vec<_>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
+    let mut paths = paths.map_err(|cause| io(folder, &cause))?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn stem_of<'a>(path: &'a Path, extension: &str) -> Option<&'a str> {
+    let is_it = path.extension().is_some_and(|found| found == extension);
+    path.file_stem().filter(|_| is_it)?.to_str()
+}
+
+/// The definitions of a role, by name.
+type Sources = BTreeMap<String, Source>;
+
+impl Definitions {
+    /// Reads the definitions of `folder` over the built-in ones. `sections` is the merged section `agents`, from which a
+    /// definition takes what it leaves out; `schema` is that of the configuration.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with one, with its file and line.
+    pub(super) fn read(folder: &str, sections: &Value, schema: &Json) -> Result<Self, SettingsError> {
+        let mut all = Self::default();
+        let folder_path = Path::new(folder);
+        if folder != DEFAULT_FOLDER && !folder_path.is_dir() {
+            let message = "is no folder; set `agents.folder` to the folder of your definitions".to_owned();
+            return Err(SettingsError::Definition { path: folder_path.to_owned(), message });
+        }
+        let mut sources: BTreeMap<Role, Sources> = BTreeMap::new();
+        for (role, file, text) in BUILT_IN {
+            let role = Role::ALL.into_iter().find(|known| known.name() == role);
+            let (Some(role), Some(name)) = (role, stem_of(Path::new(file), "toml")) else { continue };
+            let place = format!("agents/{role}/{file}");
+            let source = Source { text: text.to_owned(), place, origin: "built in".to_owned() };
+            sources.entry(role).or_default().insert(name.to_owned(), source);
+        }
+        for (role, file, text) in BUILT_IN_TEMPLATES {
+            let template = Template { text: text.to_owned(), origin: "built in".to_owned() };
+            all.templates.insert(format!("{role}/{file}"), template);
+        }
+        for role in Role::ALL {
+            for path in files(&folder_path.join(role.name()))? {
+                if let Some(name) = stem_of(&path, "toml") {
+                    check_name(role, name, &path)?;
+                    let place = path.display().to_string();
+                    let text = read(&path)?;
+                    let is_shipped =
+                        sources.get(&role).and_then(|known| known.get(name)).is_some_and(|s| s.text == text);
+                    let origin = if is_shipped { "built in".to_owned() } else { place.clone() };
+                    sources.entry(role).or_default().insert(name.to_owned(), Source { text, place, origin });
+                } else if let Some(name) = stem_of(&path, "j2") {
+                    let (key, text) = (format!("{role}/{name}.j2"), read(&path)?);
+                    if all.templates.get(&key).is_none_or(|known| known.text != text) {
+                        all.templates.insert(key, Template { text, origin: path.display().to_string() });
+                    }
+                }
+            }
+        }
+        let mut take = |role| sources.remove(&role).unwrap_or_default();
+        all.executors = defined(Role::Executor, take(Role::Executor), sections, schema)?;
+        all.verifiers = defined(Role::Verifier, take(Role::Verifier), sections, schema)?;
+        all.coordinators = defined(Role::Coordinator, take(Role::Coordinator), sections, schema)?;
+        Ok(all)
+    }
+
+    /// The names of a role's definitions, sorted.
+    pub fn names(&self, role: Role) -> Vec<&str> {
+        match role {
+            Role::Executor => self.executors.keys().map(String::as_str).collect(),
+            Role::Verifier => self.verifiers.keys().map(String::as_str).collect(),
+            Role::Coordinator => self.coordinators.keys().map(String::as_str).collect(),
+        }
+    }
+}
+
+fn check_name(role: Role, name: &str, path: &Path) -> Result<(), SettingsError> {
+    let refuse = |message: String| Err(SettingsError::Definition { path: path.to_owned(), message });
+    if !is_name(name) {
+        return refuse("a definition is named by its file: small letters, digits, `-` and `_`, 1 to 64".to_owned());
+    }
+    if implementations(role).iter().any(|known| known.name == name) {
+        return refuse(format!("`{name}` is the name of an implementation; give the file another name"));
+    }
+    Ok(())
+}
+
+/// Reads the definitions of one role.
+fn defined<A: DeserializeOwned>(
+    role: Role,
+    sources: Sources,
+    sections: &Value,
+    schema: &Json,
+) -> Result<BTreeMap<String, Defined<A>>, SettingsError> {
+    let section_schema = child(schema, "agents").and_then(|agents| child(agents, role.name()));
+    let section_schema = section_schema.expect("invariant: each role has a section");
+    let base = section(sections, role);
+    let read = |(name, source): (String, Source)| {
+        let layer = Layer::text(&source.text, &source.place)?;
+        check(&Value::new(None, layer.0.clone()), section_schema)?;
+        let mut given: Vec<_> = layer.0.keys().cloned().collect();
+        given.sort();
+        if !given.iter().any(|key| key == "implementation") {
+            return Err(SettingsError::Missing {
+                key: "implementation".to_owned(),
+                origin: source.place,
+                example: "implementation = \"NAME\"".to_owned(),
+            });
+        }
+        let mut base = base.clone();
+        // A description is nobody else's.
+        base.0.remove("description");
+        let empty = Layer(Map::from_iter([("description".to_owned(), Value::new(None, String::new()))]));
+        let merged = Config::builder().add_source(empty).add_source(base).add_source(layer).build()?;
+        let options = merged.try_deserialize()?;
+        Ok((name, Defined { options, origin: source.origin, given }))
+    };
+    sources.into_iter().map(read).collect()
+}
+
+/// A role's section of the merged configuration.
+fn section(sections: &Value, role: Role) -> Layer {
+    let table = sections.clone().into_table().unwrap_or_default();
+    Layer(table.get(role.name()).and_then(|section| section.clone().into_table().ok()).unwrap_or_default())
+}
