@@ -10,9 +10,11 @@ use utoipa::ToSchema;
 
 use crate::agents::{AgentSet, Names, Resources, registry::RegistryError};
 use crate::engine::{Engine, EngineError, EngineSpec};
-use crate::protocol::{Budget, Limits, RewardWeights, RunPlan};
+use crate::protocol::reliability::least_k;
+use crate::protocol::strategy::{difficulty, group_size};
+use crate::protocol::{Ahead, Beam, Budget, Limits, RewardWeights, RunPlan, Strategy, VoteRule};
 use crate::runtime::{Observer, Placement, RestartLimit, RunHandle, RunSampling, Runtime, RuntimePlan, Submission};
-use crate::settings::{self, Settings};
+use crate::settings::{self, GroupSize, Settings, StrategyName, VoteName};
 use crate::tasks::{Kinds, Problem};
 
 /// Why the parts could not be put together.
@@ -106,11 +108,49 @@ pub fn engine_spec(name: &str, engine: &settings::Engine) -> Result<EngineSpec, 
     })
 }
 
-/// The plan of a run as the settings have it.
-pub fn run_plan(settings: &Settings, kinds: Kinds) -> RunPlan {
+/// The strategy that the settings ask for, for a problem whose longest valid trace has so many steps.
+fn strategy(run: &settings::Run, steps_max: u64) -> Strategy {
+    match run.strategy {
+        StrategyName::Iterative => Strategy::Iterative,
+        StrategyName::Greedy => Strategy::Greedy,
+        StrategyName::BestOfN => Strategy::BestOfN,
+        StrategyName::Beam => Strategy::Beam(Beam { width: run.beam.width, actions: run.beam.actions }),
+        StrategyName::Ahead => {
+            let ahead = &run.ahead;
+            let least = || least_k(ahead.step_accuracy, ahead.reliability, steps_max);
+            Strategy::Ahead(Ahead {
+                k: if ahead.k > 0 { ahead.k } else { least().expect("invariant: settings are validated") },
+                samples_max: ahead.samples_max,
+                characters_max: ahead.characters_max,
+                step_accuracy: ahead.step_accuracy,
+            })
+        }
+    }
+}
+
+/// Turns side by side.
+fn fanout(run: &settings::Run, steps_max: u64) -> u32 {
+    match (run.strategy, run.group.size) {
+        (StrategyName::Greedy, _) => 1,
+        (StrategyName::Beam, _) => run.beam.width * run.beam.actions,
+        (_, GroupSize::Fixed) => run.fanout,
+        (_, GroupSize::Dynamic) => group_size(run.group.min, run.group.max, run.group.midpoint, difficulty(steps_max)),
+    }
+}
+
+/// The plan of a run of a problem as the settings have it; `kinds` is what its verifier checks.
+pub fn run_plan(settings: &Settings, kinds: Kinds, problem: &dyn Problem) -> RunPlan {
     let run = &settings.run;
     RunPlan {
-        fanout: run.fanout,
+        strategy: strategy(run, problem.steps_max()),
+        vote: match run.vote {
+            VoteName::Majority => VoteRule::Majority,
+            VoteName::Tolerance => VoteRule::Tolerance(run.tolerance),
+            VoteName::Weighted => VoteRule::Weighted,
+        },
+        early_stop: run.early_stop,
+        adaptive_rounds: run.adaptive_rounds,
+        fanout: fanout(run, problem.steps_max()),
         max_rounds: run.max_rounds,
         confidence: run.confidence,
         limits: Limits {
@@ -125,7 +165,8 @@ pub fn run_plan(settings: &Settings, kinds: Kinds) -> RunPlan {
             efficiency: run.reward.efficiency,
             format: run.reward.format,
         },
-        is_checked: kinds != Kinds::NONE,
+        // Where only the form of lines can be checked, no answer is called verified.
+        is_checked: kinds != Kinds::NONE && problem.has_checks(),
     }
 }
 
@@ -260,9 +301,9 @@ impl App {
         &self.resources.engines
     }
 
-    /// The plan of a run with the process's settings.
-    pub fn plan(&self) -> RunPlan {
-        run_plan(&self.settings, self.runtime.agents().kinds())
+    /// The plan of a run of a problem with the process's settings.
+    pub fn plan(&self, problem: &dyn Problem) -> RunPlan {
+        run_plan(&self.settings, self.runtime.agents().kinds(), problem)
     }
 
     /// Starts a run.

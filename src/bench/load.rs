@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::null::{NullExecutor, endless};
 use crate::agents::registry::{AgentSet, Names};
-use crate::protocol::{Budget, Limits, RewardWeights, RunPlan, Score, Thresholds};
+use crate::protocol::{Budget, Limits, RewardWeights, RunPlan, Score, Strategy, Thresholds, VoteRule};
 use crate::runtime::{Event, Observer, RunHandle, RunSampling, Runtime, RuntimePlan, Submission};
 use crate::tasks::{Kind, Kinds};
 
@@ -89,6 +89,10 @@ fn null_agents() -> AgentSet {
 
 fn plan(load: RingLoad) -> RunPlan {
     RunPlan {
+        strategy: Strategy::Iterative,
+        vote: VoteRule::Majority,
+        early_stop: true,
+        adaptive_rounds: true,
         fanout: 1,
         max_rounds: 1,
         confidence: 1.0,

@@ -19,11 +19,14 @@ const STEPS_FACTOR: u64 = 4;
 /// Turns of a cell that go on at the same time.
 const TURNS_IN_FLIGHT: u32 = 32;
 
+/// Makes the plan of a run of a problem.
+pub type MakePlan = Box<dyn Fn(&dyn Problem) -> RunPlan>;
+
 /// One configuration under measurement.
 pub struct Contender {
     pub name: &'static str,
     pub agents: AgentSet,
-    pub plan: RunPlan,
+    pub plan: MakePlan,
     pub sampling: RunSampling,
 }
 
@@ -68,21 +71,21 @@ pub async fn solve(
     instances: Instances,
 ) -> Result<SolveRow, String> {
     let Contender { name, agents, plan, sampling } = contender;
-    // Few runs at a time: a run's wall-clock budget must measure that run, not a queue before the engine.
-    let runtime = RuntimePlan { in_flight_max: TURNS_IN_FLIGHT.max(plan.fanout), ..runtime.clone() };
-    let runtime = Runtime::start(&runtime, agents);
     let problems: Vec<Arc<dyn Problem>> = (0..instances.count)
         .map(|index| {
             let seed = task.spec().seed(instances.base_seed, instances.difficulty, index);
             task.generate(instances.difficulty, seed)
         })
         .collect();
+    // Few runs at a time: a run's wall-clock budget must measure that run, not a queue before the engine.
+    let runtime = RuntimePlan { in_flight_max: TURNS_IN_FLIGHT, ..runtime.clone() };
+    let runtime = Runtime::start(&runtime, agents);
     let started = Instant::now();
     let mut handles: Vec<RunHandle> = problems
         .iter()
         .enumerate()
         .map(|(index, problem)| {
-            let mut plan = plan.clone();
+            let mut plan = plan(problem.as_ref());
             let trajectories = u64::from(plan.fanout) * u64::from(plan.max_rounds);
             plan.budget.steps = trajectories * (problem.reference().steps * STEPS_FACTOR + 8);
             let sampling = RunSampling { seed: sampling.seed.wrapping_add(index as u64), ..sampling };

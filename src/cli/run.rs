@@ -155,7 +155,11 @@ impl Observer for Watcher {
                 self.ended.store(0, Ordering::Relaxed);
             }
             Event::Finished(_) => self.bar.finish_and_clear(),
-            Event::Started | Event::Mishap { .. } | Event::TurnFailed { .. } | Event::Stopped { .. } => {}
+            Event::Started
+            | Event::Chosen { .. }
+            | Event::Mishap { .. }
+            | Event::TurnFailed { .. }
+            | Event::Stopped { .. } => {}
         }
     }
 }
@@ -170,7 +174,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         let app = App::start(settings)?;
         let started = tokio::time::Instant::now();
         let observer = Arc::clone(&watcher) as Arc<dyn Observer>;
-        let mut handle = app.submit(Arc::clone(&problem), app.plan(), sampling, observer);
+        let mut handle = app.submit(Arc::clone(&problem), app.plan(problem.as_ref()), sampling, observer);
         let outcome = tokio::select! {
             outcome = handle.outcome() => outcome,
             signal = tokio::signal::ctrl_c() => {

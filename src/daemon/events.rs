@@ -51,6 +51,7 @@ enum EventKind {
     Started,
     Step,
     TrajectoryEnded,
+    Chosen,
     Voted,
     Resumed,
     Forked,

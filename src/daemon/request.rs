@@ -44,6 +44,8 @@ fn wished(
     let mut settings = agents.apply(settings);
     let run = &mut settings.run;
     let limits = run.budget.clone();
+    run.strategy = request.strategy.or(preset.strategy).unwrap_or(run.strategy);
+    run.vote = request.vote.or(preset.vote).unwrap_or(run.vote);
     run.fanout = request.fanout.or(preset.fanout).unwrap_or(run.fanout);
     run.max_rounds = request.max_rounds.or(preset.max_rounds).unwrap_or(run.max_rounds);
     run.seed = request.seed.unwrap_or(run.seed);
@@ -184,9 +186,7 @@ pub fn spec_of(
         );
         return Err(ApiError::bad_field("problem", message));
     }
-    let mut plan = run_plan(&settings, runtime.agents().kinds());
-    // Where only the form of lines can be checked, no answer is called verified.
-    plan.is_checked &= problem.has_checks();
+    let plan = run_plan(&settings, runtime.agents().kinds(), problem.as_ref());
     let spec = RunSpec {
         task: problem.spec().slug.to_owned(),
         instance,

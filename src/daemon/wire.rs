@@ -8,6 +8,7 @@ use super::catalog::TaskSlug;
 use crate::app::Overrides;
 use crate::problems::Definition;
 use crate::runs::{RunRecord, Status};
+use crate::settings::{StrategyName, VoteName};
 use crate::tasks::Difficulty;
 
 /// A run to carry out: a task with an instance of the benchmark, or with an input.
@@ -32,6 +33,10 @@ pub struct RunRequest {
     pub problem: Option<Value>,
     /// The name of an entry of `presets`. What else stands here counts more.
     pub preset: Option<String>,
+    /// How the run searches.
+    pub strategy: Option<StrategyName>,
+    /// How its answers are counted.
+    pub vote: Option<VoteName>,
     /// Trajectories of a round.
     #[schema(minimum = 1, maximum = 256)]
     pub fanout: Option<u32>,

@@ -83,7 +83,7 @@ impl Fold {
                 // The turns of a round that is closed are of no use any more.
                 Effect::Voted { .. } => self.waiting.clear(),
                 Effect::Finish(outcome) => self.outcome = Some(outcome),
-                Effect::Ended(..) => {}
+                Effect::Ended(..) | Effect::Chosen { .. } => {}
             }
         }
     }
@@ -102,7 +102,9 @@ impl Fold {
         match happened {
             Happened::Settled { id, settled } => {
                 let mut trajectory = self.take(id)?;
-                if settled.applicable && settled.decision == Decision::Proceed {
+                // A search that gathers carries out what it chooses by itself.
+                let is_committed = settled.applicable && settled.decision == Decision::Proceed;
+                if is_committed && !self.run.plan().strategy.is_lockstep() {
                     trajectory.machine.replay(settled.line).map_err(|refusal| CannotFold::Step {
                         line: settled.line.to_owned(),
                         depth: trajectory.stack.depth(),
@@ -113,7 +115,7 @@ impl Fold {
             }
             Happened::Failed { id, reason } => {
                 let trajectory = self.take(id)?;
-                self.run.fail(id, &trajectory, reason, elapsed_ms, &mut self.effects);
+                self.run.fail(id, trajectory, reason, elapsed_ms, &mut self.effects);
             }
             Happened::Stopped { ending } => self.run.stop(ending, &mut self.effects),
         }

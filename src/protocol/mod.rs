@@ -4,13 +4,16 @@
 pub mod budget;
 pub mod coordination;
 pub mod fold;
+mod lockstep;
 mod outcome;
+pub mod reliability;
 pub mod reward;
 mod role;
 pub mod run;
 mod saved;
 mod score;
 pub mod stack;
+pub mod strategy;
 pub mod trajectory;
 pub mod vote;
 
@@ -18,15 +21,20 @@ pub mod vote;
 mod properties;
 #[cfg(test)]
 mod resuming;
+#[cfg(test)]
+mod searching;
 
 pub use budget::{Budget, Limit};
 pub use coordination::{Decision, Thresholds};
 pub use fold::{Fold, Folded, Happened, Resting};
+pub use lockstep::Chosen;
 pub use outcome::{Ballot, Ending, Outcome};
+pub use reliability::{Ahead, StepVotes};
 pub use reward::{Reward, RewardWeights};
 pub use role::Role;
 pub use run::{Effect, Run, RunPlan, Settled, TurnId};
 pub use saved::Saved;
 pub use score::Score;
 pub use stack::StateStack;
+pub use strategy::{Beam, Strategy, VoteRule};
 pub use trajectory::{End, Limits, Next, Opinion, Trajectory, Usage, Verdict};

@@ -5,6 +5,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::budget::Limit;
+use super::reliability::StepVotes;
 use super::reward::Reward;
 use super::score::Score;
 use super::trajectory::Usage;
@@ -57,7 +58,11 @@ impl Ending {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Ballot {
     pub answer: Value,
+    /// Trajectories that gave it; under a tolerance, that gave one near it.
     pub votes: u32,
+    /// Σ 1 / (1 + ΣV) over them, where votes are weighted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
     /// Σ V over the steps of the cleanest trajectory that gave it.
     #[schema(value_type = f64, minimum = 0.0)]
     pub violation_score: Score,
@@ -85,6 +90,8 @@ pub struct Outcome {
     pub usage: Usage,
     /// Rewards of the finished trajectories, in the order of their ends.
     pub rewards: Vec<Reward>,
+    /// The votes on its steps, where steps are voted on.
+    pub step_votes: Option<StepVotes>,
 }
 
 impl Outcome {
@@ -105,6 +112,7 @@ impl Outcome {
             agreement: 0.0,
             usage: Usage::default(),
             rewards: Vec::new(),
+            step_votes: None,
         }
     }
 }

@@ -12,6 +12,10 @@ const THRESHOLDS: Thresholds = Thresholds { soft: Score::from_tenths(3), hard: S
 
 pub(super) fn plan(fanout: u32, attempts_max: u32) -> RunPlan {
     RunPlan {
+        strategy: crate::protocol::Strategy::Iterative,
+        vote: VoteRule::Majority,
+        early_stop: true,
+        adaptive_rounds: true,
         fanout,
         max_rounds: 3,
         confidence: 0.5,
@@ -22,16 +26,38 @@ pub(super) fn plan(fanout: u32, attempts_max: u32) -> RunPlan {
     }
 }
 
+/// One of each strategy, for a fan-out of 4.
+pub(super) fn strategies() -> [crate::protocol::Strategy; 5] {
+    use crate::protocol::{Ahead, Beam, Strategy};
+    [
+        Strategy::Iterative,
+        Strategy::Greedy,
+        Strategy::BestOfN,
+        Strategy::Beam(Beam { width: 2, actions: 2 }),
+        Strategy::Ahead(Ahead { k: 2, samples_max: 40, characters_max: 500, step_accuracy: 0.9 }),
+    ]
+}
+
 pub(super) fn kinds() -> Kinds {
     [Kind::Format, Kind::Invariant, Kind::Terminal].into_iter().collect()
 }
 
 /// Carries a run out with a proposing function; turns come back in an order that `schedule` picks.
-fn simulate(
+pub(super) fn simulate(
     problem: &Arc<dyn Problem>,
     plan: RunPlan,
     schedule: &mut Draw,
     mut propose: impl FnMut(&Trajectory, &mut Draw) -> String,
+) -> Outcome {
+    simulate_with(problem, plan, schedule, |_, trajectory, draw| (propose(trajectory, draw), Some(-1.0)))
+}
+
+/// As [`simulate`], where the proposing function knows its turn and gives ln p of its line.
+pub(super) fn simulate_with(
+    problem: &Arc<dyn Problem>,
+    plan: RunPlan,
+    schedule: &mut Draw,
+    mut propose: impl FnMut(TurnId, &Trajectory, &mut Draw) -> (String, Option<f64>),
 ) -> Outcome {
     let mut run = Run::new(Arc::clone(problem), plan);
     let mut effects = Vec::new();
@@ -42,22 +68,23 @@ fn simulate(
             match effect {
                 Effect::Propose(id, trajectory) => waiting.push((id, trajectory)),
                 Effect::Finish(outcome) => return *outcome,
-                Effect::Ended(..) | Effect::Voted { .. } => {}
+                Effect::Ended(..) | Effect::Chosen { .. } | Effect::Voted { .. } => {}
             }
         }
         let (id, mut trajectory) = waiting.swap_remove(schedule.index(waiting.len()));
-        let line = propose(&trajectory, schedule);
+        let (line, logprob) = propose(id, &trajectory, schedule);
         let applicable = trajectory.machine.propose(&line).is_ok();
         let violations = trajectory.machine.violations(kinds());
         let score = Score::from_tenths(violations.tenths(trajectory.machine.spec()));
         let verdict = Verdict { score, ..Verdict::default() };
-        let decision = if trajectory.excludes(&line) {
+        let decision = run.plan().strategy.ruling(if trajectory.excludes(&line) {
             Decision::Backtrack
         } else {
             THRESHOLDS.decide(score, trajectory.stack.top().retries)
-        };
+        });
         let usage = Usage { prompt: 10, completion: 2 };
-        let settled = Settled { line: &line, applicable, verdict: &verdict, decision, usage };
+        let settled =
+            Settled { line: &line, applicable, verdict: &verdict, decision, usage, logprob, characters: line.len() };
         run.settle(id, trajectory, settled, 0, &mut effects);
     }
 }
@@ -86,11 +113,14 @@ proptest! {
 
     /// Garbage, legal lines and reference steps in any mixture: a run ends, within its budget, and says why.
     #[test]
-    fn a_run_ends_whatever_is_proposed(seed in any::<u64>(), garbage in 0u64..100, task in 0usize..5) {
+    fn a_run_ends_whatever_is_proposed(
+        seed in any::<u64>(), garbage in 0u64..100, task in 0usize..5, strategy in 0usize..5
+    ) {
         let task = tasks::all().nth(task).expect("five tasks");
         let problem = task.generate(Difficulty::Easy, seed);
         let budget = Budget { steps: 3_000, tokens: 30_000, wall_ms: 1_000 };
-        let outcome = simulate(&problem, RunPlan { budget, ..plan(3, 3) }, &mut Draw::new(seed), |trajectory, draw| {
+        let plan = RunPlan { strategy: strategies()[strategy], budget, ..plan(4, 3) };
+        let outcome = simulate(&problem, plan, &mut Draw::new(seed), |trajectory, draw| {
             if draw.below(100) >= garbage && let Some(line) = trajectory.machine.reference() {
                 line
             } else {
@@ -104,15 +134,17 @@ proptest! {
 
     /// With an executor that makes no mistake every task's answer is the reference answer, by every schedule.
     #[test]
-    fn a_faultless_executor_is_verified_and_right(seed in any::<u64>(), task in 0usize..5) {
+    fn a_faultless_executor_is_verified_and_right(seed in any::<u64>(), task in 0usize..5, strategy in 0usize..5) {
         let problem = tasks::all().nth(task).expect("five tasks").generate(Difficulty::Easy, seed);
-        let outcome = simulate(&problem, plan(4, 3), &mut Draw::new(seed), |trajectory, _| {
+        let strategy = strategies()[strategy];
+        let outcome = simulate(&problem, RunPlan { strategy, ..plan(4, 3) }, &mut Draw::new(seed), |trajectory, _| {
             trajectory.machine.reference().expect("an open trace")
         });
         prop_assert!(outcome.verified);
         prop_assert_eq!(outcome.ending, Ending::Agreed);
         prop_assert!(problem.accepts(outcome.answer.as_ref().expect("verified")));
-        prop_assert_eq!(outcome.votes[0].votes, 3, "three of four decide, the fourth is not waited for");
+        let votes = if strategy == crate::protocol::Strategy::Iterative { 3 } else { 1 };
+        prop_assert_eq!(outcome.votes[0].votes, votes, "three of four decide, the fourth is not waited for");
     }
 }
 

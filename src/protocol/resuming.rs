@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::properties::{kinds, plan, queens};
 use super::*;
+use crate::protocol::{Ahead, Beam, Strategy};
 use crate::tasks::{Draw, Problem};
 
 /// Something that happened, owned.
@@ -17,12 +18,21 @@ struct Record {
     verdict: Verdict,
     decision: Decision,
     usage: Usage,
+    logprob: Option<f64>,
 }
 
 impl Record {
     fn happened(&self) -> Happened<'_> {
-        let Self { id, line, applicable, verdict, decision, usage } = self;
-        let settled = Settled { line, applicable: *applicable, verdict, decision: *decision, usage: *usage };
+        let Self { id, line, applicable, verdict, decision, usage, logprob } = self;
+        let settled = Settled {
+            line,
+            applicable: *applicable,
+            verdict,
+            decision: *decision,
+            usage: *usage,
+            logprob: *logprob,
+            characters: line.len(),
+        };
         Happened::Settled { id: *id, settled }
     }
 }
@@ -39,7 +49,7 @@ fn recorded(problem: &Arc<dyn Problem>, plan: &RunPlan, seed: u64) -> (Vec<Recor
                 Effect::Propose(id, trajectory) => waiting.push((id, trajectory)),
                 Effect::Finish(outcome) => return (records, *outcome),
                 Effect::Voted { .. } => waiting.clear(),
-                Effect::Ended(..) => {}
+                Effect::Ended(..) | Effect::Chosen { .. } => {}
             }
         }
         let (id, mut trajectory) = waiting.swap_remove(draw.index(waiting.len()));
@@ -48,17 +58,20 @@ fn recorded(problem: &Arc<dyn Problem>, plan: &RunPlan, seed: u64) -> (Vec<Recor
         let applicable = trajectory.machine.propose(&line).is_ok();
         let is_clean = trajectory.machine.violations(kinds()).is_empty();
         let score = if is_clean { Score::ZERO } else { Score::from_tenths(2) };
-        let decision = match (is_clean, draw.below(8)) {
+        let decision = plan.strategy.ruling(match (is_clean, draw.below(8)) {
             (true, _) | (false, 0) => Decision::Proceed,
             (false, 1 | 2) => Decision::Retry,
             _ => Decision::Backtrack,
-        };
+        });
         let feedback = (!is_clean).then(|| format!("not {line}"));
         let verdict = Verdict { score, feedback, ..Verdict::default() };
         let usage = Usage { prompt: draw.below(9), completion: 1 };
-        let settled = Settled { line: &line, applicable, verdict: &verdict, decision, usage };
+        #[expect(clippy::cast_precision_loss, reason = "a small number")]
+        let logprob = Some(-(draw.below(50) as f64) / 10.0);
+        let settled =
+            Settled { line: &line, applicable, verdict: &verdict, decision, usage, logprob, characters: line.len() };
         run.settle(id, trajectory, settled, 0, &mut effects);
-        records.push(Record { id, line, applicable, verdict, decision, usage });
+        records.push(Record { id, line, applicable, verdict, decision, usage, logprob });
     }
 }
 
@@ -86,14 +99,34 @@ proptest! {
 
     /// Folding all events comes to the same end, and so does going on from a snapshot taken between any two of them.
     #[test]
-    fn a_run_comes_to_the_same_end_from_anywhere(seed in any::<u64>(), n in 4usize..7, at in 0.0f64..1.0) {
+    fn a_run_comes_to_the_same_end_from_anywhere(
+        seed in any::<u64>(), n in 4usize..7, at in 0.0f64..1.0, strategy in 0usize..5
+    ) {
         let problem = queens(n);
-        let plan = RunPlan { budget: Budget { steps: 400, tokens: 0, wall_ms: u64::MAX }, ..plan(3, 6) };
+        let ahead = Ahead { k: 2, samples_max: 20, characters_max: 100, step_accuracy: 0.9 };
+        let strategy = [
+            Strategy::Iterative,
+            Strategy::Greedy,
+            Strategy::BestOfN,
+            Strategy::Beam(Beam { width: 2, actions: 2 }),
+            Strategy::Ahead(ahead),
+        ][strategy];
+        let fanout = if matches!(strategy, Strategy::Beam(_)) { 4 } else { 3 };
+        let budget = Budget { steps: 400, tokens: 0, wall_ms: u64::MAX };
+        let plan = RunPlan { strategy, budget, ..plan(fanout, 6) };
         let (records, outcome) = recorded(&problem, &plan, seed);
         prop_assert!(same(&over(fold(&problem, &plan, &records).finish()), &outcome));
 
         #[expect(clippy::cast_sign_loss, clippy::cast_possible_truncation, reason = "a place in the list")]
-        let cut = (at * records.len() as f64) as usize;
+        let mut cut = (at * records.len() as f64) as usize;
+        // A run is saved between two batches only.
+        let is_whole = |cut: usize| match fold(&problem, &plan, &records[..cut]).finish() {
+            Folded::Open(resting) => resting.run.is_whole(),
+            Folded::Over(_) => false,
+        };
+        while !is_whole(cut) {
+            cut -= 1;
+        }
         let Folded::Open(resting) = fold(&problem, &plan, &records[..cut]).finish() else {
             return Err(TestCaseError::fail("it is not over before its last event"));
         };
@@ -125,6 +158,7 @@ fn what_cannot_have_happened_is_named() {
         verdict: Verdict::default(),
         decision: Decision::Proceed,
         usage: Usage::default(),
+        logprob: None,
     };
     let mut fold = fold(&problem, &plan, std::slice::from_ref(&good));
     let again = Record { line: "place nowhere".to_owned(), ..good.clone() };

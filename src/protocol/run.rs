@@ -8,16 +8,28 @@ use serde_json::Value;
 
 use super::budget::Budget;
 use super::coordination::Decision;
+use super::lockstep::{Chosen, Lockstep, Sample, Step};
 use super::outcome::{Ballot, Ending, Outcome};
 use super::reward::{Merits, Reward, RewardWeights};
 use super::score::Score;
-use super::trajectory::{End, Limits, Next, Trajectory, Usage, Verdict};
+use super::strategy::{Strategy, VoteRule};
+use super::trajectory::{End, Limits, Next, Summary, Trajectory, Usage, Verdict};
 use super::vote::{Count, Votes};
 use crate::tasks::Problem;
 
 /// Everything about a run that is fixed when it starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunPlan {
+    #[serde(default)]
+    pub strategy: Strategy,
+    #[serde(default)]
+    pub vote: VoteRule,
+    /// End a round when its winner cannot change any more.
+    #[serde(default = "yes")]
+    pub early_stop: bool,
+    /// End the run after the round whose winner verifies with the agreement asked for; otherwise all rounds are held.
+    #[serde(default = "yes")]
+    pub adaptive_rounds: bool,
     /// Trajectories a round (the paper's G).
     pub fanout: u32,
     /// Rounds at most (the paper's K).
@@ -31,12 +43,39 @@ pub struct RunPlan {
     pub is_checked: bool,
 }
 
+fn yes() -> bool {
+    true
+}
+
 impl RunPlan {
-    /// Votes that the winner of a round needs: its share of the fan-out, at least one.
+    /// Trajectories of a round that vote.
+    fn voters(&self) -> u32 {
+        if self.strategy.is_lockstep() { 1 } else { self.strategy.trajectories(self.fanout) }
+    }
+
+    /// Trajectories of a round that can give an answer.
+    pub fn trajectories(&self) -> u32 {
+        self.strategy.trajectories(self.fanout)
+    }
+
+    /// Turns side by side at the beginning of a round.
+    fn slots(&self) -> u32 {
+        match &self.strategy {
+            Strategy::Greedy => 1,
+            Strategy::Beam(beam) => beam.actions,
+            Strategy::Iterative | Strategy::BestOfN | Strategy::Ahead(_) => self.fanout,
+        }
+    }
+
+    /// Votes that the winner of a round needs: its share of the votes, at least one. The best of N needs no company.
     fn quorum(&self) -> u32 {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and fanout")]
-        let share = (self.confidence * f64::from(self.fanout)).ceil() as u32;
-        share.clamp(1, self.fanout)
+        let voters = self.voters();
+        if self.strategy == Strategy::BestOfN {
+            return 1;
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and voters")]
+        let share = (self.confidence * f64::from(voters)).ceil() as u32;
+        share.clamp(1, voters)
     }
 }
 
@@ -56,6 +95,18 @@ pub struct Settled<'a> {
     pub verdict: &'a Verdict,
     pub decision: Decision,
     pub usage: Usage,
+    /// ln p of the proposal, where the executor gave it.
+    pub logprob: Option<f64>,
+    /// Characters of the line with its derivation.
+    pub characters: usize,
+}
+
+impl<'a> Settled<'a> {
+    /// What is counted of a proposal beside its line.
+    pub fn measure(line: &str, derivation: &str, logprobs: &[f32]) -> (Option<f64>, usize) {
+        let logprob = (!logprobs.is_empty()).then(|| logprobs.iter().map(|logprob| f64::from(*logprob)).sum());
+        (logprob, line.chars().count() + derivation.chars().count())
+    }
 }
 
 /// What the supervisor must do next.
@@ -64,6 +115,8 @@ pub enum Effect {
     Propose(TurnId, Box<Trajectory>),
     /// A trajectory has ended, as the reward says; its votes are counted.
     Ended(TurnId, End, Reward),
+    /// A step was taken by vote.
+    Chosen { round: u32, chosen: Chosen },
     /// A round has been counted.
     Voted { round: u32, winner: Option<Ballot>, agreement: f64 },
     /// The run is over. Turns still in flight are of no use any more.
@@ -84,7 +137,7 @@ pub struct Run {
     plan: RunPlan,
     problem: Arc<dyn Problem>,
     round: u32,
-    /// Trajectories of this round that have not ended.
+    /// Turns that are out: of the trajectories of this round that have not ended, or of the present batch.
     live: u32,
     exhausted: u32,
     votes: Votes,
@@ -95,6 +148,9 @@ pub struct Run {
     agreement: f64,
     totals: Totals,
     rewards: Vec<Reward>,
+    lockstep: Option<Lockstep>,
+    /// What the slots of the present batch have brought so far.
+    gathered: Vec<Sample>,
     is_over: bool,
 }
 
@@ -111,6 +167,8 @@ pub struct RunState {
     agreement: f64,
     totals: Totals,
     rewards: Vec<Reward>,
+    #[serde(default)]
+    lockstep: Option<Lockstep>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -138,6 +196,8 @@ impl Run {
             agreement: 0.0,
             totals: Totals::default(),
             rewards: Vec::new(),
+            lockstep: None,
+            gathered: Vec::new(),
             is_over: false,
         }
     }
@@ -155,6 +215,7 @@ impl Run {
             agreement: self.agreement,
             totals: self.totals.clone(),
             rewards: self.rewards.clone(),
+            lockstep: self.lockstep.clone(),
         }
     }
 
@@ -172,13 +233,20 @@ impl Run {
             agreement: state.agreement,
             totals: state.totals,
             rewards: state.rewards,
+            lockstep: state.lockstep,
+            gathered: Vec::new(),
             is_over: false,
         }
     }
 
-    /// Trajectories of this round that have not ended.
+    /// Turns that are out: of the trajectories of this round that have not ended.
     pub fn live(&self) -> u32 {
         self.live
+    }
+
+    /// Whether nothing has been gathered of the present batch: only then is the run whole in what is saved of it.
+    pub fn is_whole(&self) -> bool {
+        self.gathered.is_empty()
     }
 
     pub fn plan(&self) -> &RunPlan {
@@ -192,12 +260,14 @@ impl Run {
 
     fn open_round(&mut self, effects: &mut Vec<Effect>) {
         self.round += 1;
-        self.live = self.plan.fanout;
+        self.live = self.plan.slots();
         self.exhausted = 0;
         self.votes = Votes::default();
         self.answers.clear();
-        self.totals.trajectories += self.plan.fanout;
-        for trajectory in 0..self.plan.fanout {
+        self.totals.trajectories += self.plan.trajectories();
+        self.lockstep = self.plan.strategy.is_lockstep().then(|| Lockstep::new(&self.plan.strategy));
+        self.gathered.clear();
+        for trajectory in 0..self.live {
             let machine = self.problem.start();
             let id = TurnId { round: self.round, trajectory };
             effects.push(Effect::Propose(id, Box::new(Trajectory::new(machine, &self.plan.limits))));
@@ -221,9 +291,14 @@ impl Run {
         if !self.wants(id) {
             return;
         }
-        let Settled { line, applicable, verdict, decision, usage } = settled;
+        if self.lockstep.is_some() {
+            return self.gather(id, trajectory, settled, elapsed_ms, effects);
+        }
+        let Settled { line, applicable, verdict, decision, usage, .. } = settled;
+        let single_pass = Limits { attempts_max: 1, ..self.plan.limits };
+        let limits = if self.plan.strategy.is_single_pass() { &single_pass } else { &self.plan.limits };
         let before = trajectory.counts;
-        let next = trajectory.settle(line, applicable, verdict, decision, &self.plan.limits);
+        let next = trajectory.settle(line, applicable, verdict, decision, limits);
         trajectory.usage.add(usage);
         self.totals.proposals += 1;
         self.totals.retries += trajectory.counts.retries - before.retries;
@@ -235,7 +310,60 @@ impl Run {
                 Some(ending) => self.finish(ending, effects),
                 None => effects.push(Effect::Propose(id, trajectory)),
             },
-            Next::Ended(end) => self.end(id, &trajectory, end, elapsed_ms, effects),
+            Next::Ended(end) => self.end(id, &Summary::of(&trajectory), end, elapsed_ms, effects),
+        }
+    }
+
+    /// A turn of a search that goes on only when all of them are in.
+    fn gather(
+        &mut self,
+        id: TurnId,
+        mut trajectory: Box<Trajectory>,
+        settled: Settled<'_>,
+        elapsed_ms: u64,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Settled { line, applicable, verdict, decision, usage, logprob, characters } = settled;
+        trajectory.count(applicable);
+        trajectory.usage.add(usage);
+        self.totals.proposals += 1;
+        self.totals.retries += u64::from(decision == Decision::Retry);
+        self.totals.backtracks += u64::from(decision == Decision::Backtrack);
+        self.totals.usage.add(usage);
+        self.gathered.push(Sample {
+            id,
+            trajectory,
+            line: line.to_owned(),
+            passes: applicable && decision == Decision::Proceed,
+            score: verdict.score,
+            logprob,
+            characters,
+            failure: None,
+        });
+        self.go_on(elapsed_ms, effects);
+    }
+
+    /// Goes on when the last turn of a batch has come in.
+    fn go_on(&mut self, elapsed_ms: u64, effects: &mut Vec<Effect>) {
+        self.live -= 1;
+        if let Some(ending) = self.reached(elapsed_ms) {
+            return self.finish(ending, effects);
+        }
+        let Some(lockstep) = self.lockstep.as_mut().filter(|_| self.live == 0) else { return };
+        let mut chosen = Vec::new();
+        let samples = std::mem::take(&mut self.gathered);
+        let step = lockstep.go_on(&self.plan.strategy, samples, self.plan.limits.attempts_max, &mut chosen);
+        effects.extend(chosen.into_iter().map(|chosen| Effect::Chosen { round: self.round, chosen }));
+        match step {
+            Step::Propose(slots) => {
+                self.live = u32::try_from(slots.len()).expect("invariant: slots are at most the fan-out");
+                effects.extend(slots.into_iter().map(|(id, trajectory)| Effect::Propose(id, trajectory)));
+            }
+            Step::Ended(id, summary, end) => {
+                // The last one out; `end` counts it.
+                self.live = 1;
+                self.end(id, &summary, end, elapsed_ms, effects);
+            }
         }
     }
 
@@ -243,14 +371,28 @@ impl Run {
     pub fn fail(
         &mut self,
         id: TurnId,
-        trajectory: &Trajectory,
+        trajectory: Box<Trajectory>,
         reason: String,
         elapsed_ms: u64,
         effects: &mut Vec<Effect>,
     ) {
-        if self.wants(id) {
-            self.end(id, trajectory, End::Failed(reason), elapsed_ms, effects);
+        if !self.wants(id) {
+            return;
         }
+        if self.lockstep.is_none() {
+            return self.end(id, &Summary::of(&trajectory), End::Failed(reason), elapsed_ms, effects);
+        }
+        self.gathered.push(Sample {
+            id,
+            trajectory,
+            line: String::new(),
+            passes: false,
+            score: Score::ZERO,
+            logprob: None,
+            characters: 0,
+            failure: Some(reason),
+        });
+        self.go_on(elapsed_ms, effects);
     }
 
     /// The limit that time has reached, if any; the run is then to be stopped.
@@ -270,48 +412,69 @@ impl Run {
         Some(Ending::from(limit))
     }
 
-    fn end(&mut self, id: TurnId, trajectory: &Trajectory, end: End, elapsed_ms: u64, effects: &mut Vec<Effect>) {
+    fn end(&mut self, id: TurnId, summary: &Summary, end: End, elapsed_ms: u64, effects: &mut Vec<Effect>) {
         self.live -= 1;
         let reward = self.plan.weights.reward(&Merits {
-            solved: matches!(end, End::Answered(_)) && trajectory.last_score == Score::ZERO,
-            last_score: trajectory.last_score,
-            steps: trajectory.stack.depth() as u64,
+            solved: matches!(end, End::Answered(_)) && summary.last_score == Score::ZERO,
+            last_score: summary.last_score,
+            steps: summary.steps,
             steps_max: self.problem.steps_max(),
-            proposals: trajectory.counts.proposals,
-            applicable: trajectory.counts.applicable,
+            proposals: summary.proposals,
+            applicable: summary.applicable,
         });
         self.rewards.push(reward);
         let mut failure = None;
         match &end {
             End::Answered(answer) => {
-                let score = trajectory.score();
-                self.votes.cast(self.problem.spec(), answer.clone(), score);
-                self.answers.push((answer.clone(), score, trajectory.stack.depth() as u64));
+                self.votes.cast(self.problem.spec(), answer.clone(), summary.score);
+                self.answers.push((answer.clone(), summary.score, summary.steps));
             }
             End::Exhausted => self.exhausted += 1,
             End::Failed(reason) => failure = Some(reason.clone()),
             End::Stuck | End::PopsSpent | End::StepsSpent => {}
         }
         effects.push(Effect::Ended(id, end, reward));
-        if self.live == 0 || self.votes.is_decided(self.live, self.plan.quorum()) {
+        if self.live == 0 || self.is_decided() {
             self.count(failure, elapsed_ms, effects);
         } else if let Some(ending) = self.reached(elapsed_ms) {
             self.finish(ending, effects);
         }
     }
 
+    /// Whether the trajectories that are left cannot change the winner.
+    fn is_decided(&self) -> bool {
+        if !self.plan.early_stop {
+            return false;
+        }
+        if self.plan.strategy == Strategy::BestOfN {
+            // Nothing is less violating than nothing.
+            return self.plan.is_checked && self.answers.iter().any(|(_, score, _)| *score == Score::ZERO);
+        }
+        self.votes.is_decided(self.plan.vote, self.live, self.plan.quorum())
+    }
+
     /// The round's vote in favour of the best answer so far, and the agreement on it.
     fn tally(&mut self) {
-        let counts = self.votes.counts();
+        let counts = if self.plan.strategy == Strategy::BestOfN {
+            self.votes.cleanest()
+        } else {
+            self.votes.counts(self.problem.spec(), self.plan.vote)
+        };
+        let is_weighted = self.plan.vote == VoteRule::Weighted;
         self.last_count = counts
             .iter()
-            .map(|count| Ballot { answer: count.answer.clone(), votes: count.votes, violation_score: count.best_score })
+            .map(|count| Ballot {
+                answer: count.answer.clone(),
+                votes: count.votes,
+                weight: is_weighted.then_some(count.weight),
+                violation_score: count.best_score,
+            })
             .collect();
         let Some(winner) = counts.into_iter().next() else {
             self.agreement = 0.0;
             return;
         };
-        self.agreement = f64::from(winner.votes) / f64::from(self.plan.fanout);
+        self.agreement = f64::from(winner.votes) / f64::from(self.plan.voters());
         let is_better = self.best.as_ref().is_none_or(|best| {
             (winner.best_score, std::cmp::Reverse(winner.votes)) < (best.score, std::cmp::Reverse(best.votes))
         });
@@ -332,9 +495,9 @@ impl Run {
         let agreed = winner.is_some_and(|winner| {
             winner.votes >= self.plan.quorum() && (!self.plan.is_checked || winner.violation_score == Score::ZERO)
         });
-        if agreed {
+        if agreed && (self.plan.adaptive_rounds || self.round >= self.plan.max_rounds) {
             self.finish(Ending::Agreed, effects);
-        } else if self.exhausted == self.plan.fanout {
+        } else if self.exhausted == self.plan.voters() {
             self.finish(Ending::Exhausted, effects);
         } else if let (Some(reason), true) = (failure, self.answers.is_empty()) {
             self.finish(Ending::AgentFailed(reason), effects);
@@ -348,6 +511,12 @@ impl Run {
     }
 
     fn finish(&mut self, ending: Ending, effects: &mut Vec<Effect>) {
+        // A beam that a limit cut short gives the likeliest answer that it has.
+        let best_of_beam = self.lockstep.as_ref().filter(|_| self.answers.is_empty()).and_then(Lockstep::best);
+        if let (Some(Step::Ended(_, summary, End::Answered(answer))), true) = (best_of_beam, ending != Ending::Agreed) {
+            self.votes.cast(self.problem.spec(), answer.clone(), summary.score);
+            self.answers.push((answer, summary.score, summary.steps));
+        }
         // A round that a limit cut short counts with the answers that it has.
         if ending != Ending::Agreed && !self.answers.is_empty() {
             self.tally();
@@ -370,6 +539,7 @@ impl Run {
             agreement: self.agreement,
             usage: self.totals.usage,
             rewards: std::mem::take(&mut self.rewards),
+            step_votes: self.lockstep.as_ref().map(|lockstep| lockstep.votes).filter(|votes| votes.k > 0),
         })));
     }
 }

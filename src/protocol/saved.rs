@@ -32,7 +32,7 @@ pub struct Saved {
 }
 
 impl Saved {
-    /// Of a run all of whose live turns wait for their next proposals.
+    /// Of a run all of whose live turns wait for their next proposals, and that is whole ([`Run::is_whole`]).
     pub fn of<'a>(run: &Run, waiting: impl IntoIterator<Item = (TurnId, &'a Trajectory)>, elapsed_ms: u64) -> Self {
         let save = |(id, trajectory): (TurnId, &Trajectory)| {
             let mut lines = String::new();

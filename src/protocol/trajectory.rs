@@ -128,6 +128,31 @@ pub struct TrajectoryState {
     tolerated: Vec<(usize, Score)>,
 }
 
+/// What counts of a trajectory when it has ended.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Summary {
+    /// Σ V over the committed steps.
+    pub score: Score,
+    /// V of the last judged step.
+    pub last_score: Score,
+    /// Committed steps.
+    pub steps: u64,
+    pub proposals: u64,
+    pub applicable: u64,
+}
+
+impl Summary {
+    pub fn of(trajectory: &Trajectory) -> Self {
+        Self {
+            score: trajectory.score(),
+            last_score: trajectory.last_score,
+            steps: trajectory.stack.depth() as u64,
+            proposals: trajectory.counts.proposals,
+            applicable: trajectory.counts.applicable,
+        }
+    }
+}
+
 /// A trajectory moves through the messages of a turn; nobody shares it.
 pub struct Trajectory {
     pub machine: Box<dyn Machine>,
@@ -223,10 +248,41 @@ impl Trajectory {
         self.climb(limits)
     }
 
+    /// Another trajectory that stands at the same state.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        let state = self.state();
+        let mut fork = Self {
+            machine: self.machine.fork(),
+            stack: self.stack.clone(),
+            counts: Counts::default(),
+            usage: Usage::default(),
+            feedback: None,
+            last_score: Score::ZERO,
+            steps_max: self.steps_max,
+            tolerated: Vec::new(),
+        };
+        fork.set_state(state);
+        fork
+    }
+
+    /// Counts a proposal of a search that gathers several before it chooses: nothing else becomes of it here.
+    pub fn count(&mut self, applicable: bool) {
+        self.counts.proposals += 1;
+        self.counts.applicable += u64::from(applicable);
+        self.stack.top_mut().proposals += 1;
+    }
+
     fn commit(&mut self, line: &str, score: Score) -> Next {
         self.machine.commit();
+        self.push(line, score)
+    }
+
+    /// Records the line that led to the machine's present state as a committed step.
+    pub fn push(&mut self, line: &str, score: Score) -> Next {
         self.stack.push(line, self.machine.as_ref());
         self.counts.committed += 1;
+        self.last_score = score;
         if score > Score::ZERO {
             self.tolerated.push((self.stack.depth(), score));
         }

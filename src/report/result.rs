@@ -7,7 +7,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::agents::registry::Names;
-use crate::protocol::{Ballot, Ending, Outcome, Usage};
+use crate::protocol::{Ballot, Ending, Outcome, StepVotes, Usage};
 use crate::tasks::{Kind, Kinds};
 
 /// What is solved, and with what.
@@ -60,6 +60,9 @@ pub struct RunResult {
     pub votes: Vec<Ballot>,
     /// Votes of the winner over the trajectories of its round, 0 to 1.
     pub agreement: f64,
+    /// The votes on the steps, where steps are voted on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_votes: Option<StepVotes>,
     /// Tokens of all proposals: `prompt` and `completion`.
     pub tokens: Usage,
     /// Mean composite reward of the finished trajectories.
@@ -119,6 +122,7 @@ impl RunResult {
             trajectories: 0,
             votes: Vec::new(),
             agreement: 0.0,
+            step_votes: None,
             tokens: Usage::default(),
             mean_reward: None,
             wall_ms: 0,
@@ -144,6 +148,7 @@ impl RunResult {
             answer: outcome.answer,
             votes: outcome.votes,
             agreement: outcome.agreement,
+            step_votes: outcome.step_votes,
             tokens: outcome.usage,
             mean_reward: mean(outcome.rewards.iter().map(|reward| reward.total)),
             wall_ms,
@@ -179,6 +184,14 @@ impl RunResult {
             "votes",
             &format!("{:.0} % agree, {} answers, round {}", self.agreement * 100.0, self.votes.len(), self.rounds),
         );
+        if let Some(votes) = &self.step_votes {
+            let bound = votes.error_bound.map_or_else(|| "unknown".to_owned(), |bound| format!("{bound:.2e}"));
+            let steps = format!(
+                "{} voted on, ahead by {} (least lead {}, {} undecided); {} samples, {} discarded; error at most {bound}",
+                votes.steps, votes.k, votes.margin_min, votes.undecided, votes.samples, votes.discarded
+            );
+            line("step votes", &steps);
+        }
         line(
             "steps",
             &format!(

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::agents::Failure;
-use crate::protocol::{Decision, End, Ending, Happened, Opinion, Reward, Role, Score, Settled, TurnId, Usage, Verdict};
+use crate::protocol::{
+    Chosen, Decision, End, Ending, Happened, Opinion, Reward, Role, Score, Settled, TurnId, Usage, Verdict,
+};
 use crate::runtime::Event;
 
 /// A judged step.
@@ -101,6 +103,12 @@ pub enum TraceLine<'a> {
         failure: Option<&'a str>,
         reward: Reward,
     },
+    /// A step was taken by vote.
+    Chosen {
+        round: u32,
+        #[serde(flatten)]
+        chosen: &'a Chosen,
+    },
     Voted {
         round: u32,
         votes: u32,
@@ -177,6 +185,7 @@ impl<'a> TraceLine<'a> {
                 failure: if let End::Failed(reason) = end { Some(reason) } else { None },
                 reward: **reward,
             },
+            Event::Chosen { round, chosen } => Self::Chosen { round: *round, chosen },
             Event::Voted { round, winner, agreement } => Self::Voted {
                 round: *round,
                 votes: winner.map_or(0, |winner| winner.votes),
@@ -246,12 +255,15 @@ impl StepLine<'_> {
 
     /// The step as the run takes it, with its verdict.
     pub fn happened<'b>(&'b self, verdict: &'b Verdict) -> Happened<'b> {
+        let (logprob, characters) = Settled::measure(&self.action, &self.derivation, &self.logprobs);
         let settled = Settled {
             line: &self.action,
             applicable: self.applicable,
             verdict,
             decision: self.decision,
             usage: self.usage,
+            logprob,
+            characters,
         };
         Happened::Settled { id: self.id(), settled }
     }

@@ -149,7 +149,7 @@ impl LiveRun {
     pub fn record(&self) -> RunRecord {
         let committed = self.stream.committed();
         let mut result = RunResult::open(&self.solved);
-        committed.progress.fill(&mut result, self.spec.plan.fanout);
+        committed.progress.fill(&mut result, self.spec.plan.trajectories());
         let elapsed = committed.progress.elapsed_ms;
         RunRecord {
             id: self.stream.id.clone(),

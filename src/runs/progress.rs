@@ -50,14 +50,14 @@ impl Progress {
         }
     }
 
-    /// Puts the counts into the record of an open run.
-    pub fn fill(&self, result: &mut RunResult, fanout: u32) {
+    /// Puts the counts into the record of an open run, with so many trajectories a round.
+    pub fn fill(&self, result: &mut RunResult, trajectories: u32) {
         result.steps = self.steps;
         result.proposals = self.proposals;
         result.retries = self.retries;
         result.backtracks = self.backtracks;
         result.rounds = self.rounds;
-        result.trajectories = self.rounds * fanout;
+        result.trajectories = self.rounds * trajectories;
         result.tokens = self.usage;
         result.wall_ms = self.elapsed_ms;
     }

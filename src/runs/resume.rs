@@ -143,7 +143,7 @@ impl Runs {
             self.metrics.resumed();
             live.stream.append(&TraceLine::Resumed { resumed });
             let mut result = RunResult::open(&live.solved);
-            progress.fill(&mut result, live.spec.plan.fanout);
+            progress.fill(&mut result, live.spec.plan.trajectories());
             drop(live.stream.update(RowUpdate {
                 updated_ms: (self.clock)(),
                 status: Status::Running.name().to_owned(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::agents::{AgentError, Failure, Proposal};
-use crate::protocol::{Ballot, Decision, End, Ending, Outcome, Reward, Role, Saved, TurnId, Usage, Verdict};
+use crate::protocol::{Ballot, Chosen, Decision, End, Ending, Outcome, Reward, Role, Saved, TurnId, Usage, Verdict};
 
 /// Something happened in a run; borrowed, so that nobody watching costs nothing.
 pub enum Event<'a> {
@@ -50,6 +50,11 @@ pub enum Event<'a> {
         id: TurnId,
         end: &'a End,
         reward: &'a Reward,
+    },
+    /// A step was taken by vote.
+    Chosen {
+        round: u32,
+        chosen: &'a Chosen,
     },
     Voted {
         round: u32,

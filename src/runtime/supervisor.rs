@@ -115,7 +115,7 @@ impl Supervisor {
     fn propose(&mut self, run: RunId, id: TurnId, trajectory: Box<Trajectory>, home: Addr<Self>) {
         let Some(live) = self.runs.get_mut(&run) else { return };
         let observer = &live.submission.observer;
-        if live.hold.is_none() && observer.wants_saved() {
+        if live.hold.is_none() && live.run.is_whole() && observer.wants_saved() {
             live.hold = Some(Hold::Saving);
         }
         if live.hold.is_none() && observer.is_behind() {
@@ -126,7 +126,10 @@ impl Supervisor {
         if live.hold.is_some() {
             return live.held.push((id, trajectory));
         }
-        let RunSampling { temperature, top_p, .. } = live.submission.sampling;
+        let RunSampling { mut temperature, top_p, .. } = live.submission.sampling;
+        if live.submission.plan.strategy.is_greedy_turn(id.trajectory, trajectory.stack.top().proposals) {
+            temperature = 0.0;
+        }
         let seed = turn_seed(&live.submission.sampling, id, trajectory.counts.proposals);
         let body = TurnBody {
             run,
@@ -154,6 +157,7 @@ impl Supervisor {
                 Effect::Ended(id, end, reward) => {
                     self.observe(run, &Event::TrajectoryEnded { id, end: &end, reward: &reward });
                 }
+                Effect::Chosen { round, chosen } => self.observe(run, &Event::Chosen { round, chosen: &chosen }),
                 Effect::Voted { round, winner, agreement } => {
                     self.observe(run, &Event::Voted { round, winner: winner.as_ref(), agreement });
                 }
@@ -367,7 +371,10 @@ impl Handler<Decided> for Supervisor {
         }
         self.with_run(body.run, ctx, |live, effects| {
             let elapsed_ms = live.elapsed_ms();
-            let (usage, decision) = (body.usage(), body.ruling.decision);
+            let usage = body.usage();
+            let decision = live.run.plan().strategy.ruling(body.ruling.decision);
+            let Proposal { line, derivation, logprobs, .. } = &body.proposal;
+            let (logprob, characters) = Settled::measure(line, derivation, logprobs);
             live.submission.observer.observe(&Event::Step {
                 id: body.id,
                 elapsed_ms,
@@ -379,11 +386,13 @@ impl Handler<Decided> for Supervisor {
                 usage,
             });
             let settled = Settled {
-                line: &body.proposal.line,
+                line,
                 applicable: body.is_applicable,
                 verdict: &body.verdict,
                 decision,
                 usage,
+                logprob,
+                characters,
             };
             live.run.settle(body.id, body.trajectory, settled, elapsed_ms, effects);
         });
@@ -405,7 +414,7 @@ impl Handler<Returned> for Supervisor {
                 let (id, elapsed_ms, role) = (body.id, live.elapsed_ms(), body.stage);
                 let failed = Event::TurnFailed { id, elapsed_ms, role, failure, reason: &reason };
                 live.submission.observer.observe(&failed);
-                live.run.fail(body.id, &body.trajectory, reason, elapsed_ms, effects);
+                live.run.fail(body.id, body.trajectory, reason, elapsed_ms, effects);
             });
         } else {
             if let Some(error) = body.last_error.as_ref().filter(|_| body.mishaps > body.mishaps_told) {

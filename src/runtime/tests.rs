@@ -22,7 +22,8 @@ use crate::agents::{
     Sampling, ThresholdCoordinator, Verifier,
 };
 use crate::protocol::{
-    Budget, Decision, End, Limits, Outcome, RewardWeights, RunPlan, Score, Thresholds, Trajectory, TurnId, Verdict,
+    Budget, Decision, End, Limits, Outcome, RewardWeights, RunPlan, Score, Strategy, Thresholds, Trajectory, TurnId,
+    Verdict, VoteRule,
 };
 use crate::tasks::{self, Difficulty, Kinds, Problem};
 
@@ -59,6 +60,10 @@ fn runtime_plan(placement: Placement) -> RuntimePlan {
 
 fn plan(fanout: u32) -> RunPlan {
     RunPlan {
+        strategy: Strategy::Iterative,
+        vote: VoteRule::Majority,
+        early_stop: true,
+        adaptive_rounds: true,
         fanout,
         max_rounds: 3,
         confidence: 0.5,
@@ -211,7 +216,11 @@ impl Observer for Recorder {
             Event::TrajectoryEnded { id, end, .. } => seen.ends.push((*id, (*end).clone())),
             Event::Voted { round, .. } => seen.rounds.push(*round),
             Event::Finished(_) => seen.finished += 1,
-            Event::Started | Event::Mishap { .. } | Event::TurnFailed { .. } | Event::Stopped { .. } => {}
+            Event::Started
+            | Event::Chosen { .. }
+            | Event::Mishap { .. }
+            | Event::TurnFailed { .. }
+            | Event::Stopped { .. } => {}
         }
     }
 }

@@ -81,6 +81,31 @@ impl Settings {
             );
             return Err(conflict(&["run", "tau_hard"], message));
         }
+        let beam = &run.beam;
+        if beam.width * beam.actions > 256 {
+            let message = format!(
+                "`run.beam.width` times `run.beam.actions` is {}, but may be at most 256",
+                beam.width * beam.actions
+            );
+            return Err(conflict(&["run", "beam", "width"], message));
+        }
+        let group = &run.group;
+        if group.max < group.min {
+            let message = format!(
+                "`run.group.max` is {}, but must be at least `run.group.min`, which is {}",
+                group.max, group.min
+            );
+            return Err(conflict(&["run", "group", "max"], message));
+        }
+        let ahead = &run.ahead;
+        if ahead.k == 0 && ahead.step_accuracy <= 0.5 {
+            let message = format!(
+                "`run.ahead.step_accuracy` is {}, but must be above 0.5 for any vote to help; measure it with \
+                 `prime-agents bench steps`, or give `run.ahead.k`",
+                ahead.step_accuracy
+            );
+            return Err(conflict(&["run", "ahead", "step_accuracy"], message));
+        }
         let asked = &self.agents.executor.engine;
         let Some(engine) = self.engines.get(asked) else {
             return Err(SettingsError::UnknownName {

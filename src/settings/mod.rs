@@ -20,6 +20,7 @@ mod preset;
 mod reference;
 mod resolve;
 mod schema;
+mod search;
 mod sections;
 
 pub use crate::engine::{Device, DeviceError, Isolation, KvPool};
@@ -35,4 +36,5 @@ pub use load::DEFAULT_TOML;
 pub use preset::{Preset, PresetBudget};
 pub use reference::reference_markdown;
 pub use resolve::{ListedAgent, RoleOptions};
+pub use search::{AheadOptions, BeamOptions, GroupOptions, GroupSize, StrategyName, VoteName};
 pub use sections::{Budget, Log, LogFormat, LogLevel, Placement, Reward, Run, Runtime, Server, Settings};

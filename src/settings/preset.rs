@@ -3,12 +3,21 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::search::{StrategyName, VoteName};
 use crate::protocol::Role;
 
 /// One entry of `presets`. What it leaves out stays as configured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Preset {
+    /// How a run searches, in place of `run.strategy`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "StrategyName")]
+    pub strategy: Option<StrategyName>,
+    /// How answers are counted, in place of `run.vote`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "VoteName")]
+    pub vote: Option<VoteName>,
     /// Trajectories of one round, in place of `run.fanout`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u32", range(min = 1, max = 256))]

@@ -15,6 +15,7 @@ use super::api_key::ApiKey;
 use super::definitions::Definitions;
 use super::engine::Engine;
 use super::preset::Preset;
+use super::search::{AheadOptions, BeamOptions, GroupOptions, StrategyName, VoteName};
 
 /// The whole configuration of `prime-agents`. Made by [`Settings::load`], which checks it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,6 +51,23 @@ pub struct Settings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
+    /// How a run searches: `iterative` (the paper's protocol: independent trajectories with retries and backtracking, a
+    /// vote after each round), `greedy` (one trajectory of the likeliest actions, without retries or backtracking),
+    /// `best_of_n` (as many single passes as `fanout`; the least violating answer wins), `beam` (beam search by
+    /// log-probabilities, options in `run.beam`) or `ahead` (one trajectory, each step of which is voted on until an action is
+    /// ahead by k, options in `run.ahead`; `fanout` proposals are drawn at a time).
+    pub strategy: StrategyName,
+    /// How answers are counted: `majority` (the same answer is the same text), `tolerance` (numbers nearer than
+    /// `tolerance` are the same) or `weighted` (a vote counts 1 / (1 + ΣV) of its trajectory).
+    pub vote: VoteName,
+    /// Difference of two numbers below which `vote = "tolerance"` takes them for the same (the paper's ε).
+    #[schemars(range(max = 1_000_000_000.0), extend("exclusiveMinimum" = 0.0))]
+    pub tolerance: f64,
+    /// End a round as soon as the lead of its winner cannot be overtaken.
+    pub early_stop: bool,
+    /// End the run after a round whose winner verifies with at least `confidence` (the paper's θ_c); otherwise all
+    /// `max_rounds` rounds are held.
+    pub adaptive_rounds: bool,
     /// Trajectories of one round (the paper's G).
     #[schemars(range(min = 1, max = 256))]
     pub fanout: u32,
@@ -81,12 +99,18 @@ pub struct Run {
     /// Seed of everything random in a run. Model output may still differ between machines and batches.
     #[schemars(range(min = 0, max = 9_223_372_036_854_775_807_u64))]
     pub seed: u64,
-    /// Share of the votes that the winner needs, with V = 0, to end a run before `max_rounds`.
+    /// Share of the votes that the winner needs, with V = 0, to end a run before `max_rounds` (the paper's θ_c).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub confidence: f64,
     /// Frames of a state stack between two full copies of the state: memory against the cost of a pop.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub snapshot_every_frames: u32,
+    /// Options of `strategy = "beam"`.
+    pub beam: BeamOptions,
+    /// Options of `strategy = "ahead"`.
+    pub ahead: AheadOptions,
+    /// How the fan-out follows the difficulty of a problem.
+    pub group: GroupOptions,
     /// Limits of one run, over all its trajectories and rounds; the one that ends it is named in the result.
     pub budget: Budget,
     /// Weights of the reward that each finished trajectory is recorded with.

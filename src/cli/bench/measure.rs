@@ -15,7 +15,7 @@ use crate::bench::solve::{Contender, Instances, SolveRow, solve};
 use crate::bench::steps::{StepRow, steps};
 use crate::engine::Engine;
 use crate::settings::Settings;
-use crate::tasks::{self, AnyTask, Difficulty};
+use crate::tasks::{self, AnyTask, Difficulty, Problem};
 
 #[derive(Args)]
 pub struct Measured {
@@ -58,7 +58,8 @@ fn single_pass(settings: &Settings) -> Settings {
 
 fn contender(name: &'static str, settings: &Settings, resources: &Resources) -> anyhow::Result<Contender> {
     let agents = AgentSet::from_settings(settings, resources)?;
-    let plan = run_plan(settings, agents.kinds());
+    let (kinds, planned) = (agents.kinds(), settings.clone());
+    let plan = Box::new(move |problem: &dyn Problem| run_plan(&planned, kinds, problem));
     Ok(Contender { name, agents, plan, sampling: run_sampling(settings) })
 }
 

@@ -6,13 +6,14 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::super::run::Output;
 use super::client::{ClientError, Post};
 use super::display::Display;
 use super::watch::{Patience, Watched, exit_code};
 use super::{Common, KEY_VARIABLE, show};
+use crate::settings::{StrategyName, VoteName};
 use crate::tasks::Difficulty;
 
 /// Longest idempotency key, in bytes.
@@ -61,6 +62,12 @@ struct Wishes {
     /// An entry of the daemon's `presets`. The options beside it count more.
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
+    /// How the run searches.
+    #[arg(long, value_enum)]
+    strategy: Option<StrategyName>,
+    /// How its answers are counted.
+    #[arg(long, value_enum)]
+    vote: Option<VoteName>,
     /// Trajectories of a round.
     #[arg(long, value_name = "N")]
     fanout: Option<u32>,
@@ -128,6 +135,8 @@ impl Wishes {
         ]);
         given([
             ("preset", self.preset.clone().map(Value::from)),
+            ("strategy", self.strategy.map(|name| json!(name))),
+            ("vote", self.vote.map(|name| json!(name))),
             ("fanout", self.fanout.map(Value::from)),
             ("max_rounds", self.max_rounds.map(Value::from)),
             ("seed", self.seed.map(Value::from)),

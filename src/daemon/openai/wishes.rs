@@ -43,6 +43,8 @@ fn over(above: RunRequest, below: RunRequest) -> RunRequest {
         input,
         problem,
         preset: above.preset.or(below.preset),
+        strategy: above.strategy.or(below.strategy),
+        vote: above.vote.or(below.vote),
         fanout: above.fanout.or(below.fanout),
         max_rounds: above.max_rounds.or(below.max_rounds),
         seed: above.seed.or(below.seed),
@@ -66,6 +68,8 @@ fn wishes_in(request: &RunRequest) -> Vec<&'static str> {
     let (budget, agents) = (&request.budget, &request.agents);
     let given = [
         ("preset", request.preset.is_some()),
+        ("strategy", request.strategy.is_some()),
+        ("vote", request.vote.is_some()),
         ("fanout", request.fanout.is_some()),
         ("max_rounds", request.max_rounds.is_some()),
         ("seed", request.seed.is_some()),

@@ -1,0 +1,273 @@
+//! Searches that gather the proposals of all their turns before they go on: beam search, and voting on each step. The
+//! turns side by side are called slots; those of one group stand at the same state.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::reliability::{Ahead, StepVotes};
+use super::run::TurnId;
+use super::score::Score;
+use super::strategy::{Beam, Strategy};
+use super::trajectory::{End, Next, Summary, Trajectory};
+
+/// A proposal that came back, with the trajectory of its slot as it was before.
+pub struct Sample {
+    pub id: TurnId,
+    pub trajectory: Box<Trajectory>,
+    pub line: String,
+    /// It can be carried out, and the coordinator lets it pass.
+    pub passes: bool,
+    pub score: Score,
+    /// ln p of the proposal, where the executor gave it.
+    pub logprob: Option<f64>,
+    /// Characters of the line with its derivation.
+    pub characters: usize,
+    /// Why there is no proposal.
+    pub failure: Option<String>,
+}
+
+/// How a search goes on once all slots have come in.
+pub enum Step {
+    /// These slots propose next.
+    Propose(Vec<(TurnId, Box<Trajectory>)>),
+    /// The search has ended.
+    Ended(TurnId, Summary, End),
+}
+
+/// A step that was taken by vote.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Chosen {
+    /// Committed steps below it.
+    pub depth: usize,
+    pub action: String,
+    pub votes: u32,
+    /// Votes more than the next action had.
+    pub lead: u32,
+    /// Proposals at this state, and those of them that were discarded.
+    pub samples: u32,
+    pub discarded: u32,
+}
+
+/// A trajectory of a beam that has an answer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Finished {
+    id: TurnId,
+    answer: Value,
+    logprob: f64,
+    summary: Summary,
+}
+
+/// What a lockstep search knows beside its slots.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Lockstep {
+    /// Votes for each action at the present state, with the least score that it was given.
+    tally: Vec<(String, u32, Score)>,
+    samples_here: u32,
+    discarded_here: u32,
+    pub votes: StepVotes,
+    /// ln p of the partial trajectory of each group.
+    logprobs: Vec<f64>,
+    finished: Vec<Finished>,
+    /// Batches in a row that brought nothing.
+    misses: u32,
+}
+
+/// The action with most votes.
+struct Leader {
+    line: String,
+    score: Score,
+    votes: u32,
+    lead: u32,
+}
+
+/// A way to extend a group's trajectory.
+struct Candidate {
+    /// Index of the sample that proposed it first.
+    sample: usize,
+    logprob: f64,
+}
+
+fn again(samples: Vec<Sample>) -> Step {
+    Step::Propose(samples.into_iter().map(|sample| (sample.id, sample.trajectory)).collect())
+}
+
+/// Ends the search at its first slot, without an answer.
+fn give_up(samples: &[Sample], end: End) -> Step {
+    let first = samples.first().expect("invariant: a batch has a slot");
+    Step::Ended(first.id, Summary::of(&first.trajectory), end)
+}
+
+/// Why nobody proposed anything, if nobody did.
+fn failure_of_all(samples: &[Sample]) -> Option<String> {
+    let all = samples.iter().all(|sample| sample.failure.is_some());
+    samples.first().filter(|_| all)?.failure.clone()
+}
+
+fn advance(trajectory: &mut Trajectory, line: &str, score: Score) -> Next {
+    trajectory.machine.replay(line).expect("invariant: the line was carried out on a copy of this state");
+    trajectory.push(line, score)
+}
+
+impl Lockstep {
+    /// The search at its first state.
+    pub fn new(strategy: &Strategy) -> Self {
+        let k = if let Strategy::Ahead(rule) = strategy { rule.k } else { 0 };
+        Self { votes: StepVotes { k, ..StepVotes::default() }, logprobs: vec![0.0], ..Self::default() }
+    }
+
+    /// Goes on with what all slots brought. `attempts_max` bounds the batches in a row that bring nothing.
+    pub fn go_on(
+        &mut self,
+        strategy: &Strategy,
+        mut samples: Vec<Sample>,
+        attempts_max: u32,
+        chosen: &mut Vec<Chosen>,
+    ) -> Step {
+        // Turns come back in any order; what is made of them must not depend on it.
+        samples.sort_by_key(|sample| sample.id.trajectory);
+        if let Some(reason) = failure_of_all(&samples) {
+            return self.best().unwrap_or_else(|| give_up(&samples, End::Failed(reason)));
+        }
+        match strategy {
+            Strategy::Beam(beam) => self.extend(*beam, samples, attempts_max),
+            Strategy::Ahead(rule) => self.vote(rule, samples, chosen),
+            Strategy::Iterative | Strategy::Greedy | Strategy::BestOfN => again(samples),
+        }
+    }
+
+    fn leader(&self) -> Option<Leader> {
+        // The earliest of several with most votes; `max_by_key` gives the last.
+        let (at, (line, votes, score)) = self.tally.iter().enumerate().rev().max_by_key(|(_, (_, votes, _))| *votes)?;
+        let others = self.tally.iter().enumerate().filter(|(other, _)| *other != at);
+        let second = others.map(|(_, (_, votes, _))| *votes).max().unwrap_or(0);
+        Some(Leader { line: line.clone(), score: *score, votes: *votes, lead: votes - second })
+    }
+
+    fn vote(&mut self, rule: &Ahead, mut samples: Vec<Sample>, chosen: &mut Vec<Chosen>) -> Step {
+        for sample in &samples {
+            self.samples_here += 1;
+            self.votes.samples += 1;
+            if !sample.passes || sample.characters > rule.characters_max as usize {
+                self.discarded_here += 1;
+                self.votes.discarded += 1;
+                continue;
+            }
+            match self.tally.iter_mut().find(|(line, ..)| *line == sample.line) {
+                Some((_, votes, score)) => {
+                    *votes += 1;
+                    *score = (*score).min(sample.score);
+                }
+                None => self.tally.push((sample.line.clone(), 1, sample.score)),
+            }
+        }
+        let is_spent = self.samples_here >= rule.samples_max;
+        let Some(Leader { line, score, votes, lead }) = self.leader() else {
+            return if is_spent { give_up(&samples, End::Stuck) } else { again(samples) };
+        };
+        if lead < rule.k && !is_spent {
+            return again(samples);
+        }
+        self.votes.taken(rule, lead, votes);
+        self.tally.clear();
+        chosen.push(Chosen {
+            depth: samples[0].trajectory.stack.depth(),
+            action: line.clone(),
+            votes,
+            lead,
+            samples: std::mem::take(&mut self.samples_here),
+            discarded: std::mem::take(&mut self.discarded_here),
+        });
+        let mut next = Next::Propose;
+        for sample in samples.iter_mut().rev() {
+            next = advance(&mut sample.trajectory, &line, score);
+        }
+        match next {
+            Next::Propose => again(samples),
+            Next::Ended(end) => give_up(&samples, end),
+        }
+    }
+
+    /// Ends the search with the likeliest trajectory that has an answer, if there is one.
+    pub fn best(&self) -> Option<Step> {
+        let best = self.finished.first()?;
+        Some(Step::Ended(best.id, best.summary.clone(), End::Answered(best.answer.clone())))
+    }
+
+    /// The ways to extend the groups, the likeliest first.
+    fn candidates(&self, beam: Beam, samples: &[Sample]) -> Result<Vec<Candidate>, String> {
+        let mut candidates: Vec<Candidate> = Vec::new();
+        for (at, sample) in samples.iter().enumerate().filter(|(_, sample)| sample.passes) {
+            let group = sample.id.trajectory / beam.actions;
+            let is_known = candidates.iter().any(|known| {
+                samples[known.sample].id.trajectory / beam.actions == group && samples[known.sample].line == sample.line
+            });
+            if is_known {
+                continue;
+            }
+            let Some(own) = sample.logprob else {
+                let reason = "beam search ranks by log-probabilities, and the executor gives none: choose another \
+                              strategy (`run.strategy`), or an executor whose model gives them";
+                return Err(reason.to_owned());
+            };
+            candidates.push(Candidate { sample: at, logprob: self.logprobs[group as usize] + own });
+        }
+        candidates.sort_by(|a, b| b.logprob.total_cmp(&a.logprob));
+        Ok(candidates)
+    }
+
+    fn extend(&mut self, beam: Beam, samples: Vec<Sample>, attempts_max: u32) -> Step {
+        let mut candidates = match self.candidates(beam, &samples) {
+            Ok(candidates) => candidates,
+            Err(reason) => return give_up(&samples, End::Failed(reason)),
+        };
+        if candidates.is_empty() && self.finished.is_empty() {
+            self.misses += 1;
+            return if self.misses >= attempts_max { give_up(&samples, End::Stuck) } else { again(samples) };
+        }
+        self.misses = 0;
+        // Those that have an answer compete for the same places.
+        let ahead = |candidate: &Candidate| self.finished.iter().filter(|f| f.logprob >= candidate.logprob).count();
+        let places = beam.width as usize;
+        let mut rank = 0;
+        candidates.retain(|candidate| {
+            rank += 1;
+            rank - 1 + ahead(candidate) < places
+        });
+        let mut live: Vec<(f64, Box<Trajectory>)> = Vec::new();
+        let mut last_end = None;
+        for Candidate { sample, logprob } in candidates {
+            let Sample { id, trajectory, line, score, .. } = &samples[sample];
+            let mut trajectory = Box::new(trajectory.fork());
+            match advance(&mut trajectory, line, *score) {
+                Next::Propose => live.push((logprob, trajectory)),
+                Next::Ended(End::Answered(answer)) => {
+                    self.finished.push(Finished { id: *id, answer, logprob, summary: Summary::of(&trajectory) });
+                }
+                Next::Ended(end) => last_end = Some(end),
+            }
+        }
+        // The likeliest first; the earlier of two that are as likely.
+        self.finished.sort_by(|a, b| b.logprob.total_cmp(&a.logprob));
+        self.finished.truncate(places);
+        // A partial trajectory only becomes less likely.
+        let is_settled = self.finished.first().is_some_and(|best| live.iter().all(|(lnp, _)| best.logprob >= *lnp));
+        if is_settled && let Some(ended) = self.best() {
+            return ended;
+        }
+        if live.is_empty() {
+            return give_up(&samples, last_end.unwrap_or(End::Stuck));
+        }
+        self.logprobs = live.iter().map(|(logprob, _)| *logprob).collect();
+        let round = samples[0].id.round;
+        let mut slots = Vec::new();
+        for (group, (_, trajectory)) in (0u32..).zip(live) {
+            for slot in 1..beam.actions {
+                let id = TurnId { round, trajectory: group * beam.actions + slot };
+                slots.push((id, Box::new(trajectory.fork())));
+            }
+            slots.push((TurnId { round, trajectory: group * beam.actions }, trajectory));
+        }
+        slots.sort_by_key(|(id, _)| id.trajectory);
+        Step::Propose(slots)
+    }
+}

@@ -1,0 +1,126 @@
+//! How a run searches: the paper's iterative protocol and its variants ("Algorithm Variants"), and per-step voting.
+
+use serde::{Deserialize, Serialize};
+
+use super::coordination::Decision;
+use super::reliability::Ahead;
+
+/// How trajectories are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// The paper's protocol: independent trajectories, each with retries and backtracking; a vote closes a round.
+    #[default]
+    Iterative,
+    /// One trajectory of the likeliest actions, without retries or backtracking (Algorithm "Greedy PRIME Execution").
+    Greedy,
+    /// Independent trajectories without retries or backtracking; the least violating answer wins.
+    BestOfN,
+    /// The likeliest partial trajectories, extended side by side (Algorithm "Beam Search Execution").
+    Beam(Beam),
+    /// One trajectory, each step of which is voted on until an action is ahead of every other by k votes; proposals
+    /// that a coordinator would not let pass are discarded before the vote (MAKER, arXiv 2511.09030).
+    Ahead(Ahead),
+}
+
+/// The shape of a beam search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beam {
+    /// Partial trajectories that are kept (the paper's B).
+    pub width: u32,
+    /// Proposals that are drawn for each of them (the paper's top-k).
+    pub actions: u32,
+}
+
+impl Strategy {
+    /// The name in the configuration and in results.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Iterative => "iterative",
+            Self::Greedy => "greedy",
+            Self::BestOfN => "best_of_n",
+            Self::Beam(_) => "beam",
+            Self::Ahead(_) => "ahead",
+        }
+    }
+
+    /// Whether what can be carried out is always committed, whatever the coordinator says: a verdict then only counts in
+    /// the result.
+    pub fn is_single_pass(&self) -> bool {
+        matches!(self, Self::Greedy | Self::BestOfN)
+    }
+
+    /// Whether all proposals of a step are gathered before one of them is chosen.
+    pub fn is_lockstep(&self) -> bool {
+        matches!(self, Self::Beam(_) | Self::Ahead(_))
+    }
+
+    /// What becomes of a step that the coordinator has decided on.
+    pub fn ruling(&self, decision: Decision) -> Decision {
+        if self.is_single_pass() { Decision::Proceed } else { decision }
+    }
+
+    /// Trajectories of a round that can give an answer, with so many turns side by side.
+    pub fn trajectories(&self, fanout: u32) -> u32 {
+        match self {
+            Self::Iterative | Self::BestOfN => fanout,
+            Self::Greedy | Self::Ahead(_) => 1,
+            Self::Beam(beam) => beam.width,
+        }
+    }
+
+    /// Whether a turn is to propose the likeliest action, whatever the temperature: `slot` is its place among the turns
+    /// side by side, `proposals` what was proposed in it before.
+    pub fn is_greedy_turn(&self, slot: u32, proposals_here: u32) -> bool {
+        match self {
+            Self::Iterative | Self::BestOfN => false,
+            Self::Greedy => true,
+            Self::Beam(beam) => proposals_here == 0 && slot.is_multiple_of(beam.actions),
+            Self::Ahead(_) => proposals_here == 0 && slot == 0,
+        }
+    }
+}
+
+/// How the answers of a round are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VoteRule {
+    /// One vote an answer; the same answer is the same text.
+    #[default]
+    Majority,
+    /// Numbers that differ by less than this are the same (the paper's ε).
+    Tolerance(f64),
+    /// A vote counts 1 / (1 + ΣV) of its trajectory.
+    Weighted,
+}
+
+/// The group size G(d) of the paper ("Dynamic Group Size"): `min + (max − min) · σ(d − midpoint)`, rounded.
+/// `difficulty` is d, here log10 of T_max.
+pub fn group_size(min: u32, max: u32, midpoint: f64, difficulty: f64) -> u32 {
+    let share = 1.0 / (1.0 + (midpoint - difficulty).exp());
+    let size = f64::from(min) + (f64::from(max) - f64::from(min)) * share;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between min and max")]
+    let size = size.round() as u32;
+    size.clamp(min.min(max), max.max(min))
+}
+
+/// The estimated difficulty of a problem whose longest valid trace has so many steps.
+#[expect(clippy::cast_precision_loss, reason = "a logarithm")]
+pub fn difficulty(steps_max: u64) -> f64 {
+    (steps_max.max(1) as f64).log10()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_group_grows_from_its_least_to_its_greatest_size() {
+        assert_eq!(group_size(2, 16, 3.0, 3.0), 9, "half way at the midpoint");
+        assert_eq!((group_size(2, 16, 3.0, -20.0), group_size(2, 16, 3.0, 30.0)), (2, 16));
+        // σ(1) = 0.7310586
+        assert_eq!(group_size(0, 1000, 2.0, 3.0), 731);
+        assert_eq!((difficulty(1), difficulty(1000)), (0.0, 3.0));
+        assert_eq!(group_size(4, 4, 0.0, f64::MAX), 4);
+    }
+}

@@ -1,0 +1,99 @@
+//! How a run searches: the strategy, the vote, and their parameters. Part of section `run`.
+
+use clap::ValueEnum;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A value of `run.strategy`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+#[value(rename_all = "snake_case")]
+pub enum StrategyName {
+    /// The paper's protocol.
+    Iterative,
+    /// One trajectory of the likeliest actions.
+    Greedy,
+    /// The least violating of several single passes.
+    BestOfN,
+    /// The likeliest partial trajectories side by side.
+    Beam,
+    /// A vote on each step, until an action is ahead by k.
+    Ahead,
+}
+
+/// A value of `run.vote`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+#[value(rename_all = "snake_case")]
+pub enum VoteName {
+    /// One vote an answer.
+    Majority,
+    /// Near numbers are the same.
+    Tolerance,
+    /// Clean trajectories weigh more.
+    Weighted,
+}
+
+/// Section `run.beam`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BeamOptions {
+    /// Partial trajectories that are kept (the paper's B).
+    #[schemars(range(min = 1, max = 64))]
+    pub width: u32,
+    /// Proposals that are drawn for each of them (the paper's top-k): the likeliest action, and samples. `width` times
+    /// this is at most 256.
+    #[schemars(range(min = 1, max = 64))]
+    pub actions: u32,
+}
+
+/// Section `run.ahead`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AheadOptions {
+    /// Votes by which an action must be ahead of every other before it is taken; 0 = the least that reaches
+    /// `reliability` over T_max steps, with samples that are right with the probability `step_accuracy`.
+    #[schemars(range(min = 0, max = 1_000))]
+    pub k: u32,
+    /// Probability that all steps of a run are to be right.
+    #[schemars(range(max = 0.999_999_999_999), extend("exclusiveMinimum" = 0.0))]
+    pub reliability: f64,
+    /// Probability that one proposal is right, as `prime-agents bench steps` measures it for your model and tasks. From it
+    /// come k and the error bound of each result; 0 = unknown (then give `k`).
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub step_accuracy: f64,
+    /// Most proposals for one step: then the leader is taken with the lead that it has, and counted as undecided.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub samples_max: u32,
+    /// A proposal with more characters, its derivation included, is discarded before the vote: a red flag.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub characters_max: u32,
+}
+
+/// Section `run.group`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GroupOptions {
+    /// `fixed` (the fan-out is `run.fanout`) or `dynamic` (the paper's G(d) = min + (max − min) · σ(d − midpoint), where d is
+    /// log10 of T_max, the length of the problem's longest valid trace).
+    pub size: GroupSize,
+    /// Least fan-out of `dynamic`.
+    #[schemars(range(min = 1, max = 256))]
+    pub min: u32,
+    /// Greatest fan-out of `dynamic`.
+    #[schemars(range(min = 1, max = 256))]
+    pub max: u32,
+    /// Difficulty d at which the fan-out is half way (the paper's d₀).
+    #[schemars(range(min = -20.0, max = 20.0))]
+    pub midpoint: f64,
+}
+
+/// A value of `run.group.size`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the option's documentation says it")]
+pub enum GroupSize {
+    Fixed,
+    Dynamic,
+}
