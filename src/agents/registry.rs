@@ -38,6 +38,28 @@ impl Names {
     }
 }
 
+/// Remarks on agents that know a task's algorithm, or are no models, also where they are part of others.
+fn notes(settings: &Settings) -> Vec<String> {
+    let mut notes = Vec::new();
+    settings.walk_configured::<ExecutorAgent>(&mut |name, options| {
+        let note = match options.implementation() {
+            "reference" => "is the task's own algorithm, not a model",
+            "scripted" => "is the task's own algorithm with injected errors, not a model",
+            "replay" => "proposes given lines, it is no model",
+            _ => return,
+        };
+        notes.push(format!("executor `{name}` {note}"));
+    });
+    settings.walk_configured::<VerifierAgent>(&mut |name, options| {
+        if options.implementation() == "reference" {
+            notes.push(format!(
+                "verifier `{name}` knows the task's algorithm: for training and evaluation, never for claims about a model"
+            ));
+        }
+    });
+    notes
+}
+
 /// Makes agents of a role, as often as needed.
 pub type Factory<A> = Arc<dyn Fn() -> Arc<A> + Send + Sync>;
 
@@ -63,6 +85,7 @@ impl Default for Resources {
 /// The three agents of every ring, as factories.
 pub struct AgentSet {
     names: Names,
+    notes: Vec<String>,
     kinds: Kinds,
     needs_algorithm: bool,
     executor: Factory<dyn Executor>,
@@ -180,6 +203,7 @@ impl AgentSet {
     ) -> Self {
         Self {
             names,
+            notes: Vec::new(),
             kinds,
             needs_algorithm: false,
             executor: Arc::new(executor),
@@ -197,6 +221,7 @@ impl AgentSet {
         let names = Names::of(settings);
         let verifier = factory::<VerifierAgent>(settings, resources, &names.verifier)?;
         Ok(Self {
+            notes: notes(settings),
             kinds: verifier().kinds(),
             needs_algorithm: needs_algorithm(settings, &names.executor),
             executor: factory::<ExecutorAgent>(settings, resources, &names.executor)?,
@@ -208,6 +233,11 @@ impl AgentSet {
 
     pub fn names(&self) -> &Names {
         &self.names
+    }
+
+    /// What a reader must know of them before comparing: that one is no model, or knows the algorithm.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Whether the executor only follows a task's own algorithm, which a client's own problem does not have.

@@ -174,7 +174,9 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         let app = App::start(settings)?;
         let started = tokio::time::Instant::now();
         let observer = Arc::clone(&watcher) as Arc<dyn Observer>;
-        let mut handle = app.submit(Arc::clone(&problem), app.plan(problem.as_ref()), sampling, observer);
+        let plan = app.plan(problem.as_ref());
+        let strategy = plan.strategy;
+        let mut handle = app.submit(Arc::clone(&problem), plan, sampling, observer);
         let outcome = tokio::select! {
             outcome = handle.outcome() => outcome,
             signal = tokio::signal::ctrl_c() => {
@@ -191,8 +193,10 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
             task: problem.spec().slug.to_owned(),
             instance: name,
             agents: agents.names().clone(),
+            notes: agents.notes().to_vec(),
             kinds: agents.kinds(),
             config_hash: app.config_hash().to_owned(),
+            strategy,
             seed: sampling.seed,
         };
         let result = RunResult { correct: Some(correct), ..RunResult::new(outcome, &solved, wall_ms) };

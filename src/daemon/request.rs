@@ -195,6 +195,7 @@ pub fn spec_of(
         sampling: run_sampling(&settings),
         overrides,
         agents: runtime.agents().names().clone(),
+        notes: runtime.agents().notes().to_vec(),
         config_hash: settings.hash(),
         forked_from: None,
         traceparent,

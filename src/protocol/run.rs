@@ -101,7 +101,7 @@ pub struct Settled<'a> {
     pub characters: usize,
 }
 
-impl<'a> Settled<'a> {
+impl Settled<'_> {
     /// What is counted of a proposal beside its line.
     pub fn measure(line: &str, derivation: &str, logprobs: &[f32]) -> (Option<f64>, usize) {
         let logprob = (!logprobs.is_empty()).then(|| logprobs.iter().map(|logprob| f64::from(*logprob)).sum());

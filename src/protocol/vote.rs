@@ -94,7 +94,7 @@ impl Votes {
                 }
             }
             None => {
-                self.candidates.push(Candidate { key, count: Count { answer, votes: 1, weight, best_score: score } })
+                self.candidates.push(Candidate { key, count: Count { answer, votes: 1, weight, best_score: score } });
             }
         }
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::agents::registry::Names;
-use crate::protocol::{Ballot, Ending, Outcome, StepVotes, Usage};
+use crate::protocol::{Ballot, Ending, Outcome, StepVotes, Strategy, Usage};
 use crate::tasks::{Kind, Kinds};
 
 /// What is solved, and with what.
@@ -17,8 +17,12 @@ pub struct Solved {
     /// The instance's name, or `input` for one that the user brought.
     pub instance: String,
     pub agents: Names,
+    /// What a reader must know of the agents before comparing.
+    pub notes: Vec<String>,
     pub kinds: Kinds,
     pub config_hash: String,
+    /// How the run searches.
+    pub strategy: Strategy,
     pub seed: u64,
 }
 
@@ -71,26 +75,27 @@ pub struct RunResult {
     /// Milliseconds under way, over all processes that carried it.
     pub wall_ms: u64,
     pub seed: u64,
-    /// The implementations of the roles.
+    /// How it searched: `iterative`, `greedy`, `best_of_n`, `beam` or `ahead`.
+    #[serde(default = "iterative")]
+    pub strategy: String,
+    /// The agents of the roles: implementations or definitions.
     pub agents: Names,
     pub config_hash: String,
     /// What a reader must know before comparing this result with others.
     pub labels: Vec<String>,
 }
 
+fn iterative() -> String {
+    Strategy::Iterative.name().to_owned()
+}
+
 /// Remarks that results carry when they do not rest on a model and invariants alone.
-pub fn labels(names: &Names, kinds: Kinds) -> Vec<String> {
-    let mut labels = Vec::new();
-    match names.executor.as_str() {
-        "reference" => labels.push("executor `reference` is the task's own algorithm, not a model"),
-        "scripted" => labels.push("executor `scripted` is the task's own algorithm with injected errors, not a model"),
-        "replay" => labels.push("executor `replay` proposes given lines, it is no model"),
-        _ => {}
-    }
+pub fn labels(notes: Vec<String>, kinds: Kinds) -> Vec<String> {
+    let mut labels = notes;
     if kinds.contains(Kind::Transition) {
-        labels.push("the verifier checked transitions: it ran the algorithm beside the executor");
+        labels.push("the verifier checked transitions: it ran the algorithm beside the executor".to_owned());
     }
-    labels.into_iter().map(str::to_owned).collect()
+    labels
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a mean for display")]
@@ -102,7 +107,7 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
 impl RunResult {
     /// Of a run of which nothing is known yet.
     pub fn open(solved: &Solved) -> Self {
-        let Solved { task, instance, agents, kinds, config_hash, seed } = solved.clone();
+        let Solved { task, instance, agents, notes, kinds, config_hash, strategy, seed } = solved.clone();
         Self {
             task,
             instance,
@@ -127,7 +132,8 @@ impl RunResult {
             mean_reward: None,
             wall_ms: 0,
             seed,
-            labels: labels(&agents, kinds),
+            strategy: strategy.name().to_owned(),
+            labels: labels(notes, kinds),
             agents,
             config_hash,
         }
@@ -205,6 +211,7 @@ impl RunResult {
         );
         let agents = &self.agents;
         line("agents", &format!("{}, {}, {}", agents.executor, agents.verifier, agents.coordinator));
+        line("strategy", &self.strategy);
         for label in &self.labels {
             line("note", label);
         }

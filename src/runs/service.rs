@@ -400,8 +400,10 @@ pub(super) fn solved(spec: &RunSpec, kinds: crate::tasks::Kinds) -> Solved {
         task: spec.task.clone(),
         instance: spec.instance.clone(),
         agents: spec.agents.clone(),
+        notes: spec.notes.clone(),
         kinds,
         config_hash: spec.config_hash.clone(),
+        strategy: spec.plan.strategy,
         seed: spec.sampling.seed,
     }
 }

@@ -37,6 +37,9 @@ pub struct RunSpec {
     pub overrides: Overrides,
     /// The agents that this came to.
     pub agents: Names,
+    /// What a reader must know of the agents before comparing.
+    #[serde(default)]
+    pub notes: Vec<String>,
     pub config_hash: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<Origin>,

@@ -176,8 +176,13 @@ impl Settings {
         }
     }
 
+    /// Visits the configured agent of a role and all that it is made of, each with its name.
+    pub fn walk_configured<A: RoleOptions>(&self, visit: &mut dyn FnMut(&str, &A)) {
+        self.walk::<A>(A::section(self).implementation(), 0, visit);
+    }
+
     fn reach<A: RoleOptions>(&self, reached: &mut Reached) {
-        self.walk::<A>(A::section(self).implementation(), 0, &mut |name, options| {
+        self.walk_configured::<A>(&mut |name, options| {
             let options = serde_json::to_value(options).expect("invariant: options serialise");
             reached.insert((A::ROLE, name.to_owned()), options);
         });

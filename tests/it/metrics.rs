@@ -34,7 +34,8 @@ fn counted(sets: &[&str], slugs: &[&str]) -> (Vec<Outcome>, String) {
             let id = InstanceId::new(tasks::find(slug).unwrap(), Difficulty::Easy, 0, BASE_SEED).unwrap();
             let problem = id.problem();
             let observer = Arc::new(Watched::new(metrics.run(problem.spec()), Arc::new(Silent)));
-            let mut run = app.submit(problem, app.plan(), sampling, observer);
+            let plan = app.plan(problem.as_ref());
+            let mut run = app.submit(problem, plan, sampling, observer);
             outcomes.push(run.outcome().await.unwrap());
         }
         outcomes

@@ -270,7 +270,7 @@ fn mistakes_have_the_form_of_openai() {
     let daemon = Daemon::start(&["server.queue_max=2"]);
     let with = |fields: Value| complete(&daemon, &chat(&json!({"task": "n-queens"}), &fields));
     let unknown = with(json!({"model": "gpt-4o"}));
-    unknown.refused(404, None, &["gpt-4o", "prime, prime/careful, prime/fast"]);
+    unknown.refused(404, None, &["gpt-4o", "prime, prime/careful, prime/fast, prime/reliable"]);
     assert_eq!(unknown.body["error"]["code"], "model_not_found");
     with(json!({"n": 17})).refused(400, Some("n"), &["1 to 16"]);
     with(json!({"temperature": "hot"})).refused(400, Some("temperature"), &["hot"]);
@@ -324,7 +324,7 @@ fn models_are_prime_and_its_presets() {
     assert_eq!(list["object"], "list");
     let models = list["data"].as_array().unwrap();
     let names: Vec<_> = models.iter().map(|model| model["id"].as_str().unwrap()).collect();
-    assert_eq!(names, ["prime", "prime/careful", "prime/fast", "prime/mine"]);
+    assert_eq!(names, ["prime", "prime/careful", "prime/fast", "prime/mine", "prime/reliable"]);
     for (name, path) in [("prime", "prime"), ("prime/mine", "prime/mine"), ("prime/mine", "prime%2Fmine")] {
         let model = daemon.get(&format!("/v1/models/{path}"));
         assert_eq!((model.status, &model.body["id"]), (200, &json!(name)));

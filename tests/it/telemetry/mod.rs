@@ -75,7 +75,9 @@ fn traced(telemetry: &Telemetry, parent: Option<&str>) -> Outcome {
     actix::System::new().block_on(async {
         let sampling = run_sampling(&settings);
         let app = App::start(settings).unwrap();
-        let mut handle = app.submit(id.problem(), app.plan(), sampling, telemetry.observer(&run, Arc::new(Silent)));
+        let problem = id.problem();
+        let plan = app.plan(problem.as_ref());
+        let mut handle = app.submit(problem, plan, sampling, telemetry.observer(&run, Arc::new(Silent)));
         handle.outcome().await.unwrap()
     })
 }
