@@ -5,6 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::llm::{EngineModel, ExecutorOptions, LlmExecutor};
+use super::model::Model;
+use super::prompt::Templates;
 use super::reference::ReferenceExecutor;
 use super::replay::ReplayExecutor;
 use super::rules::RulesVerifier;
@@ -87,7 +90,13 @@ impl AgentSet {
             "llama" => {
                 let engine = engine.ok_or(RegistryError::NoEngine)?;
                 let max_tokens = agents.executor.max_tokens;
-                Box::new(move || Arc::new(super::llama::LlamaExecutor::new(engine.clone(), max_tokens)))
+                let options = ExecutorOptions::compact("llama", max_tokens);
+                let templates = Templates::default();
+                let model: Arc<dyn Model> = Arc::new(EngineModel::new(engine, false));
+                Box::new(move || {
+                    let executor = LlmExecutor::new(Arc::clone(&model), &templates, options.clone());
+                    Arc::new(executor.expect("invariant: the built-in templates can be used, as a test shows"))
+                })
             }
             name => return unknown("executor", name),
         };
