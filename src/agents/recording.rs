@@ -1,6 +1,8 @@
 //! Executor `recording`: proposes what a recorded run proposed. It is no model, and every output that it led to says so.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -43,8 +45,16 @@ pub struct RecordingError {
     pub detail: String,
 }
 
-/// The committed lines before a proposal, and how many were made in that state before.
-type Place = (Vec<String>, u32);
+/// Where a proposal was made: a mark of the committed lines, how many they are, and how many proposals were made in that
+/// state before.
+type Place = (u64, usize, u32);
+
+/// The mark of some lines and one more; that of none is 0. Marks stand for the lines, which may be very many.
+fn mark(lines: u64, next: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (lines, next).hash(&mut hasher);
+    hasher.finish()
+}
 
 /// The proposals of a recorded run.
 #[derive(Debug, Default)]
@@ -53,15 +63,13 @@ pub struct Recording {
     proposals: HashMap<TurnId, Vec<Proposal>>,
     /// The trajectories in the order of their first proposals.
     trajectories: Vec<TurnId>,
-    /// The first trajectory that came to a place, and the number of its proposal there.
-    places: HashMap<Place, (TurnId, usize)>,
+    /// The trajectories that came to a place, in order, with the number of the proposal made there.
+    places: HashMap<Place, Vec<(TurnId, usize)>>,
 }
 
-/// Where a recorded trajectory is: its committed lines, and the proposals made in each state from the bottom up.
-struct Walk {
-    lines: Vec<String>,
-    tries: Vec<u32>,
-}
+/// Where a recorded trajectory is: for each state from the bottom up the mark of the lines that led there, and the
+/// proposals made in it.
+struct Walk(Vec<(u64, u32)>);
 
 impl Recording {
     /// Reads a trace: the file that `run --trace` writes, or what the daemon gives as a run's trace, one JSON object a
@@ -92,24 +100,23 @@ impl Recording {
         let id = TurnId { round: step.round, trajectory: step.trajectory };
         let walk = walks.entry(id).or_insert_with(|| {
             self.trajectories.push(id);
-            Walk { lines: Vec::new(), tries: vec![0] }
+            Walk(vec![(0, 0)])
         });
-        if step.depth > walk.lines.len() {
-            let (depth, known) = (step.depth, walk.lines.len());
+        if step.depth >= walk.0.len() {
+            let (depth, known) = (step.depth, walk.0.len() - 1);
             return Err(format!(
                 "a step at depth {depth}, and {known} steps of its trajectory were committed before it"
             ));
         }
         // What lies above was popped.
-        walk.lines.truncate(step.depth);
-        walk.tries.truncate(step.depth + 1);
-        let tries = walk.tries.last_mut().ok_or("a step below the first state")?;
+        walk.0.truncate(step.depth + 1);
+        let (lines, tries) = &mut walk.0[step.depth];
         let proposals = self.proposals.entry(id).or_default();
-        self.places.entry((walk.lines.clone(), *tries)).or_insert((id, proposals.len()));
+        self.places.entry((*lines, step.depth, *tries)).or_default().push((id, proposals.len()));
         *tries += 1;
         if step.applicable && step.decision == Decision::Proceed {
-            walk.lines.push(step.action.clone());
-            walk.tries.push(0);
+            let next = mark(*lines, &step.action);
+            walk.0.push((next, 0));
         }
         proposals.push(Proposal {
             line: step.action,
@@ -126,15 +133,16 @@ impl Recording {
 /// Proposes what was recorded.
 ///
 /// With the seed of the recorded run, a run with the same seed is done again exactly: each turn is found by its own seed.
-/// Without it a turn is found by the committed lines and the number of proposals made in the state; of several recorded
-/// trajectories that were there, the first one answers, for all that are there now.
+/// Without it a turn is found by the committed lines and the number of proposals made in the state. Of several recorded
+/// trajectories that were there the first one answers, for all that are there now: first one that had made as many
+/// proposals in all.
 pub struct RecordingExecutor {
-    recording: std::sync::Arc<Recording>,
+    recording: Arc<Recording>,
     run_seed: Option<u64>,
 }
 
 impl RecordingExecutor {
-    pub fn new(recording: std::sync::Arc<Recording>, run_seed: Option<u64>) -> Self {
+    pub fn new(recording: Arc<Recording>, run_seed: Option<u64>) -> Self {
         Self { recording, run_seed }
     }
 
@@ -165,15 +173,17 @@ impl RecordingExecutor {
     }
 
     fn by_place(&self, trajectory: &Trajectory) -> Result<&Proposal, AgentError> {
-        let tries = trajectory.stack.top().proposals;
-        let place = (trajectory.stack.lines().map(str::to_owned).collect(), tries);
-        let (id, number) = self.recording.places.get(&place).ok_or_else(|| {
-            let depth = trajectory.stack.depth();
+        let (depth, tries) = (trajectory.stack.depth(), trajectory.stack.top().proposals);
+        let place = (trajectory.stack.lines().fold(0, mark), depth, tries);
+        let there = self.recording.places.get(&place).ok_or_else(|| {
             Self::failed(format!(
                 "the record ends here: no recorded trajectory made more than {tries} proposals after these {depth} \
                  committed steps"
             ))
         })?;
+        // One that has made as many proposals is the likeliest to be the same.
+        let made = |(_, number): &&(TurnId, usize)| *number as u64 == trajectory.counts.proposals;
+        let (id, number) = there.iter().find(made).unwrap_or(&there[0]);
         Ok(&self.recording.proposals[id][*number])
     }
 }
