@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use crossbeam_channel::unbounded;
 use prime_agents::engine::testing::{TinyModel, plain_rate};
-use prime_agents::engine::{Engine, EngineSpec, Isolation, KvPool, Request, Sampling};
+use prime_agents::engine::{Engine, EngineSpec, Format, Isolation, KvPool, Request, Sampling};
 
 const PROMPT_BYTES: usize = 64;
 const TOKENS: u32 = 192;
@@ -52,6 +52,7 @@ fn main() {
     let grammar: Arc<str> = "root ::= [a-z]+".into();
     let base = Request {
         prompt: "p".repeat(PROMPT_BYTES - 1),
+        format: Format::Raw,
         grammar: None,
         sampling: Sampling { temperature: 0.0, top_p: 1.0, seed: 0 },
         max_tokens: TOKENS,

@@ -1,10 +1,15 @@
 //! The agents: what an Executor, a Verifier and a Coordinator are, and the implementations that configuration picks
 //! from. Agents know tasks and the protocol; they know nothing of actors, and hold no run.
 
+mod adaptive;
+mod ensemble;
+mod escalation;
+mod exact;
 mod failure;
-mod llama;
+pub mod llm;
 pub mod model;
 pub mod prompt;
+mod recording;
 mod reference;
 pub mod registry;
 mod replay;
@@ -19,7 +24,12 @@ use async_trait::async_trait;
 use crate::protocol::{Decision, Trajectory, Usage, Verdict};
 use crate::tasks::Kinds;
 
+pub use adaptive::AdaptiveCoordinator;
+pub use ensemble::{EnsembleVerifier, Member};
+pub use escalation::{EscalatingExecutor, Named};
+pub use exact::ExactVerifier;
 pub use failure::{AgentError, Failure};
+pub use recording::{Recording, RecordingError, RecordingExecutor};
 pub use reference::ReferenceExecutor;
 pub use registry::{AgentSet, Names, Resources};
 pub use replay::ReplayExecutor;
@@ -80,6 +90,11 @@ pub trait Executor: Send + Sync {
 pub trait Verifier: Send + Sync {
     /// The constraint kinds that it looks at; empty for one that checks nothing.
     fn kinds(&self) -> Kinds;
+
+    /// Whether it judges constraints that a client wrote in words.
+    fn reads_words(&self) -> bool {
+        false
+    }
 
     /// # Errors
     /// When no verdict could be given.

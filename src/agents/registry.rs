@@ -7,6 +7,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::adaptive::AdaptiveCoordinator;
+use super::ensemble::{EnsembleVerifier, Member};
+use super::escalation::{EscalatingExecutor, Named};
+use super::exact::ExactVerifier;
+use super::llm::{EngineModel, make};
+use super::model::Model;
+use super::prompt::TemplateError;
+use super::recording::{Recording, RecordingExecutor};
 use super::reference::ReferenceExecutor;
 use super::replay::ReplayExecutor;
 use super::rules::RulesVerifier;
@@ -14,8 +22,10 @@ use super::scripted::ScriptedExecutor;
 use super::threshold::ThresholdCoordinator;
 use super::{Coordinator, Executor, Verifier};
 use crate::engine::Engine;
-use crate::protocol::{Role, Score, Thresholds};
-use crate::settings::{CoordinatorAgent, ExecutorAgent, RoleOptions, Settings, VerifierAgent};
+use crate::protocol::{Adaptive, Role, Score, Thresholds};
+use crate::settings::{
+    AdaptiveOptions, CoordinatorAgent, Ensemble, Escalation, ExecutorAgent, RoleOptions, Settings, VerifierAgent,
+};
 use crate::tasks::Kinds;
 
 /// Which agents a run used, by the names in the configuration; part of every result.
@@ -126,6 +136,27 @@ impl Maker<'_> {
     }
 }
 
+impl Maker<'_> {
+    fn engine_model(&self, engine: &str, is_chat: bool) -> Result<Arc<dyn Model>, RegistryError> {
+        Ok(Arc::new(EngineModel::new(self.engine(engine)?, is_chat)))
+    }
+
+    fn made<A: ?Sized>(&self, made: Result<Factory<A>, TemplateError>) -> Made<A> {
+        made.map_err(|error| self.unusable(error.to_string()))
+    }
+
+    /// Another agent of the role, by name.
+    fn member<O: Constructed>(&self, name: &str) -> Made<O::Agent> {
+        factory::<O>(self.settings, self.resources, name)
+    }
+
+    fn recording(&self, path: &str) -> Result<Recording, RegistryError> {
+        let refuse = |reason: String| self.unusable(format!("recording {path}: {reason}"));
+        let text = std::fs::read_to_string(path).map_err(|error| refuse(format!("cannot be read: {error}")))?;
+        Recording::read(&text).map_err(|error| refuse(error.to_string()))
+    }
+}
+
 type Made<A> = Result<Factory<A>, RegistryError>;
 type Constructor<O, A> = fn(&Maker<'_>, &O) -> Made<A>;
 
@@ -139,8 +170,8 @@ impl Constructed for ExecutorAgent {
     type Agent = dyn Executor;
     const CONSTRUCTORS: &'static [(&'static str, Constructor<Self, dyn Executor>)] = &[
         ("llama", |maker, options| {
-            let (engine, max_tokens) = (maker.engine(&options.engine)?, options.max_tokens);
-            Ok(Arc::new(move || Arc::new(super::llama::LlamaExecutor::new(engine.clone(), max_tokens))))
+            let model = maker.engine_model(&options.engine, options.chat)?;
+            maker.made(make::executor(maker.settings, maker.name, options, model))
         }),
         ("reference", |_, _| Ok(Arc::new(|| Arc::new(ReferenceExecutor)))),
         ("scripted", |_, options| {
@@ -148,11 +179,28 @@ impl Constructed for ExecutorAgent {
             Ok(Arc::new(move || Arc::new(ScriptedExecutor::new(error_rate))))
         }),
         ("replay", |maker, options| {
+            if !options.recording.is_empty() {
+                let recording = Arc::new(maker.recording(&options.recording)?);
+                return Ok(Arc::new(move || Arc::new(RecordingExecutor::new(Arc::clone(&recording), None))));
+            }
             let lines = options.lines.clone();
             if lines.is_empty() {
-                return Err(maker.unusable("needs lines to propose: set agents.executor.lines"));
+                return Err(maker.unusable("needs lines to propose: set `lines`, or `recording` to a trace"));
             }
             Ok(Arc::new(move || Arc::new(ReplayExecutor::new(lines.clone()))))
+        }),
+        ("escalation", |maker, options| {
+            let Escalation { small, large, samples, after_rejections } = options.escalation.clone();
+            let named = |name: &str| -> Result<_, RegistryError> {
+                let make = maker.member::<ExecutorAgent>(name)?;
+                let name: Arc<str> = name.into();
+                Ok(move || Named { name: Arc::clone(&name), executor: make() })
+            };
+            let (small, large) = (named(&small)?, named(&large)?);
+            Ok(Arc::new(move || {
+                let executor = EscalatingExecutor::new(small(), large(), samples, after_rejections);
+                Arc::new(executor.expect("invariant: settings are validated"))
+            }))
         }),
     ];
 }
@@ -164,21 +212,55 @@ impl Constructed for VerifierAgent {
             let kinds: Kinds = options.kinds.iter().copied().collect();
             Ok(Arc::new(move || Arc::new(RulesVerifier::new(kinds))))
         }),
+        ("llama", |maker, options| {
+            let model = maker.engine_model(&options.engine, options.chat)?;
+            maker.made(make::verifier(maker.settings, maker.name, options, model))
+        }),
+        ("ensemble", |maker, options| {
+            let Ensemble { members, delta } = options.ensemble.clone();
+            let made: Result<Vec<_>, _> = members.iter().map(|name| maker.member::<VerifierAgent>(name)).collect();
+            let (made, delta) = (made?, score(delta));
+            let make = move || {
+                let member =
+                    |(name, make): (&String, &Factory<dyn Verifier>)| Member { name: name.clone(), verifier: make() };
+                EnsembleVerifier::new(members.iter().zip(&made).map(member).collect(), delta)
+            };
+            make().map_err(|reason| maker.unusable(reason))?;
+            Ok(Arc::new(move || Arc::new(make().expect("invariant: it could be made before"))))
+        }),
+        ("reference", |_, _| Ok(Arc::new(|| Arc::new(ExactVerifier)))),
         ("none", |_, _| Ok(Arc::new(|| Arc::new(RulesVerifier::new(Kinds::NONE))))),
     ];
 }
 
 impl Constructed for CoordinatorAgent {
     type Agent = dyn Coordinator;
-    const CONSTRUCTORS: &'static [(&'static str, Constructor<Self, dyn Coordinator>)] = &[("threshold", |maker, _| {
-        let thresholds = thresholds(maker.settings);
-        Ok(Arc::new(move || Arc::new(ThresholdCoordinator(thresholds))))
-    })];
+    const CONSTRUCTORS: &'static [(&'static str, Constructor<Self, dyn Coordinator>)] = &[
+        ("adaptive", |maker, options| {
+            let AdaptiveOptions { target, gain, smoothing, lowest, highest } = options.adaptive;
+            let bounds = (score(lowest), score(highest));
+            let policy = Adaptive::new(thresholds(maker.settings), target, gain, smoothing, bounds);
+            let policy = policy.map_err(|reason| maker.unusable(reason))?;
+            Ok(Arc::new(move || Arc::new(AdaptiveCoordinator(policy))))
+        }),
+        ("llama", |maker, options| {
+            let model = maker.engine_model(&options.engine, options.chat)?;
+            let thresholds = thresholds(maker.settings);
+            maker.made(make::coordinator(maker.settings, maker.name, options, thresholds, model))
+        }),
+        ("threshold", |maker, _| {
+            let thresholds = thresholds(maker.settings);
+            Ok(Arc::new(move || Arc::new(ThresholdCoordinator(thresholds))))
+        }),
+    ];
+}
+
+fn score(value: f64) -> Score {
+    Score::from_value(value).expect("invariant: settings are validated")
 }
 
 /// The thresholds that the settings give.
 fn thresholds(settings: &Settings) -> Thresholds {
-    let score = |tau| Score::from_value(tau).expect("invariant: settings are validated");
     let run = &settings.run;
     Thresholds { soft: score(run.tau_soft), hard: score(run.tau_hard), retries_max: run.retries_max }
 }

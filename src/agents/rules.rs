@@ -5,7 +5,7 @@ use async_trait::async_trait;
 
 use super::{AgentError, Verifier};
 use crate::protocol::{Score, Trajectory, Verdict};
-use crate::tasks::Kinds;
+use crate::tasks::{Kinds, Machine};
 
 pub struct RulesVerifier {
     kinds: Kinds,
@@ -24,17 +24,22 @@ impl Verifier for RulesVerifier {
     }
 
     async fn judge(&self, trajectory: &Trajectory, _: &str) -> Result<Verdict, AgentError> {
-        let violations = trajectory.machine.violations(self.kinds);
-        if violations.is_empty() {
-            return Ok(Verdict::default());
-        }
-        let broken = trajectory.machine.broken(violations);
-        let feedback: Vec<_> = broken.iter().map(|c| format!("{}: {}", c.name, c.meaning)).collect();
-        Ok(Verdict {
-            score: Score::from_tenths(broken.iter().map(|c| c.severity.tenths()).sum()),
-            violations: broken.into_iter().map(|c| c.name).collect(),
-            feedback: Some(feedback.join("; ")),
-            ..Verdict::default()
-        })
+        Ok(broken(trajectory.machine.as_ref(), self.kinds).unwrap_or_default())
     }
+}
+
+/// What the candidate breaks of these kinds, if anything.
+pub(super) fn broken(machine: &dyn Machine, kinds: Kinds) -> Option<Verdict> {
+    let violations = machine.violations(kinds);
+    if violations.is_empty() {
+        return None;
+    }
+    let broken = machine.broken(violations);
+    let feedback: Vec<_> = broken.iter().map(|c| format!("{}: {}", c.name, c.meaning)).collect();
+    Some(Verdict {
+        score: Score::from_tenths(broken.iter().map(|c| c.severity.tenths()).sum()),
+        violations: broken.into_iter().map(|c| c.name).collect(),
+        feedback: Some(feedback.join("; ")),
+        ..Verdict::default()
+    })
 }

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use utoipa::ToSchema;
 
 use super::{State, no_such_method};
-use crate::engine::{Engine, Request, Sampling};
+use crate::engine::{Engine, Format, Request, Sampling};
 
 /// How long a write to the journal may take before the daemon is not ready.
 const PROBE: Duration = Duration::from_millis(800);
@@ -84,6 +84,7 @@ async fn decodes(engine: &Engine) -> bool {
     }
     let token = Request {
         prompt: " ".to_owned(),
+        format: Format::Raw,
         grammar: None,
         sampling: Sampling { temperature: 0.0, top_p: 1.0, seed: 0 },
         max_tokens: 1,

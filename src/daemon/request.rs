@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::error::ApiError;
 use super::wire::RunRequest;
+use crate::agents::AgentSet;
 use crate::app::{App, Overrides, run_plan, run_sampling};
 use crate::problems::Custom;
 use crate::runs::RunSpec;
@@ -114,14 +115,28 @@ fn custom(request: &RunRequest, problem: &Value) -> Result<Arc<dyn Problem>, Api
         return Err(ApiError::bad_field(other, "does not go with `problem`: give one of the two"));
     }
     let custom = Custom::read(problem).map_err(|error| ApiError::bad_value(&error.path, error.to_string()))?;
-    if let Some(first) = custom.textual().next() {
-        let message = format!(
-            "the constraint {:?} is in words, and no verifier of this daemon reads: write it as a `check`",
-            first.name
-        );
-        return Err(ApiError::bad_field("problem.constraints", message));
-    }
     Ok(custom.problem())
+}
+
+/// Whether there are constraints in words and a verifier that reads them.
+///
+/// # Errors
+/// When there are some, and nobody would judge them.
+fn reads_all(problem: &dyn Problem, agents: &AgentSet) -> Result<bool, ApiError> {
+    if !problem.needs_reader() {
+        return Ok(false);
+    }
+    if agents.verifier().reads_words() {
+        return Ok(true);
+    }
+    let first = problem.rules().into_iter().find(|rule| rule.kind.is_none());
+    let message = format!(
+        "the constraint {:?} is in words, and the verifier `{}` does not read: write it as a `check`, or choose a \
+         verifier that is a language model (`agents.verifier`)",
+        first.map(|rule| rule.name).unwrap_or_default(),
+        agents.names().verifier
+    );
+    Err(ApiError::bad_field("problem.constraints", message))
 }
 
 /// The instance that a request names or brings. May compute for milliseconds.
@@ -186,7 +201,9 @@ pub fn spec_of(
         );
         return Err(ApiError::bad_field("problem", message));
     }
-    let plan = run_plan(&settings, runtime.agents().kinds(), problem.as_ref());
+    let is_read = reads_all(problem.as_ref(), runtime.agents())?;
+    let mut plan = run_plan(&settings, runtime.agents().kinds(), problem.as_ref());
+    plan.is_checked |= is_read;
     let spec = RunSpec {
         task: problem.spec().slug.to_owned(),
         instance,

@@ -21,7 +21,7 @@ use super::port::{Intake, Port};
 use super::sequence::{SeqId, SeqIds};
 use super::spec::Fault;
 use super::wire::{Facts, FromWorker, ToWorker, Turn, TurnId};
-use super::{EngineError, EngineSpec, Finish, KvPool, ffi, model};
+use super::{EngineError, EngineSpec, Finish, KvPool, chat, ffi, model};
 
 /// Longest silence towards the parent while decoding.
 const BEAT_EVERY: Duration = Duration::from_millis(100);
@@ -163,7 +163,11 @@ impl<'m> Batcher<'m> {
             },
             _ => {}
         }
-        let prompt = self.model.vocab().tokenize(turn.prompt.as_bytes(), true, true);
+        let text = match chat::formatted(self.model, &turn.format, &turn.prompt) {
+            Ok(text) => text,
+            Err(error) => return port.put(FromWorker::Done { id: turn.id, result: Err(error) }),
+        };
+        let prompt = self.model.vocab().tokenize(text.as_bytes(), true, true);
         let (tokens, limit) = (u32::try_from(prompt.len()).unwrap_or(u32::MAX), self.turn_tokens_max);
         // What the prompt leaves free is all that can be generated, whatever was asked for.
         turn.max_tokens = turn.max_tokens.min(limit.saturating_sub(tokens));

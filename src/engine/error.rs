@@ -70,6 +70,12 @@ pub enum EngineError {
         /// The smaller of a sequence's share of the KV pool and the model's trained context, in tokens.
         limit: u32,
     },
+    /// The prompt cannot be put into the form of a chat.
+    #[error("the model cannot be asked as a chat, use one with a chat template or ask it without: {detail}")]
+    Chat {
+        /// What is missing or wrong.
+        detail: String,
+    },
     /// The grammar cannot be used.
     #[error("grammar cannot be used, correct it: {detail}")]
     Grammar {

@@ -23,6 +23,8 @@ mod worker;
 #[cfg(feature = "llama")]
 mod batching;
 #[cfg(feature = "llama")]
+mod chat;
+#[cfg(feature = "llama")]
 mod choice;
 #[cfg(feature = "llama")]
 mod ffi;
@@ -43,7 +45,7 @@ pub use device::{Device, DeviceError};
 pub use devices::{DeviceInfo, devices, devices_of};
 pub use error::EngineError;
 pub use handle::Engine;
-pub use request::{Finish, Generation, Request, Sampling};
+pub use request::{Finish, Format, Generation, Request, Sampling};
 #[doc(hidden)]
 pub use spec::Fault;
 pub use spec::{EngineSpec, Isolation, KvPool};

@@ -22,12 +22,27 @@ impl Sampling {
     pub const GREEDY: Self = Self { temperature: 0.0, top_p: 1.0, seed: 0 };
 }
 
-/// One text to continue.
+/// How a prompt is put before the model.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Format {
+    /// As it is: the model continues it.
+    #[default]
+    Raw,
+    /// As a user's message in the chat template that the model's file carries: the model answers it.
+    Chat {
+        /// Instructions before the message.
+        system: Option<String>,
+    },
+}
+
+/// One text to continue or to answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     /// The text before the generated one. Special tokens in it are recognised, and a begin-of-text token is added
     /// where the model asks for one.
     pub prompt: String,
+    /// Whether the prompt is continued, or answered as a message.
+    pub format: Format,
     /// A GBNF grammar with a rule `root` that the generated text obeys. Use few different texts: the compiled
     /// grammar is cached by its text. Never compile one that a client sent.
     pub grammar: Option<Arc<str>>,
@@ -59,8 +74,10 @@ impl Request {
         if !(top_p > 0.0 && top_p <= 1.0) {
             return bad(format!("top_p is {top_p}, set it above 0 and to at most 1"));
         }
-        if self.prompt.len() > PROMPT_BYTES_MAX {
-            return bad(format!("the prompt has {} bytes, at most {PROMPT_BYTES_MAX} are taken", self.prompt.len()));
+        let system = if let Format::Chat { system: Some(system) } = &self.format { system.len() } else { 0 };
+        let bytes = self.prompt.len().saturating_add(system);
+        if bytes > PROMPT_BYTES_MAX {
+            return bad(format!("the prompt has {bytes} bytes, at most {PROMPT_BYTES_MAX} are taken"));
         }
         self.grammar.as_deref().map_or(Ok(()), check_grammar)
     }
@@ -124,7 +141,14 @@ mod tests {
     use super::*;
 
     fn request() -> Request {
-        Request { prompt: String::new(), grammar: None, sampling: Sampling::GREEDY, max_tokens: 1, logprobs: false }
+        Request {
+            prompt: String::new(),
+            format: Format::Raw,
+            grammar: None,
+            sampling: Sampling::GREEDY,
+            max_tokens: 1,
+            logprobs: false,
+        }
     }
 
     #[test]
@@ -141,6 +165,15 @@ mod tests {
         for request in wrong {
             assert!(matches!(request.check(), Err(EngineError::BadRequest { .. })), "{request:?}");
         }
+    }
+
+    #[test]
+    fn instructions_count_as_prompt() {
+        let chat = |bytes| Format::Chat { system: Some("x".repeat(bytes)) };
+        let prompt = "y".repeat(PROMPT_BYTES_MAX - 10);
+        assert_eq!(Request { prompt: prompt.clone(), format: chat(10), ..request() }.check(), Ok(()));
+        let long = Request { prompt, format: chat(11), ..request() };
+        assert!(matches!(long.check(), Err(EngineError::BadRequest { .. })));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::request::{GRAMMAR_BYTES_MAX, PROMPT_BYTES_MAX};
 use super::spec::Fault;
-use super::{EngineError, EngineSpec, Generation, Request, Sampling};
+use super::{EngineError, EngineSpec, Format, Generation, Request, Sampling};
 
 /// Longest body of a frame, in bytes: a prompt and a grammar of the longest kind, and room for the rest.
 const FRAME_BYTES_MAX: usize = PROMPT_BYTES_MAX + GRAMMAR_BYTES_MAX + (1 << 20);
@@ -32,6 +32,7 @@ pub(super) enum ToWorker<'a> {
 pub(super) struct Turn<'a> {
     pub(super) id: TurnId,
     pub(super) prompt: Cow<'a, str>,
+    pub(super) format: Cow<'a, Format>,
     pub(super) grammar: Option<Cow<'a, str>>,
     pub(super) sampling: Sampling,
     pub(super) max_tokens: u32,
@@ -43,6 +44,7 @@ impl<'a> Turn<'a> {
         Self {
             id,
             prompt: Cow::Borrowed(&request.prompt),
+            format: Cow::Borrowed(&request.format),
             grammar: request.grammar.as_deref().map(Cow::Borrowed),
             sampling: request.sampling,
             max_tokens: request.max_tokens,
@@ -53,6 +55,7 @@ impl<'a> Turn<'a> {
     pub(super) fn into_owned(self) -> Turn<'static> {
         Turn {
             prompt: Cow::Owned(self.prompt.into_owned()),
+            format: Cow::Owned(self.format.into_owned()),
             grammar: self.grammar.map(|text| Cow::Owned(text.into_owned())),
             ..self
         }
@@ -138,6 +141,7 @@ mod tests {
     fn frames_survive_being_cut_anywhere() {
         let request = Request {
             prompt: "née".to_owned(),
+            format: Format::Chat { system: Some("be brief".to_owned()) },
             grammar: Some("root ::= \"a\"".into()),
             sampling: Sampling { temperature: 0.5, top_p: 0.9, seed: u64::MAX },
             max_tokens: 7,
@@ -161,6 +165,7 @@ mod tests {
             };
             assert_eq!(**spec, EngineSpec::default());
             assert_eq!((turn.id, &*turn.prompt, turn.sampling), (TurnId(3), "née", request.sampling));
+            assert_eq!(*turn.format, request.format);
         }
     }
 

@@ -1,5 +1,6 @@
 //! A problem that a client wrote, read and ready to be solved.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use super::limits::{
 use super::machine::Walk;
 use crate::tasks::page::Page;
 use crate::tasks::spec::PaperFigures;
-use crate::tasks::{BadInput, Category, Constraint, Draw, Kind, Machine, Problem, Severity, Spec};
+use crate::tasks::{BadInput, Category, Constraint, Draw, Kind, Machine, Problem, Rule, Severity, Spec};
 
 /// The spec of all problems of clients. Their constraints are each problem's own: [`Machine::broken`] names them.
 pub static SPEC: Spec = Spec {
@@ -168,11 +169,6 @@ impl Custom {
         &self.0.definition
     }
 
-    /// Whether there are constraints in words: without a verifier that reads nobody would judge them.
-    pub fn needs_reader(&self) -> bool {
-        self.textual().next().is_some()
-    }
-
     /// The constraints in words. Nothing here judges them.
     pub fn textual(&self) -> impl Iterator<Item = Textual<'_>> {
         let constraints = self.0.definition.constraints.iter().enumerate();
@@ -247,6 +243,35 @@ impl Problem for Custom {
 
     fn has_checks(&self) -> bool {
         self.kinds().any(|kind| kind.is_some())
+    }
+
+    fn statement(&self) -> Cow<'_, str> {
+        self.0.definition.statement.as_str().into()
+    }
+
+    fn data(&self) -> Value {
+        self.0.definition.input.clone()
+    }
+
+    fn rules(&self) -> Vec<Rule> {
+        let form = &SPEC.constraints[0];
+        let format = Rule {
+            name: form.name.into(),
+            kind: Some(form.kind),
+            severity: form.severity,
+            meaning: form.meaning.into(),
+        };
+        let own = self.0.definition.constraints.iter().zip(self.kinds()).map(|(constraint, kind)| Rule {
+            name: constraint.name.clone().into(),
+            kind,
+            severity: constraint.severity,
+            meaning: constraint.check.as_ref().or(constraint.text.as_ref()).cloned().unwrap_or_default().into(),
+        });
+        std::iter::once(format).chain(own).collect()
+    }
+
+    fn needs_reader(&self) -> bool {
+        self.textual().next().is_some()
     }
 
     fn goal(&self, _: &Value) -> Option<bool> {

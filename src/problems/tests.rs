@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::tasks::{Broken, Kind, Kinds, Machine, Refusal, Severity};
+use crate::tasks::{Broken, Kind, Kinds, Machine, Problem, Refusal, Severity};
 
 fn custom(json: &Value) -> Custom {
     Custom::read(json).unwrap_or_else(|error| panic!("{json}: {error}"))
@@ -167,6 +167,12 @@ fn constraints_in_words_are_offered_and_not_judged() {
     let kinds = [Some(Kind::Terminal), Some(Kind::Invariant), None, Some(Kind::Terminal)];
     assert_eq!(problem.kinds().collect::<Vec<_>>(), kinds);
     assert!(!custom(&json!({"statement": "s", "steps": "single"})).needs_reader());
+    let rules: Vec<_> = problem.rules().into_iter().map(|rule| (rule.name, rule.kind, rule.meaning)).collect();
+    assert_eq!(rules.len(), 5, "format and its own");
+    assert_eq!(rules[3], ("polite".into(), None, "The steps are polite.".into()));
+    assert_eq!(rules[1], ("product".into(), Some(Kind::Terminal), "answer.x * answer.y == input.n".into()));
+    assert_eq!(problem.statement(), "Write the number n as a product of two factors above 1.");
+    assert_eq!(problem.data(), json!({"n": 15}));
 }
 
 #[test]

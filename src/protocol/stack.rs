@@ -72,7 +72,7 @@ impl StateStack {
     }
 
     /// The committed lines from the bottom up.
-    pub fn lines(&self) -> impl Iterator<Item = &str> {
+    pub fn lines(&self) -> impl DoubleEndedIterator<Item = &str> + ExactSizeIterator {
         (0..self.depth()).map(|index| self.line(index))
     }
 

@@ -16,7 +16,7 @@ use super::supervision::{RestartLog, panic_text};
 use super::turn::{Turn, TurnBody};
 use crate::agents::{Failure, Proposal, Sampling};
 use crate::protocol::{
-    Decision, Effect, Ending, Outcome, Resting, Role, Run, Saved, Settled, Trajectory, TurnId, Verdict,
+    Decision, Effect, Ending, Outcome, Resting, Role, Run, Saved, Settled, Trajectory, TurnId, Verdict, turn_seed,
 };
 
 /// Mishaps of one turn (panics and errors of agents working on it) before its trajectory fails.
@@ -64,18 +64,6 @@ pub struct Supervisor {
     /// Turns of live runs, for admission.
     in_flight: u32,
     effects: Vec<Effect>,
-}
-
-/// The seed of a proposal: SplitMix64 over everything that names it.
-fn turn_seed(sampling: &RunSampling, id: TurnId, proposals: u64) -> u64 {
-    let mut seed = sampling.seed;
-    for part in [u64::from(id.round), u64::from(id.trajectory), proposals] {
-        seed = seed.wrapping_add(part).wrapping_add(0x9E37_79B9_7F4A_7C15);
-        seed = (seed ^ (seed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        seed = (seed ^ (seed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        seed ^= seed >> 31;
-    }
-    seed
 }
 
 /// The end of a run that cannot go on because the code of its task panicked.
@@ -130,7 +118,7 @@ impl Supervisor {
         if live.submission.plan.strategy.is_greedy_turn(id.trajectory, trajectory.stack.top().proposals) {
             temperature = 0.0;
         }
-        let seed = turn_seed(&live.submission.sampling, id, trajectory.counts.proposals);
+        let seed = turn_seed(live.submission.sampling.seed, id, trajectory.counts.proposals);
         let body = TurnBody {
             run,
             id,

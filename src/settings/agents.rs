@@ -22,25 +22,63 @@ const fn row(name: &'static str, about: &'static str, options: &'static [&'stati
     Implementation { name, about, options }
 }
 
+/// Options of executors that ask an engine's model.
+const MODEL_EXECUTOR: &[&str] = &[
+    "engine",
+    "max_tokens",
+    "prompt",
+    "system",
+    "history",
+    "history_steps",
+    "chat",
+    "grammar",
+    "temperature",
+    "top_p",
+];
+
+/// Options of verifiers that ask an engine's model.
+const MODEL_VERIFIER: &[&str] = &[
+    "engine",
+    "verdict",
+    "confidence_min",
+    "kinds",
+    "max_tokens",
+    "prompt",
+    "system",
+    "history",
+    "history_steps",
+    "chat",
+    "grammar",
+];
+
+/// Options of coordinators that ask an engine's model.
+const MODEL_COORDINATOR: &[&str] =
+    &["engine", "prompt", "system", "history", "history_steps", "chat", "asks_when_clean"];
+
 /// Known values of `agents.executor.implementation`.
 pub const EXECUTORS: [Implementation; 5] = [
-    row("llama", "a model through llama.cpp, on an engine of this machine", &["engine", "max_tokens"]),
+    row("llama", "a model through llama.cpp, on an engine of this machine", MODEL_EXECUTOR),
     row("reference", "the task's own algorithm; no model, and labelled so in every output", &[]),
     row("scripted", "the algorithm with errors, by seed; for tests", &["error_rate"]),
-    row("replay", "given or recorded proposals, in order; for tests and debugging", &["lines"]),
+    row("replay", "given or recorded proposals, in order; for tests and debugging", &["lines", "recording"]),
     row("escalation", "a small executor first, a large one on disagreement", &["escalation"]),
 ];
 
 /// Known values of `agents.verifier.implementation`.
-pub const VERIFIERS: [Implementation; 3] = [
+pub const VERIFIERS: [Implementation; 5] = [
     row("rules", "the task's constraints of the chosen kinds (the paper's lightweight verifier)", &["kinds"]),
+    row("llama", "a model through llama.cpp, with the paper's prompt or a single token", MODEL_VERIFIER),
     row("ensemble", "several verifiers side by side: the median of their scores", &["ensemble"]),
+    row("reference", "exact, by the task's algorithm; for training and evaluation only", &[]),
     row("none", "accepts everything; no answer is then called verified", &[]),
 ];
 
 /// Known values of `agents.coordinator.implementation`.
-pub const COORDINATORS: [Implementation; 1] =
-    [row("threshold", "compares the violation score with run.tau_soft and run.tau_hard (the paper's policy)", &[])];
+pub const COORDINATORS: [Implementation; 3] = [
+    row("adaptive", "thresholds that follow the observed rate of rejections", &["adaptive"]),
+    row("llama", "a model that sees the verdict and names a decision", MODEL_COORDINATOR),
+    row("threshold", "compares the violation score with run.tau_soft and run.tau_hard (the paper's policy)", &[]),
+];
 
 /// The implementations of a role.
 pub fn implementations(role: Role) -> &'static [Implementation] {
@@ -93,12 +131,41 @@ pub struct ExecutorAgent {
     /// Most tokens of one proposal. A longer one is cut off and counts as unparsable.
     #[schemars(range(min = 1, max = 32_768))]
     pub max_tokens: u32,
+    /// Template of the prompt: the file `executor/NAME.j2` below `agents.folder`, or a built-in one: `compact` (one line; what the
+    /// shipped model was trained on) or `step` (the whole task in words, for models that follow instructions).
+    #[schemars(extend("format" = "words"))]
+    pub prompt: String,
+    /// Template of the instructions that stay the same from turn to turn; empty = none.
+    #[schemars(extend("format" = "words"))]
+    pub system: String,
+    /// How many of the committed steps the prompt shows: `none`, `window` (the last `history_steps`) or `full`.
+    pub history: HistoryName,
+    /// Committed steps that `history = "window"` shows.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub history_steps: u32,
+    /// Whether `llama` puts the prompt into the chat template of the model's file; otherwise the model continues the text.
+    pub chat: bool,
+    /// Whether answers are held to the task's grammar: one free line at most, then an action. Without it the last line of
+    /// a free answer is taken. A server is held to it where its `dialect` can be.
+    pub grammar: bool,
+    /// Sampling temperature in place of `run.temperature`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f64", range(min = 0.0, max = 2.0))]
+    pub temperature: Option<f64>,
+    /// Nucleus sampling in place of `run.top_p`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f64", range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
+    pub top_p: Option<f64>,
     /// Probability of a wrong proposal of `scripted`, per step.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub error_rate: f64,
     /// What `replay` proposes: the first line first, from the first again after the last.
     #[schemars(length(max = 1_000_000))]
     pub lines: Vec<String>,
+    /// In place of `lines`: a recorded run whose proposals `replay` makes again, a file that `prime-agents run --trace` or
+    /// `prime-agents runs trace` wrote. Empty = none.
+    #[schemars(extend("format" = "words"))]
+    pub recording: String,
     /// Options of `escalation`.
     pub escalation: Escalation,
 }
@@ -141,6 +208,31 @@ pub struct VerifierAgent {
     pub kinds: Vec<Kind>,
     /// Name of the entry of `engines` that `llama` asks.
     pub engine: String,
+    /// What a model writes: `report` (the paper's: each constraint with PASS or FAIL, and a score) or `token` (`1` or `0`,
+    /// with its log-probability; for small models).
+    pub verdict: VerdictName,
+    /// A `1` of `verdict = "token"` with a lower probability counts as a minor violation; 0 = off.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub confidence_min: f64,
+    /// Most tokens of a report.
+    #[schemars(range(min = 1, max = 32_768))]
+    pub max_tokens: u32,
+    /// Template of the prompt: the file `verifier/NAME.j2` below `agents.folder`, or a built-in one: `check` (the paper's)
+    /// or `token`. Empty = the one that goes with `verdict`.
+    #[schemars(extend("format" = "words"))]
+    pub prompt: String,
+    /// Template of the instructions that stay the same from turn to turn; empty = none.
+    #[schemars(extend("format" = "words"))]
+    pub system: String,
+    /// How many of the committed steps the prompt shows: `none`, `window` (the last `history_steps`) or `full`.
+    pub history: HistoryName,
+    /// Committed steps that `history = "window"` shows.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub history_steps: u32,
+    /// Whether `llama` puts the prompt into the chat template of the model's file; otherwise the model continues the text.
+    pub chat: bool,
+    /// Whether a report is held to its grammar. A server is held to it where its `dialect` can be.
+    pub grammar: bool,
     /// Options of `ensemble`.
     pub ensemble: Ensemble,
 }
@@ -173,6 +265,64 @@ pub struct CoordinatorAgent {
     pub implementation: String,
     /// Name of the entry of `engines` that `llama` asks.
     pub engine: String,
+    /// Template of the prompt: the file `coordinator/NAME.j2` below `agents.folder`, or a built-in one: `decide`.
+    #[schemars(extend("format" = "words"))]
+    pub prompt: String,
+    /// Template of the instructions that stay the same from turn to turn; empty = none.
+    #[schemars(extend("format" = "words"))]
+    pub system: String,
+    /// How many of the committed steps the prompt shows: `none`, `window` (the last `history_steps`) or `full`.
+    pub history: HistoryName,
+    /// Committed steps that `history = "window"` shows.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub history_steps: u32,
+    /// Whether `llama` puts the prompt into the chat template of the model's file; otherwise the model continues the text.
+    pub chat: bool,
+    /// Whether a model is asked about clean steps (V = 0) too; otherwise they proceed.
+    pub asks_when_clean: bool,
+    /// Options of `adaptive`.
+    pub adaptive: AdaptiveOptions,
+}
+
+/// Section `agents.coordinator.adaptive`: both thresholds are moved by `gain` times the difference between the observed
+/// rate of rejections of a trajectory and `target`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AdaptiveOptions {
+    /// Share of the proposals whose rejection is aimed at: above it the thresholds rise, below it they fall.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub target: f64,
+    /// Change of the thresholds for a change of the rate from 0 to 1.
+    #[schemars(range(min = 0.0, max = 1_000.0))]
+    pub gain: f64,
+    /// Proposals at the target's rate that count as made before the first one: the more, the slower the change.
+    #[schemars(range(max = 1_000_000.0), extend("exclusiveMinimum" = 0.0))]
+    pub smoothing: f64,
+    /// Lowest threshold; at most `run.tau_soft`.
+    #[schemars(range(min = 0.0, max = 1_000.0))]
+    pub lowest: f64,
+    /// Highest threshold; at least `run.tau_hard`.
+    #[schemars(range(min = 0.0, max = 1_000.0))]
+    pub highest: f64,
+}
+
+/// A value of `history`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the option's documentation says it")]
+pub enum HistoryName {
+    None,
+    Window,
+    Full,
+}
+
+/// A value of `agents.verifier.verdict`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the option's documentation says it")]
+pub enum VerdictName {
+    Report,
+    Token,
 }
 
 /// Section `agents.split`.

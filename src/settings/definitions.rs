@@ -32,7 +32,13 @@ macro_rules! built_in {
 const BUILT_IN: [(&str, &str, &str); 1] = built_in!["verifier" / "strict.toml"];
 
 /// Templates in the executable: role, file, text.
-const BUILT_IN_TEMPLATES: [(&str, &str, &str); 2] = built_in!["executor" / "compact.j2", "verifier" / "check.j2"];
+const BUILT_IN_TEMPLATES: [(&str, &str, &str); 5] = built_in![
+    "executor" / "compact.j2",
+    "executor" / "step.j2",
+    "verifier" / "check.j2",
+    "verifier" / "token.j2",
+    "coordinator" / "decide.j2",
+];
 
 /// An agent under a name of its own.
 #[derive(Clone, Debug, PartialEq, Serialize)]

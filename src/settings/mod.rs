@@ -25,8 +25,8 @@ mod sections;
 
 pub use crate::engine::{Device, DeviceError, Isolation, KvPool};
 pub use agents::{
-    Agents, COORDINATORS, CoordinatorAgent, EXECUTORS, Ensemble, Escalation, ExecutorAgent, Implementation, Split,
-    VERIFIERS, VerifierAgent, implementations,
+    AdaptiveOptions, Agents, COORDINATORS, CoordinatorAgent, EXECUTORS, Ensemble, Escalation, ExecutorAgent,
+    HistoryName, Implementation, Split, VERIFIERS, VerdictName, VerifierAgent, implementations,
 };
 pub use api_key::{ApiKey, KeyHash, KeyHashError, is_name};
 pub use definitions::{Defined, Definitions, Template};

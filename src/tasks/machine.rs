@@ -7,6 +7,7 @@ use std::fmt::{self, Write as _};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -50,6 +51,16 @@ pub struct Broken {
     pub name: Cow<'static, str>,
     pub meaning: Cow<'static, str>,
     pub severity: Severity,
+}
+
+/// A constraint as prompts show it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Rule {
+    pub name: Cow<'static, str>,
+    /// `None` for a constraint in words, which nothing here evaluates: a verifier that reads must judge it.
+    pub kind: Option<Kind>,
+    pub severity: Severity,
+    pub meaning: Cow<'static, str>,
 }
 
 /// A saved state; a cheap handle.
@@ -112,6 +123,32 @@ pub trait Problem: Send + Sync {
     /// Whether anything but the form of lines can be checked.
     fn has_checks(&self) -> bool {
         true
+    }
+
+    /// What is to be done, in words.
+    fn statement(&self) -> Cow<'_, str> {
+        self.spec().page.algorithm.trim().into()
+    }
+
+    /// The data that the statement speaks of.
+    fn data(&self) -> Value {
+        self.input()
+    }
+
+    /// The constraints in their order; `format` is the first.
+    fn rules(&self) -> Vec<Rule> {
+        let rule = |c: &'static Constraint| Rule {
+            name: c.name.into(),
+            kind: Some(c.kind),
+            severity: c.severity,
+            meaning: c.meaning.into(),
+        };
+        self.spec().constraints.iter().map(rule).collect()
+    }
+
+    /// Whether there are constraints in words: without a verifier that reads nobody would judge them.
+    fn needs_reader(&self) -> bool {
+        false
     }
 
     /// Judges an answer by the task's goal test; `None` where only the reference answer is right.

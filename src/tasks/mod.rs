@@ -47,7 +47,7 @@ pub mod tree_structures;
 
 pub use draw::Draw;
 pub use instance::InstanceId;
-pub use machine::{AnyTask, BadInput, Broken, Machine, Problem, Reference, Refusal, Snapshot};
+pub use machine::{AnyTask, BadInput, Broken, Machine, Problem, Reference, Refusal, Rule, Snapshot};
 pub use page::pages;
 pub use rational::Rational;
 pub use spec::{Category, Constraint, Difficulty, Kind, Kinds, Severity, Spec};

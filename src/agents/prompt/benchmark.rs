@@ -95,7 +95,7 @@ impl FromStr for Style {
 
 /// What templates see of a task.
 #[derive(Serialize)]
-struct TaskView {
+pub(super) struct TaskView {
     slug: &'static str,
     title: &'static str,
     category: Category,
@@ -113,14 +113,14 @@ struct TaskView {
 }
 
 /// An input without the fields that its task hides from executors.
-fn shown(spec: &Spec, mut input: Value) -> Value {
+pub(super) fn shown(spec: &Spec, mut input: Value) -> Value {
     if let Some(fields) = input.as_object_mut() {
         fields.retain(|name, _| !spec.hidden.contains(&name.as_str()));
     }
     input
 }
 
-fn view(spec: &'static Spec) -> TaskView {
+pub(super) fn view(spec: &'static Spec) -> TaskView {
     let page = spec.page;
     let example = serde_json::from_str(page.example.input).expect("invariant: examples are JSON, as a test shows");
     TaskView {
@@ -179,6 +179,8 @@ pub fn verifier(machine: &dyn Machine, action: &str) -> Result<String, Refusal> 
             state => json(machine.state()),
             action,
             after => json(after.state()),
+            ends => after.ended(),
+            constraints => machine.spec().constraints[1..].iter().collect::<Vec<_>>(),
         },
     ))
 }

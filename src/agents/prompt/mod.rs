@@ -10,6 +10,12 @@ use crate::tasks::pattern;
 use crate::tasks::spec::Spec;
 
 pub mod benchmark;
+mod check;
+mod templates;
+mod variables;
+
+pub use templates::{Prompt, TemplateError, Templates};
+pub use variables::{History, Scene, names};
 
 const COMPACT: &str = "executor/compact.j2";
 
@@ -17,8 +23,9 @@ macro_rules! built_in {
     ($($name:literal),+ $(,)?) => { [$(($name, include_str!(concat!("../../../agents/", $name)))),+] };
 }
 
-const BUILT_IN: [(&str, &str); 8] = built_in![
+const BUILT_IN: [(&str, &str); 11] = built_in![
     "executor/compact.j2",
+    "executor/step.j2",
     "benchmark/parts.j2",
     "benchmark/baseline.j2",
     "benchmark/structured.j2",
@@ -26,12 +33,16 @@ const BUILT_IN: [(&str, &str); 8] = built_in![
     "benchmark/state-machine.j2",
     "benchmark/mathematical.j2",
     "verifier/check.j2",
+    "verifier/token.j2",
+    "coordinator/decide.j2",
 ];
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut templates = Environment::new();
     templates.set_undefined_behavior(UndefinedBehavior::Strict);
     templates.set_keep_trailing_newline(true);
+    // Errors name the place; it costs nothing until there is one.
+    templates.set_debug(true);
     for (name, text) in BUILT_IN {
         templates.add_template(name, text).expect("invariant: the built-in templates parse, as a test shows");
     }
@@ -40,7 +51,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
 
 /// What the executor sees: the task and a local view of the state, one line (`agents/executor/compact.j2`).
 pub fn compact(machine: &dyn Machine) -> String {
-    let variables = context! { task => machine.spec().slug, view => machine.view() };
+    let variables = context! { task => context! { slug => machine.spec().slug }, view => machine.view() };
     let template = TEMPLATES.get_template(COMPACT).expect("invariant: the template was added");
     template.render(variables).expect("invariant: the built-in templates use these variables, as a test shows")
 }
@@ -57,6 +68,13 @@ pub fn completion(machine: &dyn Machine) -> Option<String> {
 /// The action line of a completion: its last line that is not empty.
 pub fn action_line(completion: &str) -> &str {
     completion.trim_end_matches(['\n', '\r']).rsplit('\n').next().unwrap_or("").trim_end_matches('\r')
+}
+
+/// The action line of a free answer: its last line that is not blank, without blanks and backquotes round it. A line that
+/// only closes a block of code does not count.
+pub fn last_line(answer: &str) -> &str {
+    let bare = |line: &'_ str| -> bool { !line.trim().trim_matches('`').is_empty() };
+    answer.lines().rev().find(|line| bare(line)).map_or("", |line| line.trim().trim_matches('`').trim())
 }
 
 /// The grammar of a completion: any lines, then one action line of the task.

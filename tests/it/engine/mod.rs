@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, unbounded};
 use prime_agents::engine::testing::TinyModel;
-use prime_agents::engine::{Engine, EngineError, EngineSpec, EngineStatus, Generation, Isolation, Request, Sampling};
+use prime_agents::engine::{
+    Engine, EngineError, EngineSpec, EngineStatus, Format, Generation, Isolation, Request, Sampling,
+};
 use tempfile::TempDir;
 
 /// Longest wait for anything that must happen; far above what it takes, because the machine may be busy.
@@ -49,6 +51,7 @@ pub fn spec(model: &Path, isolation: Isolation) -> EngineSpec {
 pub fn request(prompt: &str, seed: u64) -> Request {
     Request {
         prompt: prompt.to_owned(),
+        format: Format::Raw,
         grammar: None,
         sampling: Sampling { temperature: 1.0, top_p: 1.0, seed },
         max_tokens: 24,

@@ -1,0 +1,129 @@
+//! Verifier `ensemble`: several verifiers on the same step (the paper's Algorithm "Ensemble Verifier").
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::future::join_all;
+
+use super::{AgentError, Failure, Verifier};
+use crate::protocol::{Opinion, Score, Trajectory, Usage, Verdict};
+use crate::tasks::Kinds;
+
+/// A verifier with the name that opinions carry.
+pub struct Member {
+    pub name: String,
+    pub verifier: Arc<dyn Verifier>,
+}
+
+/// Asks all its members at once and takes the middle of what they say.
+///
+/// V is the median of the scores; of an even number the higher of the two in the middle, so that no step is clean on which
+/// half of the members object. A constraint is broken that at least half name. A member that fails has no opinion; the
+/// verdict stands where at least half of the members gave one.
+pub struct EnsembleVerifier {
+    members: Vec<Member>,
+    /// δ: scores that lie further apart ask for a person's look.
+    review_above: Score,
+}
+
+/// The higher median; `None` of nothing.
+fn median(mut scores: Vec<Score>) -> Option<Score> {
+    scores.sort_unstable();
+    scores.get(scores.len() / 2).copied()
+}
+
+impl EnsembleVerifier {
+    /// `review_above` is δ of the paper: where the highest score is more than that above the lowest, the verdict asks for a
+    /// review.
+    ///
+    /// # Errors
+    /// When there are no members, or two of one name.
+    pub fn new(members: Vec<Member>, review_above: Score) -> Result<Self, String> {
+        if members.is_empty() {
+            return Err("an ensemble without verifiers: name at least one".to_owned());
+        }
+        for (place, member) in members.iter().enumerate() {
+            if members[..place].iter().any(|other| other.name == member.name) {
+                return Err(format!(
+                    "an ensemble with two verifiers called `{}`: give them different names",
+                    member.name
+                ));
+            }
+        }
+        Ok(Self { members, review_above })
+    }
+
+    /// Why the answers that there are do not make a verdict.
+    fn shortage(&self, answers: &[Result<Verdict, AgentError>], trajectory: &Trajectory) -> Option<AgentError> {
+        let failed =
+            || answers.iter().zip(&self.members).filter_map(|(answer, member)| Some((answer.as_ref().err()?, member)));
+        let answered = answers.len() - failed().count();
+        let is_read = answers.iter().zip(&self.members).any(|(answer, m)| answer.is_ok() && m.verifier.reads_words());
+        // Without its readers nobody has judged what a client wrote in words.
+        let is_unread = self.reads_words() && !is_read && trajectory.machine.problem().needs_reader();
+        if 2 * answered >= answers.len() && !is_unread {
+            return None;
+        }
+        let reasons: Vec<_> = failed().map(|(error, member)| format!("{}: {}", member.name, error.reason)).collect();
+        let failure = failed().next().map_or(Failure::Unsupported, |(error, _)| error.failure);
+        let is_transient = failed().any(|(error, _)| error.is_transient);
+        let reason = format!("{answered} of {} verifiers answered ({})", answers.len(), reasons.join("; "));
+        Some(AgentError { is_transient, ..AgentError::new("verifier `ensemble`", failure, reason) })
+    }
+}
+
+#[async_trait]
+impl Verifier for EnsembleVerifier {
+    fn kinds(&self) -> Kinds {
+        self.members.iter().flat_map(|member| member.verifier.kinds().iter().collect::<Vec<_>>()).collect()
+    }
+
+    /// Where at least half of the members do: with that many a constraint counts as broken.
+    fn reads_words(&self) -> bool {
+        2 * self.members.iter().filter(|member| member.verifier.reads_words()).count() >= self.members.len()
+    }
+
+    async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {
+        let answers = join_all(self.members.iter().map(|member| member.verifier.judge(trajectory, line))).await;
+        if let Some(error) = self.shortage(&answers, trajectory) {
+            return Err(error);
+        }
+        let opinions = answers.iter().zip(&self.members).map(|(answer, member)| Opinion {
+            verifier: member.name.clone(),
+            score: answer.as_ref().ok().map(|verdict| verdict.score),
+        });
+        let opinions: Vec<_> = opinions.collect();
+        let verdicts: Vec<&Verdict> = answers.iter().flatten().collect();
+        let scores: Vec<Score> = verdicts.iter().map(|verdict| verdict.score).collect();
+        let lowest = scores.iter().min().copied().unwrap_or_default();
+        let highest = scores.iter().max().copied().unwrap_or_default();
+        let mut violations = Vec::new();
+        for name in verdicts.iter().flat_map(|verdict| &verdict.violations) {
+            let votes = verdicts.iter().filter(|verdict| verdict.violations.contains(name)).count();
+            if 2 * votes >= verdicts.len() && !violations.contains(name) {
+                violations.push(name.clone());
+            }
+        }
+        let score = median(scores).unwrap_or_default();
+        let mut usage = Usage::default();
+        verdicts.iter().for_each(|verdict| usage.add(verdict.usage));
+        let mut reasons: Vec<&str> = Vec::new();
+        for reason in verdicts.iter().filter_map(|verdict| verdict.feedback.as_deref()) {
+            if !reasons.contains(&reason) {
+                reasons.push(reason);
+            }
+        }
+        Ok(Verdict {
+            score,
+            violations,
+            feedback: (score > Score::ZERO && !reasons.is_empty()).then(|| reasons.join("; ")),
+            logprob: None,
+            opinions,
+            needs_review: highest > lowest.plus(self.review_above),
+            usage,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+//! The report that a verifying model writes (the paper's appendix, "Verifier Prompt Template"): its grammar, and how it is
+//! read. It is read strictly: a report that leaves something out, adds something or contradicts itself is no verdict.
+
+use crate::protocol::Score;
+
+/// A report that says one thing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The constraints that fail, by place from 0, with the reasons; in order.
+    pub failed: Vec<(usize, String)>,
+    /// V, from 0 to 1; 0 where nothing fails.
+    pub score: Score,
+}
+
+/// The text after a prefix, without blanks round it.
+fn after<'a>(line: &'a str, prefix: &str) -> Result<&'a str, String> {
+    line.strip_prefix(prefix).map(str::trim).ok_or_else(|| format!("the line {line:?} should begin with {prefix:?}"))
+}
+
+/// `PASS - reason` or `FAIL - reason`.
+fn finding(text: &str, constraint: usize) -> Result<Option<&str>, String> {
+    let (word, reason) = text.split_once(" - ").unwrap_or((text, ""));
+    let reason = reason.trim();
+    if reason.is_empty() && matches!(word, "PASS" | "FAIL" | "PASS -" | "FAIL -") {
+        return Err(format!("constraint {constraint} has no reason"));
+    }
+    match word {
+        "PASS" => Ok(None),
+        "FAIL" => Ok(Some(reason)),
+        _ => Err(format!("constraint {constraint} is neither PASS nor FAIL")),
+    }
+}
+
+fn score(text: &str) -> Result<Score, String> {
+    let is_decimal = text.starts_with(|c: char| c.is_ascii_digit())
+        && text.ends_with(|c: char| c.is_ascii_digit())
+        && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let value: Option<f64> = if is_decimal { text.parse().ok() } else { None };
+    let value = value.ok_or_else(|| format!("the violation score {text:?} is no decimal number"))?;
+    Some(value)
+        .filter(|value| *value <= 1.0)
+        .and_then(Score::from_value)
+        .ok_or_else(|| format!("the violation score {text} is above 1"))
+}
+
+/// Reads a report on so many constraints. Blank lines and blanks at the ends of lines do not count.
+///
+/// # Errors
+/// What is missing, surplus, misspelt, out of range or contradictory.
+pub fn read_report(text: &str, constraints: usize) -> Result<Report, String> {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let mut next = |what: &str| lines.next().ok_or_else(|| format!("it ends before {what}"));
+    let mut failed = Vec::new();
+    for place in 0..constraints {
+        let number = place + 1;
+        let line = next(&format!("constraint {number} of {constraints}"))?;
+        if let Some(reason) = finding(after(line, &format!("Constraint {number}:"))?, number)? {
+            failed.push((place, reason.to_owned()));
+        }
+    }
+    let is_valid = match after(next("the line `Overall`")?, "Overall:")? {
+        "VALID" => true,
+        "INVALID" => false,
+        other => return Err(format!("overall it is {other:?}, neither VALID nor INVALID")),
+    };
+    let score = score(after(next("the line `Violation Score`")?, "Violation Score:")?)?;
+    if let Some(line) = lines.next() {
+        return Err(format!("the line {line:?} comes after its end"));
+    }
+    match (is_valid, failed.first(), score == Score::ZERO) {
+        (true, Some((place, _)), _) => Err(format!("it says VALID, and constraint {} fails", place + 1)),
+        (true, None, false) => Err(format!("it says VALID, and the violation score is {score}")),
+        (false, _, true) => Err("it says INVALID, and the violation score is 0".to_owned()),
+        (false, None, false) if constraints > 0 => Err("it says INVALID, and no constraint fails".to_owned()),
+        (true, None, true) | (false, _, false) => Ok(Report { failed, score }),
+    }
+}
+
+/// A grammar of the reports on so many constraints that contradict nothing in them: after a FAIL only INVALID may come, with
+/// a score above 0. Reasons are of one line, at least one character.
+pub fn report_grammar(constraints: usize) -> String {
+    let mut rules = vec![if constraints == 0 { "root ::= clean | broken" } else { "root ::= clean1" }.to_owned()];
+    for number in 1..=constraints {
+        let (clean, broken) = if number == constraints {
+            ("clean".to_owned(), "broken".to_owned())
+        } else {
+            (format!("clean{}", number + 1), format!("broken{}", number + 1))
+        };
+        let head = format!("\"Constraint {number}: \"");
+        rules.push(format!("clean{number} ::= {head} ( \"PASS\" reason {clean} | \"FAIL\" reason {broken} )"));
+        if number > 1 {
+            rules.push(format!("broken{number} ::= {head} ( \"PASS\" | \"FAIL\" ) reason {broken}"));
+        }
+    }
+    rules.push("clean ::= \"Overall: VALID\\nViolation Score: 0.0\"".to_owned());
+    rules.push("broken ::= \"Overall: INVALID\\nViolation Score: \" ( \"1.0\" | \"0.\" [0-9]? [1-9] )".to_owned());
+    if constraints > 0 {
+        rules.push("reason ::= \" - \" [^ \\n] [^\\n]* \"\\n\"".to_owned());
+    }
+    rules.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLEAN: &str = "Constraint 1: PASS - kept\nConstraint 2: PASS - kept\nOverall: VALID\nViolation Score: 0.0";
+
+    fn score(value: f64) -> Score {
+        Score::from_value(value).expect("a score")
+    }
+
+    #[test]
+    fn a_report_is_read_line_by_line() {
+        assert_eq!(read_report(CLEAN, 2), Ok(Report { failed: Vec::new(), score: Score::ZERO }));
+        let spaced = CLEAN.replace('\n', "  \r\n\n  ");
+        assert_eq!(read_report(&spaced, 2), Ok(Report { failed: Vec::new(), score: Score::ZERO }));
+        let broken =
+            "Constraint 1: FAIL - übel - ja\nConstraint 2: PASS - ok\nOverall: INVALID\nViolation Score: 0.65\n";
+        assert_eq!(
+            read_report(broken, 2),
+            Ok(Report { failed: vec![(0, "übel - ja".to_owned())], score: score(0.65) })
+        );
+        let none = "Overall: INVALID\nViolation Score: 1";
+        assert_eq!(read_report(none, 0), Ok(Report { failed: Vec::new(), score: score(1.0) }));
+    }
+
+    #[test]
+    fn whatever_is_no_report_is_refused_with_the_place() {
+        let with = |from: &str, to: &str| CLEAN.replace(from, to);
+        for (text, part) in [
+            (String::new(), "ends before constraint 1 of 2"),
+            ("🙂 \u{0} ñ".to_owned(), "should begin with \"Constraint 1:\""),
+            (with("\nViolation Score: 0.0", ""), "ends before the line `Violation Score`"),
+            (with("\nOverall: VALID\nViolation Score: 0.0", ""), "ends before the line `Overall`"),
+            (with("Constraint 2: PASS - kept\n", ""), "should begin with \"Constraint 2:\""),
+            (with("Constraint 2", "Constraint 1"), "should begin with \"Constraint 2:\""),
+            (
+                with("Constraint 2: PASS - kept", "Constraint 2: PASS - kept\nConstraint 3: PASS - x"),
+                "begin with \"Overall:\"",
+            ),
+            (format!("Here it is:\n{CLEAN}"), "should begin with \"Constraint 1:\""),
+            (format!("{CLEAN}\nThank you."), "comes after its end"),
+            (with("PASS", "Pass"), "neither PASS nor FAIL"),
+            (with("PASS - kept", "PASS"), "no reason"),
+            (with("PASS - kept", "FAIL - "), "no reason"),
+            (with("Overall", "overall"), "begin with \"Overall:\""),
+            (with(": VALID", ": valid"), "neither VALID nor INVALID"),
+            (with(": VALID", ": VALID."), "neither VALID nor INVALID"),
+            (with("0.0", "1.01"), "above 1"),
+            (with("0.0", "7"), "above 1"),
+            (with("0.0", "-0.1"), "no decimal number"),
+            (with("0.0", "NaN"), "no decimal number"),
+            (with("0.0", "1e-3"), "no decimal number"),
+            (with("0.0", "0.0.1"), "no decimal number"),
+            (with("0.0", "0,5"), "no decimal number"),
+            (with("0.0", "50%"), "no decimal number"),
+            (with("0.0", "٠"), "no decimal number"),
+            (with("0.0", ""), "no decimal number"),
+            (with(": VALID", ": INVALID"), "INVALID, and the violation score is 0"),
+            (with("0.0", "0.2"), "VALID, and the violation score is 0.2"),
+            (with("1: PASS", "1: FAIL"), "VALID, and constraint 1 fails"),
+            (with(": VALID", ": INVALID").replace("0.0", "0.5"), "INVALID, and no constraint fails"),
+        ] {
+            let error = read_report(&text, 2).expect_err(&text);
+            assert!(error.contains(part), "{part:?} is missing in {error:?} of {text:?}");
+        }
+    }
+
+    #[test]
+    fn a_grammar_names_every_constraint_once_and_keeps_the_two_ends_apart() {
+        let two = "root ::= clean1\n\
+             clean1 ::= \"Constraint 1: \" ( \"PASS\" reason clean2 | \"FAIL\" reason broken2 )\n\
+             clean2 ::= \"Constraint 2: \" ( \"PASS\" reason clean | \"FAIL\" reason broken )\n\
+             broken2 ::= \"Constraint 2: \" ( \"PASS\" | \"FAIL\" ) reason broken\n\
+             clean ::= \"Overall: VALID\\nViolation Score: 0.0\"\n\
+             broken ::= \"Overall: INVALID\\nViolation Score: \" ( \"1.0\" | \"0.\" [0-9]? [1-9] )\n\
+             reason ::= \" - \" [^ \\n] [^\\n]* \"\\n\"\n";
+        assert_eq!(report_grammar(2), two);
+        assert!(report_grammar(0).starts_with("root ::= clean | broken\n"));
+    }
+}

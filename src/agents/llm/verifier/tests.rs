@@ -1,0 +1,202 @@
+use futures::executor::block_on;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::agents::llm::fake::{Fake, USAGE, reply, started, walked};
+use crate::agents::prompt::benchmark;
+use crate::problems::Custom;
+use crate::tasks::Severity;
+
+fn verifier(model: &Arc<Fake>, options: VerifierOptions) -> LlmVerifier {
+    let model: Arc<dyn Model> = model.clone();
+    LlmVerifier::new(model, &Templates::default(), options).expect("built-in templates")
+}
+
+fn judge(
+    model: &Arc<Fake>,
+    options: VerifierOptions,
+    mut trajectory: Trajectory,
+    line: &str,
+) -> Result<Verdict, AgentError> {
+    // A refused line leaves no candidate, which is what the verifier then sees.
+    let _ = trajectory.machine.propose(line);
+    block_on(verifier(model, options).judge(&trajectory, line))
+}
+
+/// A report on bubble sort's constraints in which these fail.
+fn report(failed: &[usize], score: &str) -> String {
+    let count = walked("bubble-sort", 0).machine.spec().constraints.len() - 1;
+    let line = |n| format!("Constraint {n}: {} - reason {n}\n", if failed.contains(&n) { "FAIL" } else { "PASS" });
+    let overall = if failed.is_empty() { "VALID" } else { "INVALID" };
+    (1..=count).map(line).collect::<String>() + &format!("Overall: {overall}\nViolation Score: {score}")
+}
+
+#[test]
+fn a_report_becomes_a_verdict() {
+    let trajectory = walked("bubble-sort", 1);
+    let constraints = trajectory.machine.spec().constraints;
+    let line = trajectory.machine.reference().expect("a next step");
+    let prompt = benchmark::verifier(trajectory.machine.as_ref(), &line).expect("legal");
+    let text = report(&[1, 3], "0.7");
+    let model = Fake::new(move |_| Ok(reply(&text)));
+    let verdict = judge(&model, VerifierOptions::report("judge", 500), trajectory, &line).expect("a verdict");
+    assert_eq!(verdict.score, Score::from_value(0.7).expect("a score"));
+    assert_eq!(verdict.violations, [constraints[1].name, constraints[3].name]);
+    let feedback = format!("{}: reason 1; {}: reason 3", constraints[1].name, constraints[3].name);
+    assert_eq!((verdict.feedback, verdict.usage, verdict.logprob), (Some(feedback), USAGE, None));
+    let ask = model.last();
+    assert_eq!(ask.prompt, prompt, "the paper's prompt, as `bench prompt` prints it");
+    assert_eq!(ask.grammar.as_deref(), Some(report_grammar(constraints.len() - 1).as_str()));
+    assert_eq!((ask.sampling.temperature, ask.max_tokens, ask.logprobs), (0.0, 500, false));
+}
+
+#[test]
+fn a_clean_report_is_a_clean_verdict() {
+    let text = report(&[], "0.0");
+    let model = Fake::new(move |_| Ok(reply(&text)));
+    let free =
+        VerifierOptions { mode: Mode::Report { grammar: false, max_tokens: 9 }, ..VerifierOptions::report("judge", 9) };
+    let verdict = judge(&model, free, walked("bubble-sort", 0), "cmp 0 1").expect("a verdict");
+    assert_eq!(verdict, Verdict { usage: USAGE, ..Verdict::default() });
+    assert_eq!(model.last().grammar, None);
+}
+
+#[test]
+fn an_answer_that_is_no_report_is_no_verdict() {
+    for (text, is_cut, failure, part) in [
+        (String::new(), false, Failure::Malformed, "ends before constraint 1"),
+        (report(&[], "0.0")[..60].to_owned(), true, Failure::TooLong, "cut after 500 tokens"),
+        (report(&[], "0.0").to_lowercase(), false, Failure::Malformed, "should begin with"),
+        (report(&[], "0.4"), false, Failure::Malformed, "VALID, and the violation score is 0.4"),
+        (report(&[2], "0.0"), false, Failure::Malformed, "INVALID, and the violation score is 0"),
+        ("é".repeat(9_000), false, Failure::Malformed, "should begin with"),
+    ] {
+        let said = text.clone();
+        let model = Fake::new(move |_| Ok(Reply { is_cut, ..reply(&said) }));
+        let error =
+            judge(&model, VerifierOptions::report("judge", 500), walked("bubble-sort", 0), "cmp 0 1").expect_err(&text);
+        assert_eq!((error.failure, error.agent.as_str()), (failure, "verifier `judge`"), "{error}");
+        assert!(error.reason.contains(part), "{part:?} is missing in {error}");
+    }
+    // A report that was cut after it said everything says everything.
+    let whole = report(&[], "0.0");
+    let model = Fake::new(move |_| Ok(Reply { is_cut: true, ..reply(&whole) }));
+    assert!(judge(&model, VerifierOptions::report("judge", 500), walked("bubble-sort", 0), "cmp 0 1").is_ok());
+}
+
+#[test]
+fn a_refused_line_is_judged_without_asking() {
+    let model = Fake::saying("1");
+    for options in [VerifierOptions::report("judge", 500), VerifierOptions::token("judge", None)] {
+        for line in ["nonsense", "cmp 0 99", ""] {
+            let verdict = judge(&model, options.clone(), walked("bubble-sort", 0), line).expect("a verdict");
+            assert_eq!(
+                (verdict.score, verdict.violations),
+                (Score::from_tenths(10), vec!["format".into()]),
+                "{line:?}"
+            );
+            assert_eq!(verdict.usage.total(), 0);
+        }
+    }
+    assert_eq!(model.count(), 0);
+}
+
+#[test]
+fn a_model_is_asked_about_the_kinds_that_are_set() {
+    let model = Fake::saying("Constraint 1: PASS - x\nOverall: VALID\nViolation Score: 0");
+    let kinds = Kinds::from_iter([Kind::Transition]);
+    let options = VerifierOptions { kinds, ..VerifierOptions::report("judge", 9) };
+    assert_eq!(verifier(&model, options.clone()).kinds(), Kinds::from_iter([Kind::Format, Kind::Transition]));
+    judge(&model, options, walked("bubble-sort", 0), "cmp 0 1").expect("one constraint");
+    let prompt = model.last().prompt;
+    assert!(prompt.contains("1. next-step (") && !prompt.contains("\n2. "), "{prompt}");
+}
+
+#[test]
+fn a_token_says_whether_and_its_probability_how_surely() {
+    let ln = |p: f32| p.ln();
+    let trajectory = || walked("bubble-sort", 0);
+    for (text, logprob, least, score, is_told) in [
+        ("1", ln(0.6), None, 0, false),
+        ("1", ln(0.95), Some(0.9), 0, false),
+        ("1", 0.0, Some(1.0), 0, false),
+        ("1", ln(0.6), Some(0.9), 2, true),
+        ("0", ln(0.6), Some(0.9), 10, true),
+        ("0", ln(0.99), None, 10, true),
+        (" 1\n", ln(0.99), None, 0, false),
+    ] {
+        let model = Fake::new(move |_| Ok(Reply { logprobs: vec![logprob], is_cut: true, ..reply(text) }));
+        let verdict =
+            judge(&model, VerifierOptions::token("judge", least), trajectory(), "cmp 0 1").expect("a verdict");
+        assert_eq!(verdict.score, Score::from_tenths(score), "{text:?} {logprob} {least:?}");
+        assert_eq!((verdict.feedback.is_some(), verdict.logprob), (is_told, Some(logprob)), "{text:?} {logprob}");
+        assert_eq!((verdict.violations.len(), verdict.usage), (0, USAGE));
+        let ask = model.last();
+        assert_eq!(ask.prompt, format!("check bubble-sort {}\ncmp 0 1\n", trajectory().machine.view()));
+        assert_eq!((ask.grammar.as_deref(), ask.max_tokens, ask.logprobs), (Some("root ::= [01]"), 1, true));
+    }
+}
+
+#[test]
+fn a_token_that_is_neither_and_a_missing_probability_are_named() {
+    for (text, least, failure, part) in [
+        ("", None, Failure::Malformed, "neither `0` nor `1`"),
+        ("2", None, Failure::Malformed, "neither `0` nor `1`"),
+        ("10", Some(0.5), Failure::Malformed, "neither `0` nor `1`"),
+        ("yes", None, Failure::Malformed, "\"yes\""),
+        ("１", None, Failure::Malformed, "neither `0` nor `1`"),
+        ("1", Some(0.5), Failure::Unsupported, "leave `confidence_min` out"),
+    ] {
+        let model = Fake::saying(text);
+        let error =
+            judge(&model, VerifierOptions::token("judge", least), walked("bubble-sort", 0), "cmp 0 1").expect_err(text);
+        assert_eq!(error.failure, failure, "{error}");
+        assert!(error.reason.contains(part), "{error}");
+    }
+    let model = Fake::saying("1");
+    let verdict = judge(&model, VerifierOptions::token("judge", None), walked("bubble-sort", 0), "cmp 0 1");
+    assert_eq!(verdict.expect("no probability is needed").logprob, None);
+}
+
+fn letter() -> Value {
+    json!({
+        "statement": "Write a greeting.",
+        "input": {"name": "Ada"},
+        "steps": "stepwise",
+        "constraints": [
+            {"name": "short", "severity": "minor", "check": "state.steps.all(step, size(step) <= 12)"},
+            {"name": "polite", "severity": "major", "text": "The steps are polite."},
+            {"name": "named", "severity": "critical", "text": "Ada is addressed by her name."},
+        ],
+    })
+}
+
+#[test]
+fn constraints_in_words_are_read_and_checks_are_evaluated() {
+    let problem = Custom::read(&letter()).expect("a problem").problem();
+    let model = Fake::saying(
+        "Constraint 1: PASS - yes\nConstraint 2: FAIL - Ada is missing\nOverall: INVALID\nViolation Score: 0.9\n",
+    );
+    let options = || VerifierOptions::report("judge", 99);
+    assert!(verifier(&model, options()).reads_words());
+    let verdict = judge(&model, options(), started(problem.as_ref()), "Good day!").expect("a verdict");
+    assert_eq!((verdict.violations, verdict.score.value()), (vec!["named".into()], 0.9));
+    assert_eq!(verdict.feedback.as_deref(), Some("named: Ada is missing"));
+    let prompt = model.last().prompt;
+    for part in [
+        "Write a greeting.",
+        "Input: {\"name\":\"Ada\"}",
+        "1. polite (major): The steps are polite.",
+        "2. named (critical)",
+        "Action: Good day!",
+    ] {
+        assert!(prompt.contains(part), "{part:?} is missing in:\n{prompt}");
+    }
+    assert!(!prompt.contains("\n3. ") && !prompt.contains("Actions:") && !prompt.contains("\n\n\n"), "{prompt}");
+    let verdict = judge(&model, options(), started(problem.as_ref()), "Good day, dear Ada!").expect("a verdict");
+    assert_eq!(verdict.violations, ["short"]);
+    assert_eq!(verdict.score, Score::from_tenths(Severity::Minor.tenths()));
+    assert_eq!(model.count(), 1, "a broken check needs no reader");
+    let verdict = judge(&model, options(), started(problem.as_ref()), "").expect("a verdict");
+    assert_eq!(verdict.violations, ["format"]);
+}

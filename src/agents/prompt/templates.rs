@@ -1,0 +1,158 @@
+//! The set of templates: the built-in ones, and a user's own, which may stand in for them. Whatever can be wrong with a
+//! template is found before a run asks for it.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use dashmap::DashMap;
+use minijinja::{Environment, Error, ErrorKind, Value as Variable};
+
+use super::TEMPLATES;
+use super::variables::{self, Scene, names};
+use crate::protocol::Role;
+
+/// A template that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("template `{template}`{}: {detail}", line.map_or_else(String::new, |line| format!(", line {line}")))]
+pub struct TemplateError {
+    pub template: String,
+    /// From 1, where it is known.
+    pub line: Option<usize>,
+    /// What is wrong, and what to do.
+    pub detail: String,
+}
+
+impl TemplateError {
+    pub(super) fn new(template: &str, line: Option<usize>, detail: impl Into<String>) -> Self {
+        Self { template: template.to_owned(), line, detail: detail.into() }
+    }
+
+    fn of(template: &str, error: &Error) -> Self {
+        // An error in a template that this one imports is at a line of the other.
+        let template = error.name().unwrap_or(template);
+        let place = error.template_source().zip(error.range()).and_then(|(source, range)| source.get(range));
+        let detail = match (error.kind(), place) {
+            (ErrorKind::UndefinedError, Some(place)) => {
+                format!("there is no `{}` here: see agents/README.md for the variables", place.trim())
+            }
+            _ => {
+                error.detail().map_or_else(|| error.kind().to_string(), |detail| format!("{}: {detail}", error.kind()))
+            }
+        };
+        Self::new(template, error.line(), detail)
+    }
+}
+
+/// The text for the rest of the process. Templates are borrowed from their texts; the few texts of configurations are kept
+/// once each, however often the configuration is read again.
+fn kept(text: String) -> &'static str {
+    static TEXTS: LazyLock<Mutex<BTreeSet<&'static str>>> = LazyLock::new(Mutex::default);
+    let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = texts.get(text.as_str()) {
+        return known;
+    }
+    let text: &'static str = Box::leak(text.into_boxed_str());
+    texts.insert(text);
+    text
+}
+
+/// Templates by name. A copy is a handle.
+#[derive(Clone)]
+pub struct Templates(Arc<Environment<'static>>);
+
+impl Default for Templates {
+    fn default() -> Self {
+        Self(Arc::new(TEMPLATES.clone()))
+    }
+}
+
+impl Templates {
+    /// The built-in ones and these texts by name; a name of a built-in one takes its place. They may import each other.
+    ///
+    /// # Errors
+    /// The first text that is no template, with the line.
+    pub fn with(texts: impl IntoIterator<Item = (String, String)>) -> Result<Self, TemplateError> {
+        let mut environment = TEMPLATES.clone();
+        for (name, text) in texts {
+            let name = kept(name);
+            environment.add_template(name, kept(text)).map_err(|error| TemplateError::of(name, &error))?;
+        }
+        Ok(Self(Arc::new(environment)))
+    }
+
+    /// The names of all templates, in order.
+    pub fn names(&self) -> Vec<&str> {
+        let mut names: Vec<_> = self.0.templates().map(|(name, _)| name).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// A template made ready for a role's turns.
+    ///
+    /// # Errors
+    /// When there is no such template, or it asks for a variable that the role does not have.
+    pub fn prompt(&self, name: &str, role: Role) -> Result<Prompt, TemplateError> {
+        let template = self.0.get_template(name).map_err(|error| match error.kind() {
+            ErrorKind::TemplateNotFound => TemplateError::new(
+                name,
+                None,
+                format!("there is none of this name; there are {}", self.names().join(", ")),
+            ),
+            _ => TemplateError::of(name, &error),
+        })?;
+        let source = template.source();
+        let known = names(role);
+        let asked = template.undeclared_variables(false);
+        let mut unknown: Vec<_> = asked
+            .iter()
+            .filter(|name| !known.contains(&name.as_str()) && !self.0.globals().any(|(global, _)| global == *name))
+            .collect();
+        unknown.sort_unstable();
+        if let Some(unknown) = unknown.first() {
+            let detail = format!("there is no variable `{unknown}` for {role}s; there are {}", known.join(", "));
+            return Err(TemplateError::new(name, line_of(source, unknown), detail));
+        }
+        // What another template asks for is not seen here.
+        let is_whole = !["include", "extends"].iter().any(|word| source.contains(word));
+        let wanted = known.iter().copied().filter(|name| !is_whole || asked.contains(*name)).collect();
+        Ok(Prompt { environment: Arc::clone(&self.0), name: name.to_owned(), role, wanted, tasks: DashMap::new() })
+    }
+}
+
+/// The first line in which a name stands as a word; from 1.
+fn line_of(source: &str, name: &str) -> Option<usize> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    source.lines().position(|line| line.split(|c| !is_name(c)).any(|word| word == name)).map(|at| at + 1)
+}
+
+/// A template that is ready for a role's turns.
+pub struct Prompt {
+    environment: Arc<Environment<'static>>,
+    name: String,
+    role: Role,
+    /// The variables that it may ask for: nothing else is computed.
+    wanted: Vec<&'static str>,
+    /// What templates see of each task of the benchmark, made once.
+    tasks: DashMap<&'static str, Variable>,
+}
+
+impl Prompt {
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// The prompt of a turn.
+    ///
+    /// # Errors
+    /// When the template asks for something that is not there, such as a field that a task does not have.
+    pub fn render(&self, scene: &Scene<'_>) -> Result<String, TemplateError> {
+        let variables: Variable =
+            self.wanted.iter().map(|name| (*name, variables::value(name, self.role, scene, &self.tasks))).collect();
+        let rendered = self.environment.get_template(&self.name).and_then(|template| template.render(variables));
+        rendered.map_err(|error| TemplateError::of(&self.name, &error))
+    }
+}

@@ -1,0 +1,162 @@
+//! The variables of prompts: what each role's templates may ask for, and how it follows from a turn.
+
+use std::collections::BTreeMap;
+
+use dashmap::DashMap;
+use minijinja::{Value as Variable, context};
+
+use super::benchmark;
+use crate::protocol::{Role, Thresholds, Trajectory, Verdict};
+use crate::tasks::{Problem, Rule};
+
+/// How many of the committed steps a prompt shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum History {
+    /// None: the state says it all.
+    #[default]
+    None,
+    /// The last ones, so many.
+    Window(usize),
+    Full,
+}
+
+/// A turn as prompts see it. What a role does not have is left at its default.
+pub struct Scene<'a> {
+    pub trajectory: &'a Trajectory,
+    pub history: History,
+    /// The user's own: `variables.NAME`.
+    pub variables: &'a BTreeMap<String, String>,
+    /// Whether the answer is held to a grammar.
+    pub is_held: bool,
+    /// The proposed line, for verifiers and coordinators.
+    pub action: &'a str,
+    /// The constraints to check, for verifiers.
+    pub rules: &'a [Rule],
+    /// For coordinators.
+    pub verdict: Option<&'a Verdict>,
+    /// For coordinators.
+    pub thresholds: Option<Thresholds>,
+}
+
+impl<'a> Scene<'a> {
+    pub fn new(trajectory: &'a Trajectory, history: History, variables: &'a BTreeMap<String, String>) -> Self {
+        Self { trajectory, history, variables, is_held: false, action: "", rules: &[], verdict: None, thresholds: None }
+    }
+}
+
+/// The variables of every role's templates.
+const COMMON: [&str; 10] =
+    ["task", "client", "input", "state", "view", "depth", "steps", "step_offset", "rejected", "variables"];
+
+/// The variables that a role's templates may ask for.
+pub fn names(role: Role) -> Vec<&'static str> {
+    let own: &[&str] = match role {
+        Role::Executor => &["feedback", "is_held"],
+        Role::Verifier => &["action", "after", "ends", "constraints"],
+        Role::Coordinator => &[
+            "action",
+            "score",
+            "violations",
+            "feedback",
+            "needs_review",
+            "tau_soft",
+            "tau_hard",
+            "retries",
+            "retries_max",
+        ],
+    };
+    COMMON.iter().chain(own).copied().collect()
+}
+
+/// What templates see of a client's problem: the same fields as of a task, most of them empty.
+fn client_view(problem: &dyn Problem) -> Variable {
+    let spec = problem.spec();
+    let nothing: [(); 0] = [];
+    context! {
+        slug => spec.slug,
+        title => spec.title,
+        category => spec.category,
+        algorithm => problem.statement(),
+        step => "",
+        note => "",
+        actions => nothing,
+        constraints => problem.rules(),
+        input => nothing,
+        answer => nothing,
+        state => nothing,
+        example => context! { input => "{}", answer => "{}", steps => 0, first => nothing, last => nothing },
+        example_input => "{}",
+    }
+}
+
+fn steps(scene: &Scene<'_>) -> (usize, Vec<String>) {
+    let stack = &scene.trajectory.stack;
+    let shown = match scene.history {
+        History::None => 0,
+        History::Window(last) => last.min(stack.depth()),
+        History::Full => stack.depth(),
+    };
+    let mut steps: Vec<_> = stack.lines().rev().take(shown).map(str::to_owned).collect();
+    steps.reverse();
+    (stack.depth() - shown, steps)
+}
+
+/// The state after the proposed line, and whether the trace ends there; of a line that cannot be carried out, nothing.
+fn after(scene: &Scene<'_>) -> (Option<String>, bool) {
+    let mut after = scene.trajectory.machine.fork();
+    match after.replay(scene.action) {
+        Ok(()) => (Some(after.state().to_string()), after.ended()),
+        Err(_) => (None, false),
+    }
+}
+
+/// A variable of a turn; its name is one of [`names`].
+pub(super) fn value(name: &str, role: Role, scene: &Scene<'_>, tasks: &DashMap<&'static str, Variable>) -> Variable {
+    let trajectory = scene.trajectory;
+    let machine = trajectory.machine.as_ref();
+    let verdict = scene.verdict;
+    match name {
+        "task" => {
+            let problem = machine.problem();
+            if !problem.has_reference() {
+                return client_view(problem.as_ref());
+            }
+            let spec = machine.spec();
+            let view = || Variable::from_serialize(benchmark::view(spec));
+            tasks.entry(spec.slug).or_insert_with(view).clone()
+        }
+        "client" => (!machine.problem().has_reference()).into(),
+        "input" => {
+            let data = machine.problem().data();
+            // A verifier judges with all that is known; whoever proposes or decides must not see what is hidden.
+            let data = if role == Role::Verifier { data } else { benchmark::shown(machine.spec(), data) };
+            data.to_string().into()
+        }
+        "state" => machine.state().to_string().into(),
+        "view" => machine.view().into(),
+        "depth" => trajectory.stack.depth().into(),
+        "steps" => steps(scene).1.into(),
+        "step_offset" => steps(scene).0.into(),
+        "rejected" => trajectory.stack.top().excluded.iter().map(|line| line.to_string()).collect(),
+        "variables" => Variable::from_serialize(scene.variables),
+        "is_held" => scene.is_held.into(),
+        "action" => scene.action.into(),
+        "after" => after(scene).0.into(),
+        "ends" => after(scene).1.into(),
+        "constraints" => Variable::from_serialize(scene.rules),
+        "feedback" => match verdict {
+            Some(verdict) => verdict.feedback.clone().into(),
+            None => trajectory.feedback.clone().into(),
+        },
+        "score" => verdict.map(|verdict| verdict.score.value()).into(),
+        "violations" => {
+            verdict.map(|verdict| verdict.violations.iter().map(ToString::to_string).collect::<Vec<_>>()).into()
+        }
+        "needs_review" => verdict.is_some_and(|verdict| verdict.needs_review).into(),
+        "tau_soft" => scene.thresholds.map(|thresholds| thresholds.soft.value()).into(),
+        "tau_hard" => scene.thresholds.map(|thresholds| thresholds.hard.value()).into(),
+        "retries" => trajectory.stack.top().retries.into(),
+        "retries_max" => scene.thresholds.map(|thresholds| thresholds.retries_max).into(),
+        _ => Variable::UNDEFINED,
+    }
+}

@@ -1,0 +1,29 @@
+//! Puts a prompt into the chat template of the model's file. The roles and marks are the template's; nothing is added.
+
+use std::borrow::Cow;
+
+use llama_cpp_2::model::{LlamaChatMessage, LlamaModel};
+
+use super::{EngineError, Format};
+
+fn error(detail: impl Into<String>) -> EngineError {
+    EngineError::Chat { detail: detail.into() }
+}
+
+/// The text that the model continues.
+///
+/// # Errors
+/// [`EngineError::Chat`] when the model has no template, or llama.cpp does not know its kind, and
+/// [`EngineError::BadRequest`] for a message with a NUL byte.
+pub(super) fn formatted<'p>(model: &LlamaModel, format: &Format, prompt: &'p str) -> Result<Cow<'p, str>, EngineError> {
+    let Format::Chat { system } = format else { return Ok(Cow::Borrowed(prompt)) };
+    // By the name `None`: llama-cpp-2 hands a dangling pointer on for any other.
+    let template = model.chat_template(None).map_err(|_| error("its file has no chat template"))?;
+    let said = system.as_deref().map(|text| ("system", text)).into_iter().chain([("user", prompt)]);
+    let messages: Result<Vec<_>, _> =
+        said.map(|(role, text)| LlamaChatMessage::new(role.to_owned(), text.to_owned())).collect();
+    let messages = messages.map_err(|error| EngineError::BadRequest { detail: format!("the prompt: {error}") })?;
+    // The text ends where the model's answer begins.
+    let text = model.apply_chat_template(&template, &messages, true);
+    text.map(Cow::Owned).map_err(|reason| error(format!("llama.cpp does not know the kind of its template: {reason}")))
+}
