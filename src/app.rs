@@ -217,7 +217,7 @@ fn renewed(settings: &Settings, running: &Running) -> Result<Resources, AppError
         };
         engines.insert(name, engine);
     }
-    Ok(Resources { engines, environment: Arc::new(environment) })
+    Ok(Resources { engines, environment: Arc::new(environment), tap: None })
 }
 
 #[expect(

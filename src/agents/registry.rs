@@ -12,7 +12,7 @@ use super::ensemble::{EnsembleVerifier, Member};
 use super::escalation::{EscalatingExecutor, Named};
 use super::exact::ExactVerifier;
 use super::llm::{EngineModel, make};
-use super::model::Model;
+use super::model::{Model, Tap, Tapped};
 use super::prompt::TemplateError;
 use super::recording::{Recording, RecordingExecutor};
 use super::reference::ReferenceExecutor;
@@ -83,12 +83,14 @@ pub struct Resources {
     pub engines: BTreeMap<String, Engine>,
     /// Keys of servers are there, and nowhere else.
     pub environment: Environment,
+    /// Sees what models are asked and answer.
+    pub tap: Option<Tap>,
 }
 
 impl Default for Resources {
     /// No engine, and an empty environment.
     fn default() -> Self {
-        Self { engines: BTreeMap::new(), environment: Arc::new(|_| None) }
+        Self { engines: BTreeMap::new(), environment: Arc::new(|_| None), tap: None }
     }
 }
 
@@ -138,7 +140,14 @@ impl Maker<'_> {
 
 impl Maker<'_> {
     fn engine_model(&self, engine: &str, is_chat: bool) -> Result<Arc<dyn Model>, RegistryError> {
-        Ok(Arc::new(EngineModel::new(self.engine(engine)?, is_chat)))
+        Ok(self.tapped(EngineModel::new(self.engine(engine)?, is_chat)))
+    }
+
+    fn tapped(&self, model: impl Model + 'static) -> Arc<dyn Model> {
+        match self.resources.tap.clone() {
+            Some(tap) => Arc::new(Tapped::new(model, tap)),
+            None => Arc::new(model),
+        }
     }
 
     fn made<A: ?Sized>(&self, made: Result<Factory<A>, TemplateError>) -> Made<A> {

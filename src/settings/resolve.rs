@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use config::Value;
 use serde::Serialize;
 
-use super::agents::{CoordinatorAgent, ExecutorAgent, Implementation, VerifierAgent, implementations};
+use super::agents::{CoordinatorAgent, ExecutorAgent, Implementation, VerdictName, VerifierAgent, implementations};
 use super::definitions::{Defined, Definitions};
 use super::error::SettingsError;
 use super::nearest::nearest;
@@ -24,6 +24,8 @@ pub trait RoleOptions: Clone + Serialize {
     fn engine(&self) -> Option<&str>;
     /// The agents of the same role that it is made of, by name.
     fn members(&self) -> Vec<&str>;
+    /// The templates of its prompts, as `role/file`, where its implementation asks a model.
+    fn templates(&self) -> Vec<String>;
     /// The role's section.
     fn section(settings: &Settings) -> &Self;
     fn defined(definitions: &Definitions) -> &BTreeMap<String, Defined<Self>>;
@@ -60,6 +62,14 @@ macro_rules! role_options {
                 }
             }
 
+            fn templates(&self) -> Vec<String> {
+                if !ASKS_A_MODEL.contains(&self.implementation.as_str()) {
+                    return Vec::new();
+                }
+                let names = [self.prompt_name(), &self.system].into_iter().filter(|name| !name.is_empty());
+                names.map(|name| format!("{}/{name}.j2", Self::ROLE)).collect()
+            }
+
             fn section(settings: &Settings) -> &Self {
                 &settings.agents.$field
             }
@@ -88,6 +98,34 @@ pub struct ListedAgent {
     pub description: String,
     /// `implementation`, `built in` or the definition's file.
     pub origin: String,
+}
+
+/// Implementations that ask a model with a prompt.
+const ASKS_A_MODEL: [&str; 2] = ["llama", "openai"];
+
+impl ExecutorAgent {
+    /// The template of its prompt.
+    pub fn prompt_name(&self) -> &str {
+        &self.prompt
+    }
+}
+
+impl VerifierAgent {
+    /// The template of its prompt: the one that goes with the form of its verdicts, unless another is given.
+    pub fn prompt_name(&self) -> &str {
+        match self.verdict {
+            _ if !self.prompt.is_empty() => &self.prompt,
+            VerdictName::Report => "check",
+            VerdictName::Token => "token",
+        }
+    }
+}
+
+impl CoordinatorAgent {
+    /// The template of its prompt.
+    pub fn prompt_name(&self) -> &str {
+        &self.prompt
+    }
 }
 
 /// Deepest nesting of agents that are made of others.

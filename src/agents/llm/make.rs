@@ -38,20 +38,6 @@ pub fn templates(settings: &Settings) -> Result<Templates, TemplateError> {
     Templates::with(texts.iter().map(|(name, template)| (name.clone(), template.text.clone())))
 }
 
-/// The templates that an agent of a role asks for.
-pub fn asked(role: Role, prompt: &str, system_prompt: &str) -> Vec<String> {
-    std::iter::once(template(role, prompt)).chain(system(role, system_prompt)).collect()
-}
-
-/// The template of a verifier's prompt.
-pub fn verifier_prompt(options: &VerifierAgent) -> &str {
-    match options.verdict {
-        _ if !options.prompt.is_empty() => &options.prompt,
-        VerdictName::Report => "check",
-        VerdictName::Token => "token",
-    }
-}
-
 /// A factory of something that can be made, as a first one shows.
 fn checked<T: 'static, A: ?Sized + 'static>(
     make: impl Fn() -> Result<T, TemplateError> + Send + Sync + 'static,
@@ -108,7 +94,7 @@ pub fn verifier(
     let options = VerifierOptions {
         name: name.to_owned(),
         mode,
-        template: template(Role::Verifier, verifier_prompt(options)),
+        template: template(Role::Verifier, options.prompt_name()),
         system: system(Role::Verifier, &options.system),
         kinds: options.kinds.iter().copied().collect(),
         history: history(options.history, options.history_steps),
