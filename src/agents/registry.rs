@@ -26,7 +26,7 @@ use crate::protocol::{Adaptive, Role, Score, Thresholds};
 use crate::settings::{
     AdaptiveOptions, CoordinatorAgent, Ensemble, Escalation, ExecutorAgent, RoleOptions, Settings, VerifierAgent,
 };
-use crate::tasks::Kinds;
+use crate::tasks::{Kind, Kinds};
 
 /// Which agents a run used, by the names in the configuration; part of every result.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
@@ -61,6 +61,9 @@ fn notes(settings: &Settings) -> Vec<String> {
         notes.push(format!("executor `{name}` {note}"));
     });
     settings.walk_configured::<VerifierAgent>(&mut |name, options| {
+        if options.implementation() == "rules" && options.kinds.contains(&Kind::Transition) {
+            notes.push("the verifier checked transitions: it ran the algorithm beside the executor".to_owned());
+        }
         if options.implementation() == "reference" {
             notes.push(format!(
                 "verifier `{name}` knows the task's algorithm: for training and evaluation, never for claims about a model"

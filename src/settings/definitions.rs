@@ -29,7 +29,13 @@ macro_rules! built_in {
 }
 
 /// Definitions in the executable: role, file, text.
-const BUILT_IN: [(&str, &str, &str); 1] = built_in!["verifier" / "strict.toml"];
+const BUILT_IN: [(&str, &str, &str); 5] = built_in![
+    "executor" / "instruct.toml",
+    "verifier" / "strict.toml",
+    "verifier" / "judge.toml",
+    "verifier" / "panel.toml",
+    "coordinator" / "chair.toml",
+];
 
 /// Templates in the executable: role, file, text.
 const BUILT_IN_TEMPLATES: [(&str, &str, &str); 5] = built_in![
