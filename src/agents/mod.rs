@@ -11,6 +11,7 @@ mod replay;
 mod rules;
 mod scripted;
 mod threshold;
+pub mod upstream;
 
 use std::sync::Arc;
 

@@ -18,6 +18,7 @@ mod preset;
 mod reference;
 mod schema;
 mod sections;
+mod upstreams;
 
 pub use crate::engine::{Device, DeviceError, Isolation, KvPool};
 pub use api_key::{ApiKey, KeyHash, KeyHashError, is_name};
@@ -30,3 +31,4 @@ pub use sections::{
     Agents, Budget, COORDINATORS, CoordinatorAgent, EXECUTORS, ExecutorAgent, Log, LogFormat, LogLevel, Placement,
     Reward, Run, Runtime, Server, Settings, VERIFIERS, VerifierAgent,
 };
+pub use upstreams::{Api, Dialect, Upstream, Upstreams};

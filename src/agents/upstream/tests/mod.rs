@@ -1,0 +1,1 @@
+//! The pool against servers that behave and servers that do not.
