@@ -69,7 +69,8 @@ const MAY_IMPORT: [(&str, &[&str]); 19] = [
 ];
 
 /// What tests of a module may import on top.
-const MAY_IMPORT_IN_TESTS: [(&str, &[&str]); 2] = [("train", &["engine"]), ("runtime", &["problems"])];
+const MAY_IMPORT_IN_TESTS: [(&str, &[&str]); 3] =
+    [("train", &["engine"]), ("runtime", &["problems"]), ("agents", &["bench"])];
 
 /// The Rust sources below a folder.
 pub fn rust_files(folder: &Path) -> Vec<PathBuf> {
