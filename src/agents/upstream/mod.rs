@@ -65,7 +65,6 @@ impl OpenAiModel {
     /// When the settings cannot be used, a key is not set, or there is no thread to be had.
     pub fn new(settings: &Upstreams, lookup: impl Fn(&str) -> Option<String>) -> Result<Self, UpstreamsError> {
         let form = Form { api: settings.api, dialect: settings.dialect, extra: extra(&settings.extra)? };
-        let member = |upstream| Member::new(upstream, form.path(), &settings.health_path, &lookup);
         let mut members: Vec<Member> = Vec::new();
         for upstream in &settings.upstreams {
             let mut member = Member::new(upstream, form.path(), &settings.health_path, &lookup)?;

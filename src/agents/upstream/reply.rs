@@ -156,7 +156,7 @@ mod tests {
         for (body, expected) in [
             ("", BadAnswer::Empty),
             (" \r\n", BadAnswer::Empty),
-            ("{\"choices\":\n[{", BadAnswer::NotJson(13)),
+            ("{\"choices\":\n[{", BadAnswer::NotJson(14)),
             ("hello", BadAnswer::NotJson(1)),
             ("{}", BadAnswer::NoChoice),
             ("[]", BadAnswer::NoChoice),

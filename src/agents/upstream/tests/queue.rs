@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use tokio::time::advance;
+use tokio::time::{Instant, advance};
 
 use super::{pool, upstream};
 use crate::agents::Failure;
@@ -102,36 +102,33 @@ async fn who_failed_at_one_server_waits_for_the_other_and_holds_up_nobody() {
 
 #[tokio::test(start_paused = true)]
 async fn one_at_a_time_is_on_trial_and_its_end_decides_for_the_others() {
-    let pool = servers(1);
+    let (pool, began) = (servers(1), Instant::now());
     let mut first = place(&pool).await;
     first.failed(&fault());
     drop(first);
     let (mut second, mut third, mut fourth) = (wait(&pool, None), wait(&pool, None), wait(&pool, None));
-    tokio::time::sleep(REST).await;
-    let mut trial = now(&mut second);
+    let mut trial = (&mut second).await.ok().unwrap();
     assert!((&mut third).now_or_never().is_none());
     trial.failed(&fault());
     drop(trial);
     assert!((&mut third).now_or_never().is_none(), "left alone again");
-    tokio::time::sleep(REST).await;
     // This trial comes to no result.
-    drop(now(&mut third));
+    drop((&mut third).await.ok().unwrap());
     let mut trial = now(&mut fourth);
     trial.succeeded();
     drop(trial);
     place(&pool).await.succeeded();
+    assert_eq!(began.elapsed().as_secs(), 2 * REST.as_secs());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_asked_for_a_rest_has_it_and_is_no_trial_afterwards() {
-    let pool = servers(1);
+    let (pool, began) = (servers(1), Instant::now());
     let mut first = place(&pool).await;
     first.failed(&Problem::of_status(reqwest::StatusCode::TOO_MANY_REQUESTS, "", Some(REST)));
     drop(first);
     let mut second = wait(&pool, None);
-    tokio::time::sleep(REST / 2).await;
-    assert!((&mut second).now_or_never().is_none());
-    tokio::time::sleep(REST / 2).await;
-    drop(now(&mut second));
+    drop((&mut second).await.ok().unwrap());
+    assert_eq!(began.elapsed().as_secs(), REST.as_secs());
     assert_eq!(pool.snapshot()[0].breaker.name(), "closed");
 }

@@ -1,6 +1,6 @@
 //! A key is sent, and shown nowhere.
 
-use super::server::{Act, Server};
+use super::server::{Act, Request, Server};
 use super::{ask, pool};
 use crate::agents::model::Model as _;
 use crate::agents::upstream::OpenAiModel;
@@ -18,7 +18,7 @@ async fn a_key_is_sent_and_never_shown_even_when_a_server_repeats_it() {
         Act::Status(200, "", serde_json::json!({"error": words}).to_string()),
         Act::Raw("HTTP/1.1 200 X\r\nContent-Type: sk-very-secret-0123456789\r\nContent-Length: 0\r\n\r\n"),
     ] {
-        let server = Server::playing(vec![act]).await;
+        let server = Server::start(move |_, request| if request.is_look() { Act::Say("") } else { act.clone() }).await;
         let mut settings = Upstreams { retries_max: 1, health_interval_ms: 3_600_000, ..pool(&[&server.url]) };
         settings.upstreams[0].api_key_env = Some("UPSTREAM_KEY".to_owned());
         let lookup = |name: &str| (name == "UPSTREAM_KEY").then(|| KEY.to_owned());
@@ -28,6 +28,7 @@ async fn a_key_is_sent_and_never_shown_even_when_a_server_repeats_it() {
         assert!(!error.contains("secret"), "{error}");
         assert!(!format!("{:?}", model.snapshot()).contains("secret"));
         let header = format!("\r\nauthorization: bearer {KEY}\r\n");
+        server.until(|seen| seen.requests.iter().any(Request::is_look)).await;
         let seen = server.seen();
         assert!(seen.requests.iter().all(|request| format!("{}\r\n", request.head).contains(&header)), "{seen:?}");
     }

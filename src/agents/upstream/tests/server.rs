@@ -123,18 +123,17 @@ async fn converse(
         if let Act::SayAfter(gate, _) = &act {
             gate.acquire().await.unwrap().forget();
         }
-        let mut is_gone = false;
         // Before the answer goes: who has it may ask again at once.
         if !matches!(act, Act::Hang | Act::Flood) {
             seen.send_modify(|seen| seen.in_flight -= 1);
         }
-        match act {
+        let is_gone = match act {
             Act::Say(text) | Act::SayAfter(_, text) => {
                 let answer = serde_json::json!({"choices": [{"message": {"content": text}}]}).to_string();
-                is_gone = stream.write_all(whole(200, "", &answer).as_bytes()).await.is_err();
+                stream.write_all(whole(200, "", &answer).as_bytes()).await.is_err()
             }
             Act::Status(status, headers, body) => {
-                is_gone = stream.write_all(whole(status, headers, &body).as_bytes()).await.is_err();
+                stream.write_all(whole(status, headers, &body).as_bytes()).await.is_err()
             }
             Act::Raw(text) => {
                 stream.write_all(text.as_bytes()).await.unwrap();
@@ -143,16 +142,15 @@ async fn converse(
             Act::Hang => {
                 // The client sends nothing more; this ends when it closes.
                 while stream.read_buf(&mut bytes).await.is_ok_and(|count| count > 0) {}
-                is_gone = true;
+                true
             }
             Act::Flood => {
                 let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{\"choices\":[\"";
-                is_gone = stream.write_all(head.as_bytes()).await.is_err();
-                while !is_gone {
-                    is_gone = stream.write_all(&[b'a'; 8_192]).await.is_err();
-                }
+                stream.write_all(head.as_bytes()).await.unwrap();
+                while stream.write_all(&[b'a'; 8_192]).await.is_ok() {}
+                true
             }
-        }
+        };
         if is_gone {
             return seen.send_modify(|seen| seen.gone += 1);
         }
