@@ -130,3 +130,70 @@ impl Default for Upstreams {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use config::{Config, Value};
+    use schemars::generate::SchemaSettings;
+
+    use super::super::check::check;
+    use super::super::layers::Layer;
+    use super::*;
+
+    fn read(text: &str) -> Result<Upstreams, String> {
+        let schema = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+        let schema = schema.into_generator().into_root_schema_for::<Upstreams>().to_value();
+        let layer = Layer::text(text, "f.toml").map_err(|error| error.to_string())?;
+        check(&Value::new(None, layer.0.clone()), &schema).map_err(|error| error.to_string())?;
+        let merged = Config::builder().add_source(layer).build().unwrap();
+        Ok(merged.try_deserialize().unwrap())
+    }
+
+    const SERVER: &str = "[[upstreams]]\nurl = \"https://host/v1\"\nmodel = \"m\"\nconcurrent_max = 4\n";
+
+    #[test]
+    fn what_is_left_out_has_a_default_and_what_is_written_is_read_again() {
+        let mut pool = read(&format!("api = \"completions\"\ndialect = \"llama_server\"\n{SERVER}")).unwrap();
+        let server = Upstream {
+            url: "https://host/v1".to_owned(),
+            model: "m".to_owned(),
+            api_key_env: None,
+            concurrent_max: 4,
+            weight: 1.0,
+        };
+        let upstreams = vec![server];
+        let expected =
+            Upstreams { api: Api::Completions, dialect: Dialect::LlamaServer, upstreams, ..Upstreams::default() };
+        assert_eq!(pool, expected);
+        for key in [None, Some("HOST_KEY".to_owned())] {
+            pool.upstreams[0].api_key_env = key;
+            assert_eq!(read(&toml::to_string(&pool).unwrap()), Ok(pool.clone()));
+        }
+    }
+
+    #[test]
+    fn mistakes_are_found_where_they_stand() {
+        for (text, expected) in [
+            (
+                "api = \"chats\"",
+                "f.toml:1: `api` names `chats`, which is not known; did you mean `chat`? Known: chat, comple",
+            ),
+            ("timeout_ms = 0", "f.toml:1: `timeout_ms` is 0, but must be a whole number from 1 to 3600000"),
+            ("extra = \"[1]\"", "f.toml:1: `extra` is the text \"[1]\", but must be a JSON object, such as \"{}\""),
+            ("retries = 3", "f.toml:1: unknown key `retries`"),
+            (
+                &SERVER.replace("https", "ftp"),
+                "f.toml:2: `upstreams` is the text \"ftp://host/v1\", but must be an address",
+            ),
+            (&SERVER.replace("model", "name"), "f.toml:3: unknown key `upstreams.name`"),
+            (&SERVER.replace("model = \"m\"", ""), "f.toml:1: `upstreams.model` is missing"),
+            (
+                &format!("{SERVER}weight = 0.0"),
+                "f.toml:5: `upstreams.weight` is the fraction 0.0, but must be a number above",
+            ),
+        ] {
+            let message = read(text).unwrap_err();
+            assert!(message.starts_with(expected), "{message}");
+        }
+    }
+}

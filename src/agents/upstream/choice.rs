@@ -109,7 +109,8 @@ mod tests {
 
     #[test]
     fn the_preferred_server_is_left_when_it_is_markedly_busier() {
-        let affinity = (0..).find(|&affinity| choose(&pool(&[(0, 8, 1.0), (0, 8, 1.0)]), affinity, None) == Some(0));
+        let affinity =
+            (0..1_000).find(|&affinity| choose(&pool(&[(0, 8, 1.0), (0, 8, 1.0)]), affinity, None) == Some(0));
         let chosen = |busy| choose(&pool(&[(busy, 8, 1.0), (0, 8, 1.0)]), affinity.unwrap(), None);
         assert_eq!([chosen(0), chosen(1), chosen(2)], [Some(0); 3], "up to a quarter of its places");
         assert_eq!([chosen(3), chosen(8)], [Some(1); 2]);

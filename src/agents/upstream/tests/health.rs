@@ -22,16 +22,20 @@ async fn looked(server: &Server) {
 async fn a_server_that_is_down_gets_no_requests_until_it_is_back() {
     let is_down = Arc::new(AtomicBool::new(true));
     let flag = Arc::clone(&is_down);
-    let ailing = Server::start(move |_, request| match request.is_look() && flag.load(Ordering::SeqCst) {
-        true => Act::Status(503, "", String::new()),
-        false => Act::Say("ailing"),
+    let ailing = Server::start(move |_, request| {
+        if request.is_look() && flag.load(Ordering::SeqCst) {
+            Act::Status(503, "", String::new())
+        } else {
+            Act::Say("ailing")
+        }
     })
     .await;
     // That there is no list of models says nothing against a server.
-    let sound = Server::start(|_, request| match request.is_look() {
-        true => Act::Status(404, "", String::new()),
-        false => Act::Say("sound"),
-    })
+    let sound = Server::start(
+        |_, request| {
+            if request.is_look() { Act::Status(404, "", String::new()) } else { Act::Say("sound") }
+        },
+    )
     .await;
     let settings =
         Upstreams { health_interval_ms: 2, health_path: "/health".to_owned(), ..pool(&[&ailing.url, &sound.url]) };
@@ -61,9 +65,12 @@ async fn a_server_that_is_down_gets_no_requests_until_it_is_back() {
 async fn who_waits_for_the_only_server_gets_it_when_it_is_back() {
     let is_down = Arc::new(AtomicBool::new(true));
     let flag = Arc::clone(&is_down);
-    let server = Server::start(move |_, request| match request.is_look() && flag.load(Ordering::SeqCst) {
-        true => Act::Status(500, "", String::new()),
-        false => Act::Say("back"),
+    let server = Server::start(move |_, request| {
+        if request.is_look() && flag.load(Ordering::SeqCst) {
+            Act::Status(500, "", String::new())
+        } else {
+            Act::Say("back")
+        }
     })
     .await;
     let model = model(&Upstreams { health_interval_ms: 2, ..pool(&[&server.url]) });
