@@ -8,6 +8,7 @@ mod exact;
 mod failure;
 pub mod llm;
 pub mod model;
+pub mod pools;
 pub mod prompt;
 mod recording;
 mod reference;
@@ -16,6 +17,7 @@ mod replay;
 mod rules;
 mod scripted;
 mod threshold;
+pub mod upstream;
 
 use std::sync::Arc;
 

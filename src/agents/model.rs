@@ -48,6 +48,13 @@ pub trait Model: Send + Sync {
     async fn ask(&self, ask: Ask) -> Result<Reply, AgentError>;
 }
 
+#[async_trait]
+impl<M: Model + ?Sized> Model for Arc<M> {
+    async fn ask(&self, ask: Ask) -> Result<Reply, AgentError> {
+        (**self).ask(ask).await
+    }
+}
+
 /// Sees what a model is asked and answers.
 pub type Tap = Arc<dyn Fn(&Ask, &Result<Reply, AgentError>) + Send + Sync>;
 

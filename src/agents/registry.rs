@@ -13,6 +13,7 @@ use super::escalation::{EscalatingExecutor, Named};
 use super::exact::ExactVerifier;
 use super::llm::{EngineModel, make};
 use super::model::{Model, Tap, Tapped};
+use super::pools::Pools;
 use super::prompt::TemplateError;
 use super::recording::{Recording, RecordingExecutor};
 use super::reference::ReferenceExecutor;
@@ -84,6 +85,8 @@ pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 pub struct Resources {
     /// The engines that were started, by name.
     pub engines: BTreeMap<String, Engine>,
+    /// The pools of servers that were opened.
+    pub pools: Pools,
     /// Keys of servers are there, and nowhere else.
     pub environment: Environment,
     /// Sees what models are asked and answer.
@@ -93,7 +96,7 @@ pub struct Resources {
 impl Default for Resources {
     /// No engine, and an empty environment.
     fn default() -> Self {
-        Self { engines: BTreeMap::new(), environment: Arc::new(|_| None), tap: None }
+        Self { engines: BTreeMap::new(), pools: Pools::default(), environment: Arc::new(|_| None), tap: None }
     }
 }
 
@@ -146,6 +149,11 @@ impl Maker<'_> {
         Ok(self.tapped(EngineModel::new(self.engine(engine)?, is_chat)))
     }
 
+    fn pool_model(&self, pool: &str) -> Result<Arc<dyn Model>, RegistryError> {
+        let model = self.resources.pools.get(pool, self.settings, &self.resources.environment);
+        Ok(self.tapped(model.map_err(|reason| self.unusable(reason))?))
+    }
+
     fn tapped(&self, model: impl Model + 'static) -> Arc<dyn Model> {
         match self.resources.tap.clone() {
             Some(tap) => Arc::new(Tapped::new(model, tap)),
@@ -183,6 +191,10 @@ impl Constructed for ExecutorAgent {
     const CONSTRUCTORS: &'static [(&'static str, Constructor<Self, dyn Executor>)] = &[
         ("llama", |maker, options| {
             let model = maker.engine_model(&options.engine, options.chat)?;
+            maker.made(make::executor(maker.settings, maker.name, options, model))
+        }),
+        ("openai", |maker, options| {
+            let model = maker.pool_model(&options.pool)?;
             maker.made(make::executor(maker.settings, maker.name, options, model))
         }),
         ("reference", |_, _| Ok(Arc::new(|| Arc::new(ReferenceExecutor)))),
@@ -228,6 +240,10 @@ impl Constructed for VerifierAgent {
             let model = maker.engine_model(&options.engine, options.chat)?;
             maker.made(make::verifier(maker.settings, maker.name, options, model))
         }),
+        ("openai", |maker, options| {
+            let model = maker.pool_model(&options.pool)?;
+            maker.made(make::verifier(maker.settings, maker.name, options, model))
+        }),
         ("ensemble", |maker, options| {
             let Ensemble { members, delta } = options.ensemble.clone();
             let made: Result<Vec<_>, _> = members.iter().map(|name| maker.member::<VerifierAgent>(name)).collect();
@@ -257,6 +273,11 @@ impl Constructed for CoordinatorAgent {
         }),
         ("llama", |maker, options| {
             let model = maker.engine_model(&options.engine, options.chat)?;
+            let thresholds = thresholds(maker.settings);
+            maker.made(make::coordinator(maker.settings, maker.name, options, thresholds, model))
+        }),
+        ("openai", |maker, options| {
+            let model = maker.pool_model(&options.pool)?;
             let thresholds = thresholds(maker.settings);
             maker.made(make::coordinator(maker.settings, maker.name, options, thresholds, model))
         }),

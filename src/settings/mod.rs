@@ -22,6 +22,7 @@ mod resolve;
 mod schema;
 mod search;
 mod sections;
+mod upstreams;
 
 pub use crate::engine::{Device, DeviceError, Isolation, KvPool};
 pub use agents::{
@@ -38,3 +39,4 @@ pub use reference::reference_markdown;
 pub use resolve::{ListedAgent, RoleOptions};
 pub use search::{AheadOptions, BeamOptions, GroupOptions, GroupSize, StrategyName, VoteName};
 pub use sections::{Budget, Log, LogFormat, LogLevel, Placement, Reward, Run, Runtime, Server, Settings};
+pub use upstreams::{Api, Dialect, Upstream, Upstreams};

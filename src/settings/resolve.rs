@@ -1,6 +1,6 @@
 //! From the name of an agent to its options: an implementation with those of its role's section, or a definition.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use config::Value;
 use serde::Serialize;
@@ -22,6 +22,8 @@ pub trait RoleOptions: Clone + Serialize {
     fn set_implementation(&mut self, name: &str);
     /// The engine that it asks, where its implementation asks one.
     fn engine(&self) -> Option<&str>;
+    /// The pool that it asks, where its implementation asks one.
+    fn pool(&self) -> Option<&str>;
     /// The agents of the same role that it is made of, by name.
     fn members(&self) -> Vec<&str>;
     /// The templates of its prompts, as `role/file`, where its implementation asks a model.
@@ -50,6 +52,10 @@ macro_rules! role_options {
 
             fn engine(&self) -> Option<&str> {
                 (self.implementation == "llama").then_some(self.engine.as_str())
+            }
+
+            fn pool(&self) -> Option<&str> {
+                (self.implementation == "openai").then_some(self.pool.as_str())
             }
 
             fn members(&self) -> Vec<&str> {
@@ -186,22 +192,21 @@ impl Settings {
     /// The engines that these agents ask: the configured ones, those of presets, and the other one of `agents.split`.
     #[must_use]
     pub fn engines_needed(&self) -> Vec<String> {
-        let mut engines = Vec::new();
-        self.engines_of::<ExecutorAgent>(&mut engines);
-        self.engines_of::<VerifierAgent>(&mut engines);
-        self.engines_of::<CoordinatorAgent>(&mut engines);
-        engines.sort();
-        engines.dedup();
-        engines
+        let mut engines = BTreeSet::new();
+        self.visit_at_hand::<ExecutorAgent>(&mut |options| engines.extend(options.engine().map(str::to_owned)));
+        self.visit_at_hand::<VerifierAgent>(&mut |options| engines.extend(options.engine().map(str::to_owned)));
+        self.visit_at_hand::<CoordinatorAgent>(&mut |options| engines.extend(options.engine().map(str::to_owned)));
+        engines.into_iter().collect()
     }
 
-    fn engines_of<A: RoleOptions>(&self, engines: &mut Vec<String>) {
+    /// Visits the agents of a role that runs can have without a choice of their own.
+    fn visit_at_hand<A: RoleOptions>(&self, visit: &mut dyn FnMut(&A)) {
         let split = &self.agents.split;
         let presets = self.presets.values().filter_map(|preset| preset.agent(A::ROLE));
         let other = (split.role == A::ROLE && !split.other.is_empty()).then_some(split.other.as_str());
         let names = [A::section(self).implementation()].into_iter().chain(presets).chain(other);
         for name in names {
-            self.walk::<A>(name, 0, &mut |_, options| engines.extend(options.engine().map(str::to_owned)));
+            self.walk::<A>(name, 0, &mut |_, options| visit(options));
         }
     }
 
@@ -283,6 +288,18 @@ impl Settings {
             && !self.engines.contains_key(engine)
         {
             return Err(unknown(place.to_owned(), "engine", engine, self.engines.keys().cloned().collect()));
+        }
+        if let Some(pool) = options.pool() {
+            let Some(servers) = self.pools.get(pool) else {
+                return Err(unknown(place.to_owned(), "pool", pool, self.pools.keys().cloned().collect()));
+            };
+            if servers.upstreams.is_empty() {
+                let message = format!(
+                    "`pools.{pool}` has no servers; add them as `[[pools.{pool}.upstreams]]` with url, model and \
+                     concurrent_max"
+                );
+                return Err(SettingsError::Conflict { origin: place.to_owned(), message });
+            }
         }
         for member in options.members() {
             let Some(below) = self.agent::<A>(member) else {

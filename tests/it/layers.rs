@@ -70,7 +70,7 @@ const MAY_IMPORT: [(&str, &[&str]); 19] = [
 
 /// What tests of a module may import on top.
 const MAY_IMPORT_IN_TESTS: [(&str, &[&str]); 3] =
-    [("train", &["engine"]), ("runtime", &["problems"]), ("agents", &["problems"])];
+    [("train", &["engine"]), ("runtime", &["problems"]), ("agents", &["problems", "bench"])];
 
 /// The Rust sources below a folder.
 pub fn rust_files(folder: &Path) -> Vec<PathBuf> {
