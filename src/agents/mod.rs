@@ -4,6 +4,7 @@
 mod failure;
 mod llama;
 pub mod model;
+pub mod process;
 pub mod prompt;
 mod reference;
 pub mod registry;

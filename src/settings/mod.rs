@@ -15,6 +15,7 @@ mod layers;
 mod load;
 mod nearest;
 mod preset;
+mod program;
 mod reference;
 mod schema;
 mod sections;
@@ -25,6 +26,7 @@ pub use engine::{Engine, ModelMissing};
 pub use error::SettingsError;
 pub use load::DEFAULT_TOML;
 pub use preset::{Preset, PresetBudget};
+pub use program::Program;
 pub use reference::reference_markdown;
 pub use sections::{
     Agents, Budget, COORDINATORS, CoordinatorAgent, EXECUTORS, ExecutorAgent, Log, LogFormat, LogLevel, Placement,
