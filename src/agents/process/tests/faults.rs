@@ -60,22 +60,20 @@ async fn each_fault_is_one_turns_failure_and_says_what_happened() {
 #[tokio::test]
 async fn a_program_that_hangs_is_killed_and_started_again() {
     let folder = tempfile::tempdir().expect("a folder");
-    let agent = executor(&Program { timeout_ms: 300, ..once(folder.path(), "time.sleep(60)") });
+    let agent = executor(&Program { timeout_ms: 1000, ..once(folder.path(), "time.sleep(60)") });
     let error = propose(&agent).await.expect_err("hangs");
     assert_eq!((error.failure, error.is_transient), (Failure::Timeout, true));
-    assert!(error.to_string().contains("no answer within 300 ms"), "{error}");
+    assert!(error.to_string().contains("no answer within 1000 ms"), "{error}");
     assert!(propose(&agent).await.is_ok());
 }
 
 #[tokio::test]
 async fn a_program_that_never_reads_is_a_timeout_and_no_deadlock() {
-    let folder = tempfile::tempdir().expect("a folder");
     // Greets once, and then reads nothing: a line longer than the pipe does not fit.
     let code = "hello()\ntime.sleep(60)";
     let verifier = super::verifier(&Program { timeout_ms: 300, ..python(code) });
     let error = super::judge(&verifier, &"x".repeat(1 << 20)).await.expect_err("nobody reads");
     assert_eq!(error.failure, Failure::Timeout, "{error}");
-    drop(folder);
 }
 
 #[tokio::test]

@@ -91,7 +91,7 @@ async fn a_turn_that_waits_just_leaves_the_queue() {
     let folder = tempfile::tempdir().expect("a folder");
     let socket = folder.path().join("told");
     let listener = UnixListener::bind(&socket).expect("a socket");
-    let agent = executor(&Program { timeout_ms: 300, restarts_max: 3, ..telling(&socket) });
+    let agent = executor(&Program { timeout_ms: 1000, restarts_max: 3, ..telling(&socket) });
     let (mut told, _) = Told::start(&listener).await;
     let at = trajectory("tower-of-hanoi");
     let hot = crate::agents::Sampling { temperature: 2.0, ..SAMPLING };
