@@ -1,6 +1,7 @@
 //! The agents: what an Executor, a Verifier and a Coordinator are, and the implementations that configuration picks
 //! from. Agents know tasks and the protocol; they know nothing of actors, and hold no run.
 
+pub mod conformance;
 mod failure;
 mod llama;
 pub mod model;
