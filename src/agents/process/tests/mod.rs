@@ -2,6 +2,7 @@
 
 mod answers;
 mod conversation;
+mod examples;
 mod faults;
 mod giving_up;
 mod requests;
