@@ -85,8 +85,8 @@ mod tests {
 
     #[tokio::test]
     async fn the_last_lines_are_kept_and_long_ones_cut() {
-        let mut text: String = (0..25).map(|line| format!("line {line}\n\n")).collect();
-        text += &"é".repeat(1000);
+        let lines: Vec<_> = (0..25).map(|line| format!("line {line}")).collect();
+        let text = format!("{}\n\n{}", lines.join("\n\n"), "é".repeat(1000));
         let stream = std::io::Cursor::new(text.into_bytes());
         let words = LastWords::keep("verifier `x`".into(), stream).take().await;
         assert_eq!(words.len(), 10);

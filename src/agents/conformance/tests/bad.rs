@@ -65,15 +65,15 @@ async fn bad_proposals() {
 
 #[tokio::test]
 async fn bad_verdicts() {
-    fn named(score: f64, violations: &[&'static str]) -> Result<Verdict, AgentError> {
+    fn named(score: f64, violation: &'static str) -> Verdict {
         let score = Score::from_value(score).expect("a score");
-        Ok(Verdict { score, violations: violations.iter().map(|name| (*name).into()).collect(), ..Verdict::default() })
+        Verdict { score, violations: vec![violation.into()], ..Verdict::default() }
     }
     type Judge = fn() -> Result<Verdict, AgentError>;
     let rows: [(Judge, &[Rule]); 5] = [
-        (|| named(1.0, &["format"]), &[]),
-        (|| named(1.0, &["taste"]), &[Rule::KnownViolation]),
-        (|| named(0.0, &["format"]), &[Rule::ClearVerdict]),
+        (|| Ok(named(1.0, "format")), &[]),
+        (|| Ok(named(1.0, "taste")), &[Rule::KnownViolation]),
+        (|| Ok(named(0.0, "format")), &[Rule::ClearVerdict]),
         (|| Ok(Verdict { logprob: Some(0.5), ..Verdict::default() }), &[Rule::Logprob]),
         (|| Err(AgentError::new("executor `x`", Failure::Died, "gone")), &[Rule::NamedError]),
     ];
@@ -82,7 +82,7 @@ async fn bad_verdicts() {
         assert_eq!(rules(&findings), expected, "{findings:#?}");
     }
     let demands = Demands { own_violations: vec!["taste".to_owned()], ..Demands::default() };
-    let findings = verifier_with(|| Arc::new(Fun(|_: &Trajectory| named(1.0, &["taste"]))), &demands).await;
+    let findings = verifier_with(|| Arc::new(Fun(|_: &Trajectory| Ok(named(1.0, "taste")))), &demands).await;
     assert_eq!(findings, []);
 }
 
