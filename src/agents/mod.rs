@@ -2,6 +2,7 @@
 //! from. Agents know tasks and the protocol; they know nothing of actors, and hold no run.
 
 mod adaptive;
+pub mod conformance;
 mod ensemble;
 mod escalation;
 mod exact;
@@ -9,6 +10,7 @@ mod failure;
 pub mod llm;
 pub mod model;
 pub mod pools;
+pub mod process;
 pub mod prompt;
 mod recording;
 mod reference;

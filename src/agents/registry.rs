@@ -14,6 +14,7 @@ use super::exact::ExactVerifier;
 use super::llm::{EngineModel, make};
 use super::model::{Model, Tap, Tapped};
 use super::pools::Pools;
+use super::process::{ProcessCoordinator, ProcessExecutor, ProcessVerifier};
 use super::prompt::TemplateError;
 use super::recording::{Recording, RecordingExecutor};
 use super::reference::ReferenceExecutor;
@@ -197,6 +198,11 @@ impl Constructed for ExecutorAgent {
             let model = maker.pool_model(&options.pool)?;
             maker.made(make::executor(maker.settings, maker.name, options, model))
         }),
+        ("process", |maker, options| {
+            let agent = ProcessExecutor::start(maker.name, &options.program);
+            let agent = agent.map_err(|error| maker.unusable(error.to_string()))?;
+            Ok(Arc::new(move || Arc::new(agent.clone())))
+        }),
         ("reference", |_, _| Ok(Arc::new(|| Arc::new(ReferenceExecutor)))),
         ("scripted", |_, options| {
             let error_rate = options.error_rate;
@@ -244,6 +250,12 @@ impl Constructed for VerifierAgent {
             let model = maker.pool_model(&options.pool)?;
             maker.made(make::verifier(maker.settings, maker.name, options, model))
         }),
+        ("process", |maker, options| {
+            let kinds = options.kinds.iter().copied().collect();
+            let agent = ProcessVerifier::start(maker.name, &options.program, kinds);
+            let agent = agent.map_err(|error| maker.unusable(error.to_string()))?;
+            Ok(Arc::new(move || Arc::new(agent.clone())))
+        }),
         ("ensemble", |maker, options| {
             let Ensemble { members, delta } = options.ensemble.clone();
             let made: Result<Vec<_>, _> = members.iter().map(|name| maker.member::<VerifierAgent>(name)).collect();
@@ -280,6 +292,11 @@ impl Constructed for CoordinatorAgent {
             let model = maker.pool_model(&options.pool)?;
             let thresholds = thresholds(maker.settings);
             maker.made(make::coordinator(maker.settings, maker.name, options, thresholds, model))
+        }),
+        ("process", |maker, options| {
+            let agent = ProcessCoordinator::start(maker.name, &options.program, thresholds(maker.settings));
+            let agent = agent.map_err(|error| maker.unusable(error.to_string()))?;
+            Ok(Arc::new(move || Arc::new(agent.clone())))
         }),
         ("threshold", |maker, _| {
             let thresholds = thresholds(maker.settings);

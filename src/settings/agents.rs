@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::program::Program;
 use crate::protocol::Role;
 use crate::tasks::Kind;
 
@@ -58,13 +59,14 @@ const MODEL_COORDINATOR: &[&str] =
     &["engine", "pool", "prompt", "system", "history", "history_steps", "chat", "asks_when_clean"];
 
 /// Known values of `agents.executor.implementation`.
-pub const EXECUTORS: [Implementation; 6] = [
+pub const EXECUTORS: [Implementation; 7] = [
     row("llama", "a model through llama.cpp, on an engine of this machine", MODEL_EXECUTOR),
     row(
         "openai",
         "a model behind OpenAI-compatible servers: llama-server, vLLM, SGLang or a hosted API",
         MODEL_EXECUTOR,
     ),
+    row("process", "a program of yours, in any language, over JSON Lines", &["program"]),
     row("reference", "the task's own algorithm; no model, and labelled so in every output", &[]),
     row("scripted", "the algorithm with errors, by seed; for tests", &["error_rate"]),
     row("replay", "given or recorded proposals, in order; for tests and debugging", &["lines", "recording"]),
@@ -72,7 +74,7 @@ pub const EXECUTORS: [Implementation; 6] = [
 ];
 
 /// Known values of `agents.verifier.implementation`.
-pub const VERIFIERS: [Implementation; 6] = [
+pub const VERIFIERS: [Implementation; 7] = [
     row("rules", "the task's constraints of the chosen kinds (the paper's lightweight verifier)", &["kinds"]),
     row("llama", "a model through llama.cpp, with the paper's prompt or a single token", MODEL_VERIFIER),
     row(
@@ -80,16 +82,18 @@ pub const VERIFIERS: [Implementation; 6] = [
         "a model behind OpenAI-compatible servers, with the paper's prompt or a single token",
         MODEL_VERIFIER,
     ),
+    row("process", "a program of yours, in any language, over JSON Lines", &["program", "kinds"]),
     row("ensemble", "several verifiers side by side: the median of their scores", &["ensemble"]),
     row("reference", "exact, by the task's algorithm; for training and evaluation only", &[]),
     row("none", "accepts everything; no answer is then called verified", &[]),
 ];
 
 /// Known values of `agents.coordinator.implementation`.
-pub const COORDINATORS: [Implementation; 4] = [
+pub const COORDINATORS: [Implementation; 5] = [
     row("adaptive", "thresholds that follow the observed rate of rejections", &["adaptive"]),
     row("llama", "a model that sees the verdict and names a decision", MODEL_COORDINATOR),
     row("openai", "a model behind OpenAI-compatible servers that sees the verdict", MODEL_COORDINATOR),
+    row("process", "a program of yours, in any language, over JSON Lines", &["program"]),
     row("threshold", "compares the violation score with run.tau_soft and run.tau_hard (the paper's policy)", &[]),
 ];
 
@@ -184,6 +188,9 @@ pub struct ExecutorAgent {
     pub recording: String,
     /// Options of `escalation`.
     pub escalation: Escalation,
+    /// Options of `process`.
+    #[serde(default)]
+    pub program: Program,
 }
 
 /// Section `agents.executor.escalation`.
@@ -254,6 +261,9 @@ pub struct VerifierAgent {
     pub grammar: bool,
     /// Options of `ensemble`.
     pub ensemble: Ensemble,
+    /// Options of `process`.
+    #[serde(default)]
+    pub program: Program,
 }
 
 /// Section `agents.verifier.ensemble`.
@@ -304,6 +314,9 @@ pub struct CoordinatorAgent {
     pub asks_when_clean: bool,
     /// Options of `adaptive`.
     pub adaptive: AdaptiveOptions,
+    /// Options of `process`.
+    #[serde(default)]
+    pub program: Program,
 }
 
 /// Section `agents.coordinator.adaptive`: both thresholds are moved by `gain` times the difference between the observed

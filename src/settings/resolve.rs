@@ -9,6 +9,7 @@ use super::agents::{CoordinatorAgent, ExecutorAgent, Implementation, VerdictName
 use super::definitions::{Defined, Definitions};
 use super::error::SettingsError;
 use super::nearest::nearest;
+use super::program::Program;
 use super::sections::Settings;
 use crate::protocol::Role;
 
@@ -24,6 +25,8 @@ pub trait RoleOptions: Clone + Serialize {
     fn engine(&self) -> Option<&str>;
     /// The pool that it asks, where its implementation asks one.
     fn pool(&self) -> Option<&str>;
+    /// The program that it runs, where its implementation runs one.
+    fn program(&self) -> Option<&Program>;
     /// The agents of the same role that it is made of, by name.
     fn members(&self) -> Vec<&str>;
     /// The templates of its prompts, as `role/file`, where its implementation asks a model.
@@ -56,6 +59,10 @@ macro_rules! role_options {
 
             fn pool(&self) -> Option<&str> {
                 (self.implementation == "openai").then_some(self.pool.as_str())
+            }
+
+            fn program(&self) -> Option<&Program> {
+                (self.implementation == "process").then_some(&self.program)
             }
 
             fn members(&self) -> Vec<&str> {
@@ -288,6 +295,14 @@ impl Settings {
             && !self.engines.contains_key(engine)
         {
             return Err(unknown(place.to_owned(), "engine", engine, self.engines.keys().cloned().collect()));
+        }
+        if options.program().is_some_and(|program| program.command.is_empty()) {
+            let message = format!(
+                "`{name}` is a program, and `program.command` is empty; set it to the program and its arguments, such as \
+                 [\"python3\", \"agents/examples/{}.py\"]",
+                A::ROLE
+            );
+            return Err(SettingsError::Conflict { origin: place.to_owned(), message });
         }
         if let Some(pool) = options.pool() {
             let Some(servers) = self.pools.get(pool) else {

@@ -47,6 +47,7 @@ const MAY_IMPORT: [(&str, &[&str]); 19] = [
         "cli",
         &[
             "tasks",
+            "problems",
             "dataset",
             "judge",
             "protocol",

@@ -22,6 +22,7 @@ mod notify;
 mod openai;
 mod overload;
 mod problems;
+mod programs;
 mod raw;
 mod recompute;
 mod records;
