@@ -6,6 +6,7 @@ use super::contest::Contender;
 use crate::agents::{AgentSet, Executor, Names, ScriptedExecutor, ThresholdCoordinator, Verifier};
 use crate::protocol::{Budget, Limits, RewardWeights, RunPlan, Score, Strategy, Thresholds, VoteRule};
 use crate::runtime::{Placement, RestartLimit, RunSampling, RuntimePlan};
+use crate::tasks::Kinds;
 
 /// One cell.
 pub fn runtime_plan() -> RuntimePlan {
@@ -38,7 +39,7 @@ pub fn plan() -> RunPlan {
 pub fn contender<V: Verifier + 'static>(
     executor: impl Fn() -> Arc<dyn Executor> + Send + Sync + 'static,
     verifier: impl Fn() -> V + Send + Sync + 'static,
-    plan: RunPlan,
+    plan: &RunPlan,
 ) -> Contender {
     let names = Names { executor: "test".into(), verifier: "test".into(), coordinator: "test".into() };
     let thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
@@ -50,7 +51,7 @@ pub fn contender<V: Verifier + 'static>(
         move || Arc::new(verifier()),
         move || Arc::new(ThresholdCoordinator(thresholds)),
     );
-    let plan = RunPlan { is_checked: kinds != crate::tasks::Kinds::NONE, ..plan };
+    let plan = RunPlan { is_checked: kinds != Kinds::NONE, ..plan.clone() };
     let sampling = RunSampling { temperature: 0.7, top_p: 1.0, seed: 42 };
     Contender { agents, plan: Box::new(move |_| plan.clone()), sampling }
 }

@@ -40,7 +40,7 @@ impl Corruption {
 }
 
 /// The line with one of its numbers one higher or lower.
-pub(super) fn other_number(line: &str, draw: &mut Draw) -> Option<String> {
+fn other_number(line: &str, draw: &mut Draw) -> Option<String> {
     let digits = |c: char| c.is_ascii_digit();
     let starts: Vec<usize> =
         line.char_indices().filter(|(at, c)| digits(*c) && !line[..*at].ends_with(digits)).map(|(at, _)| at).collect();

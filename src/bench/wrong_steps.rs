@@ -1,14 +1,15 @@
 //! Steps with labels: right ones from reference traces, and wrong ones made of them. What is wrong is what the exact
 //! verifier rejects.
 
-use super::corruption::other_number;
 use crate::agents::{ExactVerifier, Verifier as _};
 use crate::protocol::{Limits, Score, Trajectory};
 use crate::tasks::sampling::state_on_trace;
 use crate::tasks::{AnyTask, Difficulty, Draw, Machine};
 
-/// Draws of a mutation before the next one is tried.
-const DRAWS: usize = 8;
+/// Lines of a mutation that are tried before the next one is.
+const LINES_MAX: usize = 32;
+/// Numbers up to this take the place of others.
+const NUMBER_SMALL: u32 = 3;
 
 /// What a step is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ enum Mutation {
     Early,
     /// The same step once more, after it was taken.
     Repeated,
-    /// One of its numbers one higher or lower.
+    /// One of its numbers is another.
     Changed,
     /// The page's example of some action.
     OtherAction,
@@ -43,33 +44,46 @@ enum Mutation {
     OtherChoice,
 }
 
-const MUTATIONS: [Mutation; 5] =
-    [Mutation::Early, Mutation::Repeated, Mutation::Changed, Mutation::OtherAction, Mutation::OtherChoice];
+/// The line with one of its numbers changed, in all ways to a near number or a small one.
+fn changed(line: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let is_digit = |c: char| c.is_ascii_digit();
+    let mut end = 0;
+    while let Some(start) = line[end..].find(is_digit).map(|at| end + at) {
+        end = line[start..].find(|c| !is_digit(c)).map_or(line.len(), |length| start + length);
+        // A longer number is no size or place, and need not be tried.
+        let Ok(number) = line[start..end].parse::<u32>() else { continue };
+        let near = [number.saturating_sub(1), number.saturating_add(1)];
+        for other in (0..=NUMBER_SMALL).chain(near).filter(|other| *other != number) {
+            let changed = format!("{}{other}{}", &line[..start], &line[end..]);
+            if !lines.contains(&changed) {
+                lines.push(changed);
+            }
+        }
+    }
+    lines
+}
 
 impl Mutation {
-    /// The state in which the wrong step is proposed, and its line. `None` where there is nothing to mutate.
-    fn of(self, machine: &dyn Machine, right: &str, draw: &mut Draw) -> Option<(Box<dyn Machine>, String)> {
+    const ALL: [Self; 5] = [Self::Early, Self::Repeated, Self::Changed, Self::OtherAction, Self::OtherChoice];
+
+    /// The state in which the wrong steps are proposed, and their lines.
+    fn of(self, machine: &dyn Machine, right: &str) -> (Box<dyn Machine>, Vec<String>) {
         let mut after = machine.fork();
-        let line = match self {
+        let lines = match self {
             Self::Early => {
                 after.follow_reference();
-                return Some((machine.fork(), after.reference()?));
+                return (machine.fork(), after.reference().into_iter().collect());
             }
             Self::Repeated => {
                 after.follow_reference();
-                return (!after.ended()).then(|| (after, right.to_owned()));
+                vec![right.to_owned()]
             }
-            Self::Changed => other_number(right, draw)?,
-            Self::OtherAction => {
-                let actions = machine.spec().page.actions;
-                actions.get(draw.index(actions.len().max(1)))?.example.to_owned()
-            }
-            Self::OtherChoice => {
-                let choices = machine.choices()?;
-                choices.get(draw.index(choices.len().max(1)))?.clone()
-            }
+            Self::Changed => changed(right),
+            Self::OtherAction => machine.spec().page.actions.iter().map(|action| action.example.to_owned()).collect(),
+            Self::OtherChoice => machine.choices().unwrap_or_default(),
         };
-        Some((after, line))
+        (after, lines)
     }
 }
 
@@ -104,11 +118,13 @@ async fn is_wrong(step: &Labelled) -> bool {
 
 /// A wrong step that can be carried out; `None` where no mutation gives one.
 async fn applicable(machine: &dyn Machine, right: &str, draw: &mut Draw) -> Option<Labelled> {
-    let first = draw.index(MUTATIONS.len());
-    for mutation in (0..MUTATIONS.len()).map(|at| MUTATIONS[(first + at) % MUTATIONS.len()]) {
-        for _ in 0..DRAWS {
-            let Some((machine, line)) = mutation.of(machine, right, draw) else { break };
-            let step = labelled(machine, line, false);
+    let mut mutations = Mutation::ALL;
+    draw.shuffle(&mut mutations);
+    for mutation in mutations {
+        let (machine, mut lines) = mutation.of(machine, right);
+        draw.shuffle(&mut lines);
+        for line in lines.into_iter().take(LINES_MAX) {
+            let step = labelled(machine.fork(), line, false);
             if step.label == Label::Applicable && is_wrong(&step).await {
                 return Some(step);
             }
@@ -152,6 +168,15 @@ mod tests {
                 assert_eq!(machine.propose(&step.line).is_ok(), step.label != Label::Garbage, "{slug}: {}", step.line);
             }
         }
+    }
+
+    #[test]
+    fn numbers_are_changed_one_at_a_time() {
+        assert_eq!(changed("done"), Vec::<String>::new());
+        assert_eq!(
+            changed("cmp 0 17"),
+            ["cmp 1 17", "cmp 2 17", "cmp 3 17", "cmp 0 0", "cmp 0 1", "cmp 0 2", "cmp 0 3", "cmp 0 16", "cmp 0 18"]
+        );
     }
 
     #[tokio::test]

@@ -17,7 +17,7 @@ const COUNT: u32 = 6;
 fn measured<V: Verifier + 'static>(
     executor: impl Fn() -> Arc<dyn Executor> + Send + Sync + 'static,
     verifier: impl Fn() -> V + Send + Sync + 'static,
-    plan: RunPlan,
+    plan: &RunPlan,
 ) -> StrategyRow {
     let task = tasks::find("tower-of-hanoi").unwrap();
     let instances = Instances { difficulty: Difficulty::Easy, count: COUNT, base_seed: 7 };
@@ -67,7 +67,7 @@ fn reference_steps() -> f64 {
 fn without_errors_every_strategy_solves_everything_at_its_known_price() {
     for (strategy, side_by_side) in strategies() {
         let plan = RunPlan { strategy, fanout: side_by_side, ..plan() };
-        let row = measured(scripted(0.0), all, plan);
+        let row = measured(scripted(0.0), all, &plan);
         assert_eq!((row.accuracy.count, row.accuracy.of), (6, 6), "{strategy:?}");
         assert_eq!((row.verified, row.verified_wrong, row.failed, row.out_of_steps), (6, 0, 0, 0), "{strategy:?}");
         assert!((row.proposals - reference_steps() * f64::from(side_by_side)).abs() < 1e-9, "{strategy:?} {row:?}");
@@ -82,7 +82,7 @@ fn without_errors_every_strategy_solves_everything_at_its_known_price() {
 fn with_errors_only_no_strategy_solves_anything() {
     for (strategy, side_by_side) in strategies() {
         let plan = RunPlan { strategy, fanout: side_by_side, ..plan() };
-        let row = measured(scripted(1.0), all, plan);
+        let row = measured(scripted(1.0), all, &plan);
         assert_eq!((row.accuracy.count, row.accuracy.of, row.verified, row.failed), (0, 6, 0, 0), "{strategy:?}");
         assert_eq!(row.step_votes, None, "no step was taken");
     }
@@ -90,7 +90,7 @@ fn with_errors_only_no_strategy_solves_anything() {
 
 #[test]
 fn what_nobody_checks_is_never_verified() {
-    let row = measured(scripted(0.0), none, plan());
+    let row = measured(scripted(0.0), none, &plan());
     assert_eq!((row.accuracy.count, row.verified, row.verified_wrong), (6, 0, 0));
 }
 
@@ -99,7 +99,7 @@ fn the_bound_on_errors_is_a_mean_over_runs() {
     // Two agreeing votes of an executor that is right nearly always: q² / (p² + q²) a step.
     let ahead = Ahead { k: 2, samples_max: 16, characters_max: 200, step_accuracy: 0.999 };
     let plan = RunPlan { strategy: Strategy::Ahead(ahead), fanout: 2, ..plan() };
-    let row = measured(scripted(0.0), all, plan);
+    let row = measured(scripted(0.0), all, &plan);
     let a_step = 1e-6 / (0.999 * 0.999 + 1e-6);
     let bound = row.step_votes.and_then(|votes| votes.error_bound).unwrap();
     assert!((bound - a_step * reference_steps()).abs() < 1e-9, "{bound}");
@@ -118,7 +118,7 @@ impl Executor for Silent {
 #[test]
 fn a_strategy_that_cannot_work_is_a_row_that_says_so() {
     let strategy = Strategy::Beam(Beam { width: 2, actions: 2 });
-    let row = measured(|| Arc::new(Silent), all, RunPlan { strategy, fanout: 4, ..plan() });
+    let row = measured(|| Arc::new(Silent), all, &RunPlan { strategy, fanout: 4, ..plan() });
     assert_eq!((row.failed, row.accuracy.count, row.is_void()), (6, 0, true));
     assert!(row.failure.unwrap().contains("log-probabilities"));
 }

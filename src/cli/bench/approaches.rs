@@ -19,17 +19,17 @@ pub enum Variant {
     DynamicGroup,
 }
 
-fn named(value: impl ValueEnum) -> String {
+fn named(value: &impl ValueEnum) -> String {
     value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 /// What is said of settings in a row; `what` is what they have beside the strategy.
 fn approach(settings: &Settings, what: &str, is_baseline: bool) -> Approach {
-    let strategy = named(settings.run.strategy);
+    let strategy = named(&settings.run.strategy);
     Approach {
         name: if what.is_empty() { strategy.clone() } else { format!("{strategy}, {what}") },
         strategy,
-        vote: named(settings.run.vote),
+        vote: named(&settings.run.vote),
         executor: settings.agents.executor.implementation.clone(),
         verifier: settings.agents.verifier.implementation.clone(),
         is_baseline,
@@ -70,7 +70,7 @@ fn varied(settings: &Settings, variants: &[Variant]) -> Vec<(String, Settings)> 
                 for vote in VoteName::value_variants().iter().filter(|vote| **vote != settings.run.vote) {
                     let mut settings = settings.clone();
                     settings.run.vote = *vote;
-                    all.push((format!("vote {}", named(*vote)), settings));
+                    all.push((format!("vote {}", named(vote)), settings));
                 }
             }
             Variant::Escalation => {
