@@ -102,7 +102,7 @@ fn reworded(line: &str, forms: &[&str]) -> Vec<String> {
         let next = match c {
             'z' => 'a',
             'Z' => 'A',
-            c => char::from_u32(c as u32 + 1).unwrap_or('a'),
+            c => char::from_u32(u32::from(c) + 1).unwrap_or('a'),
         };
         format!("{}{next}{}", &line[..at], &line[at + 1..])
     }));

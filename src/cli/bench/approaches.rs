@@ -5,15 +5,12 @@ use clap::ValueEnum;
 use crate::bench::strategies::Approach;
 use crate::settings::{GroupSize, Settings, StrategyName, VoteName};
 
-/// The executor that asks a larger one where the smaller one is not of one mind.
-const ESCALATION: &str = "escalation";
-
 /// A variant of the strategy `iterative`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Variant {
     /// The ways to count answers that are not configured: majority, weighted, tolerance.
     Votes,
-    /// Executor `escalation` over the configured one.
+    /// Executor `escalation`, where its small and its large executor differ.
     Escalation,
     /// Fan-outs that follow the difficulty of a problem.
     DynamicGroup,
@@ -45,20 +42,16 @@ fn baseline(settings: &Settings) -> (Approach, Settings) {
     (approach(&settings, "one round (baseline)", true), settings)
 }
 
-/// The executor `escalation`, whose small executor is the configured one. Where the configuration names a large one that
-/// is not its small one, that is the large one; otherwise the configured executor decides its own splits.
-fn escalating(settings: &Settings) -> Settings {
-    let mut settings = settings.clone();
-    let configured = settings.agents.executor.implementation.clone();
-    if configured != ESCALATION {
-        let escalation = &mut settings.agents.executor.escalation;
-        if escalation.large == escalation.small {
-            escalation.large.clone_from(&configured);
-        }
-        escalation.small = configured;
-        ESCALATION.clone_into(&mut settings.agents.executor.implementation);
+/// The settings with the executor `escalation`; `None` where its small and its large executor are the same, which would
+/// propose what it proposes alone, only dearer.
+pub fn escalating(settings: &Settings) -> Option<Settings> {
+    let escalation = &settings.agents.executor.escalation;
+    if escalation.small == escalation.large {
+        return None;
     }
-    settings
+    let mut settings = settings.clone();
+    "escalation".clone_into(&mut settings.agents.executor.implementation);
+    Some(settings)
 }
 
 /// The variants, with what is special about each.
@@ -74,7 +67,7 @@ fn varied(settings: &Settings, variants: &[Variant]) -> Vec<(String, Settings)> 
                 }
             }
             Variant::Escalation => {
-                let settings = escalating(settings);
+                let Some(settings) = escalating(settings) else { continue };
                 let escalation = &settings.agents.executor.escalation;
                 let what = format!("escalation ({} × {}, {})", escalation.samples, escalation.small, escalation.large);
                 all.push((what, settings));
@@ -164,19 +157,22 @@ mod tests {
             ("iterative", "none"),
             ("iterative, vote tolerance", "strict"),
             ("iterative, vote weighted", "strict"),
-            ("iterative, escalation (2 × scripted, scripted)", "strict"),
             ("iterative, group 2 to 16", "strict"),
         ];
         assert_eq!(labels(&all), expected);
         assert!(all.iter().all(|(_, settings)| settings.validate().is_ok()));
-        assert_eq!(all[6].1.run.group.size, GroupSize::Dynamic);
+        assert_eq!(all[5].1.run.group.size, GroupSize::Dynamic);
     }
 
     #[test]
-    fn a_large_executor_that_is_configured_stays_the_large_one() {
+    fn escalation_is_measured_where_its_executors_differ() {
         let mut settings = scripted();
+        assert_eq!(escalating(&settings), None, "the shipped ones are the same");
+        "scripted".clone_into(&mut settings.agents.executor.escalation.small);
         "reference".clone_into(&mut settings.agents.executor.escalation.large);
-        let escalation = escalating(&settings).agents.executor.escalation;
-        assert_eq!((escalation.small.as_str(), escalation.large.as_str()), ("scripted", "reference"));
+        let all = approaches(&settings, &[StrategyName::Iterative], &["rules".to_owned()], &[Variant::Escalation]);
+        assert_eq!(labels(&all)[2], ("iterative, escalation (2 × scripted, reference)", "rules"));
+        assert_eq!(all[2].0.executor, "escalation");
+        assert!(all[2].1.validate().is_ok());
     }
 }

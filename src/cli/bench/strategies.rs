@@ -2,11 +2,12 @@
 
 use std::process::ExitCode;
 
+use anyhow::bail;
 use clap::{Args, ValueEnum as _};
 use comfy_table::Table;
 
 use super::super::start_log;
-use super::approaches::{Variant, approaches};
+use super::approaches::{Variant, approaches, escalating};
 use super::measured::{Measured, contender, note, with_engines};
 use super::table;
 use crate::agents::{AgentSet, Resources};
@@ -38,7 +39,8 @@ pub struct StrategiesArguments {
 }
 
 impl StrategiesArguments {
-    fn approaches(&self, settings: &Settings) -> Vec<(Approach, Settings)> {
+    /// What is compared, with a remark on what is not.
+    fn approaches(&self, settings: &Settings) -> anyhow::Result<(Vec<(Approach, Settings)>, Option<String>)> {
         let all = StrategyName::value_variants();
         let strategies = if self.strategies.is_empty() { all } else { &self.strategies };
         let variants = match (&self.variants[..], self.no_variants) {
@@ -46,7 +48,18 @@ impl StrategiesArguments {
             ([], false) => Variant::value_variants(),
             (chosen, false) => chosen,
         };
-        approaches(settings, strategies, &self.verifiers, variants)
+        let is_wanted = variants.contains(&Variant::Escalation) && strategies.contains(&StrategyName::Iterative);
+        let note = (is_wanted && escalating(settings).is_none()).then(|| {
+            format!(
+                "`escalation` is not measured: its small and its large executor are both `{}`; set \
+                 `agents.executor.escalation.large`",
+                settings.agents.executor.escalation.large
+            )
+        });
+        if let (Some(note), false) = (&note, self.variants.is_empty()) {
+            bail!("--variant escalation: {note}");
+        }
+        Ok((approaches(settings, strategies, &self.verifiers, variants), note))
     }
 }
 
@@ -125,7 +138,7 @@ pub fn strategies(arguments: &StrategiesArguments) -> anyhow::Result<ExitCode> {
     let settings = measured.configuration.load()?;
     start_log(&settings);
     let tasks = measured.tasks()?;
-    let approaches = arguments.approaches(&settings);
+    let (approaches, remark) = arguments.approaches(&settings)?;
     for (_, settings) in &approaches {
         settings.validate()?;
     }
@@ -139,7 +152,8 @@ pub fn strategies(arguments: &StrategiesArguments) -> anyhow::Result<ExitCode> {
         for approach in &approaches {
             let rows = rows(arguments, approach, resources, &tasks).await?;
             if let Some(row) = rows.last() {
-                eprintln!("{}: {}", name(row), row.accuracy.text());
+                let brief = if row.is_void() { "all runs failed".to_owned() } else { row.accuracy.text() };
+                eprintln!("{}: {brief}", name(row));
             }
             found.extend(rows);
         }
@@ -149,6 +163,6 @@ pub fn strategies(arguments: &StrategiesArguments) -> anyhow::Result<ExitCode> {
         let reason = row.failure.as_ref()?;
         Some(format!("{}: {} of {} runs failed, the first: {reason}", name(row), row.failed, row.accuracy.of))
     });
-    notes.extend(failures);
+    notes.extend(failures.chain(remark));
     measured.print(&tasks, &found, &notes, rows_table)
 }

@@ -17,17 +17,20 @@ fn rows(figures: &Value) -> &[Value] {
 fn strategies(error_rate: &str, arguments: &[&str]) -> Value {
     let few = ["--set", "run.fanout=2", "--set", "run.max_rounds=1", "--set", "runtime.cells=1"];
     let rate = format!("agents.executor.error_rate={error_rate}");
-    figures("strategies", &[&few, &["--set", rate.as_str()], arguments].concat())
+    figures("strategies", &[&few[..], &["--set", rate.as_str()], arguments].concat())
 }
 
 #[test]
 fn without_errors_every_strategy_is_right() {
-    let figures = strategies("0", &["--verifier", "strict", "--verifier", "none", "--by-task"]);
+    let escalation = ["--set", "agents.executor.escalation={small=\"scripted\", large=\"reference\"}"];
+    let figures =
+        strategies("0", &[&escalation[..], &["--verifier", "strict", "--verifier", "none", "--by-task"]].concat());
     assert_eq!((&figures["tasks"], &figures["instances"]), (&json!(["tower-of-hanoi"]), &json!(3)));
     assert!(figures["notes"].to_string().contains("not a model"), "{figures}");
     let rows = rows(&figures);
     // The baseline, five strategies with two verifiers, but for the variants; each for the task and for all.
     assert_eq!(rows.len(), 2 * (1 + 5 * 2 + 4));
+    assert!(rows.iter().any(|row| row["executor"] == "escalation"));
     assert_eq!((&rows[0]["is_baseline"], &rows[0]["verifier"]), (&json!(true), &json!("none")));
     for row in rows {
         assert_eq!((&row["accuracy"]["count"], &row["failed"]), (&json!(3), &json!(0)), "{row}");
@@ -108,5 +111,6 @@ fn agents_that_are_none_are_refused_before_anything_is_measured() {
     scripted(&["bench", "strategies", "--strategy", "greed"]).refused(&["greed", "best_of_n"]);
     scripted(&["bench", "verifiers", "--task", "bubble-sorting"]).refused(&["bubble-sorting"]);
     scripted(&["bench", "strategies", "--variant", "votes", "--no-variants"]).refused(&["--no-variants"]);
+    scripted(&["bench", "strategies", "--variant", "escalation"]).refused(&["escalation.large", "`llama`"]);
     done(&["bench", "overhead", "--turns", "0"]).refused(&["--turns"]);
 }
