@@ -183,7 +183,7 @@ mod tests {
             ("retries = 3", "f.toml:1: unknown key `retries`"),
             (
                 &SERVER.replace("https", "ftp"),
-                "f.toml:2: `upstreams` is the text \"ftp://host/v1\", but must be an address",
+                "f.toml:2: `upstreams.url` is the text \"ftp://host/v1\", but must be an address",
             ),
             (&SERVER.replace("model", "name"), "f.toml:3: unknown key `upstreams.name`"),
             (&SERVER.replace("model = \"m\"", ""), "f.toml:1: `upstreams.model` is missing"),
