@@ -32,5 +32,6 @@ mod settings;
 mod shipped;
 mod shipping;
 mod slow_clients;
+mod swaps;
 #[cfg(feature = "otel")]
 mod telemetry;
