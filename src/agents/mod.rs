@@ -4,7 +4,7 @@
 mod adaptive;
 mod ensemble;
 mod escalation;
-mod exact;
+pub mod exact;
 mod failure;
 pub mod llm;
 pub mod model;

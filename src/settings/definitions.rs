@@ -29,7 +29,7 @@ macro_rules! built_in {
 }
 
 /// Definitions in the executable: role, file, text.
-const BUILT_IN: [(&str, &str, &str); 1] = built_in!["verifier" / "strict.toml"];
+const BUILT_IN: [(&str, &str, &str); 2] = built_in!["verifier" / "strict.toml", "verifier" / "tiny.toml"];
 
 /// Templates in the executable: role, file, text.
 const BUILT_IN_TEMPLATES: [(&str, &str, &str); 5] = built_in![
