@@ -31,10 +31,11 @@ macro_rules! built_in {
 }
 
 /// Definitions in the executable: role, file, text.
-const DEFINITIONS: [(&str, &str, &str); 5] = built_in![
+const DEFINITIONS: [(&str, &str, &str); 6] = built_in![
     "executor" / "instruct.toml",
     "verifier" / "strict.toml",
     "verifier" / "judge.toml",
+    "verifier" / "tiny.toml",
     "verifier" / "panel.toml",
     "coordinator" / "chair.toml",
 ];
