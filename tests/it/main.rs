@@ -25,11 +25,14 @@ mod problems;
 mod raw;
 mod recompute;
 mod records;
+mod reload;
+mod reviews;
 mod serve;
 mod settings;
 #[cfg(feature = "llama")]
 mod shipped;
 mod shipping;
 mod slow_clients;
+mod split;
 #[cfg(feature = "otel")]
 mod telemetry;
