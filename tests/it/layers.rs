@@ -22,7 +22,19 @@ const MAY_IMPORT: [(&str, &[&str]); 19] = [
     ("app", &["tasks", "protocol", "engine", "settings", "agents", "runtime", "report", "bench"]),
     (
         "runs",
-        &["tasks", "problems", "protocol", "agents", "runtime", "report", "metrics", "telemetry", "app", "journal"],
+        &[
+            "tasks",
+            "problems",
+            "protocol",
+            "agents",
+            "runtime",
+            "report",
+            "metrics",
+            "telemetry",
+            "bench",
+            "app",
+            "journal",
+        ],
     ),
     (
         "daemon",
