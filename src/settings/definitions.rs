@@ -41,11 +41,12 @@ const DEFINITIONS: [(&str, &str, &str); 6] = built_in![
 ];
 
 /// Templates in the executable: role, file, text.
-const TEMPLATES: [(&str, &str, &str); 5] = built_in![
+const TEMPLATES: [(&str, &str, &str); 6] = built_in![
     "executor" / "compact.j2",
     "executor" / "step.j2",
     "verifier" / "check.j2",
     "verifier" / "token.j2",
+    "verifier" / "likelihood.j2",
     "coordinator" / "decide.j2",
 ];
 

@@ -13,6 +13,9 @@ use crate::settings::{
     BUILT_IN, CoordinatorAgent, ExecutorAgent, HistoryName, RoleOptions, Settings, VerdictName, VerifierAgent,
 };
 
+/// Probability below which a token makes a step wrong, where no other is given.
+const LEAST: f32 = 0.05;
+
 /// How many of the committed steps a prompt shows.
 fn history(name: HistoryName, steps: u32) -> History {
     match name {
@@ -102,6 +105,10 @@ pub fn verifier(
 ) -> Result<Factory<dyn Verifier>, TemplateError> {
     let mode = match options.verdict {
         VerdictName::Report => Mode::Report { grammar: options.grammar, max_tokens: options.max_tokens },
+        VerdictName::Likelihood => {
+            let least = if options.confidence_min > 0.0 { options.confidence_min as f32 } else { LEAST };
+            Mode::Likelihood { least, max_tokens: options.max_tokens }
+        }
         VerdictName::Token => {
             let least = options.confidence_min as f32;
             Mode::Token { confidence_min: (least > 0.0).then_some(least) }

@@ -24,7 +24,7 @@ macro_rules! built_in {
     ($($name:literal),+ $(,)?) => { [$(($name, include_str!(concat!("../../../agents/", $name)))),+] };
 }
 
-const BUILT_IN: [(&str, &str); 11] = built_in![
+const BUILT_IN: [(&str, &str); 12] = built_in![
     "executor/compact.j2",
     "executor/step.j2",
     "benchmark/parts.j2",
@@ -35,6 +35,7 @@ const BUILT_IN: [(&str, &str); 11] = built_in![
     "benchmark/mathematical.j2",
     "verifier/check.j2",
     "verifier/token.j2",
+    "verifier/likelihood.j2",
     "coordinator/decide.j2",
 ];
 
