@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::agents::pools::Pools;
 use crate::agents::{AgentSet, Names, Resources, registry::RegistryError};
 use crate::engine::{Engine, EngineError, EngineSpec};
 use crate::protocol::reliability::least_k;
@@ -201,14 +202,14 @@ pub fn runtime_plan(settings: &Settings) -> RuntimePlan {
 /// # Errors
 /// Whatever keeps an engine from starting.
 pub fn resources(settings: &Settings) -> Result<Resources, AppError> {
-    renewed(settings, &BTreeMap::new())
+    renewed(settings, &BTreeMap::new(), Pools::default())
 }
 
 /// Engines that run, with the entries that they were started from.
 type Running = BTreeMap<String, (settings::Engine, Engine)>;
 
 /// As [`resources`], where engines that run already as configured are kept.
-fn renewed(settings: &Settings, running: &Running) -> Result<Resources, AppError> {
+fn renewed(settings: &Settings, running: &Running, pools: Pools) -> Result<Resources, AppError> {
     let mut engines = BTreeMap::new();
     for name in settings.engines_needed() {
         let entry = settings.engines.get(&name).expect("invariant: validated settings name existing engines");
@@ -219,7 +220,7 @@ fn renewed(settings: &Settings, running: &Running) -> Result<Resources, AppError
         };
         engines.insert(name, engine);
     }
-    Ok(Resources { engines, environment: Arc::new(environment) })
+    Ok(Resources { engines, pools, environment: Arc::new(environment), tap: None })
 }
 
 #[expect(
@@ -269,7 +270,7 @@ impl App {
             Some((name.clone(), (entry.clone(), engine.clone())))
         };
         let running: Running = self.resources.engines.iter().filter_map(entry).collect();
-        let resources = renewed(&settings, &running)?;
+        let resources = renewed(&settings, &running, self.resources.pools.clone())?;
         Self::with_resources(settings, resources)
     }
 
@@ -303,6 +304,11 @@ impl App {
         let runtime = Arc::new(Runtime::start(&runtime_plan(&self.settings), agents));
         others.push(Arc::clone(&runtime));
         Ok(runtime)
+    }
+
+    /// The pools of servers that agents have opened.
+    pub fn pools(&self) -> &Pools {
+        &self.resources.pools
     }
 
     /// The engines that run, by name.

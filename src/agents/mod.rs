@@ -2,12 +2,15 @@
 //! from. Agents know tasks and the protocol; they know nothing of actors, and hold no run.
 
 mod adaptive;
+pub mod conformance;
 mod ensemble;
 mod escalation;
-mod exact;
+pub mod exact;
 mod failure;
 pub mod llm;
 pub mod model;
+pub mod pools;
+pub mod process;
 pub mod prompt;
 mod recording;
 mod reference;
@@ -16,6 +19,7 @@ mod replay;
 mod rules;
 mod scripted;
 mod threshold;
+pub mod upstream;
 
 use std::sync::Arc;
 

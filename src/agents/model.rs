@@ -47,3 +47,35 @@ pub trait Model: Send + Sync {
     /// When there is no answer.
     async fn ask(&self, ask: Ask) -> Result<Reply, AgentError>;
 }
+
+#[async_trait]
+impl<M: Model + ?Sized> Model for Arc<M> {
+    async fn ask(&self, ask: Ask) -> Result<Reply, AgentError> {
+        (**self).ask(ask).await
+    }
+}
+
+/// Sees what a model is asked and answers.
+pub type Tap = Arc<dyn Fn(&Ask, &Result<Reply, AgentError>) + Send + Sync>;
+
+/// A model that somebody watches.
+pub struct Tapped<M> {
+    model: M,
+    tap: Tap,
+}
+
+impl<M> Tapped<M> {
+    pub fn new(model: M, tap: Tap) -> Self {
+        Self { model, tap }
+    }
+}
+
+#[async_trait]
+impl<M: Model> Model for Tapped<M> {
+    async fn ask(&self, ask: Ask) -> Result<Reply, AgentError> {
+        let asked = ask.clone();
+        let answer = self.model.ask(ask).await;
+        (self.tap)(&asked, &answer);
+        answer
+    }
+}

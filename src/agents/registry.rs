@@ -12,7 +12,9 @@ use super::ensemble::{EnsembleVerifier, Member};
 use super::escalation::{EscalatingExecutor, Named};
 use super::exact::ExactVerifier;
 use super::llm::{EngineModel, make};
-use super::model::Model;
+use super::model::{Model, Tap, Tapped};
+use super::pools::Pools;
+use super::process::{ProcessCoordinator, ProcessExecutor, ProcessVerifier};
 use super::prompt::TemplateError;
 use super::recording::{Recording, RecordingExecutor};
 use super::reference::ReferenceExecutor;
@@ -26,7 +28,7 @@ use crate::protocol::{Adaptive, Role, Score, Thresholds};
 use crate::settings::{
     AdaptiveOptions, CoordinatorAgent, Ensemble, Escalation, ExecutorAgent, RoleOptions, Settings, VerifierAgent,
 };
-use crate::tasks::Kinds;
+use crate::tasks::{Kind, Kinds};
 
 /// Which agents a run used, by the names in the configuration; part of every result.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
@@ -61,6 +63,9 @@ fn notes(settings: &Settings) -> Vec<String> {
         notes.push(format!("executor `{name}` {note}"));
     });
     settings.walk_configured::<VerifierAgent>(&mut |name, options| {
+        if options.implementation() == "rules" && options.kinds.contains(&Kind::Transition) {
+            notes.push("the verifier checked transitions: it ran the algorithm beside the executor".to_owned());
+        }
         if options.implementation() == "reference" {
             notes.push(format!(
                 "verifier `{name}` knows the task's algorithm: for training and evaluation, never for claims about a model"
@@ -81,14 +86,18 @@ pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 pub struct Resources {
     /// The engines that were started, by name.
     pub engines: BTreeMap<String, Engine>,
+    /// The pools of servers that were opened.
+    pub pools: Pools,
     /// Keys of servers are there, and nowhere else.
     pub environment: Environment,
+    /// Sees what models are asked and answer.
+    pub tap: Option<Tap>,
 }
 
 impl Default for Resources {
     /// No engine, and an empty environment.
     fn default() -> Self {
-        Self { engines: BTreeMap::new(), environment: Arc::new(|_| None) }
+        Self { engines: BTreeMap::new(), pools: Pools::default(), environment: Arc::new(|_| None), tap: None }
     }
 }
 
@@ -138,7 +147,19 @@ impl Maker<'_> {
 
 impl Maker<'_> {
     fn engine_model(&self, engine: &str, is_chat: bool) -> Result<Arc<dyn Model>, RegistryError> {
-        Ok(Arc::new(EngineModel::new(self.engine(engine)?, is_chat)))
+        Ok(self.tapped(EngineModel::new(self.engine(engine)?, is_chat)))
+    }
+
+    fn pool_model(&self, pool: &str) -> Result<Arc<dyn Model>, RegistryError> {
+        let model = self.resources.pools.get(pool, self.settings, &self.resources.environment);
+        Ok(self.tapped(model.map_err(|reason| self.unusable(reason))?))
+    }
+
+    fn tapped(&self, model: impl Model + 'static) -> Arc<dyn Model> {
+        match self.resources.tap.clone() {
+            Some(tap) => Arc::new(Tapped::new(model, tap)),
+            None => Arc::new(model),
+        }
     }
 
     fn made<A: ?Sized>(&self, made: Result<Factory<A>, TemplateError>) -> Made<A> {
@@ -172,6 +193,15 @@ impl Constructed for ExecutorAgent {
         ("llama", |maker, options| {
             let model = maker.engine_model(&options.engine, options.chat)?;
             maker.made(make::executor(maker.settings, maker.name, options, model))
+        }),
+        ("openai", |maker, options| {
+            let model = maker.pool_model(&options.pool)?;
+            maker.made(make::executor(maker.settings, maker.name, options, model))
+        }),
+        ("process", |maker, options| {
+            let agent = ProcessExecutor::start(maker.name, &options.program);
+            let agent = agent.map_err(|error| maker.unusable(error.to_string()))?;
+            Ok(Arc::new(move || Arc::new(agent.clone())))
         }),
         ("reference", |_, _| Ok(Arc::new(|| Arc::new(ReferenceExecutor)))),
         ("scripted", |_, options| {
@@ -216,6 +246,16 @@ impl Constructed for VerifierAgent {
             let model = maker.engine_model(&options.engine, options.chat)?;
             maker.made(make::verifier(maker.settings, maker.name, options, model))
         }),
+        ("openai", |maker, options| {
+            let model = maker.pool_model(&options.pool)?;
+            maker.made(make::verifier(maker.settings, maker.name, options, model))
+        }),
+        ("process", |maker, options| {
+            let kinds = options.kinds.iter().copied().collect();
+            let agent = ProcessVerifier::start(maker.name, &options.program, kinds);
+            let agent = agent.map_err(|error| maker.unusable(error.to_string()))?;
+            Ok(Arc::new(move || Arc::new(agent.clone())))
+        }),
         ("ensemble", |maker, options| {
             let Ensemble { members, delta } = options.ensemble.clone();
             let made: Result<Vec<_>, _> = members.iter().map(|name| maker.member::<VerifierAgent>(name)).collect();
@@ -247,6 +287,16 @@ impl Constructed for CoordinatorAgent {
             let model = maker.engine_model(&options.engine, options.chat)?;
             let thresholds = thresholds(maker.settings);
             maker.made(make::coordinator(maker.settings, maker.name, options, thresholds, model))
+        }),
+        ("openai", |maker, options| {
+            let model = maker.pool_model(&options.pool)?;
+            let thresholds = thresholds(maker.settings);
+            maker.made(make::coordinator(maker.settings, maker.name, options, thresholds, model))
+        }),
+        ("process", |maker, options| {
+            let agent = ProcessCoordinator::start(maker.name, &options.program, thresholds(maker.settings));
+            let agent = agent.map_err(|error| maker.unusable(error.to_string()))?;
+            Ok(Arc::new(move || Arc::new(agent.clone())))
         }),
         ("threshold", |maker, _| {
             let thresholds = thresholds(maker.settings);

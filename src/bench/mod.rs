@@ -7,5 +7,6 @@ mod null;
 pub mod solve;
 pub mod speed;
 pub mod steps;
+pub mod stub;
 
 pub use null::{NullExecutor, endless};

@@ -1,5 +1,6 @@
 //! The command line: one file a subcommand. Parses, loads the configuration, and hands over.
 
+mod agents;
 mod bench;
 mod completions;
 mod config;
@@ -49,6 +50,8 @@ enum Command {
     Bench(bench::BenchArguments),
     /// Say what was found on this machine, and what to do about what is missing.
     Doctor(doctor::DoctorArguments),
+    /// The agents that the configuration can name: list, show, check, try.
+    Agents(agents::AgentsArguments),
     /// Show, check or describe the configuration.
     Config(config::ConfigArguments),
     /// Make keys for clients of the daemon.
@@ -111,6 +114,7 @@ pub fn main() -> ExitCode {
         Command::Loadtest(arguments) => loadtest::loadtest(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
+        Command::Agents(arguments) => agents::agents(&arguments),
         Command::Config(arguments) => config::config(&arguments),
         Command::Key(arguments) => key::key(&arguments),
         Command::Health(arguments) => health::health(&arguments),

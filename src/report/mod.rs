@@ -3,5 +3,5 @@
 mod result;
 mod trace;
 
-pub use result::{Arm, Reviews, RunResult, Solved, labels};
+pub use result::{Arm, Reviews, RunResult, Solved};
 pub use trace::{Recorded, StepLine, TraceLine};

@@ -132,15 +132,6 @@ fn iterative() -> String {
     Strategy::Iterative.name().to_owned()
 }
 
-/// Remarks that results carry when they do not rest on a model and invariants alone.
-pub fn labels(notes: Vec<String>, kinds: Kinds) -> Vec<String> {
-    let mut labels = notes;
-    if kinds.contains(Kind::Transition) {
-        labels.push("the verifier checked transitions: it ran the algorithm beside the executor".to_owned());
-    }
-    labels
-}
-
 #[expect(clippy::cast_precision_loss, reason = "a mean for display")]
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
     let count = values.len();
@@ -176,7 +167,7 @@ impl RunResult {
             wall_ms: 0,
             seed,
             strategy: strategy.name().to_owned(),
-            labels: labels(notes, kinds),
+            labels: notes,
             agents,
             config_hash,
             split,

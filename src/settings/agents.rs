@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::program::Program;
 use crate::protocol::Role;
 use crate::tasks::Kind;
 
@@ -22,9 +23,10 @@ const fn row(name: &'static str, about: &'static str, options: &'static [&'stati
     Implementation { name, about, options }
 }
 
-/// Options of executors that ask an engine's model.
+/// Options of executors that ask a model; of `llama` an engine's, of `openai` a pool's.
 const MODEL_EXECUTOR: &[&str] = &[
     "engine",
+    "pool",
     "max_tokens",
     "prompt",
     "system",
@@ -36,9 +38,10 @@ const MODEL_EXECUTOR: &[&str] = &[
     "top_p",
 ];
 
-/// Options of verifiers that ask an engine's model.
+/// Options of verifiers that ask a model.
 const MODEL_VERIFIER: &[&str] = &[
     "engine",
+    "pool",
     "verdict",
     "confidence_min",
     "kinds",
@@ -51,13 +54,19 @@ const MODEL_VERIFIER: &[&str] = &[
     "grammar",
 ];
 
-/// Options of coordinators that ask an engine's model.
+/// Options of coordinators that ask a model.
 const MODEL_COORDINATOR: &[&str] =
-    &["engine", "prompt", "system", "history", "history_steps", "chat", "asks_when_clean"];
+    &["engine", "pool", "prompt", "system", "history", "history_steps", "chat", "asks_when_clean"];
 
 /// Known values of `agents.executor.implementation`.
-pub const EXECUTORS: [Implementation; 5] = [
+pub const EXECUTORS: [Implementation; 7] = [
     row("llama", "a model through llama.cpp, on an engine of this machine", MODEL_EXECUTOR),
+    row(
+        "openai",
+        "a model behind OpenAI-compatible servers: llama-server, vLLM, SGLang or a hosted API",
+        MODEL_EXECUTOR,
+    ),
+    row("process", "a program of yours, in any language, over JSON Lines", &["program"]),
     row("reference", "the task's own algorithm; no model, and labelled so in every output", &[]),
     row("scripted", "the algorithm with errors, by seed; for tests", &["error_rate"]),
     row("replay", "given or recorded proposals, in order; for tests and debugging", &["lines", "recording"]),
@@ -65,18 +74,26 @@ pub const EXECUTORS: [Implementation; 5] = [
 ];
 
 /// Known values of `agents.verifier.implementation`.
-pub const VERIFIERS: [Implementation; 5] = [
+pub const VERIFIERS: [Implementation; 7] = [
     row("rules", "the task's constraints of the chosen kinds (the paper's lightweight verifier)", &["kinds"]),
     row("llama", "a model through llama.cpp, with the paper's prompt or a single token", MODEL_VERIFIER),
+    row(
+        "openai",
+        "a model behind OpenAI-compatible servers, with the paper's prompt or a single token",
+        MODEL_VERIFIER,
+    ),
+    row("process", "a program of yours, in any language, over JSON Lines", &["program", "kinds"]),
     row("ensemble", "several verifiers side by side: the median of their scores", &["ensemble"]),
     row("reference", "exact, by the task's algorithm; for training and evaluation only", &[]),
     row("none", "accepts everything; no answer is then called verified", &[]),
 ];
 
 /// Known values of `agents.coordinator.implementation`.
-pub const COORDINATORS: [Implementation; 3] = [
+pub const COORDINATORS: [Implementation; 5] = [
     row("adaptive", "thresholds that follow the observed rate of rejections", &["adaptive"]),
     row("llama", "a model that sees the verdict and names a decision", MODEL_COORDINATOR),
+    row("openai", "a model behind OpenAI-compatible servers that sees the verdict", MODEL_COORDINATOR),
+    row("process", "a program of yours, in any language, over JSON Lines", &["program"]),
     row("threshold", "compares the violation score with run.tau_soft and run.tau_hard (the paper's policy)", &[]),
 ];
 
@@ -128,6 +145,9 @@ pub struct ExecutorAgent {
     pub implementation: String,
     /// Name of the entry of `engines` that `llama` asks.
     pub engine: String,
+    /// Name of the entry of `pools` that `openai` asks.
+    #[schemars(extend("format" = "words"))]
+    pub pool: String,
     /// Most tokens of one proposal. A longer one is cut off and counts as unparsable.
     #[schemars(range(min = 1, max = 32_768))]
     pub max_tokens: u32,
@@ -168,6 +188,9 @@ pub struct ExecutorAgent {
     pub recording: String,
     /// Options of `escalation`.
     pub escalation: Escalation,
+    /// Options of `process`.
+    #[serde(default)]
+    pub program: Program,
 }
 
 /// Section `agents.executor.escalation`.
@@ -208,6 +231,9 @@ pub struct VerifierAgent {
     pub kinds: Vec<Kind>,
     /// Name of the entry of `engines` that `llama` asks.
     pub engine: String,
+    /// Name of the entry of `pools` that `openai` asks.
+    #[schemars(extend("format" = "words"))]
+    pub pool: String,
     /// What a model writes: `report` (the paper's: each constraint with PASS or FAIL, and a score) or `token` (`1` or `0`,
     /// with its log-probability; for small models).
     pub verdict: VerdictName,
@@ -235,6 +261,9 @@ pub struct VerifierAgent {
     pub grammar: bool,
     /// Options of `ensemble`.
     pub ensemble: Ensemble,
+    /// Options of `process`.
+    #[serde(default)]
+    pub program: Program,
 }
 
 /// Section `agents.verifier.ensemble`.
@@ -265,6 +294,9 @@ pub struct CoordinatorAgent {
     pub implementation: String,
     /// Name of the entry of `engines` that `llama` asks.
     pub engine: String,
+    /// Name of the entry of `pools` that `openai` asks.
+    #[schemars(extend("format" = "words"))]
+    pub pool: String,
     /// Template of the prompt: the file `coordinator/NAME.j2` below `agents.folder`, or a built-in one: `decide`.
     #[schemars(extend("format" = "words"))]
     pub prompt: String,
@@ -282,6 +314,9 @@ pub struct CoordinatorAgent {
     pub asks_when_clean: bool,
     /// Options of `adaptive`.
     pub adaptive: AdaptiveOptions,
+    /// Options of `process`.
+    #[serde(default)]
+    pub program: Program,
 }
 
 /// Section `agents.coordinator.adaptive`: both thresholds are moved by `gain` times the difference between the observed

@@ -71,6 +71,8 @@ impl Checker<'_> {
                 Some("words") => true,
                 Some("sha256") => KeyHash::from_str(text).is_ok(),
                 Some("socket-address") => SocketAddr::from_str(text).is_ok(),
+                Some("url") => is_url(text),
+                Some("json-object") => serde_json::from_str::<serde_json::Map<_, _>>(text).is_ok(),
                 Some("http-address") => text.is_empty() || text.len() > 7 && text.starts_with("http://"),
                 _ => !text.is_empty(),
             },
@@ -141,6 +143,12 @@ pub(super) fn origin(value: &Value) -> String {
 fn is_map_key(name: &str) -> bool {
     let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     !name.is_empty() && !name.contains("__") && name.bytes().all(allowed)
+}
+
+/// Whether a text is the address of a server, as far as can be said without a look at it.
+fn is_url(text: &str) -> bool {
+    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(char::is_whitespace))
 }
 
 /// A table in a list is not put together from layers, so it must have all that it needs.
@@ -235,6 +243,8 @@ pub(super) fn expected(schema: &Json) -> String {
             Some("words") => "a text".to_owned(),
             Some("name") => "a text of up to 64 small letters, digits, `-` and `_`".to_owned(),
             Some("sha256") => "a SHA-256, 64 hexadecimal digits, as `prime-agents key new NAME` prints it".to_owned(),
+            Some("url") => "an address such as \"http://127.0.0.1:8080/v1\"".to_owned(),
+            Some("json-object") => "a JSON object, such as \"{}\"".to_owned(),
             Some("http-address") => "empty, or an address such as \"http://127.0.0.1:4318\"".to_owned(),
             Some("socket-address") => "an IP address and port, such as \"127.0.0.1:7433\"".to_owned(),
             _ => "a text that is not empty".to_owned(),

@@ -173,11 +173,11 @@ impl Settings {
     }
 
     /// A short name for what decides the course of a run (the configured agents with all that they are made of, the
-    /// templates of prompts, and the sections `engines` and `run`): 16 hexadecimal digits, the same on every machine and for every
+    /// templates of prompts, and the sections `engines`, `pools` and `run`): 16 hexadecimal digits, the same on every machine and for every
     /// order of keys.
     #[must_use]
     pub fn hash(&self) -> String {
-        let decisive = (self.reached(), &self.definitions.templates, &self.engines, &self.run);
+        let decisive = (self.reached(), &self.definitions.templates, &self.engines, &self.pools, &self.run);
         let digest = Sha256::digest(serde_json::to_vec(&decisive).expect("invariant: settings serialise"));
         let short = digest.iter().take(8).fold(0_u64, |all, byte| all << 8 | u64::from(*byte));
         format!("{short:016x}")

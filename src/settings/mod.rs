@@ -17,11 +17,13 @@ mod layers;
 mod load;
 mod nearest;
 mod preset;
+mod program;
 mod reference;
 mod resolve;
 mod schema;
 mod search;
 mod sections;
+mod upstreams;
 
 pub use crate::engine::{Device, DeviceError, Isolation, KvPool};
 pub use agents::{
@@ -29,12 +31,14 @@ pub use agents::{
     HistoryName, Implementation, Split, VERIFIERS, VerdictName, VerifierAgent, implementations,
 };
 pub use api_key::{ApiKey, KeyHash, KeyHashError, is_name};
-pub use definitions::{Defined, Definitions, Template};
+pub use definitions::{BUILT_IN, Defined, Definitions, Template};
 pub use engine::{Engine, ModelMissing};
 pub use error::SettingsError;
 pub use load::DEFAULT_TOML;
 pub use preset::{Preset, PresetBudget};
+pub use program::Program;
 pub use reference::reference_markdown;
 pub use resolve::{ListedAgent, RoleOptions};
 pub use search::{AheadOptions, BeamOptions, GroupOptions, GroupSize, StrategyName, VoteName};
 pub use sections::{Budget, Log, LogFormat, LogLevel, Placement, Reward, Run, Runtime, Server, Settings};
+pub use upstreams::{Api, Dialect, Upstream, Upstreams};

@@ -1,14 +1,15 @@
 //! From the name of an agent to its options: an implementation with those of its role's section, or a definition.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use config::Value;
 use serde::Serialize;
 
-use super::agents::{CoordinatorAgent, ExecutorAgent, Implementation, VerifierAgent, implementations};
+use super::agents::{CoordinatorAgent, ExecutorAgent, Implementation, VerdictName, VerifierAgent, implementations};
 use super::definitions::{Defined, Definitions};
 use super::error::SettingsError;
 use super::nearest::nearest;
+use super::program::Program;
 use super::sections::Settings;
 use crate::protocol::Role;
 
@@ -22,8 +23,14 @@ pub trait RoleOptions: Clone + Serialize {
     fn set_implementation(&mut self, name: &str);
     /// The engine that it asks, where its implementation asks one.
     fn engine(&self) -> Option<&str>;
+    /// The pool that it asks, where its implementation asks one.
+    fn pool(&self) -> Option<&str>;
+    /// The program that it runs, where its implementation runs one.
+    fn program(&self) -> Option<&Program>;
     /// The agents of the same role that it is made of, by name.
     fn members(&self) -> Vec<&str>;
+    /// The templates of its prompts, as `role/file`, where its implementation asks a model.
+    fn templates(&self) -> Vec<String>;
     /// The role's section.
     fn section(settings: &Settings) -> &Self;
     fn defined(definitions: &Definitions) -> &BTreeMap<String, Defined<Self>>;
@@ -50,6 +57,14 @@ macro_rules! role_options {
                 (self.implementation == "llama").then_some(self.engine.as_str())
             }
 
+            fn pool(&self) -> Option<&str> {
+                (self.implementation == "openai").then_some(self.pool.as_str())
+            }
+
+            fn program(&self) -> Option<&Program> {
+                (self.implementation == "process").then_some(&self.program)
+            }
+
             fn members(&self) -> Vec<&str> {
                 match self.implementation.as_str() {
                     $($composite => {
@@ -58,6 +73,14 @@ macro_rules! role_options {
                     })*
                     _ => Vec::new(),
                 }
+            }
+
+            fn templates(&self) -> Vec<String> {
+                if !ASKS_A_MODEL.contains(&self.implementation.as_str()) {
+                    return Vec::new();
+                }
+                let names = [self.prompt_name(), &self.system].into_iter().filter(|name| !name.is_empty());
+                names.map(|name| format!("{}/{name}.j2", Self::ROLE)).collect()
             }
 
             fn section(settings: &Settings) -> &Self {
@@ -88,6 +111,34 @@ pub struct ListedAgent {
     pub description: String,
     /// `implementation`, `built in` or the definition's file.
     pub origin: String,
+}
+
+/// Implementations that ask a model with a prompt.
+const ASKS_A_MODEL: [&str; 2] = ["llama", "openai"];
+
+impl ExecutorAgent {
+    /// The template of its prompt.
+    pub fn prompt_name(&self) -> &str {
+        &self.prompt
+    }
+}
+
+impl VerifierAgent {
+    /// The template of its prompt: the one that goes with the form of its verdicts, unless another is given.
+    pub fn prompt_name(&self) -> &str {
+        match self.verdict {
+            _ if !self.prompt.is_empty() => &self.prompt,
+            VerdictName::Report => "check",
+            VerdictName::Token => "token",
+        }
+    }
+}
+
+impl CoordinatorAgent {
+    /// The template of its prompt.
+    pub fn prompt_name(&self) -> &str {
+        &self.prompt
+    }
 }
 
 /// Deepest nesting of agents that are made of others.
@@ -148,22 +199,21 @@ impl Settings {
     /// The engines that these agents ask: the configured ones, those of presets, and the other one of `agents.split`.
     #[must_use]
     pub fn engines_needed(&self) -> Vec<String> {
-        let mut engines = Vec::new();
-        self.engines_of::<ExecutorAgent>(&mut engines);
-        self.engines_of::<VerifierAgent>(&mut engines);
-        self.engines_of::<CoordinatorAgent>(&mut engines);
-        engines.sort();
-        engines.dedup();
-        engines
+        let mut engines = BTreeSet::new();
+        self.visit_at_hand::<ExecutorAgent>(&mut |options| engines.extend(options.engine().map(str::to_owned)));
+        self.visit_at_hand::<VerifierAgent>(&mut |options| engines.extend(options.engine().map(str::to_owned)));
+        self.visit_at_hand::<CoordinatorAgent>(&mut |options| engines.extend(options.engine().map(str::to_owned)));
+        engines.into_iter().collect()
     }
 
-    fn engines_of<A: RoleOptions>(&self, engines: &mut Vec<String>) {
+    /// Visits the agents of a role that runs can have without a choice of their own.
+    fn visit_at_hand<A: RoleOptions>(&self, visit: &mut dyn FnMut(&A)) {
         let split = &self.agents.split;
         let presets = self.presets.values().filter_map(|preset| preset.agent(A::ROLE));
         let other = (split.role == A::ROLE && !split.other.is_empty()).then_some(split.other.as_str());
         let names = [A::section(self).implementation()].into_iter().chain(presets).chain(other);
         for name in names {
-            self.walk::<A>(name, 0, &mut |_, options| engines.extend(options.engine().map(str::to_owned)));
+            self.walk::<A>(name, 0, &mut |_, options| visit(options));
         }
     }
 
@@ -245,6 +295,26 @@ impl Settings {
             && !self.engines.contains_key(engine)
         {
             return Err(unknown(place.to_owned(), "engine", engine, self.engines.keys().cloned().collect()));
+        }
+        if options.program().is_some_and(|program| program.command.is_empty()) {
+            let message = format!(
+                "`{name}` is a program, and `program.command` is empty; set it to the program and its arguments, such as \
+                 [\"python3\", \"agents/examples/{}.py\"]",
+                A::ROLE
+            );
+            return Err(SettingsError::Conflict { origin: place.to_owned(), message });
+        }
+        if let Some(pool) = options.pool() {
+            let Some(servers) = self.pools.get(pool) else {
+                return Err(unknown(place.to_owned(), "pool", pool, self.pools.keys().cloned().collect()));
+            };
+            if servers.upstreams.is_empty() {
+                let message = format!(
+                    "`pools.{pool}` has no servers; add them as `[[pools.{pool}.upstreams]]` with url, model and \
+                     concurrent_max"
+                );
+                return Err(SettingsError::Conflict { origin: place.to_owned(), message });
+            }
         }
         for member in options.members() {
             let Some(below) = self.agent::<A>(member) else {

@@ -4,7 +4,9 @@
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
+use super::agents::implementations;
 use super::sections::Settings;
+use crate::protocol::Role;
 
 impl Settings {
     /// The JSON Schema (draft 2020-12) of a configuration file, with the documentation as descriptions. Every key is
@@ -13,6 +15,22 @@ impl Settings {
     pub fn schema() -> Value {
         let generator = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
         generator.into_generator().into_root_schema_for::<Settings>().to_value()
+    }
+}
+
+impl Settings {
+    /// The JSON Schema of a role's definition files. A file needs `implementation` alone.
+    #[must_use]
+    pub fn definition_schema(role: Role) -> Value {
+        let schema = Self::schema();
+        let section = child(&schema, "agents").and_then(|agents| child(agents, role.name()));
+        let mut section = section.expect("invariant: each role has a section").clone();
+        section["required"] = serde_json::json!(["implementation"]);
+        let names: Vec<_> = implementations(role).iter().map(|known| known.name).collect();
+        section["properties"]["implementation"]["enum"] = serde_json::json!(names);
+        section["$schema"] = schema["$schema"].clone();
+        section["title"] = format!("A definition of the role {role}").into();
+        section
     }
 }
 

@@ -16,6 +16,7 @@ use super::definitions::Definitions;
 use super::engine::Engine;
 use super::preset::Preset;
 use super::search::{AheadOptions, BeamOptions, GroupOptions, StrategyName, VoteName};
+use super::upstreams::Upstreams;
 
 /// The whole configuration of `prime-agents`. Made by [`Settings::load`], which checks it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,6 +27,10 @@ pub struct Settings {
     /// The models that can be loaded, by name (small letters, digits, `-` and `_`). Each is one llama.cpp context on one
     /// device. A further engine takes what it leaves out from the shipped `engines.tiny`, except `model`.
     pub engines: BTreeMap<String, Engine>,
+    /// Pools of servers that speak OpenAI's protocol, by name (small letters, digits, `-` and `_`): who has
+    /// `implementation = "openai"` names one with `pool`. Agents of one pool share its limits.
+    #[serde(default)]
+    pub pools: BTreeMap<String, Upstreams>,
     /// How one run searches: limits, thresholds, sampling.
     pub run: Run,
     /// Ways to search that a request can ask for by name (small letters, digits, `-` and `_`), as `"preset": "fast"` or as

@@ -8,6 +8,8 @@ pub struct Violations(u32);
 
 impl Violations {
     pub const NONE: Self = Self(0);
+    /// Most constraints of a task.
+    pub const CONSTRAINTS_MAX: usize = 32;
     /// The constraint `format` alone: by convention the first of every task.
     pub const FORMAT: Self = Self(1);
 

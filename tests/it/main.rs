@@ -22,6 +22,7 @@ mod notify;
 mod openai;
 mod overload;
 mod problems;
+mod programs;
 mod raw;
 mod recompute;
 mod records;
@@ -34,5 +35,6 @@ mod shipped;
 mod shipping;
 mod slow_clients;
 mod split;
+mod swaps;
 #[cfg(feature = "otel")]
 mod telemetry;

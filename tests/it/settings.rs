@@ -238,7 +238,8 @@ fn unknown_names_list_the_known_ones() {
         ("engines.tiny.isolation", &["process", "thread"]),
         ("agents.executor.engine", &["tiny"]),
     ] {
-        for name in known {
+        // What asks a pool or runs a program needs more than its name.
+        for name in known.iter().filter(|name| !["openai", "process"].contains(name)) {
             with_sets(&[&format!("{key}={name}")]).unwrap();
         }
         let message = with_sets(&[&format!("{key}=xyzzy")]).unwrap_err();

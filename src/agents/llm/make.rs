@@ -9,7 +9,9 @@ use crate::agents::prompt::{History, TemplateError, Templates};
 use crate::agents::registry::Factory;
 use crate::agents::{Coordinator, Executor, Verifier};
 use crate::protocol::{Role, Thresholds};
-use crate::settings::{CoordinatorAgent, ExecutorAgent, HistoryName, Settings, VerdictName, VerifierAgent};
+use crate::settings::{
+    BUILT_IN, CoordinatorAgent, ExecutorAgent, HistoryName, RoleOptions, Settings, VerdictName, VerifierAgent,
+};
 
 /// How many of the committed steps a prompt shows.
 fn history(name: HistoryName, steps: u32) -> History {
@@ -38,18 +40,18 @@ pub fn templates(settings: &Settings) -> Result<Templates, TemplateError> {
     Templates::with(texts.iter().map(|(name, template)| (name.clone(), template.text.clone())))
 }
 
-/// The templates that an agent of a role asks for.
-pub fn asked(role: Role, prompt: &str, system_prompt: &str) -> Vec<String> {
-    std::iter::once(template(role, prompt)).chain(system(role, system_prompt)).collect()
-}
-
-/// The template of a verifier's prompt.
-pub fn verifier_prompt(options: &VerifierAgent) -> &str {
-    match options.verdict {
-        _ if !options.prompt.is_empty() => &options.prompt,
-        VerdictName::Report => "check",
-        VerdictName::Token => "token",
+/// The templates of the settings, once those that an agent asks with have been tried on every task: what a template lacks
+/// is found before a run does. Built-in ones have been tried by a test.
+fn tried<A: RoleOptions>(settings: &Settings, options: &A) -> Result<Templates, TemplateError> {
+    let all = templates(settings)?;
+    let known = &settings.definitions.templates;
+    let is_built_in = |name: &String| known.get(name).is_some_and(|template| template.origin == BUILT_IN);
+    if known.values().any(|template| template.origin != BUILT_IN) {
+        for name in options.templates().iter().filter(|name| !is_built_in(name)) {
+            all.check(name, A::ROLE, &BTreeMap::new(), &[])?;
+        }
     }
+    Ok(all)
 }
 
 /// A factory of something that can be made, as a first one shows.
@@ -72,6 +74,7 @@ pub fn executor(
     options: &ExecutorAgent,
     model: Arc<dyn Model>,
 ) -> Result<Factory<dyn Executor>, TemplateError> {
+    let templates = tried(settings, options)?;
     let options = ExecutorOptions {
         name: name.to_owned(),
         template: template(Role::Executor, &options.prompt),
@@ -83,7 +86,6 @@ pub fn executor(
         top_p: options.top_p.map(|value| value as f32),
         variables: BTreeMap::new(),
     };
-    let templates = templates(settings)?;
     checked(move || LlmExecutor::new(Arc::clone(&model), &templates, options.clone()), |made| Arc::new(made))
 }
 
@@ -105,17 +107,17 @@ pub fn verifier(
             Mode::Token { confidence_min: (least > 0.0).then_some(least) }
         }
     };
+    let templates = tried(settings, options)?;
     let options = VerifierOptions {
         name: name.to_owned(),
         mode,
-        template: template(Role::Verifier, verifier_prompt(options)),
+        template: template(Role::Verifier, options.prompt_name()),
         system: system(Role::Verifier, &options.system),
         kinds: options.kinds.iter().copied().collect(),
         history: history(options.history, options.history_steps),
         temperature: 0.0,
         variables: BTreeMap::new(),
     };
-    let templates = templates(settings)?;
     checked(move || LlmVerifier::new(Arc::clone(&model), &templates, options.clone()), |made| Arc::new(made))
 }
 
@@ -130,6 +132,7 @@ pub fn coordinator(
     thresholds: Thresholds,
     model: Arc<dyn Model>,
 ) -> Result<Factory<dyn Coordinator>, TemplateError> {
+    let templates = tried(settings, options)?;
     let options = CoordinatorOptions {
         name: name.to_owned(),
         template: template(Role::Coordinator, &options.prompt),
@@ -140,6 +143,5 @@ pub fn coordinator(
         temperature: 0.0,
         variables: BTreeMap::new(),
     };
-    let templates = templates(settings)?;
     checked(move || LlmCoordinator::new(Arc::clone(&model), &templates, options.clone()), |made| Arc::new(made))
 }

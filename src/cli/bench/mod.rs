@@ -140,7 +140,7 @@ fn progress(total: u64, what: &str) -> ProgressBar {
     bar
 }
 
-fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table {
+pub(super) fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
     table.set_header(header);
@@ -149,6 +149,6 @@ fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table 
 }
 
 /// Writes to standard output; a reader that has gone away is no error.
-fn say(text: &str) {
+pub(super) fn say(text: &str) {
     drop(std::io::stdout().write_all(text.as_bytes()));
 }

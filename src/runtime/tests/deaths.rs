@@ -1,5 +1,6 @@
 //! Agents that die: they are replaced, and no turn is lost.
 
+use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
@@ -10,24 +11,37 @@ use super::*;
 use crate::agents::ScriptedExecutor;
 use crate::protocol::Ending;
 
-/// Panics at every nth call of all agents that share it.
+/// Panics at every nth call of all agents that share it, but only once at the same turn: calls can come in a rhythm,
+/// and a turn that is hit five times is rightly given up.
 #[derive(Clone)]
 struct PanicsAtEvery {
     nth: u64,
     calls: Arc<AtomicU64>,
+    /// By the turn: where its trajectory lies, and what was proposed in it.
+    hits: Arc<Mutex<HashMap<(usize, u64), u32>>>,
 }
 
 impl PanicsAtEvery {
     fn new(nth: u64) -> Self {
-        Self { nth, calls: Arc::default() }
+        Self { nth, calls: Arc::default(), hits: Arc::default() }
     }
 }
 
 #[async_trait]
 impl Before for PanicsAtEvery {
-    async fn before(&self, _: u64, _: &Trajectory) -> Result<(), AgentError> {
+    async fn before(&self, _: u64, trajectory: &Trajectory) -> Result<(), AgentError> {
         let call = self.calls.fetch_add(1, Ordering::SeqCst) + 1;
-        assert!(!call.is_multiple_of(self.nth), "{PLANNED} at call {call}");
+        if !call.is_multiple_of(self.nth) {
+            return Ok(());
+        }
+        let turn = (std::ptr::from_ref(trajectory).addr(), trajectory.counts.proposals);
+        let hits = {
+            let mut hits = self.hits.lock().unwrap_or_else(PoisonError::into_inner);
+            let hits = hits.entry(turn).or_insert(0);
+            *hits += 1;
+            *hits
+        };
+        assert!(hits > 1, "{PLANNED} at call {call}");
         Ok(())
     }
 }

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::agents::llm::fake::{Fake, USAGE, reply, started, walked};
-use crate::agents::prompt::benchmark;
+use crate::agents::prompt::{self, benchmark};
 use crate::problems::Custom;
 use crate::tasks::Severity;
 
@@ -134,6 +134,19 @@ fn a_token_says_whether_and_its_probability_how_surely() {
         let ask = model.last();
         assert_eq!(ask.prompt, format!("check bubble-sort {}\ncmp 0 1\n", trajectory().machine.view()));
         assert_eq!((ask.grammar.as_deref(), ask.max_tokens, ask.logprobs), (Some("root ::= [01]"), 1, true));
+    }
+}
+
+#[test]
+fn a_token_is_asked_for_in_the_words_that_a_small_verifier_is_trained_on() {
+    for (task, line) in [("bubble-sort", "swap 0 1"), ("tower-of-hanoi", "move 1 0 1"), ("n-queens", "place 2 0")] {
+        let trajectory = walked(task, 2);
+        let trained = prompt::token_check(trajectory.machine.as_ref(), line);
+        assert_eq!(trained, format!("check {task} {}\n{line}\n", trajectory.machine.view()));
+        let model = Fake::saying("1");
+        judge(&model, VerifierOptions::token("judge", None), trajectory, line).expect("a verdict");
+        let ask = model.last();
+        assert_eq!((ask.system, ask.prompt), (None, trained), "{task}");
     }
 }
 

@@ -1,0 +1,71 @@
+//! A coordinator of one's own: it decides as the built-in one, but never lets a move be taken back at once.
+//!
+//! `cargo run --example no_undo` drives it through the conformance suite; `cargo test --example no_undo` does the same.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use prime_agents::agents::{AgentError, Coordinator, Ruling, ThresholdCoordinator, conformance};
+use prime_agents::protocol::{Decision, Score, Thresholds, Trajectory, Verdict};
+
+struct NoUndo(ThresholdCoordinator);
+
+/// Whether `move DISK FROM TO` follows on `move DISK TO FROM`.
+fn undoes(last: &str, line: &str) -> bool {
+    let (last, line): (Vec<_>, Vec<_>) = (last.split(' ').collect(), line.split(' ').collect());
+    matches!((&*last, &*line), (["move", disk, from, to], ["move", same, back, home])
+        if disk == same && from == home && to == back)
+}
+
+#[async_trait]
+impl Coordinator for NoUndo {
+    async fn decide(&self, trajectory: &Trajectory, line: &str, verdict: &Verdict) -> Result<Ruling, AgentError> {
+        match trajectory.stack.lines().last() {
+            Some(last) if undoes(last, line) => Ok(Decision::Backtrack.into()),
+            _ => self.0.decide(trajectory, line, verdict).await,
+        }
+    }
+}
+
+fn make() -> Arc<dyn Coordinator> {
+    let thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(8), retries_max: 2 };
+    Arc::new(NoUndo(ThresholdCoordinator(thresholds)))
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let findings = conformance::coordinator(make).await;
+    findings.iter().for_each(|finding| println!("{finding}"));
+    println!("{} findings", findings.len());
+}
+
+#[cfg(test)]
+mod tests {
+    use prime_agents::protocol::trajectory::Limits;
+    use prime_agents::tasks::{self, Difficulty};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn it_keeps_what_agents_must_keep() {
+        assert_eq!(conformance::coordinator(make).await, []);
+    }
+
+    #[tokio::test]
+    async fn a_move_is_not_taken_back() {
+        let limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8 };
+        let start = tasks::find("tower-of-hanoi").expect("listed").generate(Difficulty::Easy, 1).start();
+        let first = start.reference().expect("a first move");
+        let [word, disk, from, to] = first.split(' ').collect::<Vec<_>>()[..] else { panic!("{first}") };
+        let mut trajectory = Trajectory::new(start, &limits);
+        trajectory.machine.propose(&first).expect("legal");
+        trajectory.settle(&first, true, &Verdict::default(), Decision::Proceed, &limits);
+        let decide = async |line: &str| {
+            let ruling = make().decide(&trajectory, line, &Verdict::default()).await;
+            ruling.expect("a ruling").decision
+        };
+        assert_eq!(decide(&format!("{word} {disk} {to} {from}")).await, Decision::Backtrack);
+        let onwards = trajectory.machine.reference().expect("a second move");
+        assert_eq!(decide(&onwards).await, Decision::Proceed);
+    }
+}

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""A verifier that checks two tasks by rules of its own, in plain Python: tower-of-hanoi and bubble-sort.
+
+What it does not know it does not call valid: it answers an error, and the run says that it could not be verified.
+"""
+
+from prime_agent import CannotDo, serve
+
+WEIGHTS = {"critical": 1.0, "major": 0.6, "minor": 0.2}
+
+
+def tower_of_hanoi(request):
+    """The names of the constraints that a move breaks."""
+    disk, source, target = (int(word) for word in request["action"].split()[1:])
+    disks, goal = request["input"]["n"], request["input"]["to"]
+    pegs = [list(peg) for peg in request["state"]["pegs"]]
+    pegs[source].pop()
+    pegs[target].append(disk)
+    moves = list(request["state"]["disk_moves"])
+    moves[disk - 1] += 1
+
+    if any(peg != sorted(peg, reverse=True) for peg in pegs):
+        yield "stacking"
+    if sorted(disk for peg in pegs for disk in peg) != list(range(1, disks + 1)):
+        yield "disks"
+    # The smallest disk makes every second move, the next one every fourth, and so on.
+    if any(count > 2 ** (disks - 1 - k) for k, count in enumerate(moves)):
+        yield "halving"
+    if request["ends"] and len(pegs[goal]) != disks:
+        yield "goal"
+
+
+def inversions(a):
+    return sum(left > right for i, left in enumerate(a) for right in a[i + 1 :])
+
+
+def bubble_sort(request):
+    """The names of the constraints that a comparison, a swap or the end of a pass breaks."""
+    word, *places = request["action"].split()
+    state, a = request["state"], list(request["state"]["a"])
+    comparisons, swaps, passes = state["comparisons"], state["swaps"], state["passes"]
+    if word in ("cmp", "swap"):
+        i, j = (int(place) for place in places)
+        if j != i + 1:
+            yield "adjacent"
+    if word == "cmp":
+        comparisons += 1
+    elif word == "swap":
+        swaps += 1
+        a[i], a[j] = a[j], a[i]
+    else:
+        passes += 1
+
+    if sorted(a) != sorted(request["input"]["a"]):
+        yield "permutation"
+    if inversions(a) + swaps != inversions(request["input"]["a"]):
+        yield "inversions"
+    if a[max(0, len(a) - passes) :] != sorted(a)[max(0, len(a) - passes) :]:
+        yield "tail"
+    if swaps > comparisons:
+        yield "counts"
+    if word == "done" and a != sorted(a):
+        yield "sorted"
+
+
+TASKS = {"tower-of-hanoi": tower_of_hanoi, "bubble-sort": bubble_sort}
+
+
+def judge(request):
+    check = TASKS.get(request["task"])
+    if check is None:
+        raise CannotDo(f"there are no rules for {request['task']} here, only for {', '.join(TASKS)}")
+    # Whether a line can be applied is found out before a verifier is asked.
+    broken = list(check(request)) if request["applicable"] else ["format"]
+    if not broken:
+        return {"valid": True}
+    known = {constraint["name"]: constraint for constraint in request["constraints"]}
+    return {
+        "score": sum(WEIGHTS[known[name]["severity"]] for name in broken),
+        "violations": broken,
+        "feedback": "; ".join(f"{name}: {known[name]['meaning']}" for name in broken),
+    }
+
+
+if __name__ == "__main__":
+    serve("verifier", judge)

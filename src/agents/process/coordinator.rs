@@ -1,0 +1,38 @@
+//! Coordinator `process`: a program decides what becomes of a step.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::pool::ProcessPool;
+use super::{ProcessError, answer, request};
+use crate::agents::{AgentError, Coordinator, Ruling};
+use crate::protocol::{Role, Thresholds, Trajectory, Verdict};
+use crate::settings::Program;
+
+/// A program as coordinator. Copies share its processes, which end with the last copy.
+#[derive(Clone)]
+pub struct ProcessCoordinator {
+    pool: Arc<ProcessPool>,
+    thresholds: Thresholds,
+}
+
+impl ProcessCoordinator {
+    /// Starts the program's processes, without waiting for them. `name` stands in errors and in the greeting. The program
+    /// is told the thresholds, and need not obey them.
+    ///
+    /// # Errors
+    /// When no program is named, or no thread can be had. A program that cannot be started fails turns instead.
+    pub fn start(name: &str, program: &Program, thresholds: Thresholds) -> Result<Self, ProcessError> {
+        Ok(Self { pool: Arc::new(ProcessPool::start(Role::Coordinator, name, program)?), thresholds })
+    }
+}
+
+#[async_trait]
+impl Coordinator for ProcessCoordinator {
+    async fn decide(&self, trajectory: &Trajectory, line: &str, verdict: &Verdict) -> Result<Ruling, AgentError> {
+        let request = |id| request::decide(id, trajectory, line, verdict, &self.thresholds);
+        let answer = self.pool.ask(request).await?;
+        answer::ruling(&answer).map_err(|fault| self.pool.error(fault.failure, fault.reason))
+    }
+}

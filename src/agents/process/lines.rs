@@ -1,0 +1,82 @@
+//! Lines from a program, of a bounded length.
+
+use std::io;
+
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
+
+/// What a read for a line found.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// Without its end.
+    Whole(Vec<u8>),
+    TooLong,
+    /// The stream ended; what came after its last line is no line.
+    Closed,
+}
+
+pub(super) struct Lines<R> {
+    reader: BufReader<R>,
+    bytes_max: u64,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    pub fn new(reader: R, bytes_max: u64) -> Self {
+        Self { reader: BufReader::new(reader), bytes_max }
+    }
+
+    /// The next line. A read that is given up loses what it has read so far.
+    ///
+    /// # Errors
+    /// Those of the stream.
+    pub async fn next(&mut self) -> io::Result<Line> {
+        let mut line = Vec::new();
+        (&mut self.reader).take(self.bytes_max + 1).read_until(b'\n', &mut line).await?;
+        if line.pop_if(|last| *last == b'\n').is_some() {
+            line.pop_if(|last| *last == b'\r');
+            return Ok(Line::Whole(line));
+        }
+        Ok(if line.len() as u64 > self.bytes_max { Line::TooLong } else { Line::Closed })
+    }
+
+    /// What was read and belongs to no line yet.
+    pub fn left_over(&self) -> &[u8] {
+        self.reader.buffer()
+    }
+
+    /// Waits until there is something to read, and shows it; empty at the end of the stream. Nothing is lost when it is
+    /// given up.
+    ///
+    /// # Errors
+    /// Those of the stream.
+    pub async fn peek(&mut self) -> io::Result<&[u8]> {
+        self.reader.fill_buf().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn lines_end_at_their_limit() {
+        let rows: [(&[u8], Line); 6] = [
+            (b"1234\nrest", Line::Whole(b"1234".to_vec())),
+            (b"123\r\n", Line::Whole(b"123".to_vec())),
+            (b"\n", Line::Whole(Vec::new())),
+            (b"12345\n", Line::TooLong),
+            (b"1234", Line::Closed),
+            (b"", Line::Closed),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(Lines::new(text, 4).next().await.expect("memory"), expected, "{text:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_follows_a_line_is_left_over() {
+        let mut lines = Lines::new(&b"a\nb"[..], 4);
+        assert_eq!(lines.next().await.expect("memory"), Line::Whole(b"a".to_vec()));
+        assert_eq!(lines.left_over(), b"b");
+        assert_eq!(lines.peek().await.expect("memory"), b"b");
+    }
+}

@@ -1,0 +1,80 @@
+//! `prime-agents agents check`: what a configuration cannot show when it is read is found here: templates are tried on
+//! every task, and agents are made as far as that needs no model.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::{OfRole, with_role};
+use crate::agents::llm::make;
+use crate::cli::bench::say;
+use crate::problems::Custom;
+use crate::protocol::Role;
+use crate::settings::{BUILT_IN, RoleOptions, Settings};
+use crate::tasks::Problem;
+
+/// The templates that the agents of a role ask with, each with the first agent that does.
+struct Asked<'a>(&'a Settings);
+
+impl OfRole for Asked<'_> {
+    type Out = BTreeMap<String, String>;
+
+    fn of<A: RoleOptions>(&self) -> Self::Out {
+        let mut asked = BTreeMap::new();
+        for name in self.0.agent_names(A::ROLE) {
+            let Some(options) = self.0.agent::<A>(&name) else { continue };
+            for template in options.templates() {
+                asked.entry(template).or_insert_with(|| name.clone());
+            }
+        }
+        asked
+    }
+}
+
+/// Problems of clients, in the forms that they have.
+fn clients() -> Vec<Arc<dyn Problem>> {
+    let stepwise = json!({"statement": "s", "steps": "stepwise", "constraints": [
+        {"name": "polite", "severity": "major", "text": "Be polite."}]});
+    let single = json!({"statement": "s", "answer": {"pattern": "[0-9]+"}});
+    let read = |problem| Custom::read(problem).expect("invariant: a valid problem").problem();
+    [stepwise, single].iter().map(read).collect()
+}
+
+pub fn check(settings: &Settings) -> ExitCode {
+    let mut findings = Vec::new();
+    let mut count = 0;
+    match make::templates(settings) {
+        Err(error) => findings.push(error.to_string()),
+        Ok(templates) => {
+            let clients = clients();
+            for role in Role::ALL {
+                for (template, agent) in with_role(role, &Asked(settings)) {
+                    count += 1;
+                    if let Err(error) = templates.check(&template, role, &BTreeMap::new(), &clients) {
+                        findings.push(format!("{role} `{agent}`: {error}"));
+                    }
+                }
+            }
+        }
+    }
+    let used: BTreeSet<_> =
+        Role::ALL.into_iter().flat_map(|role| with_role(role, &Asked(settings)).into_keys()).collect();
+    let unused = settings.definitions.templates.iter().filter(|(name, template)| {
+        template.origin != BUILT_IN && !used.contains(*name) && !name.ends_with("/problem.j2")
+    });
+    for (name, template) in unused {
+        eprintln!("note: no agent asks with the template {name} ({})", template.origin);
+    }
+    if findings.is_empty() {
+        let definitions: usize = Role::ALL.into_iter().map(|role| settings.definitions.names(role).len()).sum();
+        say(&format!(
+            "{definitions} definitions are valid, {count} templates can be used on every task; the configuration's hash is {}\n",
+            settings.hash()
+        ));
+        return ExitCode::SUCCESS;
+    }
+    findings.iter().for_each(|finding| eprintln!("error: {finding}"));
+    ExitCode::FAILURE
+}

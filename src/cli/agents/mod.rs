@@ -1,0 +1,100 @@
+//! `prime-agents agents`: the agents that the configuration can name, and a turn with one of them. One file a
+//! subcommand.
+
+mod check;
+mod list;
+mod show;
+mod turn;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::Configuration;
+use crate::protocol::Role;
+use crate::settings::{CoordinatorAgent, ExecutorAgent, RoleOptions, Settings, VerifierAgent};
+
+#[derive(Args)]
+pub struct AgentsArguments {
+    #[command(subcommand)]
+    command: AgentsCommand,
+}
+
+#[derive(Subcommand)]
+enum AgentsCommand {
+    /// List the implementations and definitions of all roles.
+    List {
+        #[command(flatten)]
+        configuration: Configuration,
+    },
+    /// Show an agent's options as TOML, where it is defined and the templates that it asks with.
+    Show(Named),
+    /// Validate all definitions, and try each template on every task.
+    Check {
+        #[command(flatten)]
+        configuration: Configuration,
+    },
+    /// Let an agent do one turn, and show prompt, answer and verdict.
+    Try(turn::TryArguments),
+    /// Print the JSON Schema of a role's definition files, for editors.
+    Schema {
+        #[arg(value_enum)]
+        role: RoleName,
+    },
+}
+
+/// An agent of a role.
+#[derive(Args)]
+struct Named {
+    #[arg(value_enum)]
+    role: RoleName,
+    /// The name of an implementation or a definition.
+    name: String,
+    #[command(flatten)]
+    configuration: Configuration,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum RoleName {
+    Executor,
+    Verifier,
+    Coordinator,
+}
+
+impl From<RoleName> for Role {
+    fn from(name: RoleName) -> Self {
+        match name {
+            RoleName::Executor => Self::Executor,
+            RoleName::Verifier => Self::Verifier,
+            RoleName::Coordinator => Self::Coordinator,
+        }
+    }
+}
+
+/// Does something with the options of every role.
+trait OfRole {
+    type Out;
+    fn of<A: RoleOptions>(&self) -> Self::Out;
+}
+
+fn with_role<T: OfRole>(role: Role, act: &T) -> T::Out {
+    match role {
+        Role::Executor => act.of::<ExecutorAgent>(),
+        Role::Verifier => act.of::<VerifierAgent>(),
+        Role::Coordinator => act.of::<CoordinatorAgent>(),
+    }
+}
+
+pub fn agents(arguments: &AgentsArguments) -> anyhow::Result<ExitCode> {
+    match &arguments.command {
+        AgentsCommand::List { configuration } => Ok(list::list(&configuration.load()?)),
+        AgentsCommand::Show(named) => show::show(&named.configuration.load()?, named.role.into(), &named.name),
+        AgentsCommand::Check { configuration } => Ok(check::check(&configuration.load()?)),
+        AgentsCommand::Try(arguments) => turn::turn(arguments),
+        AgentsCommand::Schema { role } => {
+            let schema = Settings::definition_schema((*role).into());
+            super::bench::say(&(serde_json::to_string_pretty(&schema)? + "\n"));
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! `prime-agents agents try`: one turn of one agent on a state of an instance.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+
+use super::Named;
+use crate::agents::model::{Ask, Reply};
+use crate::agents::{AgentError, AgentSet, Sampling};
+use crate::app::{resources, run_sampling};
+use crate::cli::bench::say;
+use crate::cli::start_log;
+use crate::engine::Engine;
+use crate::protocol::{Limits, Role, Score, Trajectory, Verdict};
+use crate::settings::Settings;
+use crate::tasks::{self, BASE_SEED, Difficulty, InstanceId};
+
+#[derive(Args)]
+pub struct TryArguments {
+    #[command(flatten)]
+    named: Named,
+    /// The task of the turn.
+    #[arg(long, default_value = "tower-of-hanoi")]
+    task: String,
+    /// How hard the instance is.
+    #[arg(long, default_value = "easy")]
+    difficulty: Difficulty,
+    /// Which instance of the benchmark, 0 to 199.
+    #[arg(long, default_value_t = 0)]
+    index: u32,
+    /// Steps of the reference trace before the turn.
+    #[arg(long, default_value_t = 0, value_name = "STEPS")]
+    after: u64,
+    /// The proposed line, for verifiers and coordinators; otherwise the reference's.
+    #[arg(long, value_name = "LINE")]
+    action: Option<String>,
+}
+
+/// What a model was asked and answered during the turn.
+type Exchanges = Arc<Mutex<Vec<(Ask, Result<Reply, AgentError>)>>>;
+
+/// The trajectory before the turn.
+fn trajectory(arguments: &TryArguments, settings: &Settings) -> anyhow::Result<Trajectory> {
+    let task = tasks::find(&arguments.task)?;
+    let problem = InstanceId::new(task, arguments.difficulty, arguments.index, BASE_SEED)?.problem();
+    let limits = Limits {
+        attempts_max: settings.run.attempts_max,
+        pops_max: settings.run.pops_max,
+        snapshot_every_frames: settings.run.snapshot_every_frames as usize,
+    };
+    let mut trajectory = Trajectory::new(problem.start(), &limits);
+    for step in 0..arguments.after {
+        let Some(line) = trajectory.machine.reference() else {
+            bail!("--after {}: the reference trace has {step} steps", arguments.after);
+        };
+        trajectory.machine.replay(&line)?;
+        trajectory.push(&line, Score::ZERO);
+    }
+    Ok(trajectory)
+}
+
+fn shown_verdict(text: &mut String, verdict: &Verdict) {
+    let names: Vec<_> = verdict.violations.iter().map(AsRef::as_ref).collect();
+    let what = if names.is_empty() { "nothing broken".to_owned() } else { format!("broken: {}", names.join(", ")) };
+    let mut line = |name: &str, value: &str| {
+        writeln!(text, "{name:>10}  {value}").expect("invariant: writing to a string succeeds");
+    };
+    line("verdict", &format!("V = {}; {what}", verdict.score));
+    if let Some(feedback) = &verdict.feedback {
+        line("feedback", feedback);
+    }
+    if let Some(logprob) = verdict.logprob {
+        line("log p", &format!("{logprob:.4} (p = {:.3})", logprob.exp()));
+    }
+    for opinion in &verdict.opinions {
+        let score = opinion.score.map_or_else(|| "none".to_owned(), |score| score.to_string());
+        line("opinion", &format!("{}: {score}", opinion.verifier));
+    }
+    if verdict.needs_review {
+        line("review", "the verifiers disagree: a person should look at the step");
+    }
+}
+
+/// Does the turn, and tells it.
+async fn told(agents: &AgentSet, arguments: &TryArguments, settings: &Settings) -> anyhow::Result<String> {
+    let mut trajectory = trajectory(arguments, settings)?;
+    let role: Role = arguments.named.role.into();
+    let mut text = String::new();
+    writeln!(
+        text,
+        "{:>10}  {}, {} steps done: {}",
+        "state",
+        arguments.task,
+        arguments.after,
+        trajectory.machine.view()
+    )?;
+    let line = match (role, &arguments.action) {
+        (Role::Executor, _) => {
+            let run = run_sampling(settings);
+            let sampling = Sampling { temperature: run.temperature, top_p: run.top_p, seed: run.seed };
+            let proposal = agents.executor().propose(&trajectory, sampling).await?;
+            if !proposal.derivation.is_empty() {
+                writeln!(text, "{:>10}  {}", "derivation", proposal.derivation)?;
+            }
+            if !proposal.logprobs.is_empty() {
+                writeln!(text, "{:>10}  {:.4}", "log p", proposal.logprobs.iter().sum::<f32>())?;
+            }
+            proposal.line
+        }
+        (_, Some(line)) => line.clone(),
+        (_, None) => trajectory.machine.reference().context("the trace has ended: give fewer --after")?,
+    };
+    let refusal = trajectory.machine.propose(&line).err();
+    let applied = refusal.map_or_else(String::new, |refusal| format!("  ({refusal})"));
+    writeln!(text, "{:>10}  {line}{applied}", "action")?;
+    let verdict = agents.verifier().judge(&trajectory, &line).await?;
+    shown_verdict(&mut text, &verdict);
+    let ruling = agents.coordinator().decide(&trajectory, &line, &verdict).await?;
+    writeln!(text, "{:>10}  {:?}", "decision", ruling.decision)?;
+    let names = agents.names();
+    let proposed = if role == Role::Executor { names.executor.as_str() } else { "nobody" };
+    writeln!(text, "{:>10}  {proposed}, {}, {}", "agents", names.verifier, names.coordinator)?;
+    Ok(text)
+}
+
+/// Lines under a heading.
+fn indented(text: &mut String, heading: &str, lines: &str) -> std::fmt::Result {
+    writeln!(text, "{heading}:")?;
+    lines.lines().try_for_each(|line| writeln!(text, "    {line}"))
+}
+
+/// What a model was asked and answered, for people.
+fn exchange(text: &mut String, ask: &Ask, answer: &Result<Reply, AgentError>) -> std::fmt::Result {
+    if let Some(system) = &ask.system {
+        indented(text, "system", system)?;
+    }
+    indented(text, "prompt", &ask.prompt)?;
+    match answer {
+        Ok(reply) => {
+            indented(text, "answer", &reply.text)?;
+            let cut = if reply.is_cut { ", cut" } else { "" };
+            let source = reply.source.as_deref().map_or_else(String::new, |source| format!(" from {source}"));
+            let usage = reply.usage;
+            writeln!(text, "    ({} prompt and {} completion tokens{cut}{source})", usage.prompt, usage.completion)
+        }
+        Err(error) => writeln!(text, "no answer: {error}"),
+    }
+}
+
+pub fn turn(arguments: &TryArguments) -> anyhow::Result<ExitCode> {
+    let named = &arguments.named;
+    let mut settings = named.configuration.load()?;
+    let (role, name): (Role, _) = (named.role.into(), &named.name);
+    if !settings.agent_names(role).contains(name) {
+        bail!("there is no {role} `{name}`; there are {}", settings.agent_names(role).join(", "));
+    }
+    let agents = &mut settings.agents;
+    if role != Role::Executor {
+        // Nobody proposes here: no engine need be started for it.
+        "reference".clone_into(&mut agents.executor.implementation);
+    }
+    match role {
+        Role::Executor => name.clone_into(&mut agents.executor.implementation),
+        Role::Verifier => name.clone_into(&mut agents.verifier.implementation),
+        Role::Coordinator => name.clone_into(&mut agents.coordinator.implementation),
+    }
+    start_log(&settings);
+    let seen: Exchanges = Arc::default();
+    let result = actix::System::new().block_on(async {
+        let mut resources = resources(&settings)?;
+        let tap = Arc::clone(&seen);
+        resources.tap = Some(Arc::new(move |ask: &Ask, answer: &Result<Reply, AgentError>| {
+            tap.lock().unwrap_or_else(PoisonError::into_inner).push((ask.clone(), answer.clone()));
+        }));
+        let agents = AgentSet::from_settings(&settings, &resources)?;
+        let told = told(&agents, arguments, &settings).await;
+        resources.engines.values().for_each(Engine::shutdown);
+        anyhow::Ok(told)
+    })?;
+    let mut text = String::new();
+    for (ask, answer) in seen.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        exchange(&mut text, ask, answer)?;
+    }
+    say(&text);
+    match result {
+        Ok(text) => {
+            say(&text);
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}

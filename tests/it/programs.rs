@@ -1,0 +1,129 @@
+//! Whole runs whose three agents are programs.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use prime_agents::agents::process::{ProcessCoordinator, ProcessExecutor, ProcessVerifier};
+use prime_agents::agents::{AgentSet, Names};
+use prime_agents::protocol::{
+    Budget, Ending, Limits, Outcome, RewardWeights, RunPlan, Score, Strategy, Thresholds, VoteRule,
+};
+use prime_agents::runtime::{Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission};
+use prime_agents::settings::Program;
+use prime_agents::tasks::{self, Difficulty, Kind, Kinds};
+
+fn command(parts: &[&str]) -> Program {
+    let command = ["python3", "-B"].iter().chain(parts).map(|part| (*part).to_owned()).collect();
+    Program { command, processes: 2, restarts_max: 1_000, ..Program::default() }
+}
+
+fn example(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("agents/examples").join(name);
+    path.to_str().expect("plain").to_owned()
+}
+
+/// The examples' verifier and coordinator, with an executor of the test.
+fn agents(executor: &Program) -> AgentSet {
+    let kinds: Kinds = [Kind::Format, Kind::Invariant, Kind::Terminal].into_iter().collect();
+    let thresholds = Thresholds { soft: Score::ZERO, hard: Score::ZERO, retries_max: 0 };
+    let executor = ProcessExecutor::start("test", executor).expect("a program");
+    let verifier = ProcessVerifier::start("test", &command(&[&example("verifier.py")]), kinds).expect("a program");
+    let coordinator =
+        ProcessCoordinator::start("test", &command(&[&example("coordinator.py")]), thresholds).expect("a program");
+    let names = Names { executor: "test".into(), verifier: "test".into(), coordinator: "test".into() };
+    AgentSet::of(
+        names,
+        kinds,
+        move || Arc::new(executor.clone()),
+        move || Arc::new(verifier.clone()),
+        move || Arc::new(coordinator.clone()),
+    )
+}
+
+/// Outcomes of runs of tower-of-hanoi, spread over two cells.
+fn outcomes(executor: &Program, runs: u64) -> Vec<(Outcome, u64)> {
+    let agents = agents(executor);
+    let plan = RuntimePlan {
+        cells: 2,
+        placement: Placement::Shared,
+        restart_limit: RestartLimit { restarts_max: 10, window: Duration::from_mins(1) },
+        in_flight_max: 64,
+    };
+    let work = async move {
+        let runtime = Runtime::start(&plan, agents);
+        let task = tasks::find("tower-of-hanoi").expect("listed");
+        let mut handles = Vec::new();
+        for seed in 0..runs {
+            let problem = task.generate(Difficulty::Easy, seed);
+            let steps = problem.reference().steps;
+            let submission = Submission {
+                problem,
+                plan: RunPlan {
+                    strategy: Strategy::Iterative,
+                    vote: VoteRule::Majority,
+                    early_stop: true,
+                    adaptive_rounds: true,
+                    fanout: 2,
+                    max_rounds: 2,
+                    confidence: 0.5,
+                    limits: Limits { attempts_max: 8, pops_max: 1_000, snapshot_every_frames: 16 },
+                    budget: Budget { steps: 10_000, tokens: 0, wall_ms: u64::MAX },
+                    weights: RewardWeights { task: 10.0, verify: 1.0, efficiency: 0.5, format: 0.1 },
+                    is_checked: true,
+                },
+                sampling: RunSampling { temperature: 0.7, top_p: 0.95, seed },
+                observer: Arc::new(Silent),
+                resting: None,
+            };
+            handles.push((runtime.submit(submission), steps));
+        }
+        let mut outcomes = Vec::new();
+        for (mut handle, steps) in handles {
+            outcomes.push((handle.outcome().await.expect("the cell lives"), steps));
+        }
+        outcomes
+    };
+    let patience = Duration::from_mins(2);
+    actix::System::new().block_on(async { tokio::time::timeout(patience, work).await.expect("it hangs") })
+}
+
+#[test]
+fn programs_solve_and_verify_in_a_ring() {
+    for (outcome, steps) in outcomes(&command(&[&example("executor.py")]), 3) {
+        assert_eq!((&outcome.ending, outcome.verified), (&Ending::Agreed, true), "{outcome:?}");
+        assert_eq!(outcome.steps, steps, "no detours");
+    }
+}
+
+#[test]
+fn an_executor_that_dies_and_errs_loses_no_run() {
+    // Every ninth turn ends it, and some moves are wrong.
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("dying.py");
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("agents/examples");
+    let code = format!(
+        r#"
+import os, sys
+sys.path.insert(0, {examples:?})
+from executor import next_move
+from prime_agent import serve
+turns = 0
+def propose(request):
+    global turns
+    turns += 1
+    if turns == 9:
+        os._exit(1)
+    disk, source, target = next_move(request["state"]["pegs"], request["input"]["to"])
+    wrong = f"move {{disk}} {{source}} {{source}}"
+    right = f"move {{disk}} {{source}} {{target}}"
+    return {{"action": right if turns % 4 or wrong in request["excluded"] else wrong}}
+serve("executor", propose)
+"#
+    );
+    std::fs::write(&program, code).expect("written");
+    for (outcome, _) in outcomes(&command(&[program.to_str().expect("plain")]), 2) {
+        assert_eq!((&outcome.ending, outcome.verified), (&Ending::Agreed, true), "{outcome:?}");
+        assert!(outcome.backtracks > 0, "{outcome:?}");
+    }
+}
