@@ -33,10 +33,10 @@ impl Files {
 
     fn configure(&self, agents: &str, more: &str) {
         let journal = self.home.journal();
-        let journal = shown(&journal);
         let text = format!(
             "[agents]\n{agents}\n[agents.executor]\nimplementation = \"reference\"\n[agents.verifier]\nimplementation = \
-             \"mine\"\n[server]\nbind = \"127.0.0.1:0\"\n{more}\n[journal]\npath = \"{journal}\"\n"
+             \"mine\"\n[server]\nbind = \"127.0.0.1:0\"\n{more}\n[journal]\npath = {:?}\n",
+            shown(&journal)
         );
         std::fs::write(&self.file, text).unwrap();
     }
