@@ -205,6 +205,27 @@ pub fn resources(settings: &Settings) -> Result<Resources, AppError> {
     renewed(settings, &BTreeMap::new(), Pools::default())
 }
 
+/// As [`resources`], for agents of several configurations that have the same engines and pools: each engine is started
+/// once, if any of them asks it.
+///
+/// # Errors
+/// Whatever keeps an engine from starting.
+pub fn resources_of<'s>(all: impl IntoIterator<Item = &'s Settings>) -> Result<Resources, AppError> {
+    let mut running = Running::new();
+    let mut pools = Pools::default();
+    for settings in all {
+        let resources = renewed(settings, &running, pools)?;
+        let entry = |(name, engine): (String, Engine)| {
+            let entry = settings.engines.get(&name).expect("invariant: an engine was started from its entry").clone();
+            (name, (entry, engine))
+        };
+        running.extend(resources.engines.into_iter().map(entry));
+        pools = resources.pools;
+    }
+    let engines = running.into_iter().map(|(name, (_, engine))| (name, engine)).collect();
+    Ok(Resources { engines, pools, environment: Arc::new(environment), tap: None })
+}
+
 /// Engines that run, with the entries that they were started from.
 type Running = BTreeMap<String, (settings::Engine, Engine)>;
 

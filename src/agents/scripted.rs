@@ -1,5 +1,8 @@
 //! Executor `scripted`: the reference, erring with a given probability, by seed. The test double for everything that
-//! needs an executor that is sometimes wrong.
+//! needs an executor that is sometimes wrong, or one that gives log-probabilities.
+//!
+//! With the error rate e a right line has ln p = ln(1 − e) and a wrong one ln(e / 9), as if nine wrong lines were equally
+//! likely. A proposal has one number for the whole line.
 
 use async_trait::async_trait;
 
@@ -10,13 +13,28 @@ use crate::tasks::Draw;
 pub struct ScriptedExecutor {
     /// Probability of an error at each proposal, in millionths.
     error_millionths: u64,
+    /// ln p of a right line and of a wrong one.
+    right_logprob: f32,
+    wrong_logprob: f32,
 }
+
+/// Wrong lines that a log-probability takes to be equally likely.
+const WRONG_LINES: f64 = 9.0;
 
 impl ScriptedExecutor {
     /// `error_rate` between 0 and 1.
     pub fn new(error_rate: f64) -> Self {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 0..=1 before")]
-        Self { error_millionths: (error_rate.clamp(0.0, 1.0) * 1e6).round() as u64 }
+        let rate = error_rate.clamp(0.0, 1.0);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between 0 and 1, or its logarithm"
+        )]
+        Self {
+            error_millionths: (rate * 1e6).round() as u64,
+            right_logprob: (1.0 - rate).ln() as f32,
+            wrong_logprob: (rate / WRONG_LINES).ln() as f32,
+        }
     }
 }
 
@@ -38,6 +56,47 @@ impl Executor for ScriptedExecutor {
         let right = super::reference::next(trajectory, "scripted")?;
         let mut draw = Draw::new(sampling.seed);
         let errs = draw.chance(self.error_millionths, 1_000_000);
-        Ok(Proposal { line: if errs { wrong(&right, &mut draw) } else { right }, ..Proposal::default() })
+        let (line, logprob) =
+            if errs { (wrong(&right, &mut draw), self.wrong_logprob) } else { (right, self.right_logprob) };
+        Ok(Proposal { line, logprobs: vec![logprob], ..Proposal::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::Limits;
+    use crate::tasks::{self, Difficulty};
+
+    #[tokio::test]
+    async fn lines_have_the_log_probabilities_of_the_error_rate() {
+        let problem = tasks::find("bubble-sort").unwrap().generate(Difficulty::Easy, 1);
+        let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1 };
+        let trajectory = Trajectory::new(problem.start(), &limits);
+        let right = trajectory.machine.reference().unwrap();
+        let mut seen = [0, 0];
+        for seed in 0..40 {
+            let sampling = Sampling { temperature: 0.0, top_p: 1.0, seed };
+            let proposal = ScriptedExecutor::new(0.5).propose(&trajectory, sampling).await.unwrap();
+            let is_right = proposal.line == right;
+            // ln 0.5 and ln(0.5 / 9)
+            let expected = if is_right { -std::f32::consts::LN_2 } else { -2.890_371_8 };
+            assert!((proposal.logprobs[0] - expected).abs() < 1e-6, "{proposal:?}");
+            assert_eq!(proposal.logprobs.len(), 1);
+            seen[usize::from(is_right)] += 1;
+        }
+        assert!(seen[0] > 8 && seen[1] > 8, "{seen:?}");
+    }
+
+    #[tokio::test]
+    async fn without_errors_a_line_is_certain() {
+        let problem = tasks::find("bubble-sort").unwrap().generate(Difficulty::Easy, 1);
+        let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1 };
+        let trajectory = Trajectory::new(problem.start(), &limits);
+        for (rate, expected) in [(0.0, 0.0_f32), (1.0, -2.197_224_6)] {
+            let sampling = Sampling { temperature: 0.7, top_p: 1.0, seed: 3 };
+            let proposal = ScriptedExecutor::new(rate).propose(&trajectory, sampling).await.unwrap();
+            assert!((proposal.logprobs[0] - expected).abs() < 1e-6, "{rate}: {proposal:?}");
+        }
     }
 }

@@ -2,50 +2,19 @@
 
 use std::process::ExitCode;
 
-use clap::Args;
-use clap::builder::RangedU64ValueParser;
 use comfy_table::Table;
 use serde::Serialize;
 
 use super::super::run::Output;
-use super::super::{Configuration, start_log};
+use super::super::start_log;
+use super::measured::{Measured, contender, with_engines};
 use crate::agents::{AgentSet, Resources};
-use crate::app::{resources, run_plan, run_sampling, runtime_plan};
-use crate::bench::solve::{Contender, Instances, SolveRow, solve};
+use crate::app::runtime_plan;
+use crate::bench::contest::Instances;
+use crate::bench::solve::{SolveRow, solve};
 use crate::bench::steps::{StepRow, steps};
-use crate::engine::Engine;
 use crate::settings::Settings;
-use crate::tasks::{self, AnyTask, Difficulty, Problem};
-
-#[derive(Args)]
-pub struct Measured {
-    /// Tasks to measure; by default those that have the short views and derivations that small models are trained on.
-    #[arg(long = "task", value_name = "TASK")]
-    tasks: Vec<String>,
-    /// Levels to measure.
-    #[arg(long = "difficulty", value_name = "LEVEL", default_values = ["easy"])]
-    difficulties: Vec<Difficulty>,
-    /// Instances (or steps) of each task and level.
-    #[arg(long, default_value_t = 100, value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000))]
-    instances: u32,
-    /// Base seed; the default is neither the benchmark's nor one that the shipped model was trained on.
-    #[arg(long, default_value_t = 7)]
-    base_seed: u64,
-    #[command(flatten)]
-    configuration: Configuration,
-    #[arg(long, value_enum, default_value_t = Output::Text)]
-    output: Output,
-}
-
-impl Measured {
-    fn tasks(&self) -> anyhow::Result<Vec<&'static dyn AnyTask>> {
-        if self.tasks.is_empty() {
-            let is_taught = |task: &&dyn AnyTask| task.generate(Difficulty::Easy, 0).start().derivation().is_some();
-            return Ok(tasks::all().filter(is_taught).collect());
-        }
-        self.tasks.iter().map(|slug| Ok(tasks::find(slug)?)).collect()
-    }
-}
+use crate::tasks::AnyTask;
 
 /// A single pass of the executor: one trajectory, nobody checks it.
 fn single_pass(settings: &Settings) -> Settings {
@@ -54,13 +23,6 @@ fn single_pass(settings: &Settings) -> Settings {
     settings.run.fanout = 1;
     settings.run.max_rounds = 1;
     settings
-}
-
-fn contender(name: &'static str, settings: &Settings, resources: &Resources) -> anyhow::Result<Contender> {
-    let agents = AgentSet::from_settings(settings, resources)?;
-    let (kinds, planned) = (agents.kinds(), settings.clone());
-    let plan = Box::new(move |problem: &dyn Problem| run_plan(&planned, kinds, problem));
-    Ok(Contender { name, agents, plan, sampling: run_sampling(settings) })
 }
 
 fn print<Row: Serialize>(rows: &[Row], output: Output, table: impl Fn(&[Row]) -> Table) -> anyhow::Result<()> {
@@ -130,13 +92,9 @@ fn with_agents<Row: Serialize>(
     let settings = measured.configuration.load()?;
     start_log(&settings);
     let tasks = measured.tasks()?;
-    actix::System::new().block_on(async {
-        let resources = resources(&settings)?;
-        let rows = rows(&settings, &resources, &tasks).await?;
-        print(&rows, measured.output, table)?;
-        resources.engines.values().for_each(Engine::shutdown);
-        Ok(ExitCode::SUCCESS)
-    })
+    let rows = with_engines([&settings], async |resources| rows(&settings, resources, &tasks).await)?;
+    print(&rows, measured.output, table)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 pub fn solve_instances(measured: &Measured) -> anyhow::Result<ExitCode> {
@@ -172,8 +130,8 @@ async fn solve_all(
             let instances =
                 Instances { difficulty: *difficulty, count: measured.instances, base_seed: measured.base_seed };
             for (name, settings) in [("single pass", single_pass(settings)), ("PRIME", settings.clone())] {
-                let contender = contender(name, &settings, resources)?;
-                let row = solve(contender, &runtime, *task, instances).await.map_err(anyhow::Error::msg)?;
+                let contender = contender(&settings, resources)?;
+                let row = solve(name, contender, &runtime, *task, instances).await.map_err(anyhow::Error::msg)?;
                 eprintln!("{} {} {}: {}", row.task, row.difficulty, row.contender, row.accuracy.text());
                 rows.push(row);
             }

@@ -1,15 +1,20 @@
 //! `prime-agents bench`: the benchmark as a list, pages, files and prompts, the judge of outputs, and measurements of
 //! the configured agents. One file a subcommand.
 
+mod approaches;
 mod check;
 mod corrupt;
 mod export;
 mod generate;
 mod list;
 mod measure;
+mod measured;
+mod overhead;
 mod prompt;
 mod show;
 mod speed;
+mod strategies;
+mod verifiers;
 
 use std::io::Write as _;
 use std::num::NonZeroUsize;
@@ -49,9 +54,15 @@ enum BenchCommand {
     /// Measure how fast instances are drawn, references run and steps judged.
     Speed(speed::SpeedArguments),
     /// Solve instances twice: in a single pass without a verifier, and with PRIME as configured.
-    Solve(measure::Measured),
+    Solve(measured::Measured),
     /// Ask the executor for single steps of reference traces, greedily, and count the right ones.
-    Steps(measure::Measured),
+    Steps(measured::Measured),
+    /// Solve instances with each strategy and each verifier.
+    Strategies(strategies::StrategiesArguments),
+    /// Let verifiers judge right and wrong steps, and count their mistakes.
+    Verifiers(verifiers::VerifiersArguments),
+    /// Measure what a turn of each kind of agent costs, without a model.
+    Overhead(overhead::OverheadArguments),
 }
 
 pub fn bench(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
@@ -66,6 +77,9 @@ pub fn bench(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
         BenchCommand::Speed(arguments) => speed::speed(arguments),
         BenchCommand::Solve(measured) => measure::solve_instances(measured),
         BenchCommand::Steps(measured) => measure::ask_for_steps(measured),
+        BenchCommand::Strategies(arguments) => strategies::strategies(arguments),
+        BenchCommand::Verifiers(arguments) => verifiers::verifiers(arguments),
+        BenchCommand::Overhead(arguments) => overhead::overhead(arguments),
     }
 }
 

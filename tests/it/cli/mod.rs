@@ -1,6 +1,7 @@
 //! The commands as their users meet them: the binary, its output and its exit codes.
 #![allow(clippy::disallowed_methods, reason = "these tests wait for other processes, in real time")]
 
+mod bench_agents;
 mod bench_check;
 mod bench_files;
 mod bench_pages;

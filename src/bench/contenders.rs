@@ -1,0 +1,62 @@
+//! Contenders of tests: the scripted executor with an error rate, beside any verifier.
+
+use std::sync::Arc;
+
+use super::contest::Contender;
+use crate::agents::{AgentSet, Executor, Names, ScriptedExecutor, ThresholdCoordinator, Verifier};
+use crate::protocol::{Budget, Limits, RewardWeights, RunPlan, Score, Strategy, Thresholds, VoteRule};
+use crate::runtime::{Placement, RestartLimit, RunSampling, RuntimePlan};
+use crate::tasks::Kinds;
+
+/// One cell.
+pub fn runtime_plan() -> RuntimePlan {
+    RuntimePlan {
+        cells: 1,
+        placement: Placement::Shared,
+        restart_limit: RestartLimit { restarts_max: 0, window: std::time::Duration::from_secs(1) },
+        in_flight_max: 64,
+    }
+}
+
+/// One trajectory, one round.
+pub fn plan() -> RunPlan {
+    RunPlan {
+        strategy: Strategy::Iterative,
+        vote: VoteRule::Majority,
+        early_stop: true,
+        adaptive_rounds: true,
+        fanout: 1,
+        max_rounds: 1,
+        confidence: 0.5,
+        limits: Limits { attempts_max: 8, pops_max: 64, snapshot_every_frames: 64 },
+        budget: Budget { steps: 1, tokens: 0, wall_ms: u64::MAX },
+        weights: RewardWeights { task: 1.0, verify: 1.0, efficiency: 0.0, format: 0.0 },
+        is_checked: true,
+    }
+}
+
+/// These agents and this plan.
+pub fn contender<V: Verifier + 'static>(
+    executor: impl Fn() -> Arc<dyn Executor> + Send + Sync + 'static,
+    verifier: impl Fn() -> V + Send + Sync + 'static,
+    plan: &RunPlan,
+) -> Contender {
+    let names = Names { executor: "test".into(), verifier: "test".into(), coordinator: "test".into() };
+    let thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
+    let kinds = verifier().kinds();
+    let agents = AgentSet::of(
+        names,
+        kinds,
+        executor,
+        move || Arc::new(verifier()),
+        move || Arc::new(ThresholdCoordinator(thresholds)),
+    );
+    let plan = RunPlan { is_checked: kinds != Kinds::NONE, ..plan.clone() };
+    let sampling = RunSampling { temperature: 0.7, top_p: 1.0, seed: 42 };
+    Contender { agents, plan: Box::new(move |_| plan.clone()), sampling }
+}
+
+/// The scripted executor with this error rate.
+pub fn scripted(error_rate: f64) -> impl Fn() -> Arc<dyn Executor> + Send + Sync + 'static {
+    move || Arc::new(ScriptedExecutor::new(error_rate))
+}

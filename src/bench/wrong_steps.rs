@@ -1,0 +1,192 @@
+//! Steps with labels: right ones from reference traces, and wrong ones made of them. What is wrong is what the exact
+//! verifier rejects.
+
+use crate::agents::{ExactVerifier, Verifier as _};
+use crate::protocol::{Limits, Score, Trajectory};
+use crate::tasks::sampling::state_on_trace;
+use crate::tasks::{AnyTask, Difficulty, Draw, Machine};
+
+/// Lines of a mutation that are tried before the next one is.
+const LINES_MAX: usize = 32;
+/// Numbers up to this take the place of others.
+const NUMBER_SMALL: u32 = 3;
+
+/// What a step is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Label {
+    /// The step of the reference.
+    Right,
+    /// Wrong, but an action that can be carried out.
+    Applicable,
+    /// No action, or one that cannot be carried out.
+    Garbage,
+}
+
+/// A proposed step at its state: the machine holds it as its candidate, or has refused it.
+pub struct Labelled {
+    pub trajectory: Trajectory,
+    pub line: String,
+    pub label: Label,
+}
+
+/// How a right step is made a wrong one.
+#[derive(Clone, Copy)]
+enum Mutation {
+    /// The step after it: one was left out.
+    Early,
+    /// The same step once more, after it was taken.
+    Repeated,
+    /// One of its numbers is another.
+    Changed,
+    /// The page's example of some action.
+    OtherAction,
+    /// Another choice, where the task is a search.
+    OtherChoice,
+}
+
+/// The line with one of its numbers changed, in all ways to a near number or a small one.
+fn changed(line: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let is_digit = |c: char| c.is_ascii_digit();
+    let mut end = 0;
+    while let Some(start) = line[end..].find(is_digit).map(|at| end + at) {
+        end = line[start..].find(|c| !is_digit(c)).map_or(line.len(), |length| start + length);
+        // A longer number is no size or place, and need not be tried.
+        let Ok(number) = line[start..end].parse::<u32>() else { continue };
+        let near = [number.saturating_sub(1), number.saturating_add(1)];
+        for other in (0..=NUMBER_SMALL).chain(near).filter(|other| *other != number) {
+            let changed = format!("{}{other}{}", &line[..start], &line[end..]);
+            if !lines.contains(&changed) {
+                lines.push(changed);
+            }
+        }
+    }
+    lines
+}
+
+impl Mutation {
+    const ALL: [Self; 5] = [Self::Early, Self::Repeated, Self::Changed, Self::OtherAction, Self::OtherChoice];
+
+    /// The state in which the wrong steps are proposed, and their lines.
+    fn of(self, machine: &dyn Machine, right: &str) -> (Box<dyn Machine>, Vec<String>) {
+        let mut after = machine.fork();
+        let lines = match self {
+            Self::Early => {
+                after.follow_reference();
+                return (machine.fork(), after.reference().into_iter().collect());
+            }
+            Self::Repeated => {
+                after.follow_reference();
+                vec![right.to_owned()]
+            }
+            Self::Changed => changed(right),
+            Self::OtherAction => machine.spec().page.actions.iter().map(|action| action.example.to_owned()).collect(),
+            Self::OtherChoice => machine.choices().unwrap_or_default(),
+        };
+        (after, lines)
+    }
+}
+
+/// Lines that nobody can read as the right one.
+fn garbage(right: &str, draw: &mut Draw) -> Vec<String> {
+    let mut lines = vec![
+        "no action".to_owned(),
+        format!("The next step is {right}."),
+        format!("x{right}"),
+        format!("{right} {right}"),
+    ];
+    lines.rotate_left(draw.index(4));
+    lines
+}
+
+fn labelled(machine: Box<dyn Machine>, line: String, is_right: bool) -> Labelled {
+    let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1 };
+    let mut trajectory = Trajectory::new(machine, &limits);
+    let label = match (trajectory.machine.propose(&line), is_right) {
+        (Ok(()), true) => Label::Right,
+        (Ok(()), false) => Label::Applicable,
+        (Err(_), _) => Label::Garbage,
+    };
+    Labelled { trajectory, line, label }
+}
+
+/// Whether the exact verifier rejects it.
+async fn is_wrong(step: &Labelled) -> bool {
+    let verdict = ExactVerifier.judge(&step.trajectory, &step.line).await;
+    verdict.is_ok_and(|verdict| verdict.score > Score::ZERO)
+}
+
+/// A wrong step that can be carried out; `None` where no mutation gives one.
+async fn applicable(machine: &dyn Machine, right: &str, draw: &mut Draw) -> Option<Labelled> {
+    let mut mutations = Mutation::ALL;
+    draw.shuffle(&mut mutations);
+    for mutation in mutations {
+        let (machine, mut lines) = mutation.of(machine, right);
+        draw.shuffle(&mut lines);
+        for line in lines.into_iter().take(LINES_MAX) {
+            let step = labelled(machine.fork(), line, false);
+            if step.label == Label::Applicable && is_wrong(&step).await {
+                return Some(step);
+            }
+        }
+    }
+    None
+}
+
+/// For each of `count` states of reference traces, under the thousand base seeds from `base_seed` on: the right step, a
+/// wrong one that can be carried out, where there is one, and one that cannot.
+pub async fn labelled_steps(task: &dyn AnyTask, difficulty: Difficulty, count: u32, base_seed: u64) -> Vec<Labelled> {
+    let mut draw = Draw::new(base_seed);
+    let mut steps = Vec::new();
+    for _ in 0..count {
+        let machine = state_on_trace(task, difficulty, base_seed, &mut draw);
+        let Some(right) = machine.reference() else { continue };
+        steps.extend(applicable(machine.as_ref(), &right, &mut draw).await);
+        let refused = garbage(&right, &mut draw).into_iter().map(|line| labelled(machine.fork(), line, false));
+        steps.extend(refused.into_iter().find(|step| step.label == Label::Garbage));
+        steps.push(labelled(machine, right, true));
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tasks;
+
+    #[tokio::test]
+    async fn every_task_has_right_wrong_and_unreadable_steps() {
+        for task in tasks::all() {
+            let steps = labelled_steps(task, Difficulty::Easy, 4, 7).await;
+            let of = |label| steps.iter().filter(|step| step.label == label).count();
+            let slug = task.spec().slug;
+            assert_eq!((of(Label::Right), of(Label::Garbage)), (4, 4), "{slug}");
+            assert!((1..=4).contains(&of(Label::Applicable)), "{slug}: {}", of(Label::Applicable));
+            for step in &steps {
+                assert_eq!(is_wrong(step).await, step.label != Label::Right, "{slug}: {}", step.line);
+                let mut machine = step.trajectory.machine.fork();
+                assert_eq!(machine.propose(&step.line).is_ok(), step.label != Label::Garbage, "{slug}: {}", step.line);
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_changed_one_at_a_time() {
+        assert_eq!(changed("done"), Vec::<String>::new());
+        assert_eq!(
+            changed("cmp 0 17"),
+            ["cmp 1 17", "cmp 2 17", "cmp 3 17", "cmp 0 0", "cmp 0 1", "cmp 0 2", "cmp 0 3", "cmp 0 16", "cmp 0 18"]
+        );
+    }
+
+    #[tokio::test]
+    async fn the_same_seed_draws_the_same_steps() {
+        let task = tasks::find("bubble-sort").unwrap();
+        let lines = async |seed| {
+            let steps = labelled_steps(task, Difficulty::Easy, 8, seed).await;
+            steps.into_iter().map(|step| step.line).collect::<Vec<_>>()
+        };
+        assert_eq!(lines(7).await, lines(7).await);
+        assert_ne!(lines(7).await, lines(8).await);
+    }
+}

@@ -1,0 +1,182 @@
+//! The approaches that `bench strategies` compares: which settings make each of them.
+
+use clap::ValueEnum;
+
+use crate::bench::strategies::Approach;
+use crate::settings::{GroupSize, Settings, StrategyName, VoteName};
+
+/// The executor that asks a larger one where the smaller one is not of one mind.
+const ESCALATION: &str = "escalation";
+
+/// A variant of the strategy `iterative`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Variant {
+    /// The ways to count answers that are not configured: majority, weighted, tolerance.
+    Votes,
+    /// Executor `escalation` over the configured one.
+    Escalation,
+    /// Fan-outs that follow the difficulty of a problem.
+    DynamicGroup,
+}
+
+fn named(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// What is said of settings in a row; `what` is what they have beside the strategy.
+fn approach(settings: &Settings, what: &str, is_baseline: bool) -> Approach {
+    let strategy = named(&settings.run.strategy);
+    Approach {
+        name: if what.is_empty() { strategy.clone() } else { format!("{strategy}, {what}") },
+        strategy,
+        vote: named(&settings.run.vote),
+        executor: settings.agents.executor.implementation.clone(),
+        verifier: settings.agents.verifier.implementation.clone(),
+        is_baseline,
+    }
+}
+
+/// One greedy pass that nobody checks.
+fn baseline(settings: &Settings) -> (Approach, Settings) {
+    let mut settings = settings.clone();
+    settings.run.strategy = StrategyName::Greedy;
+    settings.run.max_rounds = 1;
+    "none".clone_into(&mut settings.agents.verifier.implementation);
+    (approach(&settings, "one round (baseline)", true), settings)
+}
+
+/// The executor `escalation`, whose small executor is the configured one. Where the configuration names a large one that
+/// is not its small one, that is the large one; otherwise the configured executor decides its own splits.
+fn escalating(settings: &Settings) -> Settings {
+    let mut settings = settings.clone();
+    let configured = settings.agents.executor.implementation.clone();
+    if configured != ESCALATION {
+        let escalation = &mut settings.agents.executor.escalation;
+        if escalation.large == escalation.small {
+            escalation.large.clone_from(&configured);
+        }
+        escalation.small = configured;
+        ESCALATION.clone_into(&mut settings.agents.executor.implementation);
+    }
+    settings
+}
+
+/// The variants, with what is special about each.
+fn varied(settings: &Settings, variants: &[Variant]) -> Vec<(String, Settings)> {
+    let mut all = Vec::new();
+    for variant in variants {
+        match variant {
+            Variant::Votes => {
+                for vote in VoteName::value_variants().iter().filter(|vote| **vote != settings.run.vote) {
+                    let mut settings = settings.clone();
+                    settings.run.vote = *vote;
+                    all.push((format!("vote {}", named(vote)), settings));
+                }
+            }
+            Variant::Escalation => {
+                let settings = escalating(settings);
+                let escalation = &settings.agents.executor.escalation;
+                let what = format!("escalation ({} × {}, {})", escalation.samples, escalation.small, escalation.large);
+                all.push((what, settings));
+            }
+            Variant::DynamicGroup => {
+                let mut settings = settings.clone();
+                settings.run.group.size = GroupSize::Dynamic;
+                all.push((format!("group {} to {}", settings.run.group.min, settings.run.group.max), settings));
+            }
+        }
+    }
+    all
+}
+
+/// The baseline, each strategy with each verifier, and the variants with the first verifier.
+pub fn approaches(
+    settings: &Settings,
+    strategies: &[StrategyName],
+    verifiers: &[String],
+    variants: &[Variant],
+) -> Vec<(Approach, Settings)> {
+    let with = |strategy: StrategyName, verifier: &String| {
+        let mut settings = settings.clone();
+        settings.run.strategy = strategy;
+        settings.agents.verifier.implementation.clone_from(verifier);
+        settings
+    };
+    let mut all = vec![baseline(settings)];
+    for strategy in strategies {
+        for verifier in verifiers {
+            let settings = with(*strategy, verifier);
+            all.push((approach(&settings, "", false), settings));
+        }
+        if let (StrategyName::Iterative, Some(verifier)) = (strategy, verifiers.first()) {
+            let varied = varied(&with(*strategy, verifier), variants).into_iter();
+            all.extend(varied.map(|(what, settings)| (approach(&settings, &what, false), settings)));
+        }
+    }
+    let mut unique: Vec<(Approach, Settings)> = Vec::new();
+    for (approach, settings) in all {
+        if !unique.iter().any(|(known, _)| *known == approach) {
+            unique.push((approach, settings));
+        }
+    }
+    unique
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(all: &[(Approach, Settings)]) -> Vec<(&str, &str)> {
+        all.iter().map(|(approach, _)| (approach.name.as_str(), approach.verifier.as_str())).collect()
+    }
+
+    fn scripted() -> Settings {
+        let mut settings = Settings::default();
+        "scripted".clone_into(&mut settings.agents.executor.implementation);
+        settings
+    }
+
+    #[test]
+    fn each_strategy_meets_each_verifier_and_the_baseline_comes_first() {
+        let verifiers = ["rules".to_owned(), "none".to_owned()];
+        let strategies = [StrategyName::Greedy, StrategyName::Ahead, StrategyName::Greedy];
+        let all = approaches(&scripted(), &strategies, &verifiers, Variant::value_variants());
+        let expected = [
+            ("greedy, one round (baseline)", "none"),
+            ("greedy", "rules"),
+            ("greedy", "none"),
+            ("ahead", "rules"),
+            ("ahead", "none"),
+        ];
+        assert_eq!(labels(&all), expected, "a strategy that is named twice is measured once");
+        assert!(all.iter().all(|(_, settings)| settings.validate().is_ok()));
+        let (baseline, settings) = &all[0];
+        assert!(baseline.is_baseline && settings.run.max_rounds == 1 && settings.run.strategy == StrategyName::Greedy);
+    }
+
+    #[test]
+    fn variants_are_of_iterative_and_have_the_first_verifier() {
+        let verifiers = ["strict".to_owned(), "none".to_owned()];
+        let all = approaches(&scripted(), &[StrategyName::Iterative], &verifiers, Variant::value_variants());
+        let expected = [
+            ("greedy, one round (baseline)", "none"),
+            ("iterative", "strict"),
+            ("iterative", "none"),
+            ("iterative, vote tolerance", "strict"),
+            ("iterative, vote weighted", "strict"),
+            ("iterative, escalation (2 × scripted, scripted)", "strict"),
+            ("iterative, group 2 to 16", "strict"),
+        ];
+        assert_eq!(labels(&all), expected);
+        assert!(all.iter().all(|(_, settings)| settings.validate().is_ok()));
+        assert_eq!(all[6].1.run.group.size, GroupSize::Dynamic);
+    }
+
+    #[test]
+    fn a_large_executor_that_is_configured_stays_the_large_one() {
+        let mut settings = scripted();
+        "reference".clone_into(&mut settings.agents.executor.escalation.large);
+        let escalation = escalating(&settings).agents.executor.escalation;
+        assert_eq!((escalation.small.as_str(), escalation.large.as_str()), ("scripted", "reference"));
+    }
+}
