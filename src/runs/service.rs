@@ -354,7 +354,10 @@ impl Runs {
         // A run that is over has its result in its row, also while it is still at hand.
         if let Some(live) = self.live(id).filter(|live| !live.stream.committed().is_over) {
             let record = live.record();
-            if live.stream.committed().progress.reviews_needed == 0 {
+            let committed = live.stream.committed();
+            // Right after a restart nothing has been counted of what the journal has.
+            let is_counted = committed.head.seq == 0 || committed.progress.proposals > 0;
+            if is_counted && committed.progress.reviews_needed == 0 {
                 return Ok((live.owner.clone(), record));
             }
             // What was said of its steps is in the journal only.

@@ -152,8 +152,9 @@ mod tests {
                 let mut machine = states.draw(task, true, &mut draw);
                 let lines = walked(machine.as_mut(), &mut draw);
                 let right = right_line(machine.as_mut(), &lines.reference, &mut draw);
+                let actions = machine.spec().actions;
                 let line = (0..ATTEMPTS_MAX)
-                    .filter_map(|_| mutated(&lines, machine.spec().actions, &mut draw))
+                    .filter_map(|_| mutated(&lines, actions, &mut draw))
                     .find(|line| is_wrong(machine.as_mut(), line));
                 let mut trajectory = Trajectory::new(machine, &LIMITS);
                 let mut score = |line: &str| {
