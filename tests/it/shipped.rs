@@ -151,3 +151,28 @@ fn an_escalation_asks_the_large_one_where_the_small_one_errs() {
         assert!(trace.contains(source), "{source} is missing");
     }
 }
+
+#[test]
+fn the_shipped_model_judges_by_what_it_finds_likely() {
+    let tried = |action: &str| {
+        let tried = done(&["agents", "try", "verifier", "tiny", "--task", "tower-of-hanoi", "--action", action]);
+        assert_eq!(tried.code, 0, "{}", tried.stderr);
+        tried.stdout
+    };
+    // Seven discs from peg 0 to peg 2: the first move goes to the target.
+    let (right, wrong) = (tried("move 1 0 2"), tried("move 1 0 1"));
+    assert!(right.contains("V = 0;") && right.contains("log p"), "{right}");
+    assert!(wrong.contains("V = 1;") && wrong.contains("improbable"), "{wrong}");
+    // A whole run with an executor that errs: what rules on invariants let pass is found.
+    let sets = [
+        "agents.verifier.implementation=tiny",
+        "agents.executor.implementation=scripted",
+        "agents.executor.error_rate=0.2",
+        "run.fanout=1",
+    ];
+    let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", *set]).collect();
+    let result = done(&[&["run", "tower-of-hanoi", "--output", "json"], sets.as_slice()].concat()).json(0);
+    assert_eq!((&result["verified"], &result["correct"]), (&json!(true), &json!(true)), "{result}");
+    assert_eq!((&result["verifier"], &result["steps"]), (&json!("tiny"), &json!(127)), "no detour: {result}");
+    assert!(result["tokens"]["completion"].as_u64() > Some(0), "the verifier's tokens are counted: {result}");
+}
