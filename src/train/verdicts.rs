@@ -25,7 +25,7 @@ const ATTEMPTS_MAX: usize = 200;
 /// Draws steps at states of reference traces, about half of them wrong.
 ///
 /// A right one is the reference step; where the task is a search, now and then another choice that is as good
-/// ([`is_right`]). A wrong one can be carried out, is a [mutation](mutated) of lines of the trace, and is wrong by the exact
+/// ([`is_right`]). A wrong one can be carried out, is a mutation of lines of the trace, and is wrong by the exact
 /// rule. One kind of line is neither: a choice of a search that breaks no constraint and yet is not as good, because it
 /// leads into a dead end or round about. To see that takes the search, which one token cannot do; such lines are not drawn.
 pub struct Verdicts(States);
