@@ -182,7 +182,11 @@ mod tests {
         let cases: [(&[&str], &[&str], &[&str]); 6] = [
             (&[], &[], &[]),
             (&["run.fanout=7", "run.budget.steps=9"], &["run.budget.steps", "run.fanout"], &[]),
-            (&["agents.split.other=strict"], &["agents.split.other"], &[]),
+            (
+                &["agents.split.role=verifier", "agents.split.other=strict"],
+                &["agents.split.other", "agents.split.role"],
+                &[],
+            ),
             (&["server.queue_max=5", "server.burst=99"], &["server.queue_max"], &["server.burst"]),
             (&["presets.quick.fanout=1"], &["presets.quick"], &[]),
             (&["journal.keep_days=3", "journal.path=x.sqlite"], &["journal.keep_days"], &["journal.path"]),

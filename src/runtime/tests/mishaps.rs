@@ -20,7 +20,7 @@ impl Before for Arc<Fails> {
     async fn before(&self, _: u64, _: &Trajectory) -> Result<(), AgentError> {
         let take = |left: u64| left.checked_sub(1);
         match self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take) {
-            Ok(left) => Err(AgentError::new("test", self.failure, format!("{left} to come"))),
+            Ok(left) => Err(AgentError::new("test", self.failure, format!("{} to come", left - 1))),
             Err(_) => Ok(()),
         }
     }
@@ -89,7 +89,7 @@ fn the_last_failure_is_seen_as_the_end_of_its_turn() {
             numbers,
             [Some(1), Some(2), Some(3), Some(4), None].map(|mishaps| (role, Failure::Timeout, mishaps))
         );
-        assert_eq!((is_verified, seen.len()), (true, 5), "the next round goes well");
+        assert_eq!((is_verified, seen.len()), (false, 5), "its only trajectory has ended");
         // It cannot pass, so it is not tried again.
         let (_, seen) = self::seen(failing(role, Failure::Refused, 1));
         let [(of, failure, None, reason)] = &seen[..] else { panic!("{seen:?}") };
