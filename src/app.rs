@@ -1,5 +1,7 @@
 //! Puts the parts together: settings in, a runtime with its engines out. The one module that knows every component.
 
+pub mod split;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -267,6 +269,13 @@ impl App {
     /// When an agent cannot be had.
     pub fn with_resources(settings: Settings, resources: Resources) -> Result<Self, AppError> {
         let agents = AgentSet::from_settings(&settings, &resources)?;
+        let compared = &settings.agents.split;
+        if !compared.other.is_empty() {
+            // A run on the other side must not be the first to find that its agent cannot be had.
+            let mut other = Overrides::default();
+            other.choose(compared.role, &compared.other);
+            AgentSet::from_settings(&other.apply(&settings), &resources)?;
+        }
         let runtime = Arc::new(Runtime::start(&runtime_plan(&settings), agents));
         Ok(Self { config_hash: settings.hash(), settings, resources, runtime, others: Mutex::default() })
     }

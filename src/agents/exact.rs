@@ -44,6 +44,13 @@ fn is_as_good(machine: &dyn Machine, line: &str) -> bool {
     after.replay(line).is_ok() && prescribed.checked_sub(1).is_some_and(|most| remaining(after, most).is_some())
 }
 
+/// Whether a step is right as [`ExactVerifier`] has it. The line is the machine's candidate, or was refused; the problem must
+/// have an algorithm.
+pub fn is_right(machine: &dyn Machine, line: &str) -> bool {
+    let checked = Kinds::from_iter([Kind::Format, Kind::Invariant, Kind::Terminal]);
+    machine.violations(Kinds::ALL).is_empty() || (machine.violations(checked).is_empty() && is_as_good(machine, line))
+}
+
 #[async_trait]
 impl Verifier for ExactVerifier {
     fn kinds(&self) -> Kinds {
@@ -60,11 +67,7 @@ impl Verifier for ExactVerifier {
                  that is a language model",
             ));
         }
-        let without = Kinds::from_iter([Kind::Format, Kind::Invariant, Kind::Terminal]);
-        let verdict = rules::broken(machine, Kinds::ALL).unwrap_or_default();
-        let breaks_more = rules::broken(machine, without).is_some();
-        let is_right = verdict.violations.is_empty() || (!breaks_more && is_as_good(machine, line));
-        Ok(if is_right { Verdict::default() } else { verdict })
+        Ok(rules::broken(machine, Kinds::ALL).filter(|_| !is_right(machine, line)).unwrap_or_default())
     }
 }
 

@@ -5,7 +5,7 @@ mod adaptive;
 pub mod conformance;
 mod ensemble;
 mod escalation;
-mod exact;
+pub mod exact;
 mod failure;
 pub mod llm;
 pub mod model;

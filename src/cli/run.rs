@@ -13,9 +13,9 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{Configuration, start_log};
-use crate::app::{App, run_sampling};
-use crate::report::{RunResult, Solved, TraceLine};
-use crate::runtime::{Event, Observer};
+use crate::app::{App, Overrides, run_plan, run_sampling, split};
+use crate::report::{Reviews, RunResult, Solved, TraceLine};
+use crate::runtime::{Event, Observer, Submission};
 use crate::tasks::instance::read_problem;
 use crate::tasks::{self, BASE_SEED, Difficulty, InstanceId, Problem};
 
@@ -64,6 +64,9 @@ fn instance(arguments: &RunArguments) -> anyhow::Result<(String, Arc<dyn Problem
     Ok(("input".to_owned(), read_problem(task, &value).with_context(place)?))
 }
 
+/// Mishaps that are shown; of further ones only the number is.
+const MISHAPS_SHOWN: u64 = 5;
+
 /// Counts for the live display, and the trace file.
 struct Watcher {
     bar: ProgressBar,
@@ -73,6 +76,8 @@ struct Watcher {
     backtracks: AtomicU64,
     ended: AtomicU64,
     round: AtomicU64,
+    mishaps: AtomicU64,
+    reviews_needed: AtomicU64,
     trace: Option<Mutex<BufWriter<File>>>,
     trace_error: Mutex<Option<std::io::Error>>,
 }
@@ -100,6 +105,8 @@ impl Watcher {
             backtracks: AtomicU64::new(0),
             ended: AtomicU64::new(0),
             round: AtomicU64::new(1),
+            mishaps: AtomicU64::new(0),
+            reviews_needed: AtomicU64::new(0),
             trace,
             trace_error: Mutex::new(None),
         })
@@ -111,6 +118,17 @@ impl Watcher {
         serde_json::to_writer(&mut *file, &TraceLine::of(event))?;
         file.write_all(b"\n")?;
         if matches!(event, Event::Finished(_)) { file.flush() } else { Ok(()) }
+    }
+
+    /// Says something on standard error, above what is shown there.
+    fn say(&self, text: &str) {
+        self.bar.suspend(|| eprintln!("{text}"));
+    }
+
+    fn mishap(&self, text: &str) {
+        if self.mishaps.fetch_add(1, Ordering::Relaxed) < MISHAPS_SHOWN {
+            self.say(text);
+        }
     }
 
     fn show(&self) {
@@ -132,7 +150,8 @@ impl Observer for Watcher {
             self.trace_error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         }
         match event {
-            Event::Step { decision, .. } => {
+            Event::Step { decision, verdict, .. } => {
+                self.reviews_needed.fetch_add(u64::from(verdict.needs_review), Ordering::Relaxed);
                 let counter = match decision {
                     crate::protocol::Decision::Proceed => &self.steps,
                     crate::protocol::Decision::Retry => &self.retries,
@@ -154,12 +173,26 @@ impl Observer for Watcher {
                 self.round.store(u64::from(*round) + 1, Ordering::Relaxed);
                 self.ended.store(0, Ordering::Relaxed);
             }
-            Event::Finished(_) => self.bar.finish_and_clear(),
-            Event::Started
-            | Event::Chosen { .. }
-            | Event::Mishap { .. }
-            | Event::TurnFailed { .. }
-            | Event::Stopped { .. } => {}
+            Event::Mishap { id, role, error, mishaps, .. } => self.mishap(&format!(
+                "mishap {mishaps} of the {role} ({}) in trajectory {} of round {}: {error}; it is tried again",
+                error.failure.name(),
+                id.trajectory,
+                id.round
+            )),
+            Event::TurnFailed { id, role, failure, reason, .. } => self.mishap(&format!(
+                "the {role} failed ({}), which ends trajectory {} of round {}: {reason}",
+                failure.name(),
+                id.trajectory,
+                id.round
+            )),
+            Event::Finished(_) => {
+                self.bar.finish_and_clear();
+                let hidden = self.mishaps.load(Ordering::Relaxed).saturating_sub(MISHAPS_SHOWN);
+                if hidden > 0 {
+                    self.say(&format!("and {hidden} more mishaps (--trace FILE keeps all)"));
+                }
+            }
+            Event::Started | Event::Chosen { .. } | Event::Stopped { .. } => {}
         }
     }
 }
@@ -168,15 +201,21 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let settings = arguments.configuration.load()?;
     start_log(&settings);
     let (name, problem) = instance(arguments)?;
+    let mut overrides = Overrides::default();
+    let split = split::assign(&settings.agents.split, &mut overrides, settings.run.seed, &name, problem.as_ref());
     let sampling = run_sampling(&settings);
     let watcher = Arc::new(Watcher::new(settings.run.fanout, arguments.trace.as_deref())?);
     let result = actix::System::new().block_on(async {
         let app = App::start(settings)?;
+        let settings = overrides.apply(app.settings());
+        let runtime = app.runtime_of(&overrides)?;
         let started = tokio::time::Instant::now();
         let observer = Arc::clone(&watcher) as Arc<dyn Observer>;
-        let plan = app.plan(problem.as_ref());
+        let plan = run_plan(&settings, runtime.agents().kinds(), problem.as_ref());
         let strategy = plan.strategy;
-        let mut handle = app.submit(Arc::clone(&problem), plan, sampling, observer);
+        let resting = None;
+        let mut handle =
+            runtime.submit(Submission { problem: Arc::clone(&problem), plan, sampling, observer, resting });
         let outcome = tokio::select! {
             outcome = handle.outcome() => outcome,
             signal = tokio::signal::ctrl_c() => {
@@ -188,18 +227,21 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         let wall_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let outcome = outcome.context("the runtime ended before the run")?;
         let correct = outcome.answer.as_ref().is_some_and(|answer| problem.accepts(answer));
-        let agents = app.runtime().agents();
+        let agents = runtime.agents();
         let solved = Solved {
             task: problem.spec().slug.to_owned(),
             instance: name,
             agents: agents.names().clone(),
             notes: agents.notes().to_vec(),
             kinds: agents.kinds(),
-            config_hash: app.config_hash().to_owned(),
+            config_hash: settings.hash(),
             strategy,
             seed: sampling.seed,
+            split,
         };
-        let result = RunResult { correct: Some(correct), ..RunResult::new(outcome, &solved, wall_ms) };
+        let needed = watcher.reviews_needed.load(Ordering::Relaxed);
+        let reviews = Reviews::of(needed, needed, 0);
+        let result = RunResult { correct: Some(correct), reviews, ..RunResult::new(outcome, &solved, wall_ms) };
         app.shutdown();
         anyhow::Ok(result)
     })?;

@@ -22,7 +22,7 @@ pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     // Its thread is started outside of the event loop.
     let telemetry = Telemetry::start(&settings.telemetry.otlp_endpoint)?;
     actix::System::new().block_on(async {
-        let reloads = reload::on_hangup(configuration, log);
+        let reloads = reload::listen(configuration, log);
         let app = App::start(settings)?;
         let on_ready = |address| {
             eprintln!("prime-agents is ready on http://{address}");

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 
-use crate::train::{Budget, Recipe, Session, Traces, sft};
+use crate::bench::interval::Proportion;
+use crate::tasks::UnknownTask;
+use crate::train::{Accuracy, Budget, Mistakes, Recipe, Role, Samples, Session, Traces, Verdicts, sft};
 
 #[derive(Args)]
 pub struct TrainArguments {
@@ -18,7 +20,7 @@ pub struct TrainArguments {
 
 #[derive(Subcommand)]
 enum TrainCommand {
-    /// Supervised training of an executor on reference traces, from scratch; exports a GGUF file.
+    /// Supervised training of an executor or a verifier on reference traces; exports a GGUF file.
     Sft(SftArguments),
 }
 
@@ -49,12 +51,12 @@ pub fn train(arguments: &TrainArguments) -> anyhow::Result<ExitCode> {
         recipe.budget = Budget::Minutes(minutes);
     }
     let out = arguments.out.clone().unwrap_or_else(|| arguments.recipe.with_extension("gguf"));
-    let mut samples = Traces::new(&recipe.data).with_context(|| format!("--recipe {path}: data.tasks"))?;
+    let mut samples = samples(&recipe).with_context(|| format!("--recipe {path}: data.tasks"))?;
     let stop = Arc::new(AtomicBool::new(false));
     stop_on_interrupt(Arc::clone(&stop))?;
-    let summary = sft(&recipe, &mut samples, &out, &Session { resume: arguments.resume, stop: &stop })?;
+    let summary = sft(&recipe, samples.as_mut(), &out, &Session { resume: arguments.resume, stop: &stop })?;
     for accuracy in &summary.accuracy {
-        println!("{}: {} of {} held-out steps exact", accuracy.task, accuracy.correct, accuracy.samples);
+        println!("{}", line_of(accuracy));
     }
     println!(
         "{} steps, {} tokens, {:.0} s: {}",
@@ -65,6 +67,31 @@ pub fn train(arguments: &TrainArguments) -> anyhow::Result<ExitCode> {
     );
     // Interrupted, the run can be resumed: that is no success, and no mistake of usage.
     Ok(ExitCode::from(u8::from(!summary.finished)))
+}
+
+/// What the recipe's role learns from.
+fn samples(recipe: &Recipe) -> Result<Box<dyn Samples>, UnknownTask> {
+    Ok(match recipe.data.role {
+        Role::Executor => Box::new(Traces::new(&recipe.data)?),
+        Role::Verifier => Box::new(Verdicts::new(&recipe.data)?),
+    })
+}
+
+/// A task's held-out figures.
+fn line_of(accuracy: &Accuracy) -> String {
+    let rate = |count: usize, of: usize| {
+        let share = Proportion::new(count as u64, of as u64).text();
+        format!("{count} of {of}, {share} %")
+    };
+    match accuracy.mistakes {
+        None => format!("{}: {} of {} held-out steps exact", accuracy.task, accuracy.correct, accuracy.samples),
+        Some(Mistakes { false_accepts, wrong, false_rejects, right }) => format!(
+            "{}: wrong steps accepted {}; right steps rejected {}",
+            accuracy.task,
+            rate(false_accepts, wrong),
+            rate(false_rejects, right)
+        ),
+    }
 }
 
 /// The first Ctrl-C ends training after its step, with a checkpoint; the second ends the process.

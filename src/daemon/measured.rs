@@ -8,14 +8,17 @@ use crate::engine::Engine;
 use crate::metrics::{CONTENT_TYPE, Metrics};
 
 /// The patterns that become labels; whatever a client asks for beside them is one label.
-const ROUTES: [&str; 19] = [
+const ROUTES: [&str; 22] = [
     "/v1/runs",
     "/v1/runs/{id}",
     "/v1/runs/{id}/cancel",
     "/v1/runs/{id}/fork",
     "/v1/runs/{id}/events",
     "/v1/runs/{id}/trace",
+    "/v1/runs/{id}/reviews",
     "/v1/gc",
+    "/v1/reload",
+    "/v1/split",
     "/v1/verify",
     "/v1/tasks",
     "/v1/agents",

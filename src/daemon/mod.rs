@@ -9,8 +9,11 @@ mod measured;
 mod openai;
 mod openapi;
 mod reading;
+mod reload;
 mod request;
+mod reviews;
 mod runs;
+mod split;
 mod verify;
 mod wire;
 
@@ -21,18 +24,18 @@ use std::sync::Arc;
 use actix_web::{HttpResponse, web};
 use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 use crate::app::App;
 use crate::journal::{JournalError, SqliteJournal, SqliteOptions};
 use crate::metrics::Metrics;
 use crate::runs::Runs;
-use crate::settings::Settings;
 use crate::telemetry::Telemetry;
 use error::ApiError;
 use guard::Answered;
 
 pub use reading::read_as_each_route;
+pub use reload::{Reload, Reloaded, Reloads, Reread};
 
 /// Why the daemon could not serve.
 #[derive(Debug, thiserror::Error)]
@@ -54,26 +57,6 @@ pub enum DaemonError {
     Serve(std::io::Error),
 }
 
-/// New settings for the runs to come, and who wants to know whether they were taken.
-pub struct Reload {
-    pub settings: Settings,
-    pub reply: oneshot::Sender<Result<(), String>>,
-}
-
-/// Puts new settings in place of the old for the runs to come. What the server itself is made of stays.
-async fn reload(runs: &Runs, settings: Settings) -> Result<(), String> {
-    let app = runs.app();
-    let system = actix::System::current();
-    // A model may have to be loaded.
-    let made = web::block(move || {
-        actix::System::set_current(system);
-        app.with_settings(settings)
-    });
-    let made = made.await.map_err(|error| error.to_string())?;
-    runs.replace(made.map_err(|error| error.to_string())?);
-    Ok(())
-}
-
 /// Shared by the workers of the server.
 struct State {
     runs: Arc<Runs>,
@@ -81,6 +64,8 @@ struct State {
     has_keys: bool,
     /// When this process began to serve, in milliseconds since 1970.
     started_ms: u64,
+    /// Where the configuration is asked for again; `None` where nobody can read it.
+    reread: Option<mpsc::Sender<Reread>>,
 }
 
 /// The wall clock, in milliseconds since 1970.
@@ -91,7 +76,8 @@ fn now_ms() -> u64 {
 fn configure(config: &mut web::ServiceConfig) {
     config.configure(runs::configure).configure(events::configure).configure(catalog::configure);
     config.configure(openai::configure).configure(health::configure).configure(measured::configure);
-    config.configure(verify::configure).configure(openapi::configure);
+    config.configure(verify::configure).configure(openapi::configure).configure(reviews::configure);
+    config.configure(reload::configure).configure(split::configure);
     config.default_service(web::to(|| async { Err::<HttpResponse, _>(ApiError::no_such_route()) }));
 }
 
@@ -107,10 +93,11 @@ async fn no_such_method(allowed: &'static str) -> Result<HttpResponse, ApiError>
 pub async fn serve(
     app: App,
     telemetry: Option<Telemetry>,
-    mut reloads: mpsc::Receiver<Reload>,
+    reloads: Reloads,
     on_ready: impl FnOnce(SocketAddr),
 ) -> Result<(), DaemonError> {
-    let settings = app.settings().clone();
+    let settings = Arc::new(app.settings().clone());
+    let Reloads { settings: mut new_settings, wanted: reread } = reloads;
     survive_file_limits();
     let journal = Arc::new(SqliteJournal::open(Path::new(&settings.journal.path), SqliteOptions::default())?);
     let metrics = Arc::new(Metrics::new(jiff::Timestamp::now()));
@@ -120,6 +107,7 @@ pub async fn serve(
         runs: Arc::clone(&runs),
         has_keys: !settings.server.keys.is_empty(),
         started_ms: now_ms(),
+        reread,
     });
     let measure = move |answered: &Answered<'_>| measured::count(&metrics, answered);
     let bound = guard::bind(&settings.server, measure, move |config| {
@@ -132,9 +120,9 @@ pub async fn serve(
     actix::spawn(Arc::clone(&runs).keep_tidy());
     let reloading = Arc::clone(&runs);
     actix::spawn(async move {
-        while let Some(Reload { settings, reply }) = reloads.recv().await {
+        while let Some(Reload { settings: new, reply }) = new_settings.recv().await {
             // Whoever asked may be gone.
-            drop(reply.send(reload(&reloading, settings).await));
+            drop(reply.send(reload::take(&reloading, &settings, new).await));
         }
     });
     let handle = bound.running.handle();

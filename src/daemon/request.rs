@@ -7,8 +7,9 @@ use serde_json::Value;
 use super::error::ApiError;
 use super::wire::RunRequest;
 use crate::agents::AgentSet;
-use crate::app::{App, Overrides, run_plan, run_sampling};
+use crate::app::{App, Overrides, run_plan, run_sampling, split};
 use crate::problems::Custom;
+use crate::report::Arm;
 use crate::runs::RunSpec;
 use crate::settings::{Preset, Server, Settings, SettingsError};
 use crate::tasks::instance::read_problem;
@@ -164,21 +165,31 @@ pub fn problem_of(request: &RunRequest) -> Result<(String, Arc<dyn Problem>), Ap
     Ok((id.to_string(), id.problem()))
 }
 
-/// A request with all that can be checked without agents: the agents that it asks for, the settings with its wishes, its
-/// instance's name and the problem. May compute for milliseconds.
+/// A request with all that can be checked without agents.
+pub struct Checked {
+    /// The agents that it asks for, or that its side of a comparison has.
+    pub overrides: Overrides,
+    pub split: Option<Arm>,
+    /// With its wishes and these agents.
+    pub settings: Settings,
+    /// The name of its instance.
+    pub instance: String,
+    pub problem: Arc<dyn Problem>,
+}
+
+/// Checks a request as far as that goes without agents. May compute for milliseconds.
 ///
 /// # Errors
 /// What is wrong with it, and where.
-pub fn checked(
-    settings: &Settings,
-    request: &RunRequest,
-) -> Result<(Overrides, Settings, String, Arc<dyn Problem>), ApiError> {
+pub fn checked(settings: &Settings, request: &RunRequest) -> Result<Checked, ApiError> {
     check_overrides(&settings.server, &request.agents)?;
     let preset = preset_of(settings, request)?.cloned().unwrap_or_default();
-    let overrides = agents_of(request, &preset);
+    let mut overrides = agents_of(request, &preset);
     let settings = wished(settings, request, &preset, &overrides)?;
     let (instance, problem) = problem_of(request)?;
-    Ok((overrides, settings, instance, problem))
+    let split = split::assign(&settings.agents.split, &mut overrides, settings.run.seed, &instance, problem.as_ref());
+    let settings = overrides.apply(&settings);
+    Ok(Checked { overrides, split, settings, instance, problem })
 }
 
 /// A request, checked: what is to be recorded, and the problem. May compute for milliseconds; must be called within an
@@ -191,7 +202,7 @@ pub fn spec_of(
     request: &RunRequest,
     traceparent: Option<String>,
 ) -> Result<(RunSpec, Arc<dyn Problem>), ApiError> {
-    let (overrides, settings, instance, problem) = checked(app.settings(), request)?;
+    let Checked { overrides, split, settings, instance, problem } = checked(app.settings(), request)?;
     let runtime = app.runtime_of(&overrides).map_err(|error| ApiError::bad_field("agents.executor", error))?;
     if runtime.agents().needs_algorithm() && !problem.has_reference() {
         let message = format!(
@@ -214,6 +225,7 @@ pub fn spec_of(
         agents: runtime.agents().names().clone(),
         notes: runtime.agents().notes().to_vec(),
         config_hash: settings.hash(),
+        split,
         forked_from: None,
         traceparent,
     };

@@ -51,6 +51,7 @@ impl From<RunError> for ApiError {
             RunError::Full { .. } => Self::too_many("queue_full", message, second),
             RunError::Draining => Self::unavailable("draining", message, second * 5),
             RunError::NotWritable(_) => Self::unavailable("journal_not_writable", message, second),
+            RunError::NotFlagged { .. } => Self::unprocessable("not_flagged", Some("seq"), message),
             RunError::KeyReused(_) => Self::unprocessable("idempotency_key_reused", Some("Idempotency-Key"), message),
             RunError::Agents(_) => Self::bad_field("agents", message),
             RunError::Conflict(_) => Self::conflict("conflict", message),
@@ -161,20 +162,34 @@ pub async fn submit(state: web::Data<State>, request: HttpRequest, body: Body) -
 )]
 pub async fn list(state: web::Data<State>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let wanted: ListQuery = query(&request)?;
-    let limit = wanted.limit.unwrap_or(PAGE);
-    if limit == 0 || limit > PAGE_MAX {
-        return Err(ApiError::bad_field("limit", format!("is {limit}; give 1 to {PAGE_MAX}")));
-    }
+    let limit = page_limit(wanted.limit)?;
     let query = Query {
-        owner: Some(owner_of(&request)).filter(|owner| !owner.is_empty()),
+        owner: filter_of(&request),
         status: wanted.status.map(Status::name).map(str::to_owned),
         task: wanted.task,
+        needs_review: wanted.needs_review.unwrap_or(false),
         after: wanted.after,
         limit,
+        ..Query::default()
     };
     let runs = state.runs.list(query).await?;
     let next = runs.last().filter(|_| runs.len() == limit as usize).map(|run| run.id.clone());
     Ok(HttpResponse::Ok().json(RunList { runs, next }))
+}
+
+/// The length of a page.
+pub(super) fn page_limit(wanted: Option<u32>) -> Result<u32, ApiError> {
+    let limit = wanted.unwrap_or(PAGE);
+    if (1..=PAGE_MAX).contains(&limit) {
+        Ok(limit)
+    } else {
+        Err(ApiError::bad_field("limit", format!("is {limit}; give 1 to {PAGE_MAX}")))
+    }
+}
+
+/// Whose runs a listing has: the owner's, or all where no keys are asked for.
+pub(super) fn filter_of(request: &HttpRequest) -> Option<String> {
+    Some(owner_of(request)).filter(|owner| !owner.is_empty())
 }
 
 /// Reads a query string.

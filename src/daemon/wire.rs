@@ -7,7 +7,8 @@ use utoipa::{IntoParams, ToSchema};
 use super::catalog::TaskSlug;
 use crate::app::Overrides;
 use crate::problems::Definition;
-use crate::runs::{RunRecord, Status};
+use crate::protocol::Role;
+use crate::runs::{ArmFigures, FlaggedStep, RunRecord, Status, Verdict};
 use crate::settings::{StrategyName, VoteName};
 use crate::tasks::Difficulty;
 
@@ -92,6 +93,8 @@ pub struct ListQuery {
     pub status: Option<Status>,
     /// A task's slug, or `problem`.
     pub task: Option<String>,
+    /// `true`: only those with a step that asks for a person and that nobody has looked at.
+    pub needs_review: Option<bool>,
     /// The last id of the page before.
     pub after: Option<String>,
     /// Runs of a page, 1 to 1,000; 100 where it is left out.
@@ -105,6 +108,74 @@ pub struct RunList {
     pub runs: Vec<RunRecord>,
     /// What to give as `after` for the next page; null at the end.
     pub next: Option<String>,
+}
+
+/// Which steps to list.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ReviewsQuery {
+    /// The last `seq` of the page before.
+    pub after: Option<u64>,
+    /// Steps of a page, 1 to 1,000; 100 where it is left out.
+    #[param(minimum = 1, maximum = 1_000)]
+    pub limit: Option<u32>,
+}
+
+/// Steps that ask for a person, in the order of their events.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ReviewList {
+    pub steps: Vec<FlaggedStep>,
+    /// What to give as `after` for the next page; null at the end. A page may have fewer steps than `limit`.
+    pub next: Option<u64>,
+}
+
+/// What a person says of a step.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReviewRequest {
+    /// The number of the step's event.
+    #[schema(minimum = 1)]
+    pub seq: u64,
+    pub verdict: Verdict,
+    /// Why, for others; at most 4,000 bytes.
+    #[serde(default)]
+    #[schema(max_length = 4_000)]
+    pub note: String,
+}
+
+/// Which runs to compare.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct SplitQuery {
+    /// Only runs that were accepted at this time or later, as `2026-02-03T04:05:06Z`; all where it is left out.
+    #[param(format = DateTime)]
+    pub since: Option<String>,
+}
+
+/// What the configured comparison came to so far.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SplitReport {
+    /// `agents.split`; null where it is off. Runs may have taken part before.
+    #[schema(required)]
+    pub split: Option<SplitInfo>,
+    /// By side and agents. Runs whose other agents differ stand apart.
+    pub arms: Vec<ArmFigures>,
+    /// All runs were counted; otherwise the newest of them, mostly 100,000.
+    pub is_complete: bool,
+}
+
+/// `agents.split`.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SplitInfo {
+    pub role: Role,
+    /// The agent of side `a`.
+    pub agent: String,
+    /// The agent of side `b`.
+    pub other: String,
+    /// Share of the runs on side `b`, 0 to 1.
+    pub share: f64,
 }
 
 /// Where to fork.

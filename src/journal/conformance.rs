@@ -5,13 +5,17 @@
 
 mod model;
 mod removal;
+mod reviews;
 
-use super::{Head, IdempotencyKey, Journal, JournalError, Query, RunRow, Segment, Snapshot, Write};
+use super::{Head, IdempotencyKey, Journal, JournalError, Query, ReviewCounts, RunRow, Segment, Snapshot, Write};
 
 pub use model::agrees_with_the_model;
 pub use removal::{
     a_removal_is_finished_by_another_process, bytes_are_removed_from_the_oldest_end, large_runs_vanish_at_once,
     old_runs_are_removed, open_runs_are_never_removed,
+};
+pub use reviews::{
+    flags_are_events_of_the_run, reviews_go_with_their_run, reviews_keep_their_history, runs_to_review_are_listed,
 };
 
 /// A store under test.
@@ -32,7 +36,8 @@ macro_rules! suite {
             bodies_of_any_size_come_back, writes_of_nonsense_are_refused, probes_change_nothing, sizes_are_counted,
             readers_see_whole_batches, old_runs_are_removed, open_runs_are_never_removed,
             bytes_are_removed_from_the_oldest_end, large_runs_vanish_at_once,
-            a_removal_is_finished_by_another_process, agrees_with_the_model,
+            a_removal_is_finished_by_another_process, flags_are_events_of_the_run, reviews_keep_their_history,
+            runs_to_review_are_listed, reviews_go_with_their_run, agrees_with_the_model,
         }
     };
     ($make:path: $($property:ident),* $(,)?) => {
@@ -62,6 +67,8 @@ pub fn row(id: &str) -> RunRow {
         is_over: false,
         resumed: 0,
         summary: r#"{"steps":0}"#.to_owned(),
+        split: None,
+        reviews: ReviewCounts::default(),
         head: Head::genesis(&spec),
         spec,
     }
@@ -125,6 +132,7 @@ pub fn accepted_runs_are_there(make: Make<'_>) {
         updated_ms: i64::MAX.unsigned_abs(),
         resumed: u32::MAX,
         summary: String::new(),
+        split: Some("b".to_owned()),
         ..row("an id with 'quotes' and \u{1f980}")
     };
     store.journal().commit(&[accept("r"), Write::Accept { row: odd.clone(), key: None }]).unwrap();
@@ -286,7 +294,8 @@ pub fn lists_are_paged_newest_first(make: Make<'_>) {
     store.journal().commit(&runs).unwrap();
     let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     let list = |owner, status, task, after, limit| {
-        let query = Query { owner: text(owner), status: text(status), task: text(task), after: text(after), limit };
+        let (owner, status, task, after) = (text(owner), text(status), text(task), text(after));
+        let query = Query { owner, status, task, after, limit, ..Query::default() };
         store.journal().list(&query).map(ids)
     };
     type Case<'a> = (&'a str, &'a str, &'a str, &'a str, u32, &'a [&'a str]);
@@ -369,7 +378,9 @@ pub fn writes_of_nonsense_are_refused(make: Make<'_>) {
     let mut of_another = row("s");
     of_another.head = row("t").head;
     let late = RunRow { created_ms: u64::MAX, ..row("s") };
-    for (row, part) in [(with_events, "no events"), (of_another, "its spec"), (late, "too large")] {
+    let flagged = RunRow { reviews: ReviewCounts { needed: 1, open: 1, rejected: 0 }, ..row("s") };
+    let cases = [(with_events, "no events"), (of_another, "its spec"), (late, "too large"), (flagged, "no flagged")];
+    for (row, part) in cases {
         refused(store.journal(), &[Write::Accept { row, key: None }], &[part]);
     }
     store.journal().commit(&[append("r", &good)]).unwrap();

@@ -32,8 +32,48 @@ pub struct RunRow {
     pub spec: String,
     /// What is known of it, as JSON: progress as of its last committed event, or its result.
     pub summary: String,
+    /// Its side in a comparison, as `a` or `b`; `None` where it takes part in none. Never changes.
+    pub split: Option<String>,
+    /// Its flagged events; none of a new run.
+    pub reviews: ReviewCounts,
     /// Its last committed event.
     pub head: Head,
+}
+
+/// How many events of a run ask for a person's look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReviewCounts {
+    /// Events that are flagged.
+    pub needed: u64,
+    /// Flagged events without a review.
+    pub open: u64,
+    /// Flagged events whose newest review rejects them.
+    pub rejected: u64,
+}
+
+/// What a person said of an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Review {
+    /// Milliseconds since 1970, UTC.
+    pub at_ms: u64,
+    pub by: String,
+    pub is_rejected: bool,
+    pub note: String,
+}
+
+impl Review {
+    /// Whether the same person said the same, at whatever time.
+    pub fn repeats(&self, other: &Self) -> bool {
+        Self { at_ms: other.at_ms, ..self.clone() } == *other
+    }
+}
+
+/// A flagged event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flagged {
+    pub seq: u64,
+    /// What was said of it, oldest first; the last counts.
+    pub reviews: Vec<Review>,
 }
 
 /// An `Idempotency-Key` of an owner, and the request that it came with.
@@ -110,6 +150,7 @@ pub struct Snapshot {
 
 /// One change. A batch of them is committed as a whole.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "a batch lives for one commit, and has few of them")]
 pub enum Write {
     /// A new run, with no events: its chain begins at [`ChainHash::genesis`] of its `spec`.
     Accept { row: RunRow, key: Option<IdempotencyKey> },
@@ -119,6 +160,11 @@ pub enum Write {
     Update { id: String, updated_ms: u64, status: String, is_over: bool, resumed: u32, summary: String },
     /// Replaces the run's snapshot. `seq` is at most the head's.
     Save { id: String, snapshot: Snapshot },
+    /// These events of the run ask for a person's look. One that is flagged already stays as it is.
+    Flag { id: String, seqs: Vec<u64> },
+    /// What a person said of a flagged event, also of a run that is over. Earlier reviews stay; one that repeats the newest
+    /// changes nothing.
+    Review { id: String, seq: u64, review: Review },
 }
 
 /// Which runs to list.
@@ -127,6 +173,12 @@ pub struct Query {
     pub owner: Option<String>,
     pub status: Option<String>,
     pub task: Option<String>,
+    /// Only runs that have a flagged event without a review.
+    pub needs_review: bool,
+    /// Only runs that are on a side of a comparison.
+    pub in_split: bool,
+    /// Only runs that were made at this time, in milliseconds since 1970, or later.
+    pub since_ms: Option<u64>,
     /// Only runs that come after this one in the listing; of a page, give the last id. A run that is not there is
     /// [`JournalError::NoSuchRun`]; one that the filters leave out is a place like any other.
     pub after: Option<String>,
@@ -188,6 +240,9 @@ pub trait Journal: Send + Sync {
     /// The segments that hold events after `seq`, in order, until their bodies have this many bytes (at least one
     /// segment, if there is any).
     fn segments(&self, id: &str, after_seq: u64, bytes: usize) -> Result<Vec<Segment>, JournalError>;
+
+    /// The flagged events of a run after `after_seq`, in order, at most `limit` of them.
+    fn reviews(&self, id: &str, after_seq: u64, limit: u32) -> Result<Vec<Flagged>, JournalError>;
 
     fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, JournalError>;
 

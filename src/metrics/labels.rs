@@ -36,6 +36,13 @@ pub struct Vote {
     pub agreed: bool,
 }
 
+/// A role, and a kind of failure.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Failed {
+    pub role: &'static str,
+    pub failure: &'static str,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Reason {
     pub reason: &'static str,

@@ -21,8 +21,10 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::agents::Failure;
+use crate::protocol::Role;
 use crate::tasks::{self, Spec};
-use labels::{Answered, Broken, Decided, Engine, Reason, Route, Status, Tokens, Version, Vote};
+use labels::{Answered, Broken, Decided, Engine, Failed, Reason, Route, Status, Tokens, Version, Vote};
 use process::Process;
 pub use run::RunMeter;
 
@@ -51,6 +53,11 @@ pub struct Metrics {
     violations: Family<Broken, Counter>,
     tokens: Family<Tokens, Counter>,
     votes: Family<Vote, Counter>,
+    failures: Family<Failed, Counter>,
+    reviews_needed: Counter,
+    step_votes: Counter,
+    step_samples: Counter,
+    red_flags: Counter,
     resumed: Counter,
     refused: Family<Reason, Counter>,
     http_requests: Family<Answered, Counter>,
@@ -84,6 +91,11 @@ impl Metrics {
             violations: Family::default(),
             tokens: Family::default(),
             votes: Family::default(),
+            failures: Family::default(),
+            reviews_needed: Counter::default(),
+            step_votes: Counter::default(),
+            step_samples: Counter::default(),
+            red_flags: Counter::default(),
             resumed: Counter::default(),
             refused: Family::default(),
             http_requests: Family::default(),
@@ -114,6 +126,9 @@ impl Metrics {
         for agreed in [false, true] {
             drop(self.votes.get_or_create(&Vote { agreed }));
         }
+        for (role, failure) in Role::ALL.into_iter().flat_map(|role| Failure::ALL.map(|failure| (role, failure))) {
+            drop(self.failures.get_or_create(&Failed { role: role.name(), failure: failure.name() }));
+        }
         drop(self.violations.get_or_create(&Broken { constraint: OTHER }));
     }
 
@@ -131,6 +146,14 @@ impl Metrics {
         of.register("prime_violations", help, self.violations.clone());
         of.register("prime_tokens", "Tokens that models read and wrote", self.tokens.clone());
         of.register("prime_votes", "Votes held, by whether they ended their run", self.votes.clone());
+        let help = "Turns that an agent could not do, each time it tried, by role and kind";
+        of.register("prime_agent_failures", help, self.failures.clone());
+        let help = "Judged steps on which verifiers disagree so much that a person should look";
+        of.register("prime_reviews_needed", help, self.reviews_needed.clone());
+        of.register("prime_step_votes", "Steps that were taken by vote", self.step_votes.clone());
+        let help = "Proposals at the steps that were taken by vote, the discarded ones included";
+        of.register("prime_step_samples", help, self.step_samples.clone());
+        of.register("prime_red_flags", "Proposals that were discarded before a vote on a step", self.red_flags.clone());
         of.register("prime_resumed_runs", "Runs that went on after a restart of the process", self.resumed.clone());
         of.register("prime_refused", "Requests that were turned away, by reason", self.refused.clone());
         of.register("prime_http_requests", "Answered requests", self.http_requests.clone());

@@ -3,13 +3,15 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::time::Instant;
 
-use super::labels::{Broken, Decided, Status, Tokens, Vote};
+use super::labels::{Broken, Decided, Failed, Status, Tokens, Vote};
 use super::{Metrics, OTHER};
-use crate::protocol::{Decision, Ending, Outcome};
+use crate::agents::Failure;
+use crate::protocol::{Decision, Ending, Outcome, Role};
 use crate::runtime::{Event, Observer};
 use crate::tasks::Spec;
 
@@ -44,6 +46,12 @@ pub struct RunMeter {
     /// The constraints of the run's problem that are the benchmark's; at most 32, so that a search is short.
     violations: Vec<(&'static str, Counter)>,
     other_violations: Counter,
+    /// Looked up when there is one: they are rare, and many.
+    failures: Family<Failed, Counter>,
+    reviews_needed: Counter,
+    step_votes: Counter,
+    step_samples: Counter,
+    red_flags: Counter,
 }
 
 impl RunMeter {
@@ -66,6 +74,11 @@ impl RunMeter {
             votes: [false, true].map(|agreed| metrics.votes.get_or_create_owned(&Vote { agreed })),
             violations: known.map(|name| (*name, broken(name))).collect(),
             other_violations: broken(OTHER),
+            failures: metrics.failures.clone(),
+            reviews_needed: metrics.reviews_needed.clone(),
+            step_votes: metrics.step_votes.clone(),
+            step_samples: metrics.step_samples.clone(),
+            red_flags: metrics.red_flags.clone(),
         }
     }
 
@@ -96,6 +109,10 @@ impl RunMeter {
         }
     }
 
+    fn failure(&self, role: Role, failure: Failure) {
+        self.failures.get_or_create(&Failed { role: role.name(), failure: failure.name() }).inc();
+    }
+
     fn violation(&self, name: &str) {
         let known = self.violations.iter().find(|(known, _)| *known == name);
         known.map_or(&self.other_violations, |(_, counter)| counter).inc();
@@ -119,12 +136,20 @@ impl Observer for RunMeter {
                 self.decisions[decision].inc();
                 self.tokens[0].inc_by(usage.prompt);
                 self.tokens[1].inc_by(usage.completion);
+                self.reviews_needed.inc_by(u64::from(verdict.needs_review));
                 verdict.violations.iter().for_each(|name| self.violation(name));
             }
             Event::Voted { .. } => {
                 self.settle_vote(false);
                 self.has_voted.store(true, Ordering::Relaxed);
             }
+            Event::Chosen { chosen, .. } => {
+                self.step_votes.inc();
+                self.step_samples.inc_by(chosen.samples.into());
+                self.red_flags.inc_by(chosen.discarded.into());
+            }
+            Event::Mishap { role, error, .. } => self.failure(*role, error.failure),
+            Event::TurnFailed { role, failure, .. } => self.failure(*role, *failure),
             _ => {}
         }
     }

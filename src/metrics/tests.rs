@@ -6,6 +6,9 @@ use std::path::Path;
 
 use super::exposition::{Family, read};
 use super::{CONTENT_TYPE, Metrics};
+use crate::agents::{AgentError, Failure};
+use crate::protocol::{Role, TurnId};
+use crate::runtime::{Event, Observer as _};
 use crate::tasks;
 
 /// Metrics of which each has a row.
@@ -134,6 +137,27 @@ fn a_run_waits_until_it_begins_and_is_open_until_its_meter_is_gone() {
     drop(meters);
     assert_eq!(open_and_queued(), [0.0, 0.0]);
     assert_eq!(value(&families(&metrics), "prime_run_duration_seconds_count", &[]), 0.0, "none of them ended");
+}
+
+#[test]
+fn failures_have_a_row_each_and_are_counted_by_role_and_kind() {
+    let metrics = fed();
+    let meter = metrics.run(tasks::find("n-queens").expect("listed").spec());
+    let id = TurnId { round: 1, trajectory: 0 };
+    let error = AgentError::new("test", Failure::Timeout, "late");
+    for mishaps in [1, 2] {
+        meter.observe(&Event::Mishap { id, elapsed_ms: 1, role: Role::Verifier, error: &error, mishaps });
+    }
+    let failed = Event::TurnFailed { id, elapsed_ms: 1, role: Role::Executor, failure: Failure::Refused, reason: "no" };
+    meter.observe(&failed);
+    let families = families(&metrics);
+    assert_eq!(families["prime_agent_failures"].samples.len(), 3 * 11, "each role and kind has a row");
+    for (role, failure, expected) in
+        [("verifier", "timeout", 2.0), ("executor", "refused", 1.0), ("coordinator", "died", 0.0)]
+    {
+        let labels = [("role", role), ("failure", failure)];
+        assert_eq!(value(&families, "prime_agent_failures_total", &labels), expected, "{role} {failure}");
+    }
 }
 
 #[test]

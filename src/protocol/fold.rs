@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::coordination::Decision;
 use super::outcome::{Ending, Outcome};
-use super::run::{Effect, Run, RunPlan, Settled, TurnId};
+use super::plan::RunPlan;
+use super::run::{Effect, Run, Settled, TurnId};
 use super::trajectory::Trajectory;
 use crate::tasks::Problem;
 

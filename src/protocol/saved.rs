@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::fold::{CannotFold, Resting};
-use super::run::{Run, RunPlan, RunState, TurnId};
+use super::plan::RunPlan;
+use super::run::{Run, RunState, TurnId};
 use super::stack::Frame;
 use super::trajectory::{Trajectory, TrajectoryState};
 use crate::tasks::Problem;

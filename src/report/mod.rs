@@ -3,5 +3,5 @@
 mod result;
 mod trace;
 
-pub use result::{RunResult, Solved};
+pub use result::{Arm, Reviews, RunResult, Solved};
 pub use trace::{Recorded, StepLine, TraceLine};

@@ -10,6 +10,40 @@ use crate::agents::registry::Names;
 use crate::protocol::{Ballot, Ending, Outcome, StepVotes, Strategy, Usage};
 use crate::tasks::{Kind, Kinds};
 
+/// How many of a run's steps ask for a person, because its verifiers disagree on them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Reviews {
+    /// Steps that ask for one.
+    pub needed: u64,
+    /// Those of them that nobody has looked at.
+    pub open: u64,
+    /// Those of them whose newest review rejects them.
+    pub rejected: u64,
+}
+
+impl Reviews {
+    /// The counts; `None` where no step asks for a person.
+    pub fn of(needed: u64, open: u64, rejected: u64) -> Option<Self> {
+        (needed > 0).then_some(Self { needed, open, rejected })
+    }
+}
+
+/// A side of the comparison that `agents.split` makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Arm {
+    /// With the configured agent.
+    A,
+    /// With the other one.
+    B,
+}
+
+impl Arm {
+    pub fn name(self) -> &'static str {
+        ["a", "b"][self as usize]
+    }
+}
+
 /// What is solved, and with what.
 #[derive(Clone, Debug)]
 pub struct Solved {
@@ -24,6 +58,8 @@ pub struct Solved {
     /// How the run searches.
     pub strategy: Strategy,
     pub seed: u64,
+    /// Its side of a comparison, if it takes part in one.
+    pub split: Option<Arm>,
 }
 
 /// A run's result; of a run that is not over, what is known so far.
@@ -81,6 +117,13 @@ pub struct RunResult {
     /// The agents of the roles: implementations or definitions.
     pub agents: Names,
     pub config_hash: String,
+    /// Its side of the comparison that `agents.split` made; left out where it took part in none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<Arm>,
+    /// Steps that ask for a person; left out where there are none. `verified` stays what the verifier said, also where a
+    /// person rejects a step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reviews: Option<Reviews>,
     /// What a reader must know before comparing this result with others.
     pub labels: Vec<String>,
 }
@@ -98,7 +141,7 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
 impl RunResult {
     /// Of a run of which nothing is known yet.
     pub fn open(solved: &Solved) -> Self {
-        let Solved { task, instance, agents, notes, kinds, config_hash, strategy, seed } = solved.clone();
+        let Solved { task, instance, agents, notes, kinds, config_hash, strategy, seed, split } = solved.clone();
         Self {
             task,
             instance,
@@ -127,6 +170,8 @@ impl RunResult {
             labels: notes,
             agents,
             config_hash,
+            split,
+            reviews: None,
         }
     }
 
@@ -203,6 +248,12 @@ impl RunResult {
         let agents = &self.agents;
         line("agents", &format!("{}, {}, {}", agents.executor, agents.verifier, agents.coordinator));
         line("strategy", &self.strategy);
+        if let Some(arm) = self.split {
+            line("split", &format!("on side {} of agents.split", arm.name()));
+        }
+        if let Some(Reviews { needed, open, rejected }) = self.reviews {
+            line("reviews", &format!("{needed} steps ask for a person: {open} open, {rejected} rejected"));
+        }
         for label in &self.labels {
             line("note", label);
         }

@@ -9,10 +9,15 @@ use super::service::{RunError, Runs};
 use super::spec::{Origin, RunSpec};
 use crate::journal::RunRow;
 use crate::protocol::Folded;
-use crate::report::TraceLine;
+use crate::report::{Recorded, TraceLine};
 
 /// Bytes of events that are copied at once.
 const COPY_BYTES: usize = 1 << 20;
+
+/// Whether an event is a step that asks for a person.
+fn needs_review(event: &[u8]) -> bool {
+    matches!(Recorded::read(event), Ok(Recorded::Step(step)) if step.needs_review)
+}
 
 impl Runs {
     /// Begins a run from another's state after its event `seq`. `seed` replaces the seed of what is drawn from there.
@@ -65,7 +70,7 @@ impl Runs {
             return Err(error);
         }
         progress.is_under_way = true;
-        live.stream.append_raw(&[], 0, progress);
+        live.stream.append_raw(&[], 0, &[], progress);
         self.launch(Arc::clone(&live), problem, Some(resting), place);
         Ok(live.record())
     }
@@ -80,19 +85,22 @@ impl Runs {
         }
         while seq < origin.seq {
             let segments = self.segments(&origin.run, seq, COPY_BYTES).await?;
-            let (mut events, mut count) = (Vec::new(), 0);
+            let (mut events, mut count, mut flagged) = (Vec::new(), 0, Vec::new());
             for (at, event) in segments.iter().flat_map(|segment| segment.events()) {
                 if at > seq && at <= origin.seq {
                     events.extend_from_slice(event);
                     events.push(b'\n');
                     count += 1;
+                    if needs_review(event) {
+                        flagged.push(count);
+                    }
                 }
             }
             if count == 0 {
                 return Err(RunError::Conflict(format!("event {} of {} is not there any more", seq + 1, origin.run)));
             }
             seq += u64::from(count);
-            live.stream.append_raw(&events, count, Progress::default());
+            live.stream.append_raw(&events, count, &flagged, Progress::default());
             let copied = committed.wait_for(|committed| committed.head.seq >= seq).await;
             copied.map_err(|_| RunError::Draining)?;
         }

@@ -8,9 +8,9 @@ use utoipa::ToSchema;
 
 use super::spec::{Origin, RunSpec};
 use super::stream::Stream;
-use crate::journal::RunRow;
+use crate::journal::{ReviewCounts, RunRow};
 use crate::protocol::{Ending, Outcome};
-use crate::report::{RunResult, Solved};
+use crate::report::{Reviews, RunResult, Solved};
 use crate::runtime::Canceller;
 
 /// Where a run stands.
@@ -96,7 +96,15 @@ impl RunRecord {
             chain: row.head.hash.to_string(),
             forked_from: spec.forked_from,
             result: serde_json::from_str(&row.summary)?,
-        })
+        }
+        .reviewed(row.reviews))
+    }
+
+    /// With these counts of its flagged steps.
+    #[must_use]
+    pub(super) fn reviewed(mut self, reviews: ReviewCounts) -> Self {
+        self.result.reviews = Reviews::of(reviews.needed, reviews.open, reviews.rejected);
+        self
     }
 }
 
@@ -145,7 +153,7 @@ impl LiveRun {
         }
     }
 
-    /// What is durable of it.
+    /// What is durable of it, without what was said of its steps.
     pub fn record(&self) -> RunRecord {
         let committed = self.stream.committed();
         let mut result = RunResult::open(&self.solved);

@@ -17,6 +17,9 @@ pub struct Progress {
     pub rounds: u32,
     pub usage: Usage,
     pub elapsed_ms: u64,
+    /// Steps that ask for a person.
+    #[serde(default)]
+    pub reviews_needed: u64,
 }
 
 impl Progress {
@@ -40,6 +43,7 @@ impl Progress {
             self.steps = 0;
         }
         self.proposals += 1;
+        self.reviews_needed += u64::from(step.needs_review);
         self.usage.add(step.usage);
         self.elapsed_ms = step.elapsed_ms;
         match step.decision {

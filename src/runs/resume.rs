@@ -136,7 +136,7 @@ impl Runs {
         };
         let Recovered { problem, folded, mut progress } = recovered;
         progress.is_under_way = head.seq > 0;
-        live.stream.append_raw(&[], 0, progress);
+        live.stream.append_raw(&[], 0, &[], progress);
         // A run that had not begun is not resumed, but begun.
         if head.seq > 0 {
             let resumed = live.resumed.fetch_add(1, Ordering::Relaxed) + 1;

@@ -15,7 +15,9 @@ use super::spec::RunSpec;
 use super::stream::Stream;
 use super::writer::Writer;
 use crate::app::App;
-use crate::journal::{ChainHash, Head, IdempotencyKey, Journal, JournalError, Query, RunRow, Segment, Size};
+use crate::journal::{
+    ChainHash, Head, IdempotencyKey, Journal, JournalError, Query, ReviewCounts, RunRow, Segment, Size,
+};
 use crate::metrics::Metrics;
 use crate::protocol::Resting;
 use crate::report::{RunResult, Solved};
@@ -41,6 +43,8 @@ pub enum RunError {
     Agents(String),
     #[error("{0}")]
     Conflict(String),
+    #[error("event {seq} of this run is no step that asks for a person: GET /v1/runs/{id}/reviews lists those that do")]
+    NotFlagged { id: String, seq: u64 },
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error("the journal holds a row that this version cannot read: {0}")]
@@ -304,6 +308,8 @@ impl Runs {
             resumed: 0,
             spec: text,
             summary: serde_json::to_string(&RunResult::open(&solved)).expect("invariant: results serialise"),
+            split: spec.split.map(|arm| arm.name().to_owned()),
+            reviews: ReviewCounts::default(),
             head,
         };
         let stream = self.stream(&row, Progress::default());
@@ -347,7 +353,16 @@ impl Runs {
     pub async fn get(&self, id: &str) -> Result<(String, RunRecord), RunError> {
         // A run that is over has its result in its row, also while it is still at hand.
         if let Some(live) = self.live(id).filter(|live| !live.stream.committed().is_over) {
-            return Ok((live.owner.clone(), live.record()));
+            let record = live.record();
+            let committed = live.stream.committed();
+            // Right after a restart nothing has been counted of what the journal has.
+            let is_counted = committed.head.seq == 0 || committed.progress.proposals > 0;
+            if is_counted && committed.progress.reviews_needed == 0 {
+                return Ok((live.owner.clone(), record));
+            }
+            // What was said of its steps is in the journal only.
+            let reviews = self.row(id).await?.reviews;
+            return Ok((live.owner.clone(), record.reviewed(reviews)));
         }
         let row = self.row(id).await?;
         let record = RunRecord::of_row(&row).map_err(|error| RunError::Unreadable(error.to_string()))?;
@@ -367,7 +382,7 @@ impl Runs {
     pub async fn list(&self, query: Query) -> Result<Vec<RunRecord>, RunError> {
         let rows = self.read(move |journal| journal.list(&query)).await?;
         let record = |row: &RunRow| match self.live(&row.id) {
-            Some(live) => Ok(live.record()),
+            Some(live) => Ok(live.record().reviewed(row.reviews)),
             None => RunRecord::of_row(row).map_err(|error| RunError::Unreadable(error.to_string())),
         };
         rows.iter().map(record).collect()
@@ -405,5 +420,6 @@ pub(super) fn solved(spec: &RunSpec, kinds: crate::tasks::Kinds) -> Solved {
         config_hash: spec.config_hash.clone(),
         strategy: spec.plan.strategy,
         seed: spec.sampling.seed,
+        split: spec.split,
     }
 }

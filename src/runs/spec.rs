@@ -10,6 +10,7 @@ use crate::agents::Names;
 use crate::app::Overrides;
 use crate::problems;
 use crate::protocol::RunPlan;
+use crate::report::Arm;
 use crate::runtime::RunSampling;
 use crate::tasks::{self, Problem};
 
@@ -41,6 +42,9 @@ pub struct RunSpec {
     #[serde(default)]
     pub notes: Vec<String>,
     pub config_hash: String,
+    /// Its side of the comparison that `agents.split` made, if it takes part; `overrides` has the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<Arm>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<Origin>,
     /// The caller's trace context (W3C `traceparent`).

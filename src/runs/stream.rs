@@ -59,6 +59,8 @@ pub struct RowUpdate {
 pub struct Pending {
     pub body: Vec<u8>,
     pub count: u32,
+    /// Which of them ask for a person, from 1.
+    pub flagged: Vec<u32>,
     pub progress: Progress,
     pub update: Option<RowUpdate>,
     pub snapshot: Option<Snapshot>,
@@ -156,15 +158,20 @@ impl Stream {
             serde_json::to_writer(&mut pending.body, line).expect("invariant: events serialise");
             pending.body.push(b'\n');
             pending.count += 1;
+            if matches!(line, TraceLine::Step(step) if step.needs_review) {
+                pending.flagged.push(pending.count);
+            }
             pending.progress.see(line);
         });
         self.appended.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Appends events as they were written before, and what they come to.
-    pub fn append_raw(self: &Arc<Self>, events: &[u8], count: u32, progress: Progress) {
+    /// Appends events as they were written before, and what they come to. `flagged` are those that ask for a person, by
+    /// their places in `events`, from 1.
+    pub fn append_raw(self: &Arc<Self>, events: &[u8], count: u32, flagged: &[u32], progress: Progress) {
         self.add(|pending| {
             pending.body.write_all(events).expect("invariant: writing to memory succeeds");
+            pending.flagged.extend(flagged.iter().map(|place| pending.count + place));
             pending.count += count;
             pending.progress = progress;
         });

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::stream::{Committed, Shared, Stream};
-use crate::journal::{IdempotencyKey, Journal, JournalError, RunRow, Segment, Write};
+use crate::journal::{IdempotencyKey, Journal, JournalError, Review, RunRow, Segment, Write};
 
 /// Time between two attempts to write a journal that could not be written.
 const RETRY: Duration = Duration::from_millis(200);
@@ -35,6 +35,8 @@ pub type NotWritable = String;
 pub enum Order {
     /// A run to accept; the answer comes when it is durable.
     Accept { row: Box<RunRow>, key: Option<IdempotencyKey>, reply: oneshot::Sender<Result<(), NotWritable>> },
+    /// What a person said of a flagged event; the answer comes when it is durable.
+    Review { id: String, seq: u64, review: Review, reply: oneshot::Sender<Result<(), NotWritable>> },
     /// A stream has something waiting.
     Stream(Arc<Stream>),
     /// Whether a run handed in now could be kept.
@@ -105,6 +107,14 @@ impl Writer {
         self.ask(|reply| Order::Accept { row: Box::new(row), key, reply }).await
     }
 
+    /// Makes a review durable.
+    ///
+    /// # Errors
+    /// When it could not be written.
+    pub async fn review(&self, id: String, seq: u64, review: Review) -> Result<(), NotWritable> {
+        self.ask(|reply| Order::Review { id, seq, review, reply }).await
+    }
+
     /// Writes something of no meaning.
     ///
     /// # Errors
@@ -141,8 +151,8 @@ struct Batch {
     writes: Vec<Write>,
     publications: Vec<Publication>,
     replies: Vec<Reply>,
-    /// Accepted runs stand first, so that they can be taken out when the journal is full.
-    accepts: usize,
+    /// Writes that somebody waits for stand first, so that they can be taken out when the journal is full.
+    asked: usize,
     probes: Vec<Reply>,
 }
 
@@ -151,15 +161,16 @@ impl Batch {
         self.writes.is_empty() && self.probes.is_empty()
     }
 
-    fn accept(&mut self, row: RunRow, key: Option<IdempotencyKey>, reply: Reply) {
-        self.writes.insert(self.accepts, Write::Accept { row, key });
-        self.accepts += 1;
+    /// Adds a write that somebody waits for.
+    fn ask(&mut self, write: Write, reply: Reply) {
+        self.writes.insert(self.asked, write);
+        self.asked += 1;
         self.replies.push(reply);
     }
 
     /// Whether somebody waits for it to be durable.
     fn is_urgent(&self) -> bool {
-        self.accepts > 0 || !self.probes.is_empty()
+        self.asked > 0 || !self.probes.is_empty()
     }
 
     /// Takes what waits in a stream; says how many bytes that was.
@@ -167,13 +178,18 @@ impl Batch {
         let pending = stream.take();
         let bytes = pending.body.len() + pending.snapshot.as_ref().map_or(0, |snapshot| snapshot.body.len());
         let mut committed = Committed { progress: pending.progress, ..stream.committed() };
+        let mut flagged = Vec::new();
         let segment = (pending.count > 0).then(|| {
             let segment = Segment::of_lines(committed.head, pending.count, pending.body);
+            flagged = pending.flagged.iter().map(|place| committed.head.seq + u64::from(*place)).collect();
             committed.head = segment.head();
             segment
         });
         if let Some(segment) = &segment {
             self.writes.push(Write::Append { id: stream.id.clone(), segment: segment.clone() });
+        }
+        if !flagged.is_empty() {
+            self.writes.push(Write::Flag { id: stream.id.clone(), seqs: flagged });
         }
         if let Some(snapshot) = pending.snapshot {
             self.writes.push(Write::Save { id: stream.id.clone(), snapshot });
@@ -195,10 +211,10 @@ impl Batch {
         bytes
     }
 
-    /// Refuses what nobody was promised: runs to accept, and probes.
+    /// Refuses what nobody was promised: runs to accept, reviews, and probes.
     fn refuse(&mut self, reason: &str) {
-        self.writes.drain(..self.accepts);
-        self.accepts = 0;
+        self.writes.drain(..self.asked);
+        self.asked = 0;
         for reply in self.replies.drain(..).chain(self.probes.drain(..)) {
             drop(reply.send(Err(reason.to_owned())));
         }
@@ -294,7 +310,11 @@ impl Writing {
     fn take(&mut self, order: Order) -> Urgency {
         match order {
             Order::Accept { row, key, reply } => {
-                self.batch.accept(*row, key, reply);
+                self.batch.ask(Write::Accept { row: *row, key }, reply);
+                Urgency::Now
+            }
+            Order::Review { id, seq, review, reply } => {
+                self.batch.ask(Write::Review { id, seq, review }, reply);
                 Urgency::Now
             }
             Order::Stream(stream) => {
@@ -383,18 +403,22 @@ impl Writing {
 
     /// After a batch was refused: whatever can be written is; what cannot is given up, by name.
     fn commit_singly(&mut self) {
-        let Batch { writes, publications, replies, probes, accepts } = std::mem::take(&mut self.batch);
+        let Batch { writes, publications, replies, probes, asked } = std::mem::take(&mut self.batch);
         let mut writes = writes.into_iter();
-        for (write, reply) in writes.by_ref().take(accepts).zip(replies) {
+        for (write, reply) in writes.by_ref().take(asked).zip(replies) {
             let result = self.journal.commit(&[write]).map_err(|error| error.to_string());
             drop(reply.send(result));
         }
         let mut refused: Vec<String> = Vec::new();
         for write in writes {
-            let (Write::Append { id, .. } | Write::Update { id, .. } | Write::Save { id, .. }) = &write else {
-                continue;
+            let id = match &write {
+                Write::Append { id, .. }
+                | Write::Update { id, .. }
+                | Write::Save { id, .. }
+                | Write::Flag { id, .. }
+                | Write::Review { id, .. } => id.clone(),
+                Write::Accept { row, .. } => row.id.clone(),
             };
-            let id = id.clone();
             if refused.contains(&id) {
                 continue;
             }

@@ -4,6 +4,7 @@ mod broken;
 mod custom;
 mod deaths;
 mod ends;
+mod mishaps;
 mod storms;
 mod whole;
 

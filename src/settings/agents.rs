@@ -234,17 +234,19 @@ pub struct VerifierAgent {
     /// Name of the entry of `pools` that `openai` asks.
     #[schemars(extend("format" = "words"))]
     pub pool: String,
-    /// What a model writes: `report` (the paper's: each constraint with PASS or FAIL, and a score) or `token` (`1` or `0`,
-    /// with its log-probability; for small models).
+    /// What a model writes: `report` (the paper's: each constraint with PASS or FAIL, and a score), `token` (`1` or `0`, with
+    /// its log-probability; for small models that were trained to it) or `likelihood` (asked as an executor is and held to the
+    /// proposed line after one free line of its own; for the models of executors).
     pub verdict: VerdictName,
-    /// A `1` of `verdict = "token"` with a lower probability counts as a minor violation; 0 = off.
+    /// Least probability. A less probable `1` of `verdict = "token"` counts as a minor violation; an answer of `likelihood`
+    /// with a less probable token makes the step wrong (0 there = 0.05). 0 = off.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub confidence_min: f64,
-    /// Most tokens of a report.
+    /// Most tokens of a report, or of an answer of `likelihood`.
     #[schemars(range(min = 1, max = 32_768))]
     pub max_tokens: u32,
-    /// Template of the prompt: the file `verifier/NAME.j2` below `agents.folder`, or a built-in one: `check` (the paper's)
-    /// or `token`. Empty = the one that goes with `verdict`.
+    /// Template of the prompt: the file `verifier/NAME.j2` below `agents.folder`, or a built-in one: `check` (the paper's),
+    /// `token` or `likelihood`. Empty = the one that goes with `verdict`.
     #[schemars(extend("format" = "words"))]
     pub prompt: String,
     /// Template of the instructions that stay the same from turn to turn; empty = none.
@@ -358,6 +360,7 @@ pub enum HistoryName {
 pub enum VerdictName {
     Report,
     Token,
+    Likelihood,
 }
 
 /// Section `agents.split`.

@@ -19,6 +19,8 @@ use crate::protocol::Role;
 
 /// The folder that need not exist: the default.
 const DEFAULT_FOLDER: &str = "agents";
+/// The origin of definitions and templates in the executable.
+pub const BUILT_IN: &str = "built in";
 /// Largest file that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
@@ -29,20 +31,22 @@ macro_rules! built_in {
 }
 
 /// Definitions in the executable: role, file, text.
-const BUILT_IN: [(&str, &str, &str); 5] = built_in![
+const DEFINITIONS: [(&str, &str, &str); 6] = built_in![
     "executor" / "instruct.toml",
     "verifier" / "strict.toml",
     "verifier" / "judge.toml",
+    "verifier" / "tiny.toml",
     "verifier" / "panel.toml",
     "coordinator" / "chair.toml",
 ];
 
 /// Templates in the executable: role, file, text.
-const BUILT_IN_TEMPLATES: [(&str, &str, &str); 5] = built_in![
+const TEMPLATES: [(&str, &str, &str); 6] = built_in![
     "executor" / "compact.j2",
     "executor" / "step.j2",
     "verifier" / "check.j2",
     "verifier" / "token.j2",
+    "verifier" / "likelihood.j2",
     "coordinator" / "decide.j2",
 ];
 
@@ -134,15 +138,15 @@ impl Definitions {
             return Err(SettingsError::Definition { path: folder_path.to_owned(), message });
         }
         let mut sources: BTreeMap<Role, Sources> = BTreeMap::new();
-        for (role, file, text) in BUILT_IN {
+        for (role, file, text) in DEFINITIONS {
             let role = Role::ALL.into_iter().find(|known| known.name() == role);
             let (Some(role), Some(name)) = (role, stem_of(Path::new(file), "toml")) else { continue };
             let place = format!("agents/{role}/{file}");
-            let source = Source { text: text.to_owned(), place, origin: "built in".to_owned() };
+            let source = Source { text: text.to_owned(), place, origin: BUILT_IN.to_owned() };
             sources.entry(role).or_default().insert(name.to_owned(), source);
         }
-        for (role, file, text) in BUILT_IN_TEMPLATES {
-            let template = Template { text: text.to_owned(), origin: "built in".to_owned() };
+        for (role, file, text) in TEMPLATES {
+            let template = Template { text: text.to_owned(), origin: BUILT_IN.to_owned() };
             all.templates.insert(format!("{role}/{file}"), template);
         }
         for role in Role::ALL {
@@ -153,7 +157,7 @@ impl Definitions {
                     let text = read(&path)?;
                     let is_shipped =
                         sources.get(&role).and_then(|known| known.get(name)).is_some_and(|s| s.text == text);
-                    let origin = if is_shipped { "built in".to_owned() } else { place.clone() };
+                    let origin = if is_shipped { BUILT_IN.to_owned() } else { place.clone() };
                     sources.entry(role).or_default().insert(name.to_owned(), Source { text, place, origin });
                 } else if let Some(name) = stem_of(&path, "j2") {
                     let (key, text) = (format!("{role}/{name}.j2"), read(&path)?);

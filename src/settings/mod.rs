@@ -31,7 +31,7 @@ pub use agents::{
     HistoryName, Implementation, Split, VERIFIERS, VerdictName, VerifierAgent, implementations,
 };
 pub use api_key::{ApiKey, KeyHash, KeyHashError, is_name};
-pub use definitions::{Defined, Definitions, Template};
+pub use definitions::{BUILT_IN, Defined, Definitions, Template};
 pub use engine::{Engine, ModelMissing};
 pub use error::SettingsError;
 pub use load::DEFAULT_TOML;

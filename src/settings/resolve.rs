@@ -130,6 +130,7 @@ impl VerifierAgent {
             _ if !self.prompt.is_empty() => &self.prompt,
             VerdictName::Report => "check",
             VerdictName::Token => "token",
+            VerdictName::Likelihood => "likelihood",
         }
     }
 }

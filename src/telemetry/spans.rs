@@ -13,12 +13,14 @@ use opentelemetry_sdk::trace::{SdkTracer, Span};
 use tokio::time::Instant;
 
 use super::{TraceParent, TracedRun};
-use crate::agents::Proposal;
-use crate::protocol::{Decision, Ending, Outcome, TurnId, Verdict};
+use crate::agents::{Failure, Proposal};
+use crate::protocol::{Decision, Ending, Outcome, Role, TurnId, Verdict};
 use crate::runtime::{Event, Observer};
 
 /// Steps of a run that get a span; of further ones only the number is known. Runs may have millions.
 const STEPS_MAX: u64 = 10_000;
+/// Mishaps of a run that are told.
+const MISHAPS_MAX: u64 = 100;
 
 /// Traces a run.
 pub struct Traced {
@@ -38,6 +40,7 @@ struct Open {
     /// When each trajectory of the round had its last step decided.
     decided: HashMap<u32, SystemTime>,
     steps: u64,
+    mishaps: u64,
 }
 
 /// The largest number of the protocol's attributes is an `i64`.
@@ -80,7 +83,7 @@ impl Traced {
             .start_with_context(&tracer, &parent);
         let context = Context::new().with_remote_span_context(root.span_context().clone());
         let round = SystemTime::from(run.started);
-        let open = Mutex::new(Open { root, context, round, decided: HashMap::new(), steps: 0 });
+        let open = Mutex::new(Open { root, context, round, decided: HashMap::new(), steps: 0, mishaps: 0 });
         Self { tracer, run: run.id.clone(), started: (run.started, Instant::now()), open }
     }
 
@@ -132,6 +135,23 @@ impl Traced {
         span.end_with_timestamp(now);
     }
 
+    /// An agent could not do a turn. The reason may name what was asked for, and stays here.
+    fn mishap(&self, name: &'static str, id: TurnId, role: Role, failure: Failure) {
+        let now = self.now();
+        let mut open = self.open();
+        open.mishaps += 1;
+        if open.mishaps > MISHAPS_MAX {
+            return;
+        }
+        let attributes = vec![
+            KeyValue::new("prime.round", i64::from(id.round)),
+            KeyValue::new("prime.trajectory", i64::from(id.trajectory)),
+            KeyValue::new("gen_ai.agent.name", role.name()),
+            KeyValue::new("error.type", failure.name()),
+        ];
+        open.root.add_event_with_timestamp(name, now, attributes);
+    }
+
     fn vote(&self, round: u32, agreement: f64) {
         let now = self.now();
         let mut open = self.open();
@@ -171,6 +191,8 @@ impl Observer for Traced {
                 self.step(*id, *depth, proposal, verdict, *decision);
             }
             Event::Voted { round, agreement, .. } => self.vote(*round, *agreement),
+            Event::Mishap { id, role, error, .. } => self.mishap("prime.mishap", *id, *role, error.failure),
+            Event::TurnFailed { id, role, failure, .. } => self.mishap("prime.turn_failed", *id, *role, *failure),
             _ => {}
         }
     }

@@ -9,7 +9,8 @@ use super::{
     TrainError,
     batch::{Batch, Sample, Samples},
     model::{Network, Scores},
-    recipe::Recipe,
+    recipe::{Recipe, Role},
+    verdicts::RIGHT,
 };
 
 /// Separates the held-out stream from the training streams of the same seed.
@@ -23,6 +24,32 @@ pub struct Accuracy {
     pub samples: usize,
     /// Mean cross entropy of the supervised tokens, in nats.
     pub loss: f64,
+    /// Of a verifier, which way it erred.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mistakes: Option<Mistakes>,
+}
+
+/// The two ways in which a verifier errs, with what they are counted of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Mistakes {
+    /// Wrong steps that it did not call wrong.
+    pub false_accepts: usize,
+    pub wrong: usize,
+    /// Right steps that it did not call right.
+    pub false_rejects: usize,
+    pub right: usize,
+}
+
+impl Mistakes {
+    fn count(&mut self, is_right: bool, hit: bool) {
+        let (mistakes, of) = if is_right {
+            (&mut self.false_rejects, &mut self.right)
+        } else {
+            (&mut self.false_accepts, &mut self.wrong)
+        };
+        *of += 1;
+        *mistakes += usize::from(!hit);
+    }
 }
 
 impl Accuracy {
@@ -53,7 +80,9 @@ pub fn evaluate(
 ) -> Result<Vec<Accuracy>, TrainError> {
     let mut results = Vec::with_capacity(tasks.len());
     for (task, samples) in tasks.iter().zip(held_out) {
-        let mut result = Accuracy { task: task.clone(), correct: 0, samples: 0, loss: 0.0 };
+        let mut result = Accuracy { task: task.clone(), correct: 0, samples: 0, loss: 0.0, mistakes: None };
+        let mut mistakes = Mistakes::default();
+        let mut graded = 0;
         let mut targets = 0;
         let mut batch = Batch::default();
         let mut samples: Vec<&Sample> = samples.iter().take(per_task).collect();
@@ -62,13 +91,18 @@ pub fn evaluate(
             batch.push(sample, recipe.model.context)?;
             if batch.inputs.len() >= recipe.batch.pass_tokens || index + 1 == samples.len() {
                 let scores = network.score(weights, &batch);
-                result.correct += exact(&batch, &scores).filter(|&hit| hit).count();
+                for hit in exact(&batch, &scores) {
+                    mistakes.count(samples[graded].completion == RIGHT, hit);
+                    graded += 1;
+                    result.correct += usize::from(hit);
+                }
                 result.samples += batch.sequences.len();
                 result.loss += scores.losses.iter().map(|&loss| f64::from(loss)).sum::<f64>();
                 targets += batch.targets.len();
                 batch = Batch::default();
             }
         }
+        result.mistakes = (recipe.data.role == Role::Verifier).then_some(mistakes);
         result.loss /= targets.max(1) as f64;
         results.push(result);
     }

@@ -1,12 +1,14 @@
 //! The GGUF file of a trained model, as llama.cpp reads it (arch `llama`, byte-level BPE with one token per byte).
 //! It only builds bytes; writing them is `checkpoint::replace`'s business.
 
+use std::ops::Range;
+
 use super::{
     layout::Layout,
     recipe::{BOS, EOS, PAD, Precision, VOCABULARY},
 };
 
-const ALIGNMENT: usize = 32;
+pub const ALIGNMENT: usize = 32;
 const TYPE_U32: u32 = 4;
 const TYPE_I32: u32 = 5;
 const TYPE_F32: u32 = 6;
@@ -17,16 +19,29 @@ const TYPE_ARRAY: u32 = 9;
 const NORMAL: i32 = 1;
 const CONTROL: i32 = 3;
 
-struct Tensor<'a> {
-    name: String,
+/// A tensor of the file within the flat vector of weights.
+pub struct Place {
+    pub name: String,
     /// Rows and columns; a norm gain has one row.
     shape: (usize, usize),
-    data: &'a [f32],
+    start: usize,
+}
+
+impl Place {
+    pub fn span(&self) -> Range<usize> {
+        self.start..self.start + self.shape.0 * self.shape.1
+    }
+
+    /// As the file has them: innermost first.
+    pub fn dimensions(&self) -> Vec<u64> {
+        let (rows, columns) = (self.shape.0 as u64, self.shape.1 as u64);
+        if rows == 1 { vec![columns] } else { vec![columns, rows] }
+    }
 }
 
 /// The whole file.
 pub fn encode(name: &str, layout: &Layout, weights: &[f32], precision: Precision) -> Vec<u8> {
-    let tensors = tensors(layout, weights);
+    let tensors = places(layout);
     let metadata = metadata(name, layout, precision);
     let mut out = Vec::with_capacity(weights.len() * 4 + (1 << 14));
     out.extend(b"GGUF");
@@ -38,36 +53,35 @@ pub fn encode(name: &str, layout: &Layout, weights: &[f32], precision: Precision
     for tensor in &tensors {
         let half = is_half(tensor, precision);
         text(&mut out, &tensor.name);
-        // Dimensions are written innermost first.
-        let dimensions: &[usize] =
-            if tensor.shape.0 == 1 { &[tensor.shape.1] } else { &[tensor.shape.1, tensor.shape.0] };
+        let dimensions = tensor.dimensions();
         out.extend((dimensions.len() as u32).to_le_bytes());
-        dimensions.iter().for_each(|&size| out.extend((size as u64).to_le_bytes()));
+        dimensions.iter().for_each(|size| out.extend(size.to_le_bytes()));
         out.extend(u32::from(half).to_le_bytes()); // ggml type: 0 is f32, 1 is f16
         out.extend((offset as u64).to_le_bytes());
-        offset += (tensor.data.len() * if half { 2 } else { 4 }).next_multiple_of(ALIGNMENT);
+        offset += (tensor.span().len() * if half { 2 } else { 4 }).next_multiple_of(ALIGNMENT);
     }
     for tensor in &tensors {
         out.resize(out.len().next_multiple_of(ALIGNMENT), 0);
         if is_half(tensor, precision) {
-            out.extend(tensor.data.iter().flat_map(|&x| half::f16::from_f32(x).to_le_bytes()));
+            out.extend(weights[tensor.span()].iter().flat_map(|&x| half::f16::from_f32(x).to_le_bytes()));
         } else {
-            out.extend(tensor.data.iter().flat_map(|x| x.to_le_bytes()));
+            out.extend(weights[tensor.span()].iter().flat_map(|x| x.to_le_bytes()));
         }
     }
     out.resize(out.len().next_multiple_of(ALIGNMENT), 0);
     out
 }
 
-fn is_half(tensor: &Tensor<'_>, precision: Precision) -> bool {
+fn is_half(tensor: &Place, precision: Precision) -> bool {
     precision == Precision::F16 && tensor.shape.0 > 1
 }
 
-fn tensors<'a>(layout: &Layout, weights: &'a [f32]) -> Vec<Tensor<'a>> {
+/// The file's tensors, in its order.
+pub fn places(layout: &Layout) -> Vec<Place> {
     let (d_model, ff) = (layout.architecture.d_model, layout.architecture.ff);
-    let mut tensors = Vec::new();
+    let mut places = Vec::new();
     let mut push = |name: String, rows: usize, cols: usize, start: usize| {
-        tensors.push(Tensor { name, shape: (rows, cols), data: &weights[start..start + rows * cols] });
+        places.push(Place { name, shape: (rows, cols), start });
     };
     push("token_embd.weight".to_owned(), VOCABULARY, d_model, layout.embedding.start);
     for (index, layer) in layout.layers.iter().enumerate() {
@@ -83,13 +97,14 @@ fn tensors<'a>(layout: &Layout, weights: &'a [f32]) -> Vec<Tensor<'a>> {
         block("ffn_down", d_model, ff, layer.down.start);
     }
     push("output_norm.weight".to_owned(), 1, d_model, layout.output_norm.start);
-    tensors
+    places
 }
 
+/// Keys and values, as the file has them.
 #[derive(Default)]
-struct Metadata {
-    count: usize,
-    bytes: Vec<u8>,
+pub struct Metadata {
+    pub count: usize,
+    pub bytes: Vec<u8>,
 }
 
 impl Metadata {
@@ -141,7 +156,8 @@ fn text(out: &mut Vec<u8>, value: &str) {
     out.extend(value.as_bytes());
 }
 
-fn metadata(name: &str, layout: &Layout, precision: Precision) -> Metadata {
+/// What the file says of itself: architecture and tokenizer.
+pub fn metadata(name: &str, layout: &Layout, precision: Precision) -> Metadata {
     let architecture = layout.architecture;
     let mut data = Metadata::default();
     data.string("general.architecture", "llama");

@@ -1,7 +1,7 @@
 //! Training of small decoders on (prompt, completion) pairs, and their export as GGUF.
 //!
-//! Supervised fine-tuning from scratch on the CPU: a byte-level llama-architecture model on burn's flex
-//! backend with autodiff. It knows samples, not tasks: what a task's steps look like is `traces`' business.
+//! Supervised training on the CPU, from scratch or from an earlier export: a byte-level llama-architecture model on burn's flex
+//! backend with autodiff. It knows samples, not tasks: what a task's steps look like is the business of `traces` and `verdicts`.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -16,26 +16,31 @@ mod batch;
 mod checkpoint;
 mod evaluate;
 mod gguf;
+mod initial;
 mod layout;
 #[cfg(all(test, feature = "llama"))]
 mod llama_test;
 mod model;
+mod mutations;
 mod ops;
 mod optimizer;
 mod progress;
 mod recipe;
 mod sft;
+mod states;
 #[cfg(test)]
 mod tests;
 mod traces;
+mod verdicts;
 
 use std::path::PathBuf;
 
 pub use batch::{Sample, Samples};
-pub use evaluate::Accuracy;
-pub use recipe::{Architecture, BatchPlan, Budget, Data, Evaluation, Export, Optimizer, Precision, Recipe};
+pub use evaluate::{Accuracy, Mistakes};
+pub use recipe::{Architecture, BatchPlan, Budget, Data, Evaluation, Export, Optimizer, Precision, Recipe, Role};
 pub use sft::{Session, Summary, sft};
 pub use traces::Traces;
+pub use verdicts::Verdicts;
 
 /// Why training could not start or go on.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +55,8 @@ pub enum TrainError {
     Diverged { step: u64 },
     #[error("{path} is not a checkpoint of this recipe: {reason}")]
     Checkpoint { path: PathBuf, reason: String },
+    #[error("cannot begin with the weights of {path} (the recipe's `init`): {reason}")]
+    Init { path: PathBuf, reason: String },
     #[error("cannot {action} {path}")]
     Io {
         action: &'static str,

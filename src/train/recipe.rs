@@ -1,6 +1,8 @@
 //! A training recipe: the TOML file that fixes everything a run depends on, except its samples.
 //! It must not read the clock or touch the disk: text in, checked values out.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use super::TrainError;
@@ -20,6 +22,10 @@ pub struct Recipe {
     pub seed: u64,
     /// How long to train.
     pub budget: Budget,
+    /// A GGUF that this trainer exported, of the same architecture, to begin with its weights; random ones if absent. A
+    /// relative path starts at the working directory.
+    #[serde(default)]
+    pub init: Option<PathBuf>,
     #[serde(default)]
     pub model: Architecture,
     #[serde(default)]
@@ -69,10 +75,22 @@ impl Architecture {
     }
 }
 
+/// The agent whose answers are learned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Proposes the next step: the completion is a derivation and the action line.
+    #[default]
+    Executor,
+    /// Judges a proposed step: the completion is `1` or `0`.
+    Verifier,
+}
+
 /// Which steps are learned from. Whoever makes the samples reads it; the loop does not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Data {
+    pub role: Role,
     /// Slugs of the tasks to train on.
     pub tasks: Vec<String>,
     /// How often easy, medium and hard instances are drawn, as parts of their sum.
@@ -86,6 +104,7 @@ pub struct Data {
 impl Default for Data {
     fn default() -> Self {
         Self {
+            role: Role::default(),
             tasks: Vec::new(),
             difficulty_mix: [4, 4, 2],
             training_base_seed: 1_000_000,
@@ -241,9 +260,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shipped_recipe_parses() {
+    fn the_shipped_recipe_parses_and_one_of_a_verifier() {
         let recipe = Recipe::from_toml(include_str!("../../models/prime-tiny.toml")).expect("a valid recipe");
-        assert_eq!(recipe.model, Architecture::default());
+        assert_eq!((recipe.model, recipe.data.role), (Architecture::default(), Role::Executor));
+        let text = "name = 'a'\nseed = 1\nbudget = { steps = 3 }\ninit = 'models/prime-tiny.gguf'\ndata = { role = 'verifier' }\n";
+        let verifier = Recipe::from_toml(text).expect("a valid recipe");
+        assert_eq!((verifier.model, verifier.data.role), (Architecture::default(), Role::Verifier));
+        assert_eq!(verifier.init, Some(PathBuf::from("models/prime-tiny.gguf")));
+    }
+
+    #[test]
+    fn an_unknown_role_is_refused_with_the_known_ones() {
+        let text = "name = 'a'\nseed = 1\nbudget = { steps = 3 }\ndata = { role = 'coordinator' }\n";
+        let message = Recipe::from_toml(text).expect_err("no such role").to_string();
+        assert!(message.contains("`coordinator`") && message.contains("`executor` or `verifier`"), "{message}");
     }
 
     #[test]

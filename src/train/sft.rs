@@ -16,7 +16,7 @@ use super::{
     batch::{Batch, PoolPlan, Sample, Samples},
     checkpoint::{Checkpoint, replace},
     evaluate::{self, Accuracy},
-    gguf,
+    gguf, initial,
     layout::Layout,
     model::{Network, Scores, tensors, values},
     optimizer::Updater,
@@ -116,7 +116,7 @@ impl<'a> Run<'a> {
         let mut state = if resume && checkpoint.exists() {
             Checkpoint::load(&checkpoint, recipe.model, recipe.seed, &tasks)?
         } else {
-            Checkpoint::fresh(recipe.model, recipe.seed, tasks, layout.initialize(recipe.seed))
+            Checkpoint::fresh(recipe.model, recipe.seed, tasks, first_weights(recipe, &layout)?)
         };
         let most = recipe.evaluation.samples.max(recipe.evaluation.final_samples);
         let device = Device::flex();
@@ -256,6 +256,13 @@ impl<'a> Run<'a> {
         let model = gguf::encode(name, &self.layout, &self.state.weights, self.recipe.export.matrices);
         replace(&self.out, &model)
     }
+}
+
+/// The weights of a run that has not started: those that the recipe names, or random ones.
+fn first_weights(recipe: &Recipe, layout: &Layout) -> Result<Vec<f32>, TrainError> {
+    let Some(path) = &recipe.init else { return Ok(layout.initialize(recipe.seed)) };
+    let bytes = std::fs::read(path).map_err(|source| TrainError::Io { action: "read", path: path.clone(), source })?;
+    initial::weights(&bytes, layout).map_err(|reason| TrainError::Init { path: path.clone(), reason })
 }
 
 /// What a step learnt.

@@ -100,8 +100,31 @@ fn learns_a_toy_task() {
     let summary = train(&format!("budget = {{ steps = 500 }}\n{LEARNING}"), &folder.path().join("toy.gguf"), false);
     assert!(summary.finished);
     for accuracy in &summary.accuracy {
-        assert!(accuracy.rate() > 0.97, "{accuracy:?}");
+        assert!(accuracy.rate() > 0.97 && accuracy.mistakes.is_none(), "{accuracy:?}");
     }
+    // Begun with what was learnt, a run knows it from the first step on.
+    let init = format!("budget = {{ steps = 1 }}\ninit = '{}'\n{LEARNING}", summary.model.display());
+    let begun = train(&init, &folder.path().join("begun.gguf"), false);
+    for accuracy in &begun.accuracy {
+        assert!(accuracy.rate() > 0.9, "{accuracy:?}");
+    }
+}
+
+#[test]
+fn weights_of_another_model_are_refused_with_their_path() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let recipe = Recipe::from_toml(
+        "name = 'toy'\nseed = 1\nbudget = { steps = 1 }\ninit = 'models/prime-tiny.gguf'\nmodel = { layers = 3 }\n",
+    )
+    .expect("a valid recipe");
+    let stop = AtomicBool::new(false);
+    let out = folder.path().join("toy.gguf");
+    let refused = sft(&recipe, &mut Toy::new(), &out, &Session { resume: false, stop: &stop });
+    let message = refused.expect_err("four layers are not three").to_string();
+    for part in ["models/prime-tiny.gguf", "`llama.block_count` is 4", "model has 3"] {
+        assert!(message.contains(part), "{part:?} is missing in {message}");
+    }
+    assert!(!out.exists());
 }
 
 #[test]

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use prime_agents::journal::{
-    Head, Journal, JournalError, Retention, RunRow, Segment, SqliteJournal, SqliteOptions, Verifier, Write,
+    Head, Journal, JournalError, Retention, ReviewCounts, RunRow, Segment, SqliteJournal, SqliteOptions, Verifier,
+    Write,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -30,6 +31,8 @@ fn row(id: &str) -> RunRow {
         is_over: false,
         resumed: 0,
         summary: text("{}"),
+        split: None,
+        reviews: ReviewCounts::default(),
         head: Head::genesis(&spec),
         spec,
     }

@@ -26,11 +26,15 @@ mod programs;
 mod raw;
 mod recompute;
 mod records;
+mod reload;
+mod reviews;
 mod serve;
 mod settings;
 #[cfg(feature = "llama")]
 mod shipped;
 mod shipping;
 mod slow_clients;
+mod split;
+mod swaps;
 #[cfg(feature = "otel")]
 mod telemetry;

@@ -62,6 +62,35 @@ fn steps_votes_and_ends_are_counted() {
 }
 
 #[test]
+fn votes_on_steps_are_counted() {
+    let ahead = ["agents.executor.implementation=scripted", "agents.executor.error_rate=0.3", "run.strategy=ahead"];
+    let (outcomes, text) = counted(&[&ahead[..], &["run.ahead.k=2", "runtime.cells=1"]].concat(), &["bubble-sort"]);
+    let votes = outcomes[0].step_votes.expect("steps were voted on");
+    assert!(votes.discarded > 0 && votes.samples > votes.steps, "{votes:?}");
+    // The votes are those of the answer's round, which was the only one.
+    assert_eq!(outcomes[0].rounds, 1);
+    let names = ["prime_step_votes_total", "prime_step_samples_total", "prime_red_flags_total"];
+    let expected = [votes.steps, votes.samples, votes.discarded].map(|count| count as f64);
+    assert_eq!(names.map(|name| value(&text, name)), expected);
+}
+
+#[test]
+fn disputed_steps_and_failures_are_counted() {
+    let disputed = [
+        "agents.executor.implementation=scripted",
+        "agents.executor.error_rate=0.3",
+        "agents.verifier.implementation=ensemble",
+        "agents.verifier.ensemble.members=[\"rules\", \"none\"]",
+        "agents.verifier.ensemble.delta=0.0",
+        "runtime.cells=1",
+    ];
+    let (_, text) = counted(&disputed, &["bubble-sort"]);
+    assert!(value(&text, "prime_reviews_needed_total") > 0.0);
+    assert_eq!(sum(&text, "prime_agent_failures_total"), 0.0);
+    assert_eq!(value(&text, "prime_agent_failures_total{role=\"verifier\",failure=\"timeout\"}"), 0.0);
+}
+
+#[test]
 fn a_run_that_a_limit_ends_is_not_called_verified() {
     let (outcomes, text) = counted(
         &["agents.executor.implementation=reference", "run.budget.steps=3", "runtime.cells=1"],

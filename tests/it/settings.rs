@@ -339,7 +339,9 @@ fn what_is_shown_can_be_loaded_again() {
     assert_eq!(again.to_toml(), settings.to_toml());
     // A file's model path starts at the file's folder, so only absolute ones survive a move.
     let mut loaded = with_file(&settings.to_toml()).unwrap();
-    loaded.engines.get_mut("tiny").unwrap().model = settings.engines["tiny"].model.clone();
+    for (name, engine) in &mut loaded.engines {
+        engine.model.clone_from(&settings.engines[name].model);
+    }
     assert_eq!(loaded.to_toml(), settings.to_toml());
 }
 

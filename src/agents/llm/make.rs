@@ -9,7 +9,12 @@ use crate::agents::prompt::{History, TemplateError, Templates};
 use crate::agents::registry::Factory;
 use crate::agents::{Coordinator, Executor, Verifier};
 use crate::protocol::{Role, Thresholds};
-use crate::settings::{CoordinatorAgent, ExecutorAgent, HistoryName, Settings, VerdictName, VerifierAgent};
+use crate::settings::{
+    BUILT_IN, CoordinatorAgent, ExecutorAgent, HistoryName, RoleOptions, Settings, VerdictName, VerifierAgent,
+};
+
+/// Probability below which a token makes a step wrong, where no other is given.
+const LEAST: f32 = 0.05;
 
 /// How many of the committed steps a prompt shows.
 fn history(name: HistoryName, steps: u32) -> History {
@@ -38,6 +43,20 @@ pub fn templates(settings: &Settings) -> Result<Templates, TemplateError> {
     Templates::with(texts.iter().map(|(name, template)| (name.clone(), template.text.clone())))
 }
 
+/// The templates of the settings, once those that an agent asks with have been tried on every task: what a template lacks
+/// is found before a run does. Built-in ones have been tried by a test.
+fn tried<A: RoleOptions>(settings: &Settings, options: &A) -> Result<Templates, TemplateError> {
+    let all = templates(settings)?;
+    let known = &settings.definitions.templates;
+    let is_built_in = |name: &String| known.get(name).is_some_and(|template| template.origin == BUILT_IN);
+    if known.values().any(|template| template.origin != BUILT_IN) {
+        for name in options.templates().iter().filter(|name| !is_built_in(name)) {
+            all.check(name, A::ROLE, &BTreeMap::new(), &[])?;
+        }
+    }
+    Ok(all)
+}
+
 /// A factory of something that can be made, as a first one shows.
 fn checked<T: 'static, A: ?Sized + 'static>(
     make: impl Fn() -> Result<T, TemplateError> + Send + Sync + 'static,
@@ -58,6 +77,7 @@ pub fn executor(
     options: &ExecutorAgent,
     model: Arc<dyn Model>,
 ) -> Result<Factory<dyn Executor>, TemplateError> {
+    let templates = tried(settings, options)?;
     let options = ExecutorOptions {
         name: name.to_owned(),
         template: template(Role::Executor, &options.prompt),
@@ -69,7 +89,6 @@ pub fn executor(
         top_p: options.top_p.map(|value| value as f32),
         variables: BTreeMap::new(),
     };
-    let templates = templates(settings)?;
     checked(move || LlmExecutor::new(Arc::clone(&model), &templates, options.clone()), |made| Arc::new(made))
 }
 
@@ -86,11 +105,16 @@ pub fn verifier(
 ) -> Result<Factory<dyn Verifier>, TemplateError> {
     let mode = match options.verdict {
         VerdictName::Report => Mode::Report { grammar: options.grammar, max_tokens: options.max_tokens },
+        VerdictName::Likelihood => {
+            let least = if options.confidence_min > 0.0 { options.confidence_min as f32 } else { LEAST };
+            Mode::Likelihood { least, max_tokens: options.max_tokens }
+        }
         VerdictName::Token => {
             let least = options.confidence_min as f32;
             Mode::Token { confidence_min: (least > 0.0).then_some(least) }
         }
     };
+    let templates = tried(settings, options)?;
     let options = VerifierOptions {
         name: name.to_owned(),
         mode,
@@ -101,7 +125,6 @@ pub fn verifier(
         temperature: 0.0,
         variables: BTreeMap::new(),
     };
-    let templates = templates(settings)?;
     checked(move || LlmVerifier::new(Arc::clone(&model), &templates, options.clone()), |made| Arc::new(made))
 }
 
@@ -116,6 +139,7 @@ pub fn coordinator(
     thresholds: Thresholds,
     model: Arc<dyn Model>,
 ) -> Result<Factory<dyn Coordinator>, TemplateError> {
+    let templates = tried(settings, options)?;
     let options = CoordinatorOptions {
         name: name.to_owned(),
         template: template(Role::Coordinator, &options.prompt),
@@ -126,6 +150,5 @@ pub fn coordinator(
         temperature: 0.0,
         variables: BTreeMap::new(),
     };
-    let templates = templates(settings)?;
     checked(move || LlmCoordinator::new(Arc::clone(&model), &templates, options.clone()), |made| Arc::new(made))
 }

@@ -10,7 +10,7 @@ use dashmap::DashMap;
 use super::report::{Report, read_report, report_grammar};
 use super::{affinity, label, malformed, rendered, seed};
 use crate::agents::model::{Ask, Model, Reply};
-use crate::agents::prompt::{History, Prompt, Scene, TemplateError, Templates};
+use crate::agents::prompt::{self, History, Prompt, Scene, TemplateError, Templates};
 use crate::agents::rules;
 use crate::agents::{AgentError, Failure, Sampling, Verifier};
 use crate::protocol::{Role, Score, Trajectory, Verdict};
@@ -30,11 +30,27 @@ pub enum Mode {
         /// Most tokens of a report.
         max_tokens: u32,
     },
+    /// The model is asked as an executor is, and held to the proposed line after a free line of its own: a line that it
+    /// finds improbable is wrong. For executors' own models, which need not have learned to judge. A server that cannot be
+    /// held to a line answers freely; then its own line must be the proposed one.
+    Likelihood {
+        /// A token of a lower probability (0 to 1) makes the step wrong.
+        least: f32,
+        /// Most tokens of an answer.
+        max_tokens: u32,
+    },
     /// One token, `1` for a right step and `0` for a wrong one, held to a grammar; its log-probability is recorded.
     Token {
         /// A `1` of a lower probability (0 to 1) counts as a minor violation.
         confidence_min: Option<f32>,
     },
+}
+
+/// The grammar of any line or none, and then this one.
+fn held_to(line: &str) -> String {
+    let literal: String =
+        line.chars().flat_map(|c| if matches!(c, '"' | '\\') { vec!['\\', c] } else { vec![c] }).collect();
+    format!("root ::= ([^\\n]* \"\\n\")? \"{literal}\"")
 }
 
 /// How a verifier asks its model.
@@ -73,6 +89,11 @@ impl VerifierOptions {
     /// The paper's prompt and report, with its grammar.
     pub fn report(name: impl Into<String>, max_tokens: u32) -> Self {
         Self::of(name, Mode::Report { grammar: true, max_tokens }, "verifier/check.j2")
+    }
+
+    /// The executor's own prompt, and the proposed line as its answer.
+    pub fn likelihood(name: impl Into<String>, least: f32, max_tokens: u32) -> Self {
+        Self::of(name, Mode::Likelihood { least, max_tokens }, "verifier/likelihood.j2")
     }
 
     /// One token, for small models that were trained to it.
@@ -121,6 +142,7 @@ impl LlmVerifier {
         let options = &self.options;
         let (grammar, max_tokens) = match options.mode {
             Mode::Token { .. } => (Some(Arc::clone(&self.token)), 1),
+            Mode::Likelihood { max_tokens, .. } => (Some(held_to(line).into()), max_tokens),
             Mode::Report { grammar: false, max_tokens } => (None, max_tokens),
             Mode::Report { grammar: true, max_tokens } => {
                 let made = || report_grammar(rules.len()).into();
@@ -139,7 +161,7 @@ impl LlmVerifier {
             grammar,
             sampling: Sampling { temperature: options.temperature, top_p: 1.0, seed: seed(trajectory, line) },
             max_tokens,
-            logprobs: matches!(options.mode, Mode::Token { .. }),
+            logprobs: !matches!(options.mode, Mode::Report { .. }),
             affinity: affinity(trajectory),
         };
         self.model.ask(ask).await.map_err(|error| AgentError { agent: self.agent.clone(), ..error })
@@ -161,6 +183,31 @@ impl LlmVerifier {
             violations: failed.iter().map(|(place, _)| rules[*place].name.clone()).collect(),
             feedback: (!reasons.is_empty()).then(|| reasons.join("; ")),
             ..Verdict::default()
+        })
+    }
+
+    /// Whether the model finds the proposed line likely where it was held to it, or wrote it by itself.
+    fn likely(&self, reply: &Reply, line: &str, least: f32) -> Result<Verdict, AgentError> {
+        if reply.is_cut {
+            let reason = "the answer was cut before it came to the proposed line: allow more tokens";
+            return Err(AgentError::new(&self.agent, Failure::TooLong, reason));
+        }
+        let wrong = |feedback: String, logprob| Verdict {
+            score: WRONG,
+            feedback: Some(feedback),
+            logprob,
+            ..Verdict::default()
+        };
+        let own = prompt::last_line(&reply.text);
+        if own != line {
+            return Ok(wrong("a model that was asked for the step itself wrote another one".to_owned(), None));
+        }
+        let lowest = reply.logprobs.iter().copied().reduce(f32::min);
+        Ok(match lowest {
+            Some(lowest) if lowest.exp() < least => {
+                wrong(format!("a model finds this step improbable (p = {:.3})", lowest.exp()), Some(lowest))
+            }
+            lowest => Verdict { logprob: lowest, ..Verdict::default() },
         })
     }
 
@@ -207,6 +254,7 @@ impl Verifier for LlmVerifier {
         let verdict = match self.options.mode {
             Mode::Report { max_tokens, .. } => self.reported(&reply, &rules, max_tokens),
             Mode::Token { confidence_min } => self.told(&reply, confidence_min),
+            Mode::Likelihood { least, .. } => self.likely(&reply, line, least),
         }?;
         Ok(Verdict { usage: reply.usage, ..verdict })
     }

@@ -18,12 +18,13 @@ pub use templates::{Prompt, TemplateError, Templates};
 pub use variables::{History, Scene, names};
 
 const COMPACT: &str = "executor/compact.j2";
+const TOKEN: &str = "verifier/token.j2";
 
 macro_rules! built_in {
     ($($name:literal),+ $(,)?) => { [$(($name, include_str!(concat!("../../../agents/", $name)))),+] };
 }
 
-const BUILT_IN: [(&str, &str); 11] = built_in![
+const BUILT_IN: [(&str, &str); 12] = built_in![
     "executor/compact.j2",
     "executor/step.j2",
     "benchmark/parts.j2",
@@ -34,6 +35,7 @@ const BUILT_IN: [(&str, &str); 11] = built_in![
     "benchmark/mathematical.j2",
     "verifier/check.j2",
     "verifier/token.j2",
+    "verifier/likelihood.j2",
     "coordinator/decide.j2",
 ];
 
@@ -54,6 +56,14 @@ pub fn compact(machine: &dyn Machine) -> String {
     let variables = context! { task => context! { slug => machine.spec().slug }, view => machine.view() };
     let template = TEMPLATES.get_template(COMPACT).expect("invariant: the template was added");
     template.render(variables).expect("invariant: the built-in templates use these variables, as a test shows")
+}
+
+/// What a verifier of single tokens sees: task, view and the proposed line (`agents/verifier/token.j2`).
+pub fn token_check(machine: &dyn Machine, line: &str) -> String {
+    let task = context! { slug => machine.spec().slug };
+    let template = TEMPLATES.get_template(TOKEN).expect("invariant: the template was added");
+    let rendered = template.render(context! { task, view => machine.view(), action => line });
+    rendered.expect("invariant: the built-in templates use these variables, as a test shows")
 }
 
 /// What a trained executor writes for the reference step: a derivation (where the task has one), then the action.

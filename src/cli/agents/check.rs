@@ -12,7 +12,7 @@ use crate::agents::llm::make;
 use crate::cli::bench::say;
 use crate::problems::Custom;
 use crate::protocol::Role;
-use crate::settings::{RoleOptions, Settings};
+use crate::settings::{BUILT_IN, RoleOptions, Settings};
 use crate::tasks::Problem;
 
 /// The templates that the agents of a role ask with, each with the first agent that does.
@@ -62,7 +62,7 @@ pub fn check(settings: &Settings) -> ExitCode {
     let used: BTreeSet<_> =
         Role::ALL.into_iter().flat_map(|role| with_role(role, &Asked(settings)).into_keys()).collect();
     let unused = settings.definitions.templates.iter().filter(|(name, template)| {
-        template.origin != "built in" && !used.contains(*name) && !name.ends_with("/problem.j2")
+        template.origin != BUILT_IN && !used.contains(*name) && !name.ends_with("/problem.j2")
     });
     for (name, template) in unused {
         eprintln!("note: no agent asks with the template {name} ({})", template.origin);

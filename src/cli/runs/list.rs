@@ -22,6 +22,9 @@ pub struct ListArguments {
     /// Only runs of this task, by its slug.
     #[arg(long)]
     task: Option<String>,
+    /// Only runs with a step that asks for a person and that nobody has looked at.
+    #[arg(long)]
+    needs_review: bool,
     /// Runs of a page, 1 to 1000.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     limit: u32,
@@ -46,6 +49,7 @@ impl ListArguments {
         let mut query = vec![("limit", self.limit.to_string())];
         query.extend(self.status.clone().map(|status| ("status", status)));
         query.extend(self.task.clone().map(|task| ("task", task)));
+        query.extend(self.needs_review.then(|| ("needs_review", "true".to_owned())));
         query.extend(after.map(|after| ("after", after.to_owned())));
         client.get("/v1/runs", &query)?.json()
     }

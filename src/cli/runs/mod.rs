@@ -8,7 +8,9 @@ mod display;
 mod fork;
 mod gc;
 mod list;
+mod review;
 mod show;
+mod split;
 mod sse;
 mod submit;
 mod trace;
@@ -51,6 +53,12 @@ enum RunsCommand {
     Cancel(cancel::CancelArguments),
     /// Begin a new run with the first events of another, and print its id.
     Fork(fork::ForkArguments),
+    /// List a run's steps that ask for a person, with what was said of them.
+    Reviews(review::ReviewsArguments),
+    /// Say whether a step that asks for a person is right.
+    Review(review::ReviewArguments),
+    /// Compare the runs on both sides of agents.split.
+    Split(split::SplitArguments),
     /// Remove finished runs from the daemon's journal.
     Gc(gc::GcArguments),
     /// Compute a run's hash chain from its trace and compare it with its record. Exit code 0: they agree.
@@ -104,6 +112,9 @@ pub fn runs(arguments: &RunsArguments) -> anyhow::Result<ExitCode> {
         RunsCommand::Trace(arguments) => trace::trace(arguments),
         RunsCommand::Cancel(arguments) => cancel::cancel(arguments),
         RunsCommand::Fork(arguments) => fork::fork(arguments),
+        RunsCommand::Reviews(arguments) => review::reviews(arguments),
+        RunsCommand::Review(arguments) => review::review(arguments),
+        RunsCommand::Split(arguments) => split::split(arguments),
         RunsCommand::Gc(arguments) => gc::gc(arguments),
         RunsCommand::VerifyChain(arguments) => chain::verify_chain(arguments),
     };

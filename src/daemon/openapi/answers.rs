@@ -16,7 +16,7 @@ const BEARER: &str = "bearer";
 const REQUEST_ID: &str = "X-Request-Id";
 
 /// Paths below which an answer needs the journal.
-const NEEDS_JOURNAL: [&str; 3] = ["/v1/runs", "/v1/gc", "/v1/chat"];
+const NEEDS_JOURNAL: [&str; 4] = ["/v1/runs", "/v1/gc", "/v1/split", "/v1/chat"];
 
 /// An operation, as far as it matters for what it may answer.
 struct Route<'a> {

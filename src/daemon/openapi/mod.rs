@@ -6,7 +6,7 @@ mod page;
 use actix_web::{HttpResponse, web};
 use utoipa::OpenApi;
 
-use super::{State, catalog, events, health, measured, no_such_method, openai, runs, verify};
+use super::{State, catalog, events, health, measured, no_such_method, openai, reload, reviews, runs, split, verify};
 use answers::Answers;
 
 /// What stands before the routes.
@@ -27,8 +27,12 @@ by 400 or 431 without a body. The same daemon shows this document as a page unde
         runs::cancel,
         runs::fork,
         runs::collect,
+        reload::reload,
+        split::show,
         events::events,
         events::trace,
+        reviews::list,
+        reviews::review,
         verify::judge,
         catalog::list,
         catalog::agents,

@@ -6,7 +6,10 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use super::{Make, row};
-use crate::journal::{ChainHash, Head, IdempotencyKey, Journal, JournalError, Query, RunRow, Segment, Snapshot, Write};
+use crate::journal::{
+    ChainHash, Flagged, Head, IdempotencyKey, Journal, JournalError, Query, Review, ReviewCounts, RunRow, Segment,
+    Snapshot, Write,
+};
 
 const IDS: [&str; 4] = ["a", "b", "c", "d"];
 const OWNERS: [&str; 2] = ["ada", "bob"];
@@ -47,6 +50,18 @@ enum Change {
         ahead: i64,
         length: usize,
     },
+    /// `ahead` as above, for two events.
+    Flag {
+        id: usize,
+        ahead: [i64; 2],
+    },
+    /// Only of a flagged event.
+    Review {
+        id: usize,
+        ahead: i64,
+        is_rejected: bool,
+        at: u32,
+    },
 }
 
 fn changes() -> impl Strategy<Value = Change> {
@@ -59,8 +74,12 @@ fn changes() -> impl Strategy<Value = Change> {
         6 => (id.clone(), lengths, skip).prop_map(|(id, lengths, skip)| Change::Append { id, lengths, skip }),
         2 => (id.clone(), 0..STATUSES.len(), prop::bool::weighted(0.1), 0_u32..99)
             .prop_map(|(id, status, is_over, at)| Change::Update { id, status, is_over, at }),
-        2 => (id, prop_oneof![9 => -3_i64..1, 1 => Just(1_i64)], 0_usize..2_000)
+        2 => (id.clone(), prop_oneof![9 => -3_i64..1, 1 => Just(1_i64)], 0_usize..2_000)
             .prop_map(|(id, ahead, length)| Change::Save { id, ahead, length }),
+        2 => (id.clone(), prop_oneof![9 => -3_i64..1, 1 => Just(1_i64)], -1_i64..1)
+            .prop_map(|(id, one, other)| Change::Flag { id, ahead: [one, other] }),
+        2 => (id, -2_i64..1, prop::bool::ANY, 0_u32..99)
+            .prop_map(|(id, ahead, is_rejected, at)| Change::Review { id, ahead, is_rejected, at }),
     ]
 }
 
@@ -85,6 +104,22 @@ struct Known {
     key: Option<IdempotencyKey>,
     segments: Vec<Segment>,
     snapshot: Option<Snapshot>,
+    flags: BTreeMap<u64, Vec<Review>>,
+}
+
+impl Known {
+    fn count(&mut self) {
+        let of = |has: fn(&Vec<Review>) -> bool| self.flags.values().filter(|reviews| has(reviews)).count() as u64;
+        self.row.reviews = ReviewCounts {
+            needed: of(|_| true),
+            open: of(Vec::is_empty),
+            rejected: of(|reviews| reviews.last().is_some_and(|last| last.is_rejected)),
+        };
+    }
+
+    fn flagged(&self) -> Vec<Flagged> {
+        self.flags.iter().map(|(seq, reviews)| Flagged { seq: *seq, reviews: reviews.clone() }).collect()
+    }
 }
 
 /// What a journal holds, in the plainest form.
@@ -127,6 +162,17 @@ impl Model {
                 let seq = self.head(IDS[*id]).seq.saturating_add_signed(*ahead);
                 Write::Save { id: IDS[*id].to_owned(), snapshot: Snapshot { seq, body: vec![b'y'; *length] } }
             }
+            Change::Flag { id, ahead } => {
+                let last = self.head(IDS[*id]).seq;
+                let seqs = ahead.map(|ahead| last.saturating_add_signed(ahead)).to_vec();
+                Write::Flag { id: IDS[*id].to_owned(), seqs }
+            }
+            Change::Review { id, ahead, is_rejected, at } => {
+                let seq = self.head(IDS[*id]).seq.saturating_add_signed(*ahead);
+                let (by, note) = (OWNERS[*at as usize % 2].to_owned(), "n".repeat(*at as usize % 3));
+                let review = Review { at_ms: u64::from(*at), by, is_rejected: *is_rejected, note };
+                Write::Review { id: IDS[*id].to_owned(), seq, review }
+            }
         }
     }
 
@@ -142,7 +188,8 @@ impl Model {
                 if self.runs.contains_key(&row.id) || self.runs.values().any(is_taken) {
                     return false;
                 }
-                let known = Known { row: row.clone(), key, segments: Vec::new(), snapshot: None };
+                let known =
+                    Known { row: row.clone(), key, segments: Vec::new(), snapshot: None, flags: BTreeMap::new() };
                 self.runs.insert(row.id, known).is_none()
             }
             Write::Append { id, segment } => {
@@ -164,6 +211,25 @@ impl Model {
             Write::Save { id, snapshot } => {
                 let known = self.runs.get_mut(&id).filter(|known| snapshot.seq <= known.row.head.seq);
                 known.map(|known| known.snapshot = Some(snapshot)).is_some()
+            }
+            Write::Flag { id, seqs } => {
+                let is_there = |known: &&mut Known| seqs.iter().all(|seq| (1..=known.row.head.seq).contains(seq));
+                let Some(known) = self.runs.get_mut(&id).filter(is_there) else { return false };
+                for seq in seqs {
+                    known.flags.entry(seq).or_default();
+                }
+                known.count();
+                true
+            }
+            Write::Review { id, seq, review } => {
+                let known = self.runs.get_mut(&id).filter(|known| known.flags.contains_key(&seq));
+                let Some(known) = known else { return false };
+                let reviews = known.flags.entry(seq).or_default();
+                if reviews.last().is_none_or(|last| !last.repeats(&review)) {
+                    reviews.push(review);
+                }
+                known.count();
+                true
             }
         }
     }
@@ -187,6 +253,7 @@ impl Model {
             assert_eq!(journal.snapshot(id).unwrap(), known.and_then(|known| known.snapshot.clone()));
             let all = known.map(|known| &known.segments[..]).unwrap_or_default();
             assert!(journal.segments(id, 0, usize::MAX).unwrap() == all, "{id}");
+            assert_eq!(journal.reviews(id, 0, u32::MAX).unwrap(), known.map(Known::flagged).unwrap_or_default());
         }
         let mut open = self.listed(None, None);
         open.retain(|row| !row.is_over);
@@ -234,7 +301,7 @@ fn paged(journal: &dyn Journal, owner: Option<&str>, status: Option<&str>, limit
     loop {
         let after = rows.last().map(|row| row.id.clone());
         let (owner, status) = (owner.map(str::to_owned), status.map(str::to_owned));
-        let page = journal.list(&Query { owner, status, after, limit, task: None }).unwrap();
+        let page = journal.list(&Query { owner, status, after, limit, ..Query::default() }).unwrap();
         assert!(page.len() <= limit as usize);
         if page.is_empty() {
             return rows;

@@ -9,6 +9,7 @@ mod failure;
 mod lock;
 mod reading;
 mod retention;
+mod reviews;
 mod schema;
 mod writing;
 
@@ -20,7 +21,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{Journal, JournalError, Query, Removed, Retention, RunRow, Segment, Size, Snapshot, Write};
+use super::{Flagged, Journal, JournalError, Query, Removed, Retention, RunRow, Segment, Size, Snapshot, Write};
 use connection::{Readers, opening};
 use lock::Lock;
 use schema::Found;
@@ -59,10 +60,11 @@ impl SqliteJournal {
     }
 
     fn writer(path: &Path, options: SqliteOptions) -> Result<Writer, JournalError> {
-        let is_new = schema::inspect(path)? == Found::Empty;
-        let mut connection = connection::writer(path, options.bytes_max, is_new)?;
-        if is_new {
-            schema::create(&mut connection)?;
+        let found = schema::inspect(path)?;
+        let mut connection = connection::writer(path, options.bytes_max, found == Found::Empty)?;
+        match found {
+            Found::Empty => schema::create(&mut connection)?,
+            Found::Journal { version } => schema::upgrade(&mut connection, version)?,
         }
         Writer::new(path, options.bytes_max, connection)
     }
@@ -127,6 +129,10 @@ impl Journal for SqliteJournal {
 
     fn segments(&self, id: &str, after_seq: u64, bytes: usize) -> Result<Vec<Segment>, JournalError> {
         self.readers.read(|connection| reading::segments(connection, id, after_seq, bytes))
+    }
+
+    fn reviews(&self, id: &str, after_seq: u64, limit: u32) -> Result<Vec<Flagged>, JournalError> {
+        self.readers.read(|connection| reviews::flagged(connection, id, after_seq, limit))
     }
 
     fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, JournalError> {

@@ -4,12 +4,12 @@ use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
 use super::body::unpack;
 use super::schema::FIRST_SEQ_MAX;
-use crate::journal::{ChainHash, Head, JournalError, Query, RunRow, Segment, Size, Snapshot};
+use crate::journal::{ChainHash, Head, JournalError, Query, ReviewCounts, RunRow, Segment, Size, Snapshot};
 
 /// A run's row with its last segment, if it has one.
 const RUNS: &str = "
     SELECT r.id, r.owner, r.created_ms, r.updated_ms, r.task, r.status, r.is_over, r.resumed, s.body, r.summary,
-           g.at & 4294967295, g.count, g.hash
+           g.at & 4294967295, g.count, g.hash, r.split, r.flagged, r.reviewed, r.rejected
     FROM run r
     JOIN spec s ON s.run = r.no
     LEFT JOIN segment g
@@ -29,7 +29,7 @@ fn hash(bytes: &[u8]) -> Result<ChainHash, JournalError> {
     Ok(ChainHash(bytes))
 }
 
-fn unsigned(row: &Row<'_>, column: usize) -> Result<u64, JournalError> {
+pub(super) fn unsigned(row: &Row<'_>, column: usize) -> Result<u64, JournalError> {
     let value: i64 = row.get(column)?;
     u64::try_from(value).map_err(|_| JournalError::Damaged(format!("the number {value} where none is negative")))
 }
@@ -44,6 +44,7 @@ fn run_row(row: &Row<'_>) -> Result<RunRow, JournalError> {
         Some(count) => Head { seq: unsigned(row, 10)? + u64::from(count) - 1, hash: hash(blob(row, 12)?)? },
         None => Head::genesis(&spec),
     };
+    let (needed, reviewed, rejected) = (unsigned(row, 14)?, unsigned(row, 15)?, unsigned(row, 16)?);
     Ok(RunRow {
         id: row.get(0)?,
         owner: row.get(1)?,
@@ -54,6 +55,8 @@ fn run_row(row: &Row<'_>) -> Result<RunRow, JournalError> {
         is_over: row.get(6)?,
         resumed: row.get(7)?,
         summary: row.get(9)?,
+        split: row.get(13)?,
+        reviews: ReviewCounts { needed, open: needed.saturating_sub(reviewed), rejected },
         spec,
         head,
     })
@@ -85,6 +88,17 @@ pub(super) fn list(connection: &Connection, query: &Query) -> Result<Vec<RunRow>
             values.push(value);
             conditions.push(format!("r.{column} = ?{}", values.len()));
         }
+    }
+    if query.needs_review {
+        conditions.push("r.flagged > r.reviewed".to_owned());
+    }
+    if query.in_split {
+        conditions.push("r.split IS NOT NULL".to_owned());
+    }
+    let since = query.since_ms.map(|since| i64::try_from(since).unwrap_or(i64::MAX));
+    if let Some(since) = &since {
+        values.push(since);
+        conditions.push(format!("r.created_ms >= ?{}", values.len()));
     }
     let created: i64;
     if let Some(after) = &query.after {

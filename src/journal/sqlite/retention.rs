@@ -1,20 +1,21 @@
 //! Removal of runs that are over, in rounds that hold the writer briefly.
 //!
-//! A run's row goes first, and with it all that shows of the run. Its segments follow in as many rounds as it takes;
-//! `removing` says that they are still there. Pages that become free then go back to the file system.
+//! A run's row goes first, and with it all that shows of the run. Its flags and segments follow in as many rounds as it
+//! takes; `removing` says that they are still there. Pages that become free then go back to the file system.
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
 
 use super::connection::bound;
 use super::reading::bytes;
+use super::reviews;
 use super::writing::Writer;
 use crate::journal::{JournalError, Removed, Retention};
 
 /// What a round may do: rows to remove, and bytes in them.
 const ROWS: i64 = 1_000;
 const BYTES: i64 = 4 << 20;
-/// What the row of a run costs beside a segment's: it stands in eight indexes.
-const RUN_ROWS: i64 = 8;
+/// What the row of a run costs beside a segment's: it stands in up to ten indexes.
+const RUN_ROWS: i64 = 10;
 /// Pages that a round gives back to the file system.
 const VACUUM_PAGES: u32 = 1_024;
 /// Pages by which a file may grow above its bound while room is made in it.
@@ -57,7 +58,7 @@ fn round(connection: &mut Connection, retention: Retention) -> Result<Removed, J
             break;
         }
         match (pending, victim) {
-            (Some(run), _) => remove_segments(&transaction, run, &mut budget, &mut removed)?,
+            (Some(run), _) => remove_rest(&transaction, run, &mut budget, &mut removed)?,
             (None, Some(run)) => hide(&transaction, run, &mut budget, &mut removed)?,
             (None, None) => break,
         }
@@ -68,7 +69,7 @@ fn round(connection: &mut Connection, retention: Retention) -> Result<Removed, J
     Ok(removed)
 }
 
-/// A run whose segments are not all removed.
+/// A run whose flags and segments are not all removed.
 fn pending(transaction: &Transaction<'_>) -> Result<Option<i64>, JournalError> {
     let mut statement = transaction.prepare_cached("SELECT run FROM removing LIMIT 1")?;
     Ok(statement.query_row([], |row| row.get(0)).optional()?)
@@ -89,7 +90,7 @@ fn victim(transaction: &Transaction<'_>, retention: Retention) -> Result<Option<
     Ok(is_victim.then_some(run))
 }
 
-/// Removes all of a run but its segments.
+/// Removes all of a run but its flags and segments.
 fn hide(
     transaction: &Transaction<'_>,
     run: i64,
@@ -109,13 +110,14 @@ fn hide(
     Ok(())
 }
 
-/// Removes a run's first segments, as many as the budget allows.
-fn remove_segments(
+/// Removes a run's flags and then its first segments, as many as the budget allows.
+fn remove_rest(
     transaction: &Transaction<'_>,
     run: i64,
     budget: &mut Budget,
     removed: &mut Removed,
 ) -> Result<(), JournalError> {
+    budget.rows -= reviews::remove(transaction, run, budget.rows)?;
     let mut last = None;
     {
         // The length of a body is known without reading it.

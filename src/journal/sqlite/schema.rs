@@ -9,9 +9,9 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use crate::journal::JournalError;
 
 /// Written into the file's header, so that it is known again: "PRJL".
-const APPLICATION_ID: i64 = 0x5052_4a4c;
+pub(super) const APPLICATION_ID: i64 = 0x5052_4a4c;
 /// Counts changes of the tables.
-const VERSION: i64 = 1;
+const VERSION: usize = CHANGES.len();
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// Bits of `segment.at` below the number of the run: the number of the segment's first event.
@@ -28,7 +28,7 @@ pub(super) const RUN_MAX: i64 = i64::MAX >> SEQ_BITS;
 ///
 /// What changes lies apart from what does not, so that progress does not rewrite specs. Numbers of runs are never
 /// used again, because segments of a removed run stay for a while.
-const TABLES: &str = "
+const FIRST: &str = "
     CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
     INSERT INTO meta VALUES ('probe', 0);
 
@@ -76,12 +76,39 @@ const TABLES: &str = "
     CREATE TABLE removing (run INTEGER PRIMARY KEY) STRICT;
 ";
 
+/// `flag.at` is made as `segment.at` is. A run's row counts its flags, so that runs to review are found by an index, and
+/// a record is read without looking at flags.
+const REVIEWS: &str = "
+    ALTER TABLE run ADD COLUMN split TEXT;
+    ALTER TABLE run ADD COLUMN flagged INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE run ADD COLUMN reviewed INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE run ADD COLUMN rejected INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX run_in_split ON run (created_ms, id) WHERE split IS NOT NULL;
+    CREATE INDEX run_to_review ON run (created_ms, id) WHERE flagged > reviewed;
+
+    CREATE TABLE flag (at INTEGER PRIMARY KEY) STRICT;
+
+    CREATE TABLE review (
+        no INTEGER PRIMARY KEY,
+        flag INTEGER NOT NULL REFERENCES flag (at),
+        at_ms INTEGER NOT NULL,
+        reviewer TEXT NOT NULL,
+        is_rejected INTEGER NOT NULL,
+        note TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX review_of_flag ON review (flag, no);
+";
+
+/// What each version added to the one before. Files of any version are out there: what stands here never changes.
+pub(super) const CHANGES: [&str; 2] = [FIRST, REVIEWS];
+
 /// What is at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// Nothing, or a database in which nothing is: tables may be made.
     Empty,
-    Journal,
+    /// Tables of this version, which may be older than this program's.
+    Journal { version: usize },
 }
 
 /// Looks at a file without writing to it.
@@ -109,22 +136,32 @@ pub(super) fn inspect(path: &Path) -> Result<Found, JournalError> {
     let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (application, version) = (number("application_id")?, number("user_version")?);
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    match (application, version, tables) {
-        (APPLICATION_ID, VERSION, _) => Ok(Found::Journal),
+    match (application, usize::try_from(version).unwrap_or_default(), tables) {
+        (APPLICATION_ID, version @ 1..=VERSION, _) => Ok(Found::Journal { version }),
         (APPLICATION_ID, newer, _) if newer > VERSION => Err(refused(format!(
             "its tables have version {newer}, and this program knows versions up to {VERSION}: it was written by a \
              newer prime-agents; use that one, or name another file"
         ))),
-        (0, 0, 0) => Ok(Found::Empty),
+        (0, _, 0) if version == 0 => Ok(Found::Empty),
         _ => Err(foreign("a SQLite database of another program")),
     }
 }
 
 /// Makes the tables, all or none.
 pub(super) fn create(connection: &mut Connection) -> Result<(), JournalError> {
+    upgrade(connection, 0)
+}
+
+/// Gives tables of an older version what they lack, all or nothing. Those of this version are not touched.
+pub(super) fn upgrade(connection: &mut Connection, from: usize) -> Result<(), JournalError> {
+    if from >= VERSION {
+        return Ok(());
+    }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    transaction.execute_batch(TABLES)?;
-    transaction.pragma_update(None, "user_version", VERSION)?;
+    for change in &CHANGES[from..] {
+        transaction.execute_batch(change)?;
+    }
+    transaction.pragma_update(None, "user_version", VERSION.cast_signed())?;
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     Ok(transaction.commit()?)
 }

@@ -108,10 +108,42 @@ fn a_newer_version_is_refused_and_stays() {
     let folder = tempfile::tempdir().unwrap();
     drop(open(&folder, 0));
     let path = folder.path().join("runs.db");
-    Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 2").unwrap();
+    Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 3").unwrap();
     let before = fs::read(&path).unwrap();
-    refused(&path, &["version 2", "up to 1", "newer prime-agents"]);
+    refused(&path, &["version 3", "up to 2", "newer prime-agents"]);
     assert!(fs::read(&path).unwrap() == before, "the file has changed");
+}
+
+/// A run as version 1 wrote it.
+const OLD: &str = r#"
+    INSERT INTO run VALUES (7, 'r', 'ada', 1000, 1000, 'edit_distance', 'queued', 0, 0, NULL, NULL, '{"steps":0}');
+    INSERT INTO spec VALUES (7, '{"task":"edit_distance","id":"r"}');
+"#;
+
+#[test]
+fn a_file_of_an_older_version_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    let old = Connection::open(&path).unwrap();
+    old.execute_batch(schema::CHANGES[0]).unwrap();
+    old.execute_batch(OLD).unwrap();
+    old.pragma_update(None, "application_id", schema::APPLICATION_ID).unwrap();
+    old.pragma_update(None, "user_version", 1).unwrap();
+    drop(old);
+    let first = events(row("r").head, 2);
+    for round in 0..2 {
+        let journal = open(&folder, 0);
+        let counts = journal.run("r").unwrap().unwrap().reviews;
+        assert_eq!((counts.needed, counts.open, counts.rejected), (round, round, 0));
+        if round == 0 {
+            assert_eq!(journal.run("r").unwrap(), Some(row("r")));
+            let flag = Write::Flag { id: "r".to_owned(), seqs: vec![2] };
+            journal.commit(&[append("r", &first), flag, accept("s")]).unwrap();
+        }
+    }
+    let file = Connection::open(&path).unwrap();
+    let version: i64 = file.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+    assert_eq!(version, 2);
 }
 
 #[test]
@@ -244,6 +276,7 @@ fn use_all(path: &Path) -> Result<Vec<Segment>, JournalError> {
         journal.run(&row.id)?;
         journal.run_of_key(&row.owner, &row.id)?;
         journal.snapshot(&row.id)?;
+        journal.reviews(&row.id, 0, 9)?;
         let segments = journal.segments(&row.id, 0, usize::MAX)?;
         verify(&row.id, &row.spec, segments.iter().cloned())?;
         all.extend(segments);

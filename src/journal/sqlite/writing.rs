@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use super::body::Packer;
-use super::connection;
 use super::schema::{FIRST_SEQ_MAX, RUN_MAX, SEQ_BITS};
-use crate::journal::{Head, IdempotencyKey, JournalError, RunRow, Segment, Snapshot, Write};
+use super::{connection, reviews};
+use crate::journal::{Head, IdempotencyKey, JournalError, ReviewCounts, RunRow, Segment, Snapshot, Write};
 
 /// A run as the writer looks it up.
-struct Known {
-    no: i64,
+pub(super) struct Known {
+    pub(super) no: i64,
     is_over: bool,
 }
 
@@ -26,11 +26,11 @@ pub(super) struct Writer {
     failed: Option<String>,
 }
 
-fn refused(reason: String) -> JournalError {
+pub(super) fn refused(reason: String) -> JournalError {
     JournalError::Refused(reason)
 }
 
-fn signed(number: u64, what: &str) -> Result<i64, JournalError> {
+pub(super) fn signed(number: u64, what: &str) -> Result<i64, JournalError> {
     i64::try_from(number).map_err(|_| refused(format!("{what} {number} is too large")))
 }
 
@@ -80,6 +80,8 @@ impl Writer {
                     Write::Append { id, segment } => append(&transaction, packer, id, segment)?,
                     Write::Save { id, snapshot } => save(&transaction, packer, id, snapshot)?,
                     Write::Update { .. } => update(&transaction, write)?,
+                    Write::Flag { id, seqs } => reviews::flag(&transaction, id, seqs)?,
+                    Write::Review { id, seq, review } => reviews::review(&transaction, id, *seq, review)?,
                 }
             }
             Ok(transaction.commit()?)
@@ -97,14 +99,14 @@ impl Writer {
     }
 }
 
-fn known(transaction: &Transaction<'_>, id: &str) -> Result<Known, JournalError> {
+pub(super) fn known(transaction: &Transaction<'_>, id: &str) -> Result<Known, JournalError> {
     let mut statement = transaction.prepare_cached("SELECT no, is_over FROM run WHERE id = ?1")?;
     let known = statement.query_row([id], |row| Ok(Known { no: row.get(0)?, is_over: row.get(1)? })).optional()?;
     known.ok_or_else(|| refused(format!("there is no run {id:?}")))
 }
 
 /// Number of the run's last event, 0 before the first.
-fn last_seq(transaction: &Transaction<'_>, run: i64) -> Result<u64, JournalError> {
+pub(super) fn last_seq(transaction: &Transaction<'_>, run: i64) -> Result<u64, JournalError> {
     let sql = "SELECT (at & 4294967295) + count - 1 FROM segment
         WHERE at BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY at DESC LIMIT 1";
     let last: Option<i64> = transaction.prepare_cached(sql)?.query_row([run], |row| row.get(0)).optional()?;
@@ -115,6 +117,9 @@ fn accept(transaction: &Transaction<'_>, row: &RunRow, key: Option<&IdempotencyK
     let id = &row.id;
     if row.head != Head::genesis(&row.spec) {
         return Err(refused(format!("the new run {id:?} must have no events, and the head that its spec gives")));
+    }
+    if row.reviews != ReviewCounts::default() {
+        return Err(refused(format!("the new run {id:?} must have no flagged events")));
     }
     let exists = transaction.prepare_cached("SELECT 1 FROM run WHERE id = ?1")?.exists([id])?;
     if exists {
@@ -128,8 +133,8 @@ fn accept(transaction: &Transaction<'_>, row: &RunRow, key: Option<&IdempotencyK
         }
     }
     let mut statement = transaction.prepare_cached(
-        "INSERT INTO run (id, owner, created_ms, updated_ms, task, status, is_over, resumed, key, fingerprint, summary)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        "INSERT INTO run (id, owner, created_ms, updated_ms, task, status, is_over, resumed, key, fingerprint, summary, split)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     )?;
     let no = statement.insert(params![
         id,
@@ -143,6 +148,7 @@ fn accept(transaction: &Transaction<'_>, row: &RunRow, key: Option<&IdempotencyK
         key.map(|key| &key.key),
         key.map(|key| key.fingerprint),
         row.summary,
+        row.split,
     ])?;
     if no > RUN_MAX {
         return Err(refused(format!("a journal has numbers for {RUN_MAX} runs: begin another")));

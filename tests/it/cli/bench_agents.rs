@@ -22,7 +22,9 @@ fn strategies(error_rate: &str, arguments: &[&str]) -> Value {
 
 #[test]
 fn without_errors_every_strategy_is_right() {
-    let escalation = ["--set", "agents.executor.escalation={small=\"scripted\", large=\"reference\"}"];
+    let escalation = ["small=scripted", "large=reference"]
+        .map(|set| ["--set".to_owned(), format!("agents.executor.escalation.{set}")]);
+    let escalation: Vec<&str> = escalation.iter().flatten().map(String::as_str).collect();
     let figures =
         strategies("0", &[&escalation[..], &["--verifier", "strict", "--verifier", "none", "--by-task"]].concat());
     assert_eq!((&figures["tasks"], &figures["instances"]), (&json!(["tower-of-hanoi"]), &json!(3)));

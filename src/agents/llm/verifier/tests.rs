@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::agents::llm::fake::{Fake, USAGE, reply, started, walked};
-use crate::agents::prompt::benchmark;
+use crate::agents::prompt::{self, benchmark};
 use crate::problems::Custom;
 use crate::tasks::Severity;
 
@@ -138,6 +138,20 @@ fn a_token_says_whether_and_its_probability_how_surely() {
 }
 
 #[test]
+fn a_token_is_asked_for_in_the_words_that_a_small_verifier_is_trained_on() {
+    for task in ["bubble-sort", "tower-of-hanoi", "n-queens"] {
+        let trajectory = walked(task, 2);
+        let line = trajectory.machine.reference().expect("a step");
+        let trained = prompt::token_check(trajectory.machine.as_ref(), &line);
+        assert_eq!(trained, format!("check {task} {}\n{line}\n", trajectory.machine.view()));
+        let model = Fake::saying("1");
+        judge(&model, VerifierOptions::token("judge", None), trajectory, &line).expect("a verdict");
+        let ask = model.last();
+        assert_eq!((ask.system, ask.prompt), (None, trained), "{task}");
+    }
+}
+
+#[test]
 fn a_token_that_is_neither_and_a_missing_probability_are_named() {
     for (text, least, failure, part) in [
         ("", None, Failure::Malformed, "neither `0` nor `1`"),
@@ -199,4 +213,34 @@ fn constraints_in_words_are_read_and_checks_are_evaluated() {
     assert_eq!(model.count(), 1, "a broken check needs no reader");
     let verdict = judge(&model, options(), started(problem.as_ref()), "").expect("a verdict");
     assert_eq!(verdict.violations, ["format"]);
+}
+
+#[test]
+fn a_line_that_the_model_finds_improbable_is_wrong() {
+    let judged = |text: &str, logprobs: &[f32], is_cut: bool| {
+        let reply = Reply { text: text.to_owned(), logprobs: logprobs.to_vec(), is_cut, ..Reply::default() };
+        let fake = Fake::new(move |_| Ok(reply.clone()));
+        let options = VerifierOptions::likelihood("judge", 0.1, 99);
+        let verifier = LlmVerifier::new(fake.clone(), &Templates::default(), options).expect("a template");
+        let mut trajectory = walked("tower-of-hanoi", 0);
+        let line = trajectory.machine.reference().expect("a step");
+        trajectory.machine.propose(&line).expect("legal");
+        let verdict = block_on(verifier.judge(&trajectory, &line));
+        let ask = fake.last();
+        assert_eq!(ask.prompt, format!("tower-of-hanoi {}\n", trajectory.machine.view()), "as executors are asked");
+        assert_eq!(ask.grammar.as_deref(), Some(&*format!("root ::= ([^\\n]* \"\\n\")? \"{line}\"")));
+        assert!(ask.logprobs && ask.max_tokens == 99);
+        verdict
+    };
+    let line = walked("tower-of-hanoi", 0).machine.reference().expect("a step");
+    let derived = format!("because\n{line}");
+    let sure = judged(&derived, &[-0.1, -0.01], false).expect("a verdict");
+    assert_eq!((sure.score, sure.logprob), (Score::ZERO, Some(-0.1)));
+    let unsure = judged(&derived, &[-0.1, -4.0, -0.2], false).expect("a verdict");
+    assert_eq!((unsure.score, unsure.logprob), (Score::from_tenths(10), Some(-4.0)));
+    assert!(unsure.feedback.expect("why").contains("p = 0.018"));
+    // A server that cannot be held to a line, and gives no probabilities.
+    assert_eq!(judged(&line, &[], false).expect("a verdict").score, Score::ZERO);
+    assert_eq!(judged("move 9 9 9", &[], false).expect("a verdict").score, Score::from_tenths(10));
+    assert_eq!(judged("because", &[-0.1], true).expect_err("cut").failure, Failure::TooLong);
 }

@@ -19,8 +19,9 @@ fn status(status: u16, body: &str) -> Act {
 
 /// One question with two further attempts.
 async fn asked(act: Act) -> (Failure, String, usize) {
+    let timeout_ms = if matches!(act, Act::Hang) { 100 } else { 20_000 };
     let server = Server::playing(vec![act]).await;
-    let settings = Upstreams { timeout_ms: 100, answer_bytes_max: 100_000, retries_max: 2, ..pool(&[&server.url]) };
+    let settings = Upstreams { timeout_ms, answer_bytes_max: 100_000, retries_max: 2, ..pool(&[&server.url]) };
     let error = model(&settings).ask(ask(1)).await.unwrap_err();
     assert_eq!(error.agent, format!("upstream {}", server.name()));
     assert_eq!(error.is_transient, error.failure != Failure::Refused);

@@ -1,0 +1,223 @@
+//! The configuration, read again while the daemon serves: by a signal, or by request.
+
+use std::time::Duration;
+
+use actix_web::{HttpResponse, web};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, oneshot};
+use utoipa::ToSchema;
+
+use super::error::{ApiError, ErrorBody};
+use super::{State, no_such_method};
+use crate::runs::Runs;
+use crate::settings::Settings;
+
+/// Keys, and sections with all that is in them, that count at once for the runs to come. All others count from the next
+/// start.
+const AT_ONCE: [&str; 11] = [
+    "agents",
+    "definitions",
+    "engines",
+    "journal.keep_bytes",
+    "journal.keep_days",
+    "log.level",
+    "presets",
+    "run",
+    "runtime",
+    "server.allow_*",
+    "server.queue_max",
+];
+
+/// New settings for the runs to come, and who wants to know whether they were taken.
+pub struct Reload {
+    pub settings: Settings,
+    pub reply: oneshot::Sender<Result<Reloaded, String>>,
+}
+
+/// Somebody wants the configuration read again, and waits for what comes of it.
+pub struct Reread {
+    pub reply: oneshot::Sender<Result<Reloaded, String>>,
+}
+
+/// How the daemon gets new settings.
+pub struct Reloads {
+    /// Settings to take.
+    pub settings: mpsc::Receiver<Reload>,
+    /// Where the daemon asks for them; `None` where nobody can read them again.
+    pub wanted: Option<mpsc::Sender<Reread>>,
+}
+
+/// What came of reading the configuration again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Reloaded {
+    /// The name of the settings that runs to come have, as far as they do not ask for others.
+    pub config_hash: String,
+    /// What changed and counts for the runs to come: keys of the configuration, dotted; definitions as
+    /// `definitions.ROLE.NAME`, templates as `definitions.templates.FILE`.
+    pub taken: Vec<String>,
+    /// What is not as it was when the daemon was started, and counts from its next start only.
+    pub at_next_start: Vec<String>,
+}
+
+pub fn configure(config: &mut web::ServiceConfig) {
+    config.service(
+        web::resource("/v1/reload").route(web::post().to(reload)).default_service(web::to(|| no_such_method("POST"))),
+    );
+}
+
+/// Reads the configuration again.
+///
+/// As SIGHUP does: files, definitions and templates are read anew, and count for the runs to come; runs under way keep what
+/// they began with. A mistake anywhere changes nothing. The answer may take as long as a model needs to load.
+#[utoipa::path(
+    post, path = "/v1/reload", tag = "operations", operation_id = "reload",
+    responses(
+        (status = 200, description = "It was taken", body = Reloaded),
+        (status = 409, description = "It is being read again already", body = ErrorBody),
+        (status = 422, description = "It has a mistake, which the message names; nothing has changed", body = ErrorBody),
+        (status = 501, description = "This process has no configuration to read again", body = ErrorBody),
+        (status = 503, description = "The daemon is stopping", body = ErrorBody),
+    ),
+)]
+pub async fn reload(state: web::Data<State>) -> Result<HttpResponse, ApiError> {
+    let stopping = || ApiError::unavailable("draining", "the daemon is stopping", Duration::from_secs(5));
+    let Some(wanted) = &state.reread else {
+        return Err(ApiError::not_implemented("this process has no configuration to read again: start it anew"));
+    };
+    let (reply, taken) = oneshot::channel();
+    wanted.try_send(Reread { reply }).map_err(|error| match error {
+        TrySendError::Full(_) => {
+            ApiError::conflict("reload_under_way", "the configuration is being read again already: wait for that")
+        }
+        TrySendError::Closed(_) => stopping(),
+    })?;
+    let taken = taken.await.map_err(|_| stopping())?;
+    let taken = taken.map_err(|error| {
+        let message = format!("the configuration was not taken, everything stays as it is: {error}");
+        ApiError::unprocessable("configuration_refused", None, message)
+    })?;
+    Ok(HttpResponse::Ok().json(taken))
+}
+
+/// Puts new settings in place of the old for the runs to come. What the server itself is made of stays as it was `started`.
+///
+/// # Errors
+/// Whatever keeps an engine or an agent from being had; then nothing has changed.
+pub(super) async fn take(runs: &Runs, started: &Settings, settings: Settings) -> Result<Reloaded, String> {
+    let app = runs.app();
+    let (before, after) = (all(app.settings()), all(&settings));
+    let config_hash = settings.hash();
+    let system = actix::System::current();
+    // A model may have to be loaded.
+    let made = web::block(move || {
+        actix::System::set_current(system);
+        app.with_settings(settings)
+    });
+    let made = made.await.map_err(|error| error.to_string())?;
+    runs.replace(made.map_err(|error| error.to_string())?);
+    let taken = changed(&before, &after).into_iter().filter(|key| counts_at_once(key)).collect();
+    let at_next_start = changed(&all(started), &after).into_iter().filter(|key| !counts_at_once(key)).collect();
+    Ok(Reloaded { config_hash, taken, at_next_start })
+}
+
+/// Settings with their definitions, as JSON.
+fn all(settings: &Settings) -> Value {
+    let value = |value: Result<Value, serde_json::Error>| value.expect("invariant: settings serialise");
+    let definitions = &settings.definitions;
+    let mut all = value(serde_json::to_value(settings));
+    all["definitions"] = Value::Object(Map::from_iter([
+        ("executor".to_owned(), value(serde_json::to_value(&definitions.executors))),
+        ("verifier".to_owned(), value(serde_json::to_value(&definitions.verifiers))),
+        ("coordinator".to_owned(), value(serde_json::to_value(&definitions.coordinators))),
+        ("templates".to_owned(), value(serde_json::to_value(&definitions.templates))),
+    ]));
+    all
+}
+
+/// The keys in which two tables differ, dotted, sorted: to the third part for definitions, else as deep as tables go.
+fn changed(one: &Value, other: &Value) -> Vec<String> {
+    fn walk(key: &str, one: &Value, other: &Value, found: &mut Vec<String>) {
+        if one == other {
+            return;
+        }
+        let is_definition = key.starts_with("definitions.") && key.matches('.').count() == 2;
+        let (Value::Object(ones), Value::Object(others), false) = (one, other, is_definition) else {
+            found.push(key.to_owned());
+            return;
+        };
+        let mut names: Vec<_> = ones.keys().chain(others.keys()).collect();
+        names.sort();
+        names.dedup();
+        for name in names {
+            let below = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
+            let value = |table: &Map<String, Value>| table.get(name).cloned().unwrap_or_default();
+            walk(&below, &value(ones), &value(others), found);
+        }
+    }
+    let mut found = Vec::new();
+    walk("", one, other, &mut found);
+    found
+}
+
+fn counts_at_once(key: &str) -> bool {
+    AT_ONCE.iter().any(|known| match known.strip_suffix('*') {
+        Some(start) => key.starts_with(start),
+        None => key.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(sets: &[&str]) -> Settings {
+        let sets: Vec<_> = sets.iter().map(|set| (*set).to_owned()).collect();
+        Settings::load(&[], std::iter::empty(), &sets).unwrap()
+    }
+
+    #[test]
+    fn what_has_changed_is_named_and_when_it_counts() {
+        let cases: [(&[&str], &[&str], &[&str]); 6] = [
+            (&[], &[], &[]),
+            (&["run.fanout=7", "run.budget.steps=9"], &["run.budget.steps", "run.fanout"], &[]),
+            (
+                &["agents.split.role=verifier", "agents.split.other=strict"],
+                &["agents.split.other", "agents.split.role"],
+                &[],
+            ),
+            (&["server.queue_max=5", "server.burst=99"], &["server.queue_max"], &["server.burst"]),
+            (&["presets.quick.fanout=1"], &["presets.quick"], &[]),
+            (&["journal.keep_days=3", "journal.path=x.sqlite"], &["journal.keep_days"], &["journal.path"]),
+        ];
+        let owned = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>();
+        let before = all(&Settings::default());
+        for (sets, at_once, later) in cases {
+            let (now, then): (Vec<_>, Vec<_>) =
+                changed(&before, &all(&settings(sets))).into_iter().partition(|key| counts_at_once(key));
+            assert_eq!((now, then), (owned(at_once), owned(later)), "{sets:?}");
+        }
+    }
+
+    #[test]
+    fn a_definition_is_named_as_a_whole() {
+        let mut other = Settings::default();
+        other.definitions.verifiers.get_mut("strict").unwrap().options.kinds.clear();
+        other.definitions.templates.remove("executor/step.j2");
+        let found = changed(&all(&Settings::default()), &all(&other));
+        assert_eq!(found, ["definitions.templates.executor/step.j2", "definitions.verifier.strict"]);
+        assert!(found.iter().all(|key| counts_at_once(key)));
+    }
+
+    #[test]
+    fn every_entry_of_the_list_is_a_key() {
+        let all = all(&settings(&["presets.quick.fanout=1"]));
+        for entry in AT_ONCE.iter().filter(|entry| !entry.ends_with('*')) {
+            assert!(
+                !all.pointer(&format!("/{}", entry.replace('.', "/"))).unwrap_or(&Value::Null).is_null(),
+                "{entry}"
+            );
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! What is fixed about a run when it starts.
+
+use serde::{Deserialize, Serialize};
+
+use super::budget::Budget;
+use super::reward::RewardWeights;
+use super::strategy::{Strategy, VoteRule};
+use super::trajectory::Limits;
+
+/// Everything about a run that is fixed when it starts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunPlan {
+    #[serde(default)]
+    pub strategy: Strategy,
+    #[serde(default)]
+    pub vote: VoteRule,
+    /// End a round when its winner cannot change any more.
+    #[serde(default = "yes")]
+    pub early_stop: bool,
+    /// End the run after the round whose winner verifies with the agreement asked for; otherwise all rounds are held.
+    #[serde(default = "yes")]
+    pub adaptive_rounds: bool,
+    /// Trajectories a round (the paper's G).
+    pub fanout: u32,
+    /// Rounds at most (the paper's K).
+    pub max_rounds: u32,
+    /// Share of a round's trajectories that must agree on the winner, 0 to 1.
+    pub confidence: f64,
+    pub limits: Limits,
+    pub budget: Budget,
+    pub weights: RewardWeights,
+    /// Whether the verifier checks anything; without it no answer is called verified.
+    pub is_checked: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl RunPlan {
+    /// Trajectories of a round that vote.
+    pub(super) fn voters(&self) -> u32 {
+        if self.strategy.is_lockstep() { 1 } else { self.strategy.trajectories(self.fanout) }
+    }
+
+    /// Trajectories of a round that can give an answer.
+    pub fn trajectories(&self) -> u32 {
+        self.strategy.trajectories(self.fanout)
+    }
+
+    /// Turns side by side at the beginning of a round.
+    pub(super) fn slots(&self) -> u32 {
+        match &self.strategy {
+            Strategy::Greedy => 1,
+            Strategy::Beam(beam) => beam.actions,
+            Strategy::Iterative | Strategy::BestOfN | Strategy::Ahead(_) => self.fanout,
+        }
+    }
+
+    /// Votes that the winner of a round needs: its share of the votes, at least one. The best of N needs no company.
+    pub(super) fn quorum(&self) -> u32 {
+        let voters = self.voters();
+        if self.strategy == Strategy::BestOfN {
+            return 1;
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and voters")]
+        let share = (self.confidence * f64::from(voters)).ceil() as u32;
+        share.clamp(1, voters)
+    }
+}
