@@ -22,7 +22,7 @@ struct Said {
     label: Label,
     /// V = 0; or why there is no verdict.
     accepts: Result<bool, String>,
-    /// The probability that the step is right, where the verdict was a single token.
+    /// The probability that the step is right, where the verdict gives one.
     probability: Option<f64>,
     usage: Usage,
 }
@@ -35,15 +35,25 @@ pub struct Verdicts {
     seconds: f64,
 }
 
-/// What a verdict of a single token says of the step: it is `0` or `1`, with the probability of that token.
-fn probability(verdict: &Verdict) -> Option<f64> {
-    let said = f64::from(verdict.logprob?).exp();
-    Some(if verdict.score < CALLED_WRONG { said } else { 1.0 - said })
+/// What the log-probability of a verdict is that of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogProbability {
+    /// Of the verdict itself: a single token, `0` or `1`.
+    Verdict,
+    /// Of the step, whatever the verdict.
+    Step,
+}
+
+/// The probability that the step is right, as the verdict gives it.
+fn probability(verdict: &Verdict, of: LogProbability) -> Option<f64> {
+    let given = f64::from(verdict.logprob?).exp();
+    let calls_it_wrong = of == LogProbability::Verdict && verdict.score >= CALLED_WRONG;
+    Some(if calls_it_wrong { 1.0 - given } else { given })
 }
 
 impl Verdicts {
-    /// Lets a verifier judge steps.
-    pub async fn of(verifier: &dyn Verifier, steps: &[Labelled]) -> Self {
+    /// Lets a verifier judge steps; `logprob` says how its log-probabilities are read, where it gives any.
+    pub async fn of(verifier: &dyn Verifier, logprob: LogProbability, steps: &[Labelled]) -> Self {
         let started = Instant::now();
         let said = stream::iter(steps)
             .map(|step| async move {
@@ -51,7 +61,7 @@ impl Verdicts {
                     Ok(verdict) => Said {
                         label: step.label,
                         accepts: Ok(verdict.score == Score::ZERO),
-                        probability: probability(&verdict),
+                        probability: probability(&verdict, logprob),
                         usage: verdict.usage,
                     },
                     Err(error) => Said {
@@ -109,7 +119,7 @@ pub struct VerifierRow {
     /// Means over steps.
     pub prompt_tokens: f64,
     pub completion_tokens: f64,
-    /// Mean of the probability that a step is right, as single-token verdicts give it, for right and for wrong steps.
+    /// Mean of the probability that a step is right, where verdicts give one, for right and for wrong steps.
     pub probability_right: Option<f64>,
     pub probability_wrong: Option<f64>,
 }

@@ -10,8 +10,13 @@ use crate::tasks::{self, Difficulty, Kind, Kinds};
 
 /// Judges `count` states of a task: so many right steps, so many that are no action, and at most so many that are wrong.
 async fn row(verifier: &dyn Verifier, slug: &'static str, count: u32) -> VerifierRow {
+    read(verifier, LogProbability::Verdict, slug, count).await
+}
+
+/// As [`row`], where log-probabilities are read in this way.
+async fn read(verifier: &dyn Verifier, logprob: LogProbability, slug: &'static str, count: u32) -> VerifierRow {
     let steps = labelled_steps(tasks::find(slug).unwrap(), Difficulty::Easy, count, 7).await;
-    VerifierRow::new("test", Some(slug), &Verdicts::of(verifier, &steps).await)
+    VerifierRow::new("test", Some(slug), &Verdicts::of(verifier, logprob, &steps).await)
 }
 
 fn counts(row: &VerifierRow) -> [(u64, u64); 3] {
@@ -74,6 +79,14 @@ async fn probabilities_are_those_of_a_right_step() {
 }
 
 #[tokio::test]
+async fn a_probability_of_the_step_is_taken_as_it_is() {
+    for (tenths, said) in [(0, 0.9), (10, 0.05)] {
+        let row = read(&Says(Some((tenths, said))), LogProbability::Step, "tower-of-hanoi", 5).await;
+        assert!((row.probability_wrong.unwrap() - said).abs() < 1e-6, "{row:?}");
+    }
+}
+
+#[tokio::test]
 async fn failures_are_no_verdicts() {
     let row = row(&Says(None), "tower-of-hanoi", 5).await;
     assert_eq!(counts(&row), [(0, 0), (0, 0), (0, 0)]);
@@ -85,7 +98,7 @@ async fn tasks_are_added_up() {
     let mut all = Verdicts::default();
     for slug in ["tower-of-hanoi", "bubble-sort"] {
         let steps = labelled_steps(tasks::find(slug).unwrap(), Difficulty::Easy, 10, 7).await;
-        all.add(Verdicts::of(&RulesVerifier::new(Kinds::NONE), &steps).await);
+        all.add(Verdicts::of(&RulesVerifier::new(Kinds::NONE), LogProbability::Verdict, &steps).await);
     }
     let row = VerifierRow::new("none", None, &all);
     assert_eq!(counts(&row)[0], (0, 20));

@@ -5,6 +5,9 @@ use clap::ValueEnum;
 use crate::bench::strategies::Approach;
 use crate::settings::{GroupSize, Settings, StrategyName, VoteName};
 
+/// What is compared, each with the settings that make it.
+pub type Approaches = Vec<(Approach, Settings)>;
+
 /// A variant of the strategy `iterative`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Variant {
@@ -88,7 +91,7 @@ pub fn approaches(
     strategies: &[StrategyName],
     verifiers: &[String],
     variants: &[Variant],
-) -> Vec<(Approach, Settings)> {
+) -> Approaches {
     let with = |strategy: StrategyName, verifier: &String| {
         let mut settings = settings.clone();
         settings.run.strategy = strategy;
@@ -106,7 +109,7 @@ pub fn approaches(
             all.extend(varied.map(|(what, settings)| (approach(&settings, &what, false), settings)));
         }
     }
-    let mut unique: Vec<(Approach, Settings)> = Vec::new();
+    let mut unique = Approaches::new();
     for (approach, settings) in all {
         if !unique.iter().any(|(known, _)| *known == approach) {
             unique.push((approach, settings));

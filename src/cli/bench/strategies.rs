@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum as _};
 use comfy_table::Table;
 
 use super::super::start_log;
-use super::approaches::{Variant, approaches, escalating};
+use super::approaches::{Approaches, Variant, approaches, escalating};
 use super::measured::{Measured, contender, note, with_engines};
 use super::table;
 use crate::agents::{AgentSet, Resources};
@@ -40,7 +40,7 @@ pub struct StrategiesArguments {
 
 impl StrategiesArguments {
     /// What is compared, with a remark on what is not.
-    fn approaches(&self, settings: &Settings) -> anyhow::Result<(Vec<(Approach, Settings)>, Option<String>)> {
+    fn approaches(&self, settings: &Settings) -> anyhow::Result<(Approaches, Option<String>)> {
         let all = StrategyName::value_variants();
         let strategies = if self.strategies.is_empty() { all } else { &self.strategies };
         let variants = match (&self.variants[..], self.no_variants) {

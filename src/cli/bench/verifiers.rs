@@ -1,6 +1,7 @@
 //! `prime-agents bench verifiers`: how often verifiers accept wrong steps and reject right ones.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
 use comfy_table::Table;
@@ -8,11 +9,11 @@ use comfy_table::Table;
 use super::super::start_log;
 use super::measured::{Measured, note, with_engines};
 use super::table;
-use crate::agents::{AgentSet, Resources};
+use crate::agents::{AgentSet, Resources, Verifier};
 use crate::bench::interval::Proportion;
-use crate::bench::verifiers::{Verdicts, VerifierRow};
+use crate::bench::verifiers::{LogProbability, Verdicts, VerifierRow};
 use crate::bench::wrong_steps::{Labelled, labelled_steps};
-use crate::settings::Settings;
+use crate::settings::{Settings, VerdictName, VerifierAgent};
 use crate::tasks::AnyTask;
 
 /// The verifiers that are always measured: they cost little, and the others are seen beside them.
@@ -41,6 +42,24 @@ fn with(settings: &Settings, verifier: &str) -> Settings {
     agents.split.other.clear();
     settings.presets.clear();
     settings
+}
+
+/// What the log-probabilities of the configured verifier are those of.
+fn log_probability(settings: &Settings) -> LogProbability {
+    match settings.configured::<VerifierAgent>().verdict {
+        VerdictName::Likelihood => LogProbability::Step,
+        VerdictName::Report | VerdictName::Token => LogProbability::Verdict,
+    }
+}
+
+/// A verifier on its way through the tasks.
+struct Judge<'s> {
+    name: &'s str,
+    verifier: Arc<dyn Verifier>,
+    logprob: LogProbability,
+    /// On all tasks so far.
+    verdicts: Verdicts,
+    rows: Vec<VerifierRow>,
 }
 
 fn share(share: Proportion) -> String {
@@ -102,27 +121,28 @@ async fn rows(
     for settings in verifiers {
         let agents = AgentSet::from_settings(settings, resources)?;
         note(notes, agents.notes());
-        judges.push((
-            settings.agents.verifier.implementation.as_str(),
-            agents.verifier(),
-            Verdicts::default(),
-            Vec::new(),
-        ));
+        judges.push(Judge {
+            name: &settings.agents.verifier.implementation,
+            verifier: agents.verifier(),
+            logprob: log_probability(settings),
+            verdicts: Verdicts::default(),
+            rows: Vec::new(),
+        });
     }
     for task in tasks {
         let steps = steps(&arguments.measured, *task).await;
-        for (name, verifier, all, rows) in &mut judges {
-            let verdicts = Verdicts::of(verifier.as_ref(), &steps).await;
+        for judge in &mut judges {
+            let verdicts = Verdicts::of(judge.verifier.as_ref(), judge.logprob, &steps).await;
             if arguments.by_task {
-                rows.push(VerifierRow::new(name, Some(task.spec().slug), &verdicts));
+                judge.rows.push(VerifierRow::new(judge.name, Some(task.spec().slug), &verdicts));
             }
-            all.add(verdicts);
+            judge.verdicts.add(verdicts);
         }
         eprintln!("{}: {} steps judged by {} verifiers", task.spec().slug, steps.len(), judges.len());
     }
-    let all = judges.into_iter().flat_map(|(name, _, all, mut rows)| {
-        rows.push(VerifierRow::new(name, None, &all));
-        rows
+    let all = judges.into_iter().flat_map(|mut judge| {
+        judge.rows.push(VerifierRow::new(judge.name, None, &judge.verdicts));
+        judge.rows
     });
     Ok(all.collect())
 }
