@@ -77,10 +77,10 @@ mod tests {
         let mut seen = [0, 0];
         for seed in 0..40 {
             let sampling = Sampling { temperature: 0.0, top_p: 1.0, seed };
-            let proposal = ScriptedExecutor::new(0.5).propose(&trajectory, sampling).await.unwrap();
+            let proposal = ScriptedExecutor::new(0.4).propose(&trajectory, sampling).await.unwrap();
             let is_right = proposal.line == right;
-            // ln 0.5 and ln(0.5 / 9)
-            let expected = if is_right { -std::f32::consts::LN_2 } else { -2.890_371_8 };
+            // ln 0.6 and ln(0.4 / 9)
+            let expected = if is_right { -0.510_825_6_f32 } else { -3.113_515_3 };
             assert!((proposal.logprobs[0] - expected).abs() < 1e-6, "{proposal:?}");
             assert_eq!(proposal.logprobs.len(), 1);
             seen[usize::from(is_right)] += 1;
