@@ -146,13 +146,14 @@ impl Maker<'_> {
 }
 
 impl Maker<'_> {
-    fn engine_model(&self, engine: &str, is_chat: bool) -> Result<Arc<dyn Model>, RegistryError> {
+    /// The model that these options ask: a pool's, else an engine's.
+    fn model<O: RoleOptions>(&self, options: &O, is_chat: bool) -> Result<Arc<dyn Model>, RegistryError> {
+        if let Some(pool) = options.pool() {
+            let model = self.resources.pools.get(pool, self.settings, &self.resources.environment);
+            return Ok(self.tapped(model.map_err(|reason| self.unusable(reason))?));
+        }
+        let engine = options.engine().expect("invariant: whoever asks a model asks a pool's or an engine's");
         Ok(self.tapped(EngineModel::new(self.engine(engine)?, is_chat)))
-    }
-
-    fn pool_model(&self, pool: &str) -> Result<Arc<dyn Model>, RegistryError> {
-        let model = self.resources.pools.get(pool, self.settings, &self.resources.environment);
-        Ok(self.tapped(model.map_err(|reason| self.unusable(reason))?))
     }
 
     fn tapped(&self, model: impl Model + 'static) -> Arc<dyn Model> {
@@ -187,17 +188,26 @@ trait Constructed: RoleOptions + 'static {
     const CONSTRUCTORS: &'static [(&'static str, Constructor<Self, Self::Agent>)];
 }
 
+fn model_executor(maker: &Maker<'_>, options: &ExecutorAgent) -> Made<dyn Executor> {
+    let model = maker.model(options, options.chat)?;
+    maker.made(make::executor(maker.settings, maker.name, options, model))
+}
+
+fn model_verifier(maker: &Maker<'_>, options: &VerifierAgent) -> Made<dyn Verifier> {
+    let model = maker.model(options, options.chat)?;
+    maker.made(make::verifier(maker.settings, maker.name, options, model))
+}
+
+fn model_coordinator(maker: &Maker<'_>, options: &CoordinatorAgent) -> Made<dyn Coordinator> {
+    let model = maker.model(options, options.chat)?;
+    maker.made(make::coordinator(maker.settings, maker.name, options, thresholds(maker.settings), model))
+}
+
 impl Constructed for ExecutorAgent {
     type Agent = dyn Executor;
     const CONSTRUCTORS: &'static [(&'static str, Constructor<Self, dyn Executor>)] = &[
-        ("llama", |maker, options| {
-            let model = maker.engine_model(&options.engine, options.chat)?;
-            maker.made(make::executor(maker.settings, maker.name, options, model))
-        }),
-        ("openai", |maker, options| {
-            let model = maker.pool_model(&options.pool)?;
-            maker.made(make::executor(maker.settings, maker.name, options, model))
-        }),
+        ("llama", model_executor),
+        ("openai", model_executor),
         ("process", |maker, options| {
             let agent = ProcessExecutor::start(maker.name, &options.program);
             let agent = agent.map_err(|error| maker.unusable(error.to_string()))?;
@@ -242,14 +252,8 @@ impl Constructed for VerifierAgent {
             let kinds: Kinds = options.kinds.iter().copied().collect();
             Ok(Arc::new(move || Arc::new(RulesVerifier::new(kinds))))
         }),
-        ("llama", |maker, options| {
-            let model = maker.engine_model(&options.engine, options.chat)?;
-            maker.made(make::verifier(maker.settings, maker.name, options, model))
-        }),
-        ("openai", |maker, options| {
-            let model = maker.pool_model(&options.pool)?;
-            maker.made(make::verifier(maker.settings, maker.name, options, model))
-        }),
+        ("llama", model_verifier),
+        ("openai", model_verifier),
         ("process", |maker, options| {
             let kinds = options.kinds.iter().copied().collect();
             let agent = ProcessVerifier::start(maker.name, &options.program, kinds);
@@ -283,16 +287,8 @@ impl Constructed for CoordinatorAgent {
             let policy = policy.map_err(|reason| maker.unusable(reason))?;
             Ok(Arc::new(move || Arc::new(AdaptiveCoordinator(policy))))
         }),
-        ("llama", |maker, options| {
-            let model = maker.engine_model(&options.engine, options.chat)?;
-            let thresholds = thresholds(maker.settings);
-            maker.made(make::coordinator(maker.settings, maker.name, options, thresholds, model))
-        }),
-        ("openai", |maker, options| {
-            let model = maker.pool_model(&options.pool)?;
-            let thresholds = thresholds(maker.settings);
-            maker.made(make::coordinator(maker.settings, maker.name, options, thresholds, model))
-        }),
+        ("llama", model_coordinator),
+        ("openai", model_coordinator),
         ("process", |maker, options| {
             let agent = ProcessCoordinator::start(maker.name, &options.program, thresholds(maker.settings));
             let agent = agent.map_err(|error| maker.unusable(error.to_string()))?;

@@ -119,6 +119,16 @@ struct Totals {
     usage: Usage,
 }
 
+impl Totals {
+    /// Counts a turn that came back.
+    fn count(&mut self, decision: Decision, usage: Usage) {
+        self.proposals += 1;
+        self.retries += u64::from(decision == Decision::Retry);
+        self.backtracks += u64::from(decision == Decision::Backtrack);
+        self.usage.add(usage);
+    }
+}
+
 impl Run {
     pub fn new(problem: Arc<dyn Problem>, plan: RunPlan) -> Self {
         Self {
@@ -238,11 +248,8 @@ impl Run {
         let before = trajectory.counts;
         let next = trajectory.settle(line, applicable, verdict, decision, limits);
         trajectory.usage.add(usage);
-        self.totals.proposals += 1;
-        self.totals.retries += trajectory.counts.retries - before.retries;
-        self.totals.backtracks += trajectory.counts.backtracks - before.backtracks;
+        self.totals.count(decision, usage);
         self.totals.pops += trajectory.counts.pops - before.pops;
-        self.totals.usage.add(usage);
         match next {
             Next::Propose => match self.reached(elapsed_ms) {
                 Some(ending) => self.finish(ending, effects),
@@ -264,10 +271,7 @@ impl Run {
         let Settled { line, applicable, verdict, decision, usage, logprob, characters } = settled;
         trajectory.count(applicable);
         trajectory.usage.add(usage);
-        self.totals.proposals += 1;
-        self.totals.retries += u64::from(decision == Decision::Retry);
-        self.totals.backtracks += u64::from(decision == Decision::Backtrack);
-        self.totals.usage.add(usage);
+        self.totals.count(decision, usage);
         self.gathered.push(Sample {
             id,
             trajectory,

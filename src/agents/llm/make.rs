@@ -49,10 +49,8 @@ fn tried<A: RoleOptions>(settings: &Settings, options: &A) -> Result<Templates, 
     let all = templates(settings)?;
     let known = &settings.definitions.templates;
     let is_built_in = |name: &String| known.get(name).is_some_and(|template| template.origin == BUILT_IN);
-    if known.values().any(|template| template.origin != BUILT_IN) {
-        for name in options.templates().iter().filter(|name| !is_built_in(name)) {
-            all.check(name, A::ROLE, &BTreeMap::new(), &[])?;
-        }
+    for name in options.templates().iter().filter(|name| !is_built_in(name)) {
+        all.check(name, A::ROLE, &BTreeMap::new(), &[])?;
     }
     Ok(all)
 }
