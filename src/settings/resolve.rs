@@ -306,6 +306,13 @@ impl Settings {
             return Err(SettingsError::Conflict { origin: place.to_owned(), message });
         }
         if let Some(pool) = options.pool() {
+            if self.pools.is_empty() {
+                let message = format!(
+                    "`{name}` asks the pool of servers `{pool}`, and none is configured: add [[pools.NAME.upstreams]] with url, \
+                     model and concurrent_max, and set `pool` to NAME"
+                );
+                return Err(SettingsError::Conflict { origin: place.to_owned(), message });
+            }
             let Some(servers) = self.pools.get(pool) else {
                 return Err(unknown(place.to_owned(), "pool", pool, self.pools.keys().cloned().collect()));
             };
