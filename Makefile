@@ -7,6 +7,8 @@ CARGO ?= cargo
 # The features that tests and lints cover; CUDA=1 builds llama.cpp for NVIDIA GPUs (needs nvcc).
 CHECKED := --features train,otel
 DEMO_FEATURES := $(if $(filter 1 yes true,$(CUDA)),--features cuda,)
+# What `cargo test` builds has other features of dependencies than what `cargo build` does: one of them, not both.
+BUILD := $(CARGO) test --release $(CHECKED) --no-run
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PRIME := $(TARGET)/release/prime-agents
 TOOLS := $(TARGET)/tools
@@ -44,7 +46,7 @@ chaos: setup ## what is promised under faults and load, for long: KILLS=1000 FAU
 		chaos disk:: overload:: slow_clients:: malformed::
 
 openai: $(CLIENT)/installed ## a daemon in the eyes of OpenAI's Python client
-	$(CARGO) build --release $(CHECKED)
+	$(BUILD)
 	$(CLIENT)/bin/python -B tests/openai/run.py $(PRIME)
 
 $(CLIENT)/installed: tests/openai/requirements.txt
@@ -54,7 +56,7 @@ $(CLIENT)/installed: tests/openai/requirements.txt
 	touch $@
 
 api: $(FUZZER)/installed ## a daemon against its own document, by a fuzzer (EXAMPLES=1000: for hours)
-	$(CARGO) build --release $(CHECKED)
+	$(BUILD)
 	$(FUZZER)/bin/python -B tests/api/run.py $(PRIME) $(EXAMPLES)
 
 $(FUZZER)/installed: tests/api/requirements.txt
@@ -65,13 +67,13 @@ $(FUZZER)/installed: tests/api/requirements.txt
 
 recompute: ## generate the whole benchmark and recompute every answer with a second implementation (Python)
 	@scripts/setup --python
-	$(CARGO) build --release $(CHECKED)
+	$(BUILD)
 	rm -rf $(TARGET)/recompute
 	$(PRIME) bench generate --all --out $(TARGET)/recompute
 	python3 -B tests/recompute/run.py $(TARGET)/recompute
 
 golden: setup ## record the digests of the benchmark, after a change that is meant
-	$(CARGO) build --release $(CHECKED)
+	$(BUILD)
 	rm -rf $(TARGET)/golden
 	$(PRIME) bench generate --all --out $(TARGET)/golden
 	cp $(TARGET)/golden/manifest.json tests/golden/benchmark.json

@@ -60,7 +60,7 @@ class Daemon:
 
 def models(client, _):
     names = [model.id for model in client.models.list()]
-    assert names == ["prime", "prime/careful", "prime/fast"], names
+    assert names == ["prime", "prime/careful", "prime/fast", "prime/reliable"], names
     model = client.models.retrieve("prime/fast")
     assert (model.id, model.object, model.owned_by) == ("prime/fast", "model", "prime-agents"), model
 
