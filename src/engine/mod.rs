@@ -11,6 +11,8 @@ mod handle;
 mod keeper;
 mod link;
 mod listening;
+#[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "what decodes is not built"))]
+mod memory;
 mod request;
 mod spec;
 mod status;
