@@ -57,6 +57,7 @@ fn main() {
         sampling: Sampling { temperature: 0.0, top_p: 1.0, seed: 0 },
         max_tokens: TOKENS,
         logprobs: false,
+        group: 0,
     };
     let drawn = Sampling { temperature: 1.0, ..base.sampling };
     let kinds = [

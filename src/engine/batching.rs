@@ -1,11 +1,10 @@
-//! The loop that owns a context: continuous batching of all live sequences.
+//! The loop that owns a context: continuous batching of all live turns.
 //!
-//! Every decode carries the next token of each live sequence and, up to the batch's size, a slice of the prompts that
-//! are not prefilled yet. Turns join between decodes and leave as soon as they are over. It knows nothing of processes
-//! and sockets; whoever runs it gives it a [`Port`].
+//! Every decode carries what each turn needs before its next choice, and a slice of the prompts that are not computed yet.
+//! Turns join between decodes and leave as soon as they are over. It knows nothing of processes and sockets; whoever runs
+//! it gives it a [`Port`].
 #![allow(clippy::disallowed_methods, reason = "the beat is for the watchdog, which measures real time")]
 
-use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use llama_cpp_2::DecodeError;
@@ -15,16 +14,20 @@ use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 
 use super::choice::Scratch;
-use super::grammar::{Candidates, Grammars};
+use super::fair::{FairQueue, Look};
+use super::grammar::{Grammar, Grammars};
 use super::live::{Live, Step};
+use super::memory::{Change, Memory, Seq, Token, common};
+use super::pace::Pace;
 use super::port::{Intake, Port};
-use super::sequence::{SeqId, SeqIds};
 use super::spec::Fault;
 use super::wire::{Facts, FromWorker, ToWorker, Turn, TurnId};
-use super::{EngineError, EngineSpec, Finish, KvPool, chat, ffi, model};
+use super::{EngineCounts, EngineError, EngineSpec, Finish, KvPool, chat, ffi, model, share};
 
-/// Longest silence towards the parent while decoding.
-const BEAT_EVERY: Duration = Duration::from_millis(100);
+/// Longest silence towards the parent while there are turns.
+pub(super) const BEAT_EVERY: Duration = Duration::from_millis(100);
+/// A turn waits for another one's prompt to be computed if it has so many tokens of it in common.
+const FOLLOWED_MIN: usize = 16;
 
 /// The context cannot be trusted any more; the worker must end.
 #[derive(Debug, thiserror::Error)]
@@ -63,7 +66,8 @@ pub(super) fn serve(spec: &EngineSpec, fault: Option<Fault>, port: &mut impl Por
 /// A turn that has no sequence yet.
 struct Queued {
     turn: Turn<'static>,
-    prompt: Vec<LlamaToken>,
+    prompt: Vec<Token>,
+    grammar: Option<Grammar>,
 }
 
 struct Batcher<'m> {
@@ -72,41 +76,50 @@ struct Batcher<'m> {
     fault: Option<Fault>,
     batch: LlamaBatch<'static>,
     batch_tokens: usize,
+    /// Most tokens of prompts in a decode that others wait for.
+    prefill_tokens: usize,
     /// Longest prompt plus generation.
     turn_tokens_max: u32,
-    /// Cells of the KV pool that no live turn may still need.
-    cells_free: u32,
-    ids: SeqIds,
-    queued: VecDeque<Queued>,
+    /// Bytes of the longest token, for judging a prompt before it is tokenized.
+    token_bytes_max: usize,
+    memory: Memory,
+    changes: Vec<Change>,
+    queued: FairQueue<Queued>,
     /// In the order of their sequences: llama.cpp computes neighbours together, and others one after another if the
     /// KV pool is split.
     live: Vec<Live>,
-    grammars: Grammars,
-    candidates: Candidates,
+    grammars: Grammars<'m>,
     scratch: Scratch,
-    heard: Instant,
+    pace: Pace,
+    counts: EngineCounts,
+    told: (Instant, EngineCounts),
 }
 
 impl<'m> Batcher<'m> {
     fn new(context: LlamaContext<'m>, model: &'m LlamaModel, spec: &EngineSpec, fault: Option<Fault>) -> Self {
         // llama.cpp clamps the batch to the context.
         let batch_tokens = context.n_batch() as usize;
+        let sequences = spec.sequences();
         let sequence_tokens = match spec.kv {
             KvPool::Shared => context.n_ctx(),
-            KvPool::Split => context.n_ctx() / u32::from(spec.sequences_max),
+            KvPool::Split => context.n_ctx() / u32::from(sequences),
         };
+        let prefill_tokens = if spec.prefill_tokens == 0 { spec.batch_tokens / 4 } else { spec.prefill_tokens };
         Self {
             batch: LlamaBatch::new(batch_tokens, 1),
             batch_tokens,
+            prefill_tokens: prefill_tokens.max(1) as usize,
             turn_tokens_max: sequence_tokens.min(model.n_ctx_train()),
-            cells_free: context.n_ctx(),
-            ids: SeqIds::new(spec.sequences_max),
-            queued: VecDeque::new(),
+            token_bytes_max: longest_token(model),
+            memory: Memory::new(spec.kv, context.n_ctx(), sequences, spec.sequences_max),
+            changes: Vec::new(),
+            queued: FairQueue::default(),
             live: Vec::new(),
-            grammars: Grammars::default(),
-            candidates: Candidates::new(usize::try_from(model.vocab().n_tokens()).unwrap_or(0)),
+            grammars: Grammars::new(model),
             scratch: Scratch::default(),
-            heard: Instant::now(),
+            pace: Pace::new(),
+            counts: EngineCounts::default(),
+            told: (Instant::now(), EngineCounts::default()),
             context,
             model,
             fault,
@@ -115,16 +128,15 @@ impl<'m> Batcher<'m> {
 
     /// Readiness is a real decode of one token.
     fn warm_up(&mut self) -> Result<(), EngineError> {
-        let id = self.ids.take().expect("invariant: at least one sequence");
         let begin = self.model.vocab().bos();
         let token = if (0..self.model.vocab().n_tokens()).contains(&begin.0) { begin } else { LlamaToken(0) };
         self.batch.clear();
-        self.batch.add(token, 0, &[id.raw()], true).expect("invariant: a batch holds one token");
+        self.batch.add(token, 0, &[0], true).expect("invariant: a batch holds one token");
         self.context.decode(&mut self.batch).map_err(|error| EngineError::WorkerDied {
             detail: format!("the first decode failed: {error}: {}", ffi::take_logs()),
         })?;
         let finite = self.context.get_logits_ith(0).iter().all(|logit| logit.is_finite());
-        self.release(id).map_err(|fatal| EngineError::WorkerDied { detail: fatal.to_string() })?;
+        self.context.clear_kv_cache();
         if finite { Ok(()) } else { Err(EngineError::NotFinite) }
     }
 
@@ -134,25 +146,38 @@ impl<'m> Batcher<'m> {
                 let idle = self.live.is_empty() && self.queued.is_empty();
                 if idle {
                     // A refusal may be all that there was to say before the wait.
-                    port.flush();
+                    self.tell(port, true);
                 }
                 match port.take(idle) {
                     Intake::Frame(ToWorker::Turn(turn)) => self.enqueue(turn, port),
+                    Intake::Frame(ToWorker::Cancel(id)) => self.cancel(id)?,
                     Intake::Frame(ToWorker::Start { .. }) => return Err(Fatal("started twice".to_owned())),
                     Intake::Nothing => break,
                     Intake::Closed => return Ok(()),
                 }
             }
-            self.admit(port);
-            if !self.live.is_empty() {
-                self.decode(port)?;
-                if self.heard.elapsed() > BEAT_EVERY {
-                    self.heard = Instant::now();
-                    port.put(FromWorker::Beat);
-                }
-            }
-            port.flush();
+            self.admit(port)?;
+            let done = self.decode(port)?;
+            self.tell(port, done);
         }
+    }
+
+    /// Sends what was put, and how things stand if something ended or nothing was said for long.
+    fn tell(&mut self, port: &mut impl Port, done: bool) {
+        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let spared = self.memory.spared();
+        self.counts.shared_tokens = spared.shared_tokens;
+        self.counts.forks = spared.forks;
+        self.counts.rollbacks = spared.rollbacks;
+        self.counts.evictions = spared.evictions;
+        (self.counts.live, self.counts.queued) = (count(self.live.len()), count(self.queued.len()));
+        let (when, what) = self.told;
+        if when.elapsed() > BEAT_EVERY || (done && what != self.counts) {
+            self.counts.decode_p99_us = self.pace.p99_us();
+            self.told = (Instant::now(), self.counts);
+            port.put(FromWorker::Counts(self.counts));
+        }
+        port.flush();
     }
 
     fn enqueue(&mut self, mut turn: Turn<'static>, port: &mut impl Port) {
@@ -163,120 +188,186 @@ impl<'m> Batcher<'m> {
             },
             _ => {}
         }
-        let text = match chat::formatted(self.model, &turn.format, &turn.prompt) {
-            Ok(text) => text,
-            Err(error) => return port.put(FromWorker::Done { id: turn.id, result: Err(error) }),
-        };
-        let prompt = self.model.vocab().tokenize(text.as_bytes(), true, true);
-        let (tokens, limit) = (u32::try_from(prompt.len()).unwrap_or(u32::MAX), self.turn_tokens_max);
-        // What the prompt leaves free is all that can be generated, whatever was asked for.
-        turn.max_tokens = turn.max_tokens.min(limit.saturating_sub(tokens));
-        let result = if prompt.is_empty() {
-            Err(EngineError::BadRequest { detail: "the prompt is empty and the model adds no token to it".to_owned() })
-        } else if turn.max_tokens == 0 {
-            Err(EngineError::PromptTooLong { tokens, limit })
-        } else {
-            Ok(())
-        };
-        match result {
-            Ok(()) => self.queued.push_back(Queued { turn, prompt }),
+        match self.prepared(&mut turn) {
+            Ok((prompt, grammar)) => self.queued.push(turn.group, Queued { turn, prompt, grammar }),
             Err(error) => port.put(FromWorker::Done { id: turn.id, result: Err(error) }),
         }
     }
 
-    /// Gives sequences to queued turns, first come first served, while sequences and cells last.
-    fn admit(&mut self, port: &mut impl Port) {
-        let mut admitted: Vec<TurnId> = Vec::new();
-        while let Some(next) = self.queued.front() {
-            // The last token is chosen but never decoded, so this is one more than needed.
-            let cells = u32::try_from(next.prompt.len()).unwrap_or(u32::MAX).saturating_add(next.turn.max_tokens);
-            if self.ids.is_empty() || cells > self.cells_free {
-                break;
-            }
-            let Some(Queued { turn, prompt }) = self.queued.pop_front() else { break };
-            let grammar = turn.grammar.as_deref().map(|text| self.grammars.start(self.model, text)).transpose();
-            match grammar {
-                Err(error) => port.put(FromWorker::Done { id: turn.id, result: Err(error) }),
-                Ok(grammar) => {
-                    let seq = self.ids.take().expect("invariant: not empty");
-                    self.cells_free -= cells;
-                    admitted.push(turn.id);
-                    let at = self.live.partition_point(|live| live.seq() < seq.raw());
-                    self.live.insert(at, Live::new(&turn, seq, cells, prompt, grammar));
-                }
-            }
+    fn prepared(&mut self, turn: &mut Turn<'static>) -> Result<(Vec<Token>, Option<Grammar>), EngineError> {
+        let limit = self.turn_tokens_max;
+        let text = chat::formatted(self.model, &turn.format, &turn.prompt)?;
+        // Tokenizing takes time that grows with the text; what cannot fit is not worth it.
+        let least = text.len() / self.token_bytes_max;
+        let prompt: Vec<Token> = if least >= limit as usize {
+            return Err(EngineError::PromptTooLong { tokens: u32::try_from(least).unwrap_or(u32::MAX), limit });
+        } else {
+            self.model.vocab().tokenize(text.as_bytes(), true, true).iter().map(|token| token.0).collect()
+        };
+        if prompt.is_empty() {
+            let detail = "the prompt is empty and the model adds no token to it".to_owned();
+            return Err(EngineError::BadRequest { detail });
         }
-        if !admitted.is_empty() {
-            self.heard = Instant::now();
-            port.put(FromWorker::Admitted(admitted));
+        let tokens = u32::try_from(prompt.len()).unwrap_or(u32::MAX);
+        // What the prompt leaves free is all that can be generated, whatever was asked for.
+        turn.max_tokens = turn.max_tokens.min(limit.saturating_sub(tokens));
+        if turn.max_tokens == 0 {
+            return Err(EngineError::PromptTooLong { tokens, limit });
         }
+        let grammar = turn.grammar.as_deref().map(|text| self.grammars.start(text)).transpose()?;
+        Ok((prompt, grammar))
     }
 
-    fn decode(&mut self, port: &mut impl Port) -> Result<(), Fatal> {
+    /// Forgets a turn that nobody waits for any more.
+    fn cancel(&mut self, id: TurnId) -> Result<(), Fatal> {
+        let queued = self.queued.remove(|queued| queued.turn.id == id).len();
+        let live = self.live.iter().position(|live| live.id() == id).map(|at| self.live.remove(at));
+        self.counts.cancelled += queued as u64 + u64::from(live.is_some());
+        live.map_or(Ok(()), |live| self.release(live.seq(), true))
+    }
+
+    /// Gives sequences to queued turns, the groups one after another, while sequences and cells last.
+    fn admit(&mut self, port: &mut impl Port) -> Result<(), Fatal> {
+        while !self.queued.is_empty() && !self.memory.is_full() {
+            let (memory, live, changes) = (&mut self.memory, &self.live, &mut self.changes);
+            let mut placed = None;
+            let queued = self.queued.take(|queued| {
+                if is_followed(live, memory, &queued.prompt) {
+                    return Look::Later;
+                }
+                // The last token is chosen but never decoded, so this is one more than needed.
+                placed = memory.place(&queued.prompt, queued.turn.max_tokens as usize, changes);
+                // Nobody goes before a turn that waits for room, or it might wait for ever.
+                if placed.is_some() { Look::Take } else { Look::Stop }
+            });
+            self.carry_out()?;
+            let (Some(Queued { turn, prompt, grammar }), Some(placed)) = (queued, placed) else { break };
+            self.counts.prompt_tokens += prompt.len() as u64;
+            let live = Live::new(&turn, placed, prompt, grammar, self.model);
+            if let Some(finish) = live.is_over() {
+                self.finish(live, Ok(finish), port)?;
+            } else {
+                let at = self.live.partition_point(|other| other.seq() < live.seq());
+                self.live.insert(at, live);
+            }
+        }
+        Ok(())
+    }
+
+    /// Carries out what the bookkeeping asks for.
+    fn carry_out(&mut self) -> Result<(), Fatal> {
+        for change in self.changes.drain(..) {
+            let done = match change {
+                Change::Cut { seq, from } => {
+                    let seq = Some(seq.raw().unsigned_abs());
+                    self.context.clear_kv_cache_seq(seq, Some(from), None).map_err(|error| error.to_string())
+                }
+                Change::Copy { from, to, end } => self
+                    .context
+                    .copy_kv_cache_seq(from.raw(), to.raw(), None, end)
+                    .map(|()| true)
+                    .map_err(|error| error.to_string()),
+            };
+            match done {
+                Ok(true) => {}
+                Ok(false) => return Err(Fatal(format!("{change:?} is more than the KV pool can do"))),
+                Err(reason) => return Err(Fatal(format!("{change:?} failed: {reason}"))),
+            }
+        }
+        Ok(())
+    }
+
+    /// Decodes once. Returns whether a turn ended.
+    fn decode(&mut self, port: &mut impl Port) -> Result<bool, Fatal> {
+        if self.live.is_empty() {
+            return Ok(false);
+        }
         self.fill_batch();
+        let started = Instant::now();
         match self.context.decode(&mut self.batch) {
             Ok(()) => {}
             Err(DecodeError::NoKvCacheSlot) => {
                 // The pool is as before the decode: let the newest turn go and try again with the others.
                 if let Some(at) = (0..self.live.len()).max_by_key(|at| self.live[*at].id()) {
                     let newest = self.live.remove(at);
-                    return self.finish(newest, Err(EngineError::Overflow), port);
+                    self.finish(newest, Err(EngineError::Overflow), port)?;
                 }
+                return Ok(true);
             }
             // -1 means a batch that we built wrongly, anything else a backend that failed: both are the end.
             Err(error) => return Err(Fatal(format!("decode failed: {error}: {}", ffi::take_logs()))),
         }
+        self.pace.record(started.elapsed());
+        self.counts.decodes += 1;
+        self.counts.decoded_tokens += u64::from(self.batch.n_tokens().unsigned_abs());
         let mut at = 0;
+        let mut done = false;
         while let Some(live) = self.live.get_mut(at) {
-            let step = match live.decoded() {
-                None => Step::Continue,
-                Some(row) => {
-                    let logits = self.context.get_logits_ith(row);
-                    live.choose(logits, self.model, &mut self.candidates, &mut self.scratch)
-                }
-            };
-            match step {
+            self.memory.computed(live.seq(), live.batched());
+            match live.decoded(&self.context, self.model, &mut self.scratch) {
                 Step::Continue => at += 1,
                 Step::Finish(result) => {
                     let over = self.live.remove(at);
                     self.finish(over, result, port)?;
+                    done = true;
                 }
             }
         }
-        Ok(())
+        Ok(done)
     }
 
-    /// One token of each sequence that is generating, then prompts, the oldest turn first.
+    /// What each turn needs for its next choice, and prompts.
     fn fill_batch(&mut self) {
         self.batch.clear();
-        let mut room = self.batch_tokens;
-        // There is always room for the generating ones: the batch is at least as large as the number of sequences.
-        for live in self.live.iter_mut().filter(|live| live.is_generating()) {
-            room -= live.add_next(&mut self.batch);
-        }
-        let mut filling: Vec<&mut Live> = self.live.iter_mut().filter(|live| !live.is_generating()).collect();
-        filling.sort_unstable_by_key(|live| live.id());
-        for live in filling {
-            room -= live.add_prompt(&mut self.batch, room);
+        let counts = share::shares(
+            self.batch_tokens,
+            self.prefill_tokens,
+            self.live.iter().map(|live| (live.pending(), live.is_filling())),
+        );
+        for (live, count) in self.live.iter_mut().zip(counts) {
+            live.add(&mut self.batch, count);
         }
     }
 
     fn finish(&mut self, over: Live, result: Result<Finish, EngineError>, port: &mut impl Port) -> Result<(), Fatal> {
-        let id = over.id();
-        let cells = over.cells();
-        let (seq, result) = over.end(result, self.model);
-        self.release(seq)?;
-        self.cells_free += cells;
-        self.heard = Instant::now();
+        let (id, seq, forced) = (over.id(), over.seq(), over.forced());
+        // A pool that was full, or a model that wrote nonsense, is nothing to build on.
+        let is_sound = result.is_ok();
+        let result = over.end(result, self.model);
+        if let Ok(generation) = &result {
+            self.counts.generated_tokens += generation.tokens.len() as u64;
+            self.counts.forced_tokens += forced as u64;
+        }
+        self.release(seq, is_sound)?;
         port.put(FromWorker::Done { id, result });
         Ok(())
     }
 
-    fn release(&mut self, seq: SeqId) -> Result<(), Fatal> {
-        self.context
-            .clear_kv_cache_seq(Some(seq.raw().unsigned_abs()), None, None)
-            .map_err(|error| Fatal(format!("a sequence could not be removed: {error}")))?;
-        self.ids.give_back(seq);
-        Ok(())
+    fn release(&mut self, seq: Seq, is_sound: bool) -> Result<(), Fatal> {
+        self.memory.release(seq, is_sound, &mut self.changes);
+        self.carry_out()
     }
+}
+
+/// Whether a live turn is computing more of what `prompt` begins with than is there: then waiting for it costs nothing.
+fn is_followed(live: &[Live], memory: &Memory, prompt: &[Token]) -> bool {
+    let mut filling = live.iter().filter(|live| live.is_filling()).peekable();
+    if filling.peek().is_none() {
+        return false;
+    }
+    let there = memory.there(prompt);
+    let wanted = &prompt[..prompt.len() - 1];
+    filling.any(|live| common(live.planned(), wanted) >= there + FOLLOWED_MIN)
+}
+
+/// Bytes of the longest token, at least 1.
+fn longest_token(model: &LlamaModel) -> usize {
+    let vocabulary = model.vocab();
+    let mut piece = Vec::new();
+    let lengths = (0..vocabulary.n_tokens()).map(|token| {
+        piece.clear();
+        vocabulary.token_to_piece_into(LlamaToken(token), &mut piece, true, None);
+        piece.len()
+    });
+    lengths.max().unwrap_or(1).max(1)
 }

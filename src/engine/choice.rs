@@ -21,18 +21,12 @@ pub(super) struct Chooser {
 pub(super) struct Scratch {
     weights: Vec<f32>,
     order: Vec<u32>,
+    permitted: Vec<f32>,
 }
 
 impl Chooser {
     pub(super) fn new(sampling: Sampling) -> Self {
         Self { temperature: sampling.temperature, top_p: sampling.top_p, rng: ChaCha8Rng::seed_from_u64(sampling.seed) }
-    }
-
-    /// Whether the choice among permitted tokens may be made by choosing among all and, if the grammar rejects the
-    /// choice, choosing again among the permitted. For the likeliest token and for a draw from the whole
-    /// distribution this gives the same distribution (p + (1 - v)·p/v = p/v); a nucleus would be cut elsewhere.
-    pub(super) fn may_try_first(&self) -> bool {
-        self.temperature == 0.0 || self.top_p >= 1.0
     }
 
     /// Index of the chosen logit; `None` if no logit is finite, or one is NaN.
@@ -57,6 +51,39 @@ impl Chooser {
         let weight = |id: &u32| (*id as usize, weights[*id as usize]);
         let total: f64 = kept.iter().map(|id| f64::from(weight(id).1)).sum();
         pick(kept.iter().map(weight), draw * total).or(Some(best))
+    }
+
+    /// As [`Self::choose`], among a few permitted tokens: what the others have need not be looked at.
+    pub(super) fn choose_among(&mut self, few: &[u32], logits: &[f32], scratch: &mut Scratch) -> Option<usize> {
+        if let [only] = few {
+            return Some(*only as usize);
+        }
+        let mut permitted = std::mem::take(&mut scratch.permitted);
+        permitted.clear();
+        permitted.extend(few.iter().map(|token| logits.get(*token as usize).copied().unwrap_or(f32::NEG_INFINITY)));
+        let chosen = self.choose(&permitted, scratch);
+        scratch.permitted = permitted;
+        chosen.map(|place| few[place] as usize)
+    }
+
+    /// As [`Self::choose`], among many permitted tokens.
+    pub(super) fn choose_masked(
+        &mut self,
+        many: impl Iterator<Item = u32>,
+        logits: &[f32],
+        scratch: &mut Scratch,
+    ) -> Option<usize> {
+        let mut permitted = std::mem::take(&mut scratch.permitted);
+        permitted.clear();
+        permitted.resize(logits.len(), f32::NEG_INFINITY);
+        for token in many {
+            if let (Some(place), Some(logit)) = (permitted.get_mut(token as usize), logits.get(token as usize)) {
+                *place = *logit;
+            }
+        }
+        let chosen = self.choose(&permitted, scratch);
+        scratch.permitted = permitted;
+        chosen
     }
 }
 
@@ -210,6 +237,27 @@ mod tests {
         // Over many equal weights the stages must add up to the whole.
         let got = frequencies(&[0.0; 1000], Sampling { temperature: 1.0, top_p: 0.9, seed: 1 }, 50_000);
         assert_eq!(got.iter().filter(|f| **f > 0.0).count(), 900);
+    }
+
+    #[test]
+    fn a_choice_among_some_is_the_choice_without_the_others() {
+        let logits = [3.0, 2.0_f32.ln(), 9.0, 4.0_f32.ln(), 0.0];
+        let some = [1_u32, 3, 4];
+        let sampling = Sampling { temperature: 1.0, top_p: 1.0, seed: 3 };
+        let (mut a, mut b, mut scratch) = (Chooser::new(sampling), Chooser::new(sampling), Scratch::default());
+        let mut counts = [0_u32; 5];
+        for _ in 0..30_000 {
+            let chosen = a.choose_among(&some, &logits, &mut scratch).expect("finite");
+            assert_eq!(b.choose_masked(some.into_iter(), &logits, &mut scratch), Some(chosen));
+            counts[chosen] += 1;
+        }
+        let shares = counts.map(|count| f64::from(count) / 30_000.0);
+        for (share, expected) in shares.iter().zip([0.0, 2.0 / 7.0, 0.0, 4.0 / 7.0, 1.0 / 7.0]) {
+            assert!((share - expected).abs() < 0.01, "{shares:?}");
+        }
+        // What may not be chosen may be anything.
+        assert_eq!(a.choose_among(&[1, 4], &[f32::NAN, 0.0, f32::NAN, 0.0, f32::NAN], &mut scratch), None);
+        assert!(a.choose_among(&[1, 3], &[f32::NAN, 0.0, f32::NAN, 0.0, f32::NAN], &mut scratch).is_some());
     }
 
     #[test]

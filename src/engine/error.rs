@@ -114,6 +114,9 @@ pub enum EngineError {
         /// Why the last worker ended.
         last: String,
     },
+    /// Whoever asked gave the request up.
+    #[error("the request was cancelled")]
+    Cancelled,
     /// The engine was shut down before it answered.
     #[error("engine was shut down")]
     Shutdown,

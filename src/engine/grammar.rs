@@ -1,103 +1,178 @@
-//! Compiled grammars: a cache by text, and the state of one generation in a grammar.
-//!
-//! Uses only the calls that cannot throw through Rust or abort: `apply` on candidates, and `try_accept` of a token
-//! that `apply` left standing. An end-of-text token is never accepted; it ends the generation instead.
+//! The grammars of one context: compiled once by text, and the place of one generation in its grammar.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
 
 use llama_cpp_2::model::LlamaModel;
-use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
-use llama_cpp_2::token::data::LlamaTokenData;
-use llama_cpp_2::token::data_array::LlamaTokenDataArray;
 
 use super::EngineError;
+use super::automaton::{Automaton, State, Vocabulary};
+use super::choice::{Chooser, Scratch};
+use super::memory::Token;
 
 /// Compiled grammars that are kept; real deployments have a few per task.
 const CACHED_MAX: usize = 512;
 
-/// Compiles each grammar once.
-#[derive(Default)]
-pub(super) struct Grammars {
-    compiled: HashMap<String, LlamaSampler>,
+/// A model's tokens as texts, and back.
+struct Lexicon {
+    vocabulary: Arc<Vocabulary>,
+    pieces: Vec<Vec<u8>>,
+    /// The token of each single byte, if every token is one byte: then there is one way to write a text.
+    bytes: Option<Box<[Option<Token>; 256]>>,
+    /// The token that ends a text where a grammar leaves nothing else.
+    end: Option<Token>,
+    ends: Vec<u32>,
 }
 
-impl Grammars {
-    /// A fresh state at the beginning of the grammar.
-    pub(super) fn start(&mut self, model: &LlamaModel, text: &str) -> Result<Grammar, EngineError> {
-        if let Some(sampler) = self.compiled.get(text) {
-            return Ok(Grammar { state: sampler.clone() });
+impl Lexicon {
+    fn new(model: &LlamaModel) -> Self {
+        let vocabulary = model.vocab();
+        let all = || (0..vocabulary.n_tokens()).map(LlamaToken);
+        let piece = |token: LlamaToken| {
+            let mut bytes = Vec::new();
+            // Special tokens have no text: a grammar never permits them.
+            vocabulary.token_to_piece_into(token, &mut bytes, false, None);
+            bytes
+        };
+        let ends: Vec<u32> =
+            all().filter(|token| vocabulary.is_eog(*token)).map(|token| token.0.cast_unsigned()).collect();
+        let mut pieces: Vec<Vec<u8>> = all().map(piece).collect();
+        ends.iter().for_each(|end| pieces[*end as usize].clear());
+        let is_bytewise = pieces.iter().all(|piece| piece.len() <= 1);
+        let bytes = is_bytewise.then(|| {
+            let mut tokens = Box::new([None; 256]);
+            for (token, piece) in (0..).zip(&pieces) {
+                if let [byte] = piece[..]
+                    && tokens[usize::from(byte)].is_none()
+                {
+                    tokens[usize::from(byte)] = Some(token);
+                }
+            }
+            tokens
+        });
+        let usual = vocabulary.eos().0;
+        let is_end = |token: &Token| ends.contains(&token.cast_unsigned());
+        let end = Some(usual).filter(is_end).or_else(|| ends.first().map(|end| end.cast_signed()));
+        Self { vocabulary: Arc::new(Vocabulary::new(pieces.clone(), ends.clone())), pieces, bytes, end, ends }
+    }
+
+    /// Tokens whose texts together are `text`, or a beginning of it.
+    fn tokens(&self, model: &LlamaModel, text: &[u8], is_whole: bool) -> Vec<Token> {
+        if let Some(bytes) = &self.bytes {
+            return text.iter().map_while(|byte| bytes[usize::from(*byte)]).collect();
         }
-        let state = LlamaSampler::grammar(model, text, "root").map_err(|error| EngineError::Grammar {
-            detail: match error {
-                // llama.cpp's parser prints its reason instead of logging it.
-                llama_cpp_2::GrammarError::NullGrammar => "it does not parse or has no usable rule `root`".to_owned(),
-                other => other.to_string(),
-            },
-        })?;
-        if self.compiled.len() == CACHED_MAX {
-            // Rare enough that starting over is fine, and it needs no order of use.
-            self.compiled.clear();
+        let mut tokens: Vec<Token> = model.vocab().tokenize(text, false, false).iter().map(|token| token.0).collect();
+        if !is_whole {
+            // What follows may belong to the same token.
+            tokens.pop();
         }
-        self.compiled.insert(text.to_owned(), state.clone());
-        Ok(Grammar { state })
+        // Some tokenizers add a blank, or write what they cannot read otherwise.
+        let mut at = 0;
+        tokens
+            .into_iter()
+            .map_while(|token| {
+                let piece = self.pieces.get(usize::try_from(token).ok()?).filter(|piece| !piece.is_empty())?;
+                let is_next = text[at..].starts_with(piece);
+                at += piece.len();
+                is_next.then_some(token)
+            })
+            .collect()
+    }
+}
+
+/// Compiles each grammar once.
+pub(super) struct Grammars<'m> {
+    model: &'m LlamaModel,
+    lexicon: Option<Rc<Lexicon>>,
+    compiled: HashMap<String, Rc<RefCell<Automaton>>>,
+}
+
+impl<'m> Grammars<'m> {
+    pub(super) fn new(model: &'m LlamaModel) -> Self {
+        Self { model, lexicon: None, compiled: HashMap::new() }
+    }
+
+    /// The beginning of a grammar.
+    pub(super) fn start(&mut self, text: &str) -> Result<Grammar, EngineError> {
+        let lexicon = Rc::clone(self.lexicon.get_or_insert_with(|| Rc::new(Lexicon::new(self.model))));
+        let automaton = if let Some(automaton) = self.compiled.get(text) {
+            Rc::clone(automaton)
+        } else {
+            let automaton = Automaton::new(text, &lexicon.vocabulary)
+                .map_err(|error| EngineError::Grammar { detail: error.to_string() })?;
+            if self.compiled.len() == CACHED_MAX {
+                // Rare enough that starting over is fine, and it needs no order of use.
+                self.compiled.clear();
+            }
+            let automaton = Rc::new(RefCell::new(automaton));
+            self.compiled.insert(text.to_owned(), Rc::clone(&automaton));
+            automaton
+        };
+        let state = automaton.borrow().start();
+        Ok(Grammar { lexicon, automaton, state })
     }
 }
 
 /// Where one generation is in its grammar.
 pub(super) struct Grammar {
-    state: LlamaSampler,
-}
-
-/// Candidate tokens for a grammar to look at; one per context, so that it is allocated once.
-pub(super) struct Candidates {
-    array: LlamaTokenDataArray,
-    permitted: Vec<f32>,
-}
-
-impl Candidates {
-    pub(super) fn new(vocabulary: usize) -> Self {
-        Self {
-            array: LlamaTokenDataArray::new(Vec::with_capacity(vocabulary), false),
-            permitted: Vec::with_capacity(vocabulary),
-        }
-    }
-
-    fn fill(&mut self, tokens: impl Iterator<Item = (i32, f32)>) {
-        self.array.selected = None;
-        self.array.sorted = false;
-        self.array.data.clear();
-        self.array.data.extend(tokens.map(|(id, logit)| LlamaTokenData::new(LlamaToken(id), logit, 0.0)));
-    }
+    lexicon: Rc<Lexicon>,
+    automaton: Rc<RefCell<Automaton>>,
+    state: State,
 }
 
 impl Grammar {
-    /// Whether `token` may come next.
-    pub(super) fn permits(&mut self, token: LlamaToken, candidates: &mut Candidates) -> bool {
-        candidates.fill(std::iter::once((token.0, 0.0)));
-        self.state.apply(&mut candidates.array);
-        candidates.array.data.first().is_some_and(|candidate| candidate.logit().is_finite())
+    /// Chooses among the permitted tokens; `None` if the grammar permits none that the model has.
+    pub(super) fn choose(
+        &self,
+        logits: &[f32],
+        chooser: &mut Chooser,
+        scratch: &mut Scratch,
+    ) -> Result<Option<usize>, EngineError> {
+        let mut automaton = self.automaton.borrow_mut();
+        let permitted = automaton.permitted(&self.state);
+        if permitted.is_empty() {
+            return Ok(None);
+        }
+        let chosen = match permitted.few() {
+            Some(few) => chooser.choose_among(few, logits, scratch),
+            None => chooser.choose_masked(permitted.iter(), logits, scratch),
+        };
+        chosen.map(Some).ok_or(EngineError::NotFinite)
     }
 
-    /// `logits` with `-inf` for every token that may not come next.
-    pub(super) fn mask<'c>(&mut self, logits: &[f32], candidates: &'c mut Candidates) -> &'c [f32] {
-        candidates.fill((0_i32..).zip(logits.iter().copied()));
-        self.state.apply(&mut candidates.array);
-        candidates.permitted.clear();
-        candidates.permitted.resize(logits.len(), f32::NEG_INFINITY);
-        for candidate in &candidates.array.data {
-            let place = usize::try_from(candidate.id().0).ok().and_then(|id| candidates.permitted.get_mut(id));
-            if let Some(place) = place {
-                *place = candidate.logit();
+    /// Moves on by a token that `choose` gave and that does not end the text.
+    pub(super) fn accept(&mut self, token: Token) -> Result<(), EngineError> {
+        let after = self.automaton.borrow_mut().after(&self.state, token.cast_unsigned());
+        self.state =
+            after.ok_or_else(|| EngineError::Grammar { detail: format!("it lost its place at token {token}") })?;
+        Ok(())
+    }
+
+    /// Appends the tokens that leave no choice, at most `room`. Returns whether the last one ends the text.
+    pub(super) fn force(&mut self, model: &LlamaModel, room: usize, tokens: &mut Vec<Token>) -> bool {
+        let mut automaton = self.automaton.borrow_mut();
+        let (text, after) = automaton.forced(&self.state);
+        let is_end = |automaton: &mut Automaton, state: &State| {
+            let few = automaton.permitted(state).few();
+            few.is_some_and(|few| !few.is_empty() && few.iter().all(|token| self.lexicon.ends.contains(token)))
+        };
+        let mut left = room;
+        if !text.is_empty() {
+            let ends = is_end(&mut automaton, &after);
+            for token in self.lexicon.tokens(model, &text, ends) {
+                let Some(next) = automaton.after(&self.state, token.cast_unsigned()).filter(|_| left > 0) else {
+                    break;
+                };
+                self.state = next;
+                tokens.push(token);
+                left -= 1;
             }
         }
-        &candidates.permitted
-    }
-
-    /// Moves on by a token that `permits` or `mask` allowed and that does not end the text.
-    pub(super) fn accept(&mut self, token: LlamaToken) -> Result<(), EngineError> {
-        self.state
-            .try_accept(token)
-            .map_err(|_| EngineError::Grammar { detail: format!("it lost its place at token {}", token.0) })
+        let end = self.lexicon.end.filter(|_| left > 0 && is_end(&mut automaton, &self.state));
+        tokens.extend(end);
+        end.is_some()
     }
 }

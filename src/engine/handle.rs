@@ -1,5 +1,6 @@
 //! The handle through which the rest of the crate uses an engine.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -8,7 +9,7 @@ use tokio::sync::oneshot;
 
 use super::keeper::{Command, Keeper};
 use super::status::StatusCell;
-use super::turns::{Held, Reply};
+use super::turns::{Held, Reply, Ticket};
 use super::{EngineError, EngineSpec, EngineStatus, Generation, Request};
 
 /// One model on one device. Clones share it; it ends with [`Engine::shutdown`] or with the last clone.
@@ -16,6 +17,7 @@ use super::{EngineError, EngineSpec, EngineStatus, Generation, Request};
 pub struct Engine {
     commands: Sender<Command>,
     status: Arc<StatusCell>,
+    tickets: Arc<AtomicU64>,
     /// The pump. Behind a lock because whichever clone shuts the engine down first waits for it.
     pump: Arc<Mutex<Option<JoinHandle<()>>>>,
 }
@@ -46,7 +48,7 @@ impl Engine {
             EngineError::WorkerDied { detail: format!("its pump thread could not be started: {error}") }
         })?;
         started.recv().unwrap_or(Err(EngineError::Shutdown))?;
-        Ok(Self { commands, status, pump: Arc::new(Mutex::new(Some(pump))) })
+        Ok(Self { commands, status, tickets: Arc::default(), pump: Arc::new(Mutex::new(Some(pump))) })
     }
 
     /// Queues a request and returns at once. `reply` is called exactly once, on the engine's pump thread (after a
@@ -54,21 +56,30 @@ impl Engine {
     ///
     /// The queue has no limit: whoever submits bounds the number of turns in flight.
     pub fn submit(&self, request: Request, reply: impl FnOnce(Result<Generation, EngineError>) + Send + 'static) {
-        let reply = Reply::new(Box::new(reply), self.status.in_flight());
-        let held = Held { request, reply, attempts: 0 };
-        // If the pump has ended, the request comes back and its reply says so when it is dropped here.
-        drop(self.commands.send(Command::Submit(held)));
+        self.take(request, reply);
     }
 
-    /// Generates one text.
+    fn take(&self, request: Request, reply: impl FnOnce(Result<Generation, EngineError>) + Send + 'static) -> Ticket {
+        let ticket = Ticket(self.tickets.fetch_add(1, Ordering::Relaxed));
+        let reply = Reply::new(Box::new(reply), self.status.in_flight());
+        let held = Held { ticket, request, reply, attempts: 0 };
+        // If the pump has ended, the request comes back and its reply says so when it is dropped here.
+        drop(self.commands.send(Command::Submit(held)));
+        ticket
+    }
+
+    /// Generates one text. Dropping the future cancels the request: the worker stops computing it.
     ///
     /// # Errors
     /// See [`EngineError`]; a worker's death shows only after the request was tried three times.
     pub async fn generate(&self, request: Request) -> Result<Generation, EngineError> {
         let (answer, answered) = oneshot::channel();
         // A caller that stopped waiting does not need the answer.
-        self.submit(request, move |result| drop(answer.send(result)));
-        answered.await.unwrap_or(Err(EngineError::Shutdown))
+        let ticket = self.take(request, move |result| drop(answer.send(result)));
+        let mut given_up = GivenUp { commands: &self.commands, ticket: Some(ticket) };
+        let result = answered.await.unwrap_or(Err(EngineError::Shutdown));
+        given_up.ticket = None;
+        result
     }
 
     /// The engine's state now.
@@ -88,6 +99,21 @@ impl Engine {
         {
             // The pump catches the panics of replies and has none of its own; one would have been reported.
             let _ = pump.join();
+        }
+    }
+}
+
+/// Takes a request back when it is dropped before the answer came.
+struct GivenUp<'e> {
+    commands: &'e Sender<Command>,
+    ticket: Option<Ticket>,
+}
+
+impl Drop for GivenUp<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            // A pump that has ended has answered all.
+            let _ = self.commands.send(Command::Cancel(ticket));
         }
     }
 }

@@ -12,10 +12,11 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, never, select};
 
+use super::fair::FairQueue;
 use super::link::Link;
 use super::listening::Heard;
 use super::status::StatusCell;
-use super::turns::{Held, Sents};
+use super::turns::{Held, Sents, Ticket};
 use super::wire::{FromWorker, Turn, TurnId};
 use super::{EngineError, EngineSpec};
 
@@ -28,12 +29,17 @@ const BACKOFF: Duration = Duration::from_millis(50);
 const BACKOFF_MAX: Duration = Duration::from_secs(5);
 /// How soon to try again to write to a worker that does not read.
 const BACKED_UP_RETRY: Duration = Duration::from_millis(5);
+/// A worker that has turns and is silent for so many of its slow decodes (the 99th percentile) is hung.
+const SILENT_DECODES: u32 = 50;
+/// But not before this: a busy machine stalls for seconds.
+const SILENCE_MIN: Duration = Duration::from_secs(5);
 /// The pump's longest sleep; it has nothing to do after it, but a bound keeps the arithmetic simple.
 const IDLE: Duration = Duration::from_hours(1);
 
 /// What an engine's handles tell the pump.
 pub(super) enum Command {
     Submit(Held),
+    Cancel(Ticket),
     Shutdown,
 }
 
@@ -60,7 +66,9 @@ pub(super) struct Keeper {
     starter: Option<Sender<Result<(), EngineError>>>,
     phase: Phase,
     link: Option<Link>,
-    waiting: VecDeque<Held>,
+    /// Turns that a worker died with; they go first.
+    again: VecDeque<Held>,
+    waiting: FairQueue<Held>,
     sent: Sents,
     /// Turns that a worker may have at once: enough to fill its sequences twice, so that it never waits for more.
     sent_max: usize,
@@ -68,6 +76,8 @@ pub(super) struct Keeper {
     alone: bool,
     turn_next: u64,
     heard: Instant,
+    /// Of the present worker's decodes, in microseconds; 0 while unknown.
+    decode_p99_us: u32,
     deaths: VecDeque<Instant>,
 }
 
@@ -87,11 +97,13 @@ impl Keeper {
             starter: Some(starter),
             phase: Phase::Backoff { until: now },
             link: None,
-            waiting: VecDeque::new(),
+            again: VecDeque::new(),
+            waiting: FairQueue::default(),
             sent: Sents::default(),
             alone: false,
             turn_next: 0,
             heard: now,
+            decode_p99_us: 0,
             deaths: VecDeque::new(),
         }
     }
@@ -128,13 +140,29 @@ impl Keeper {
     fn on_command(&mut self, command: Command) -> bool {
         match (command, &self.phase) {
             (Command::Shutdown, _) => return true,
+            (Command::Cancel(ticket), _) => self.cancel(ticket),
             (Command::Submit(held), Phase::Failed(error)) => held.reply.give(Err(error.clone())),
             (Command::Submit(held), _) => match held.request.check() {
-                Ok(()) => self.waiting.push_back(held),
+                Ok(()) => self.waiting.push(held.request.group, held),
                 Err(error) => held.reply.give(Err(error)),
             },
         }
         false
+    }
+
+    /// Takes a request back, wherever it is. One that was answered meanwhile is gone already.
+    fn cancel(&mut self, ticket: Ticket) {
+        let is_it = |held: &Held| held.ticket == ticket;
+        if let Some((id, held)) = self.sent.cancel(ticket) {
+            if let Some(link) = &mut self.link {
+                link.cancel(id);
+            }
+            held.reply.give(Err(EngineError::Cancelled));
+        } else if let Some(at) = self.again.iter().position(is_it) {
+            self.again.remove(at).into_iter().for_each(|held| held.reply.give(Err(EngineError::Cancelled)));
+        } else {
+            self.waiting.remove(is_it).into_iter().for_each(|held| held.reply.give(Err(EngineError::Cancelled)));
+        }
     }
 
     fn start_if_due(&mut self) {
@@ -145,6 +173,7 @@ impl Keeper {
         }
         self.phase = Phase::Starting { until: now + Duration::from_millis(self.spec.start_timeout_ms) };
         self.heard = now;
+        self.decode_p99_us = 0;
         match Link::start(&self.spec) {
             Ok(link) => {
                 self.status.started(link.pid(), self.starter.is_none());
@@ -159,12 +188,12 @@ impl Keeper {
         if self.sent.is_empty() {
             self.alone = false;
         }
-        while let Some(head) = self.waiting.front() {
-            let alone = head.attempts >= ALONE_FROM_ATTEMPT;
-            if self.alone || (alone && !self.sent.is_empty()) || self.sent.len() >= self.sent_max {
+        while !self.alone && self.sent.len() < self.sent_max {
+            let alone = self.again.front().is_some_and(|held| held.attempts >= ALONE_FROM_ATTEMPT);
+            if alone && !self.sent.is_empty() {
                 break;
             }
-            let Some(mut held) = self.waiting.pop_front() else { break };
+            let Some(mut held) = self.again.pop_front().or_else(|| self.waiting.pop()) else { break };
             held.attempts += 1;
             let id = TurnId(self.turn_next);
             self.turn_next += 1;
@@ -189,13 +218,15 @@ impl Keeper {
                 }
             }
             Heard::Frame(FromWorker::Refused(error)) => self.died(error),
-            Heard::Frame(FromWorker::Admitted(ids)) => ids.into_iter().for_each(|id| self.sent.admitted(id, now)),
             Heard::Frame(FromWorker::Done { id, result }) => {
                 if let Some(held) = self.sent.remove(id) {
                     held.reply.give(result);
                 }
             }
-            Heard::Frame(FromWorker::Beat) => {}
+            Heard::Frame(FromWorker::Counts(counts)) => {
+                self.decode_p99_us = counts.decode_p99_us;
+                self.status.counted(counts);
+            }
             Heard::Frame(FromWorker::Fatal(detail)) => self.died(EngineError::WorkerDied { detail }),
             Heard::Closed(reason) => self.died(EngineError::WorkerDied { detail: reason.unwrap_or_default() }),
         }
@@ -205,7 +236,9 @@ impl Keeper {
         let now = Instant::now();
         let hung = match self.phase {
             Phase::Starting { until } if now >= until => Some(self.spec.start_timeout_ms),
-            Phase::Ready if self.deadline().is_some_and(|deadline| now >= deadline) => Some(self.spec.deadline_ms),
+            Phase::Ready if self.deadline().is_some_and(|deadline| now >= deadline) => {
+                Some(u64::try_from(self.silence_max().as_millis()).unwrap_or(u64::MAX))
+            }
             _ => None,
         };
         if let Some(deadline_ms) = hung {
@@ -214,7 +247,17 @@ impl Keeper {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.sent.deadline(self.heard, Duration::from_millis(self.spec.deadline_ms))
+        self.sent.deadline(self.heard, self.silence_max())
+    }
+
+    /// Longest silence of a worker that has turns: many times what its slow decodes take, once that is known.
+    fn silence_max(&self) -> Duration {
+        let limit = Duration::from_millis(self.spec.deadline_ms);
+        if self.decode_p99_us == 0 {
+            return limit;
+        }
+        let slow = Duration::from_micros(self.decode_p99_us.into());
+        (slow * SILENT_DECODES).max(SILENCE_MIN).min(limit)
     }
 
     fn sleep(&self) -> Duration {
@@ -252,7 +295,7 @@ impl Keeper {
             if held.attempts >= ATTEMPTS_MAX {
                 held.reply.give(Err(cause.clone()));
             } else {
-                self.waiting.push_front(held);
+                self.again.push_front(held);
             }
         }
         let now = Instant::now();
@@ -273,7 +316,7 @@ impl Keeper {
 
     fn give_up(&mut self, error: EngineError) {
         self.status.failed(error.clone());
-        for held in self.waiting.drain(..) {
+        for held in self.again.drain(..).chain(std::iter::from_fn(|| self.waiting.pop())) {
             held.reply.give(Err(error.clone()));
         }
         self.phase = Phase::Failed(error);

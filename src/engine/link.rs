@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use rustix::net::SendFlags;
 
 use super::listening::{Heard, LastWords, keep_last_words, read_frames};
-use super::wire::{ToWorker, Turn, encode};
+use super::wire::{ToWorker, Turn, TurnId, encode};
 use super::worker::SUBCOMMAND;
 use super::{Device, EngineSpec, Isolation};
 
@@ -135,6 +135,11 @@ impl Link {
         }
     }
 
+    /// Tells the worker that nobody waits for a turn any more.
+    pub(super) fn cancel(&mut self, id: TurnId) {
+        self.send(ToWorker::Cancel(id));
+    }
+
     fn send(&mut self, frame: ToWorker<'_>) {
         match &mut self.kind {
             Kind::Process { out, .. } => {
@@ -144,6 +149,7 @@ impl Link {
             Kind::Thread { turns } => {
                 let frame = match frame {
                     ToWorker::Start { spec, fault } => ToWorker::Start { spec, fault },
+                    ToWorker::Cancel(id) => ToWorker::Cancel(id),
                     ToWorker::Turn(turn) => ToWorker::Turn(turn.into_owned()),
                 };
                 // A thread that ended has said so on `heard`.

@@ -1,42 +1,40 @@
 //! One turn that has a sequence: what it has decoded, what comes next, and what it has chosen.
 
+use llama_cpp_2::context::LlamaContext;
 use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 
 use super::choice::{self, Chooser, Scratch};
-use super::grammar::{Candidates, Grammar};
-use super::sequence::SeqId;
+use super::grammar::Grammar;
+use super::memory::{Placed, Seq, Token};
 use super::wire::{Turn, TurnId};
 use super::{EngineError, Finish, Generation};
 
 /// A turn with a sequence.
 pub(super) struct Live {
     id: TurnId,
-    seq: SeqId,
-    /// Cells of the KV pool that are set aside for it.
-    cells: u32,
-    prompt: Vec<LlamaToken>,
-    /// Prompt tokens that are in the KV pool.
-    prefilled: usize,
-    /// Prompt tokens in the batch under way.
-    slice: usize,
-    /// Place in the batch under way of the token whose logits are wanted.
-    row: Option<i32>,
+    seq: Seq,
+    /// The prompt, then what was chosen.
+    tokens: Vec<Token>,
+    /// Length of the prompt.
+    prompt: usize,
+    /// Tokens that are in the KV pool.
+    computed: usize,
+    /// Tokens in the batch under way, and the place of the first one in it.
+    batched: usize,
+    row: i32,
     chooser: Chooser,
     grammar: Option<Grammar>,
     max_tokens: usize,
     with_logprobs: bool,
-    tokens: Vec<u32>,
     logprobs: Vec<f32>,
+    forced: usize,
+    /// Set when the last token is chosen but log-probabilities of it and others before it are still to be computed.
+    finish: Option<Finish>,
 }
 
-/// The token of a place in the logits.
-fn raw(place: usize) -> LlamaToken {
-    LlamaToken(i32::try_from(place).expect("invariant: a vocabulary is counted by an i32"))
-}
-
-/// What a turn does after a token was chosen.
+/// What a turn does after a decode.
 pub(super) enum Step {
     Continue,
     Finish(Result<Finish, EngineError>),
@@ -45,152 +43,176 @@ pub(super) enum Step {
 impl Live {
     pub(super) fn new(
         turn: &Turn<'_>,
-        seq: SeqId,
-        cells: u32,
-        prompt: Vec<LlamaToken>,
+        placed: Placed,
+        prompt: Vec<Token>,
         grammar: Option<Grammar>,
+        model: &LlamaModel,
     ) -> Self {
-        Self {
+        let mut live = Self {
             id: turn.id,
-            seq,
-            cells,
-            prompt,
-            prefilled: 0,
-            slice: 0,
-            row: None,
+            seq: placed.seq,
+            prompt: prompt.len(),
+            tokens: prompt,
+            computed: placed.there,
+            batched: 0,
+            row: 0,
             chooser: Chooser::new(turn.sampling),
             grammar,
             max_tokens: turn.max_tokens as usize,
             with_logprobs: turn.logprobs,
-            tokens: Vec::new(),
             logprobs: Vec::new(),
-        }
+            forced: 0,
+            finish: None,
+        };
+        // What a grammar begins with needs no choice either.
+        live.force(model);
+        live
     }
 
     pub(super) fn id(&self) -> TurnId {
         self.id
     }
 
-    pub(super) fn seq(&self) -> i32 {
-        self.seq.raw()
+    pub(super) fn seq(&self) -> Seq {
+        self.seq
     }
 
-    pub(super) fn cells(&self) -> u32 {
-        self.cells
+    /// Whether its prompt is not computed yet, but for a few tokens that go with the next decode anyway.
+    pub(super) fn is_filling(&self) -> bool {
+        self.computed + 1 < self.prompt
     }
 
-    pub(super) fn is_generating(&self) -> bool {
-        self.prefilled == self.prompt.len()
+    /// The prompt, as far as it is not computed yet.
+    pub(super) fn planned(&self) -> &[Token] {
+        &self.tokens[..self.prompt]
     }
 
-    /// Adds the token that was chosen last. Returns the number of tokens added.
-    pub(super) fn add_next(&mut self, batch: &mut LlamaBatch<'_>) -> usize {
-        let last = self.tokens.last().expect("invariant: prefill ends with a choice");
-        let token = LlamaToken(last.cast_signed());
-        self.row = Some(batch.n_tokens());
-        self.add(batch, token, self.prompt.len() + self.tokens.len() - 1, true);
-        1
+    /// Tokens that are to be decoded before the next one can be chosen, at least 1.
+    pub(super) fn pending(&self) -> usize {
+        // A text's last token is never decoded.
+        self.tokens.len() - usize::from(self.finish.is_some()) - self.computed
     }
 
-    /// Adds as much of the prompt as there is room for. Returns the number of tokens added.
-    pub(super) fn add_prompt(&mut self, batch: &mut LlamaBatch<'_>, room: usize) -> usize {
-        let end = self.prompt.len().min(self.prefilled + room);
-        self.slice = end - self.prefilled;
-        self.row = None;
-        for at in self.prefilled..end {
-            let last = at + 1 == self.prompt.len();
-            if last {
-                self.row = Some(batch.n_tokens());
+    pub(super) fn forced(&self) -> usize {
+        self.forced
+    }
+
+    /// Adds the next `count` tokens to the batch, at most those pending.
+    pub(super) fn add(&mut self, batch: &mut LlamaBatch<'_>, count: usize) {
+        self.row = batch.n_tokens();
+        self.batched = count;
+        for at in self.computed..self.computed + count {
+            let position = i32::try_from(at).expect("invariant: positions are below context_tokens, below 2^31");
+            batch
+                .add(LlamaToken(self.tokens[at]), position, &[self.seq.raw()], self.wants_logits(at))
+                .expect("invariant: the caller left room in the batch");
+        }
+    }
+
+    fn wants_logits(&self, at: usize) -> bool {
+        at + 1 == self.tokens.len() || (self.with_logprobs && at + 1 >= self.prompt)
+    }
+
+    /// The tokens that the batch under way has of this turn.
+    pub(super) fn batched(&self) -> &[Token] {
+        &self.tokens[self.computed..self.computed + self.batched]
+    }
+
+    /// Takes note that the batch was decoded, and chooses the next token if all was.
+    pub(super) fn decoded(&mut self, context: &LlamaContext<'_>, model: &LlamaModel, scratch: &mut Scratch) -> Step {
+        let (row, start) = (self.row, self.computed);
+        self.computed += std::mem::take(&mut self.batched);
+        for (row, at) in (row..).zip(start..self.computed) {
+            if !self.wants_logits(at) {
+                continue;
             }
-            self.add(batch, self.prompt[at], at, last);
-        }
-        self.slice
-    }
-
-    fn add(&self, batch: &mut LlamaBatch<'_>, token: LlamaToken, position: usize, logits: bool) {
-        let position = i32::try_from(position).expect("invariant: positions are below context_tokens, below 2^31");
-        batch.add(token, position, &[self.seq.raw()], logits).expect("invariant: the caller left room in the batch");
-    }
-
-    /// Takes note that the batch was decoded. Returns where the logits of its last token are, if it has any.
-    pub(super) fn decoded(&mut self) -> Option<i32> {
-        self.prefilled += std::mem::take(&mut self.slice);
-        self.row.take()
-    }
-
-    /// Chooses the next token.
-    pub(super) fn choose(
-        &mut self,
-        logits: &[f32],
-        model: &LlamaModel,
-        candidates: &mut Candidates,
-        scratch: &mut Scratch,
-    ) -> Step {
-        let token = match self.chosen(logits, candidates, scratch) {
-            Ok(token) => token,
-            Err(error) => return Step::Finish(Err(error)),
-        };
-        self.tokens.push(token.0.cast_unsigned());
-        if model.vocab().is_eog(token) {
-            return Step::Finish(Ok(Finish::EndOfText));
-        }
-        if self.tokens.len() == self.max_tokens {
-            return Step::Finish(Ok(Finish::Length));
-        }
-        match self.grammar.as_mut().map_or(Ok(()), |grammar| grammar.accept(token)) {
-            Ok(()) => Step::Continue,
-            Err(error) => Step::Finish(Err(error)),
-        }
-    }
-
-    fn chosen(
-        &mut self,
-        logits: &[f32],
-        candidates: &mut Candidates,
-        scratch: &mut Scratch,
-    ) -> Result<LlamaToken, EngineError> {
-        let mut token = None;
-        if self.grammar.is_none() || self.chooser.may_try_first() {
-            token = Some(self.chooser.choose(logits, scratch).ok_or(EngineError::NotFinite)?);
-        }
-        if let Some(grammar) = &mut self.grammar {
-            // Looking at one token is far cheaper than at all, and a trained model is rarely rejected.
-            token = token.filter(|token| grammar.permits(raw(*token), candidates));
-            if token.is_none() {
-                let permitted = grammar.mask(logits, candidates);
-                token = self.chooser.choose(permitted, scratch);
+            let logits = context.get_logits_ith(row);
+            let step = match self.tokens.get(at + 1).copied() {
+                Some(forced) => self.note_logprob(logits, forced, scratch),
+                None => self.choose(logits, model, scratch),
+            };
+            if let Err(error) = step {
+                return Step::Finish(Err(error));
             }
         }
-        let token = token.ok_or_else(|| EngineError::Grammar {
-            detail: format!("it permits none of the model's tokens after {} chosen ones", self.tokens.len()),
-        })?;
+        match self.finish {
+            Some(finish) if self.pending() == 0 || !self.with_logprobs => Step::Finish(Ok(finish)),
+            _ => Step::Continue,
+        }
+    }
+
+    fn note_logprob(&mut self, logits: &[f32], token: Token, scratch: &mut Scratch) -> Result<(), EngineError> {
         if self.with_logprobs {
-            self.logprobs.push(choice::logprob(logits, token, scratch).ok_or(EngineError::NotFinite)?);
+            let place = usize::try_from(token).map_err(|_| EngineError::NotFinite)?;
+            self.logprobs.push(choice::logprob(logits, place, scratch).ok_or(EngineError::NotFinite)?);
         }
-        Ok(raw(token))
+        Ok(())
     }
 
-    /// Ends the turn; the sequence comes back for its cells to be freed.
+    /// Chooses the next token, and takes those that a grammar then leaves no choice about.
+    fn choose(&mut self, logits: &[f32], model: &LlamaModel, scratch: &mut Scratch) -> Result<(), EngineError> {
+        let chosen = match &mut self.grammar {
+            None => self.chooser.choose(logits, scratch).ok_or(EngineError::NotFinite)?,
+            Some(grammar) => {
+                let generated = self.tokens.len() - self.prompt;
+                grammar.choose(logits, &mut self.chooser, scratch)?.ok_or_else(|| EngineError::Grammar {
+                    detail: format!("it permits none of the model's tokens after {generated} chosen ones"),
+                })?
+            }
+        };
+        let token = Token::try_from(chosen).expect("invariant: a vocabulary is counted by an i32");
+        self.note_logprob(logits, token, scratch)?;
+        self.tokens.push(token);
+        if model.vocab().is_eog(LlamaToken(token)) {
+            self.finish = Some(Finish::EndOfText);
+        } else if self.tokens.len() - self.prompt == self.max_tokens {
+            self.finish = Some(Finish::Length);
+        } else if let Some(grammar) = &mut self.grammar {
+            grammar.accept(token)?;
+            self.force(model);
+        }
+        Ok(())
+    }
+
+    /// Appends the tokens that the grammar leaves no choice about, up to the longest text.
+    fn force(&mut self, model: &LlamaModel) {
+        let Some(grammar) = &mut self.grammar else { return };
+        let room = self.max_tokens - (self.tokens.len() - self.prompt);
+        let before = self.tokens.len();
+        let ends = grammar.force(model, room, &mut self.tokens);
+        self.forced += self.tokens.len() - before;
+        if ends {
+            self.finish = Some(Finish::EndOfText);
+        } else if self.tokens.len() - self.prompt == self.max_tokens {
+            self.finish = Some(Finish::Length);
+        }
+    }
+
+    /// Whether there is nothing to decode: a grammar left no choice about anything, and nobody asked for probabilities.
+    pub(super) fn is_over(&self) -> Option<Finish> {
+        self.finish.filter(|_| !self.with_logprobs)
+    }
+
+    /// What the turn generated.
     pub(super) fn end(
         self,
         result: Result<Finish, EngineError>,
         model: &LlamaModel,
-    ) -> (SeqId, Result<Generation, EngineError>) {
-        let generation = result.map(|finish| {
-            let vocabulary = model.vocab();
-            let mut bytes = Vec::with_capacity(self.tokens.len() * 2);
-            for token in &self.tokens {
-                vocabulary.token_to_piece_into(LlamaToken(token.cast_signed()), &mut bytes, false, None);
-            }
-            Generation {
-                text: String::from_utf8(bytes)
-                    .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
-                tokens: self.tokens,
-                logprobs: self.logprobs,
-                prompt_tokens: u32::try_from(self.prompt.len()).unwrap_or(u32::MAX),
-                finish,
-            }
-        });
-        (self.seq, generation)
+    ) -> Result<Generation, EngineError> {
+        let finish = result?;
+        let vocabulary = model.vocab();
+        let chosen = &self.tokens[self.prompt..];
+        let mut bytes = Vec::with_capacity(chosen.len() * 2);
+        for token in chosen {
+            vocabulary.token_to_piece_into(LlamaToken(*token), &mut bytes, false, None);
+        }
+        Ok(Generation {
+            text: String::from_utf8(bytes)
+                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+            tokens: chosen.iter().map(|token| token.cast_unsigned()).collect(),
+            logprobs: self.logprobs,
+            prompt_tokens: u32::try_from(self.prompt).unwrap_or(u32::MAX),
+            finish,
+        })
     }
 }

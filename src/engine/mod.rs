@@ -4,9 +4,13 @@
 //! `abort()`, so the context lives in a child process (the same binary) that a pump thread feeds, watches and replaces;
 //! in a thread instead for tests and small tools. Nothing outside this module may call llama.cpp.
 
+#[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "what decodes is not built"))]
+mod automaton;
+mod counts;
 mod device;
 mod devices;
 mod error;
+mod fair;
 mod handle;
 mod keeper;
 mod link;
@@ -39,10 +43,13 @@ mod live;
 #[cfg(feature = "llama")]
 mod model;
 #[cfg(feature = "llama")]
+mod pace;
+#[cfg(feature = "llama")]
 mod port;
 #[cfg(feature = "llama")]
-mod sequence;
+mod share;
 
+pub use counts::EngineCounts;
 pub use device::{Device, DeviceError};
 pub use devices::{DeviceInfo, devices, devices_of};
 pub use error::EngineError;

@@ -110,7 +110,7 @@ pub(super) fn context<'m>(loaded: &'m Loaded, spec: &EngineSpec) -> Result<Llama
         .with_n_ctx(NonZeroU32::new(spec.context_tokens))
         .with_n_batch(spec.batch_tokens)
         .with_n_ubatch(spec.batch_tokens.min(MICRO_BATCH_TOKENS_MAX))
-        .with_n_seq_max(u32::from(spec.sequences_max))
+        .with_n_seq_max(u32::from(spec.sequences()))
         .with_n_threads(threads)
         .with_n_threads_batch(threads)
         .with_kv_unified(spec.kv == KvPool::Shared)
@@ -124,7 +124,7 @@ pub(super) fn context<'m>(loaded: &'m Loaded, spec: &EngineSpec) -> Result<Llama
 
 /// Tokens that the KV pool will have: llama.cpp rounds each part of a split one up.
 fn pool_tokens(spec: &EngineSpec) -> u32 {
-    let sequences = u32::from(spec.sequences_max);
+    let sequences = u32::from(spec.sequences());
     match spec.kv {
         KvPool::Shared => spec.context_tokens,
         KvPool::Split => spec.context_tokens.div_ceil(sequences).next_multiple_of(256).saturating_mul(sequences),

@@ -52,6 +52,8 @@ pub struct Request {
     pub max_tokens: u32,
     /// Whether to return log-probabilities.
     pub logprobs: bool,
+    /// Whose request it is: when more wait than there are sequences, the groups take turns.
+    pub group: u64,
 }
 
 /// Longest prompt or grammar that is sent to a worker, in bytes.
@@ -148,6 +150,7 @@ mod tests {
             sampling: Sampling::GREEDY,
             max_tokens: 1,
             logprobs: false,
+            group: 0,
         }
     }
 

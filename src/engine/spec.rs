@@ -29,9 +29,15 @@ pub struct EngineSpec {
     pub sequences_max: u16,
     /// Most tokens of one decode (next tokens and prefill together); at least `sequences_max`.
     pub batch_tokens: u32,
+    /// Sequences beyond `sequences_max` that keep what was computed for turns to come; together at most 256. In a shared
+    /// pool they cost nothing, in a split one each takes a part.
+    pub kept_max: u16,
+    /// Most tokens of prompts in a decode while other turns generate; 0 is a quarter of `batch_tokens`.
+    pub prefill_tokens: u32,
     /// CPU threads of a decode, at least 1. More threads than idle cores makes decoding much slower.
     pub threads: u16,
-    /// A turn that has no reply this long after the worker took it up counts as hung, in milliseconds.
+    /// A worker that has turns and says nothing for this long is hung, in milliseconds. Less once it is known how long
+    /// decodes take: 50 times their 99th percentile, and at least 5 seconds.
     pub deadline_ms: u64,
     /// Time for loading the model and decoding one token, in milliseconds.
     pub start_timeout_ms: u64,
@@ -60,6 +66,8 @@ impl Default for EngineSpec {
             kv: KvPool::Shared,
             sequences_max: 32,
             batch_tokens: 512,
+            kept_max: 0,
+            prefill_tokens: 0,
             threads: 1,
             deadline_ms: 60_000,
             start_timeout_ms: 120_000,
@@ -76,16 +84,28 @@ impl Default for EngineSpec {
 pub(super) const SEQUENCES_MAX: u16 = 256;
 
 impl EngineSpec {
+    /// Sequences of the context, those that only keep included.
+    pub(super) fn sequences(&self) -> u16 {
+        self.sequences_max.saturating_add(self.kept_max)
+    }
+
     /// Checks every size before llama.cpp sees it, because it answers a wrong one with `abort()`.
     pub(super) fn check(&self) -> Result<(), EngineError> {
         let bad = |detail: String| Err(EngineError::BadSpec { detail });
         if !(1..=SEQUENCES_MAX).contains(&self.sequences_max) {
             return bad(format!("sequences_max is {}, set it to 1..={SEQUENCES_MAX}", self.sequences_max));
         }
-        if self.batch_tokens < u32::from(self.sequences_max) {
+        if self.sequences() > SEQUENCES_MAX {
             return bad(format!(
-                "batch_tokens is {}, set it to at least sequences_max ({})",
-                self.batch_tokens, self.sequences_max
+                "sequences_max ({}) and kept_max ({}) are together above {SEQUENCES_MAX}, lower one",
+                self.sequences_max, self.kept_max
+            ));
+        }
+        if self.batch_tokens < u32::from(self.sequences()) {
+            return bad(format!(
+                "batch_tokens is {}, set it to at least sequences_max and kept_max together ({})",
+                self.batch_tokens,
+                self.sequences()
             ));
         }
         if self.context_tokens < self.batch_tokens || i32::try_from(self.context_tokens).is_err() {
@@ -153,6 +173,8 @@ mod tests {
         let wrong = [
             EngineSpec { sequences_max: 0, ..ok.clone() },
             EngineSpec { sequences_max: 257, ..ok.clone() },
+            EngineSpec { sequences_max: 200, kept_max: 57, ..ok.clone() },
+            EngineSpec { sequences_max: 100, kept_max: 57, batch_tokens: 156, ..ok.clone() },
             EngineSpec { sequences_max: 256, batch_tokens: 255, ..ok.clone() },
             EngineSpec { context_tokens: 100, ..ok.clone() },
             EngineSpec { context_tokens: u32::MAX, ..ok.clone() },

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::EngineError;
 use super::wire::Facts;
+use super::{EngineCounts, EngineError};
 
 /// An engine's state at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub struct EngineStatus {
     pub turn_tokens_max: u32,
     /// Time since the worker last told of a decode, in milliseconds; while it decodes at most about 100.
     pub last_decode_ms_ago: Option<u64>,
+    /// What the worker has done since it started.
+    pub counts: EngineCounts,
     /// Process id of the worker; none for a thread or while there is no worker.
     pub worker_pid: Option<u32>,
     /// Why the engine is out of service, if it was given up.
@@ -47,6 +49,7 @@ struct State {
     restarts: u32,
     facts: Facts,
     heard: Option<Instant>,
+    counts: EngineCounts,
     pid: Option<u32>,
     failure: Option<EngineError>,
 }
@@ -74,11 +77,16 @@ impl StatusCell {
     pub(super) fn ready(&self, facts: Facts) {
         let mut state = self.state();
         state.ready = true;
+        state.counts = EngineCounts::default();
         state.facts = facts;
     }
 
     pub(super) fn heard(&self, now: Instant) {
         self.state().heard = Some(now);
+    }
+
+    pub(super) fn counted(&self, counts: EngineCounts) {
+        self.state().counts = counts;
     }
 
     pub(super) fn down(&self) {
@@ -109,6 +117,7 @@ impl StatusCell {
             context_tokens: state.facts.context_tokens,
             turn_tokens_max: state.facts.turn_tokens_max,
             last_decode_ms_ago: state.heard.map(ago),
+            counts: state.counts,
             worker_pid: state.pid,
             failure: state.failure.clone(),
         }

@@ -1,6 +1,6 @@
 //! Turns on the parent's side: the reply that is owed, the attempts that were made, the deadline.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,6 +11,10 @@ use super::{EngineError, Generation, Request};
 
 /// The function that takes a turn's result.
 type Callback = Box<dyn FnOnce(Result<Generation, EngineError>) + Send>;
+
+/// Names a request of one engine, for taking it back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Ticket(pub(super) u64);
 
 /// A reply that is owed. It is given exactly once: at the latest when this is dropped.
 pub(super) struct Reply {
@@ -45,24 +49,18 @@ impl Drop for Reply {
 
 /// A request and who waits for it.
 pub(super) struct Held {
+    pub(super) ticket: Ticket,
     pub(super) request: Request,
     pub(super) reply: Reply,
     /// How often a worker was given it.
     pub(super) attempts: u8,
 }
 
-/// A turn that the worker has.
-pub(super) struct Sent {
-    pub(super) held: Held,
-    /// When it was sent, or got its sequence if it has one.
-    since: Instant,
-    admitted: bool,
-}
-
 /// The turns that the worker has, in the order in which they were sent.
 #[derive(Default)]
 pub(super) struct Sents {
-    turns: BTreeMap<TurnId, Sent>,
+    turns: BTreeMap<TurnId, (Held, Instant)>,
+    tickets: HashMap<Ticket, TurnId>,
 }
 
 impl Sents {
@@ -75,29 +73,31 @@ impl Sents {
     }
 
     pub(super) fn insert(&mut self, id: TurnId, held: Held, now: Instant) {
-        self.turns.insert(id, Sent { held, since: now, admitted: false });
-    }
-
-    pub(super) fn admitted(&mut self, id: TurnId, now: Instant) {
-        if let Some(sent) = self.turns.get_mut(&id) {
-            sent.since = now;
-            sent.admitted = true;
-        }
+        self.tickets.insert(held.ticket, id);
+        self.turns.insert(id, (held, now));
     }
 
     pub(super) fn remove(&mut self, id: TurnId) -> Option<Held> {
-        self.turns.remove(&id).map(|sent| sent.held)
+        let (held, _) = self.turns.remove(&id)?;
+        self.tickets.remove(&held.ticket);
+        Some(held)
+    }
+
+    /// Takes back the turn of a request.
+    pub(super) fn cancel(&mut self, ticket: Ticket) -> Option<(TurnId, Held)> {
+        let id = *self.tickets.get(&ticket)?;
+        Some((id, self.remove(id)?))
     }
 
     /// Takes all turns, the oldest first.
     pub(super) fn take(&mut self) -> impl DoubleEndedIterator<Item = Held> + use<> {
-        std::mem::take(&mut self.turns).into_values().map(|sent| sent.held)
+        self.tickets.clear();
+        std::mem::take(&mut self.turns).into_values().map(|(held, _)| held)
     }
 
-    /// When the worker counts as hung unless something arrives before. A turn with a sequence has its own clock; one
-    /// that still waits in the worker waits for others, so for it only a worker that says nothing at all is hung.
-    pub(super) fn deadline(&self, heard: Instant, deadline: Duration) -> Option<Instant> {
-        let start = |sent: &Sent| if sent.admitted { sent.since } else { sent.since.max(heard) };
-        self.turns.values().map(start).min().map(|start| start + deadline)
+    /// When the worker counts as hung unless something arrives before: a worker that has turns is never silent for long.
+    pub(super) fn deadline(&self, heard: Instant, silence_max: Duration) -> Option<Instant> {
+        let (_, oldest) = self.turns.values().next()?;
+        Some((*oldest).max(heard) + silence_max)
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::request::{GRAMMAR_BYTES_MAX, PROMPT_BYTES_MAX};
 use super::spec::Fault;
-use super::{EngineError, EngineSpec, Format, Generation, Request, Sampling};
+use super::{EngineCounts, EngineError, EngineSpec, Format, Generation, Request, Sampling};
 
 /// Longest body of a frame, in bytes: a prompt and a grammar of the longest kind, and room for the rest.
 const FRAME_BYTES_MAX: usize = PROMPT_BYTES_MAX + GRAMMAR_BYTES_MAX + (1 << 20);
@@ -25,12 +25,15 @@ pub(super) enum ToWorker<'a> {
     Start { spec: Box<EngineSpec>, fault: Option<Fault> },
     /// Generate.
     Turn(Turn<'a>),
+    /// Nobody waits for this turn any more; it gets no answer.
+    Cancel(TurnId),
 }
 
 /// A request on its way to the worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Turn<'a> {
     pub(super) id: TurnId,
+    pub(super) group: u64,
     pub(super) prompt: Cow<'a, str>,
     pub(super) format: Cow<'a, Format>,
     pub(super) grammar: Option<Cow<'a, str>>,
@@ -43,6 +46,7 @@ impl<'a> Turn<'a> {
     pub(super) fn new(id: TurnId, request: &'a Request) -> Self {
         Self {
             id,
+            group: request.group,
             prompt: Cow::Borrowed(&request.prompt),
             format: Cow::Borrowed(&request.format),
             grammar: request.grammar.as_deref().map(Cow::Borrowed),
@@ -69,12 +73,10 @@ pub(super) enum FromWorker {
     Ready(Facts),
     /// The engine cannot be started; the worker ends.
     Refused(EngineError),
-    /// These turns got a sequence: their deadlines run.
-    Admitted(Vec<TurnId>),
     /// A turn is over.
     Done { id: TurnId, result: Result<Generation, EngineError> },
-    /// Still decoding.
-    Beat,
+    /// How things stand; comes at least every 100 ms while there are turns, and with the last answer.
+    Counts(EngineCounts),
     /// The worker ends because the context can no longer be trusted.
     Fatal(String),
 }
@@ -143,6 +145,7 @@ mod tests {
             prompt: "née".to_owned(),
             format: Format::Chat { system: Some("be brief".to_owned()) },
             grammar: Some("root ::= \"a\"".into()),
+            group: 9,
             sampling: Sampling { temperature: 0.5, top_p: 0.9, seed: u64::MAX },
             max_tokens: 7,
             logprobs: true,
@@ -164,7 +167,8 @@ mod tests {
                 panic!("{seen:?}")
             };
             assert_eq!(**spec, EngineSpec::default());
-            assert_eq!((turn.id, &*turn.prompt, turn.sampling), (TurnId(3), "née", request.sampling));
+            assert_eq!((turn.id, turn.group, &*turn.prompt), (TurnId(3), 9, "née"));
+            assert_eq!(turn.sampling, request.sampling);
             assert_eq!(*turn.format, request.format);
         }
     }

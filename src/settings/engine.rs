@@ -38,10 +38,19 @@ pub struct Engine {
     /// Most tokens in one decode. At least `sequences_max`, at most `context_tokens`.
     #[schemars(range(min = 1, max = 65_536))]
     pub batch_tokens: u32,
+    /// Sequences beyond `sequences_max` that keep what was computed for turns to come; together at most 256. With `shared`
+    /// they cost nothing, with `split` each takes a part of the KV cache. Sequences without a turn keep in any case.
+    #[schemars(range(min = 0, max = 255))]
+    pub kept_max: u32,
+    /// Most tokens of prompts in a decode while other turns generate, so that a long prompt does not hold them up;
+    /// 0 = a quarter of `batch_tokens`.
+    #[schemars(range(min = 0, max = 65_536))]
+    pub prefill_tokens: u32,
     /// CPU threads of a decode; 0 = chosen from the number of cores. More threads than free cores is much slower.
     #[schemars(range(min = 0, max = 1_024))]
     pub threads: u32,
-    /// Longest time in milliseconds that a decode may take before the worker is killed and its turns are sent again.
+    /// Longest time in milliseconds that a worker with turns may be silent before it is killed and its turns are sent
+    /// again. Less once it is known how long decodes take: 50 times their 99th percentile, and at least 5 seconds.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub deadline_ms: u64,
     /// Longest time in milliseconds until the worker has loaded the model and decoded one token.

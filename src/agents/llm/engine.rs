@@ -37,6 +37,7 @@ fn request(ask: Ask, is_chat: bool) -> Request {
         sampling: Sampling { temperature, top_p, seed },
         max_tokens: ask.max_tokens,
         logprobs: ask.logprobs,
+        group: ask.affinity,
     }
 }
 
@@ -86,7 +87,7 @@ mod tests {
             assert_eq!((request.prompt.as_str(), &request.format), (prompt, &format));
             assert_eq!(request.sampling, Sampling { temperature: 0.5, top_p: 0.9, seed: 7 });
             assert_eq!((request.grammar.as_deref(), request.max_tokens), (Some("root ::= \"4\""), 3));
-            assert!(request.logprobs);
+            assert!(request.logprobs && request.group == 1);
         }
     }
 }

@@ -187,8 +187,7 @@ impl Prefixes {
             node.tokens.extend_from_slice(tokens);
             end
         } else {
-            let child =
-                Node { tokens: tokens.to_vec(), parent: end, children: Vec::new(), holders: Holders::of(seq) };
+            let child = Node { tokens: tokens.to_vec(), parent: end, children: Vec::new(), holders: Holders::of(seq) };
             let child = self.add(child);
             self.nodes[end].children.push(child);
             child

@@ -37,8 +37,13 @@ impl Pool {
                     }
                 } else {
                     assert_eq!(end, None, "a partial copy aborts");
-                    let copies: Vec<_> = self.cells.iter().filter(|cell| copied(cell)).map(|c| (c.token, c.position)).collect();
-                    self.cells.extend(copies.into_iter().map(|(token, position)| Cell { token, position, holders: vec![to] }));
+                    let copies: Vec<_> =
+                        self.cells.iter().filter(|cell| copied(cell)).map(|c| (c.token, c.position)).collect();
+                    self.cells.extend(copies.into_iter().map(|(token, position)| Cell {
+                        token,
+                        position,
+                        holders: vec![to],
+                    }));
                 }
             }
         }

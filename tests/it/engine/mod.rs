@@ -56,6 +56,7 @@ pub fn request(prompt: &str, seed: u64) -> Request {
         sampling: Sampling { temperature: 1.0, top_p: 1.0, seed },
         max_tokens: 24,
         logprobs: true,
+        group: 0,
     }
 }
 
