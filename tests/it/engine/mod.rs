@@ -3,6 +3,7 @@
 
 mod answers;
 mod grammars;
+mod prefixes;
 mod survival;
 
 use std::path::{Path, PathBuf};
