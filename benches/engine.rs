@@ -1,86 +1,227 @@
-//! How much of llama.cpp's own speed the engine keeps: its tokens per second beside those of a plain decode loop, with
-//! a random model of a million parameters. Run on an idle machine: `cargo bench --bench engine`.
+//! What the engine keeps of llama.cpp's own speed, and what it saves: ratios of runs side by side, as Markdown tables.
+//!
+//! `cargo bench --bench engine` on an idle machine; `-- --model FILE` for another model than the shipped one and a random
+//! one of 10 million parameters, `-- --device CUDA0` for a GPU, `-- --rounds 3` for fewer rounds than 5.
 #![allow(clippy::disallowed_methods, clippy::cast_precision_loss, reason = "it measures")]
 
-use std::path::PathBuf;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::unbounded;
-use prime_agents::engine::testing::{TinyModel, plain_rate};
-use prime_agents::engine::{Engine, EngineSpec, Format, Isolation, KvPool, Request, Sampling};
+use prime_agents::engine::testing::{TinyModel, plain_time, pool_times};
+use prime_agents::engine::{Device, Engine, EngineSpec, Format, Isolation, KvPool, Request, Sampling};
 
-const PROMPT_BYTES: usize = 64;
-const TOKENS: u32 = 192;
+/// Tokens of a prompt and of a generation, where the number of sequences is what is looked at.
+const PROMPT: usize = 32;
+const TOKENS: usize = 160;
+/// The same for a fan-out: a long head, and a short step.
+const HEAD: usize = 512;
+const FANOUT: usize = 32;
+const STEP: usize = 24;
 
-/// Tokens per second, and turns per second, with `sequences` turns in flight all the time.
-fn engine_rate(engine: &Engine, sequences: usize, template: &Request, turns: usize) -> (f64, f64) {
-    let (sender, answers) = unbounded();
-    let submit = |seed: usize| {
-        let sender = sender.clone();
-        let sampling = Sampling { seed: seed as u64, ..template.sampling };
-        engine.submit(Request { sampling, ..template.clone() }, move |result| drop(sender.send(result)));
-    };
-    let started = Instant::now();
-    let mut tokens = 0;
-    (0..sequences).for_each(&submit);
-    for turn in 0..turns {
-        tokens += answers.recv().expect("an answer").expect("generated").tokens.len();
-        if turn + sequences < turns {
-            submit(turn + sequences);
+struct Bench {
+    model: PathBuf,
+    device: Device,
+    rounds: usize,
+}
+
+/// Median, smallest and largest of the rounds.
+struct Spread([f64; 3]);
+
+impl Spread {
+    fn of(mut values: Vec<f64>) -> Self {
+        values.sort_unstable_by(f64::total_cmp);
+        Self([values[values.len() / 2], values[0], values[values.len() - 1]])
+    }
+
+    fn show(&self, digits: usize) -> String {
+        let Self([median, least, most]) = self;
+        format!("{median:.digits$} ({least:.digits$}–{most:.digits$})")
+    }
+}
+
+impl Bench {
+    fn spec(&self, kv: KvPool, sequences: usize, sequence_tokens: usize, isolation: Isolation) -> EngineSpec {
+        let count = u16::try_from(sequences).expect("at most 256");
+        EngineSpec {
+            model: self.model.clone(),
+            device: self.device.clone(),
+            isolation,
+            context_tokens: u32::try_from(sequences * sequence_tokens.next_multiple_of(256)).expect("small").max(512),
+            sequences_max: count,
+            kv,
+            batch_tokens: 512,
+            worker: Some(PathBuf::from(env!("CARGO_BIN_EXE_prime-agents"))),
+            ..EngineSpec::default()
         }
     }
-    let seconds = started.elapsed().as_secs_f64();
-    (tokens as f64 / seconds, turns as f64 / seconds)
+
+    /// Rounds of a plain loop and of `measured`, in turn, so that both meet the same machine: their times in seconds.
+    fn side_by_side(
+        &self,
+        spec: &EngineSpec,
+        work: (usize, usize, usize),
+        mut measured: impl FnMut() -> Duration,
+    ) -> (Vec<f64>, Vec<f64>) {
+        let (sequences, prompt, tokens) = work;
+        let sequences = i32::try_from(sequences).expect("small");
+        let plain = EngineSpec { isolation: Isolation::Thread, ..spec.clone() };
+        let plain = || plain_time(&plain, sequences, prompt, tokens).expect("the model loads").as_secs_f64();
+        measured();
+        (0..self.rounds).map(|_| (plain(), measured().as_secs_f64())).unzip()
+    }
+
+    fn speed(&self) {
+        println!(
+            "\nTokens per second of the engine, and its share of a plain loop's; a prompt of {PROMPT} and {TOKENS} tokens"
+        );
+        println!("a turn, every prompt another one:\n");
+        println!(
+            "| sequences | KV pool | plain loop, tokens/s | greedy, share | drawn + ln p, share | grammar + drawn + ln p, share | thread ÷ process |"
+        );
+        println!("|---:|---|---:|---:|---:|---:|---:|");
+        for sequences in [1, 8, 32, 128] {
+            for kv in [KvPool::Shared, KvPool::Split] {
+                let spec = self.spec(kv, sequences, PROMPT + TOKENS, Isolation::Process);
+                let engine = Engine::start(spec.clone()).expect("started");
+                let mut row = String::new();
+                let mut plain_rate = Vec::new();
+                let tokens = (sequences * TOKENS) as f64;
+                for request in kinds() {
+                    let (plain, ours) =
+                        self.side_by_side(&spec, (sequences, PROMPT, TOKENS), || turns(&engine, sequences, &request));
+                    plain_rate.extend(plain.iter().map(|time| tokens / time));
+                    let shares = plain.iter().zip(&ours).map(|(plain, ours)| plain / ours);
+                    let _ = write!(row, " {} |", Spread::of(shares.collect()).show(2));
+                }
+                let inside = Engine::start(EngineSpec { isolation: Isolation::Thread, ..spec }).expect("started");
+                let [request, ..] = kinds();
+                let pairs = (0..self.rounds).map(|_| {
+                    let process = turns(&engine, sequences, &request).as_secs_f64();
+                    process / turns(&inside, sequences, &request).as_secs_f64()
+                });
+                let ratio = Spread::of(pairs.collect()).show(2);
+                println!("| {sequences} | {kv:?} | {} |{row} {ratio} |", Spread::of(plain_rate).show(0));
+            }
+        }
+    }
+
+    fn fanout(&self) {
+        println!(
+            "\nA fan-out of {FANOUT} with a head of {HEAD} tokens, {STEP} tokens each, against a plain loop that shares nothing:\n"
+        );
+        println!(
+            "| KV pool | plain loop, ms | engine, ms | times faster | tokens of prompts computed, of those there are |"
+        );
+        println!("|---|---:|---:|---:|---:|");
+        for kv in [KvPool::Shared, KvPool::Split] {
+            let spec = self.spec(kv, FANOUT, HEAD + STEP + 16, Isolation::Process);
+            let engine = Engine::start(spec.clone()).expect("started");
+            let mut round = 0;
+            let (plain, ours) = self.side_by_side(&spec, (FANOUT, HEAD, STEP), || {
+                round += 1;
+                let head: String = format!("{round} ").chars().chain(std::iter::repeat('h')).take(HEAD - 5).collect();
+                let requests = (0..FANOUT).map(|turn| Request {
+                    prompt: format!("{head}{turn:4}"),
+                    max_tokens: u32::try_from(STEP).expect("small"),
+                    ..plain_request()
+                });
+                timed(&engine, requests.collect())
+            });
+            let counts = engine.status().counts;
+            let computed = counts.prompt_tokens - counts.shared_tokens;
+            let faster = Spread::of(plain.iter().zip(&ours).map(|(plain, ours)| plain / ours).collect());
+            let millis = |times: Vec<f64>| Spread::of(times.into_iter().map(|time| time * 1e3).collect()).show(0);
+            let share = counts.prompt_tokens as f64 / computed as f64;
+            println!("| {kv:?} | {} | {} | {} | 1/{share:.1} |", millis(plain), millis(ours), faster.show(1));
+        }
+    }
+
+    fn pool(&self) {
+        println!(
+            "\nFork and rollback of a sequence of {HEAD} tokens, medians of 200, each with the decode of one token after it:\n"
+        );
+        println!("| KV pool | one token, ms | fork + one token, ms | rollback of 16 + one token, ms |");
+        println!("|---|---:|---:|---:|");
+        for kv in [KvPool::Shared, KvPool::Split] {
+            let spec = self.spec(kv, 8, HEAD + 64, Isolation::Thread);
+            let times = pool_times(&spec, HEAD, 200).expect("the model loads");
+            let millis = |time: Duration| time.as_secs_f64() * 1e3;
+            let (decode, fork, rollback) = (millis(times.decode), millis(times.fork), millis(times.rollback));
+            println!("| {kv:?} | {decode:.3} | {fork:.3} | {rollback:.3} |");
+        }
+    }
+}
+
+fn plain_request() -> Request {
+    Request {
+        prompt: String::new(),
+        format: Format::Raw,
+        grammar: Some(letters()),
+        sampling: Sampling::GREEDY,
+        max_tokens: u32::try_from(TOKENS).expect("small"),
+        logprobs: false,
+        group: 0,
+    }
+}
+
+/// Keeps a model from ending its text early, so that all write as much.
+fn letters() -> Arc<str> {
+    "root ::= line line line line line line line line\nline ::= [a-z]{1000}".into()
+}
+
+fn kinds() -> [Request; 3] {
+    let drawn = Sampling { temperature: 1.0, top_p: 0.95, seed: 0 };
+    // A random model hardly ever ends a text; what it ends early is counted as if it had not, and shows in the spread.
+    let greedy = Request { grammar: None, ..plain_request() };
+    let sampled = Request { sampling: drawn, logprobs: true, ..greedy.clone() };
+    [greedy, sampled.clone(), Request { grammar: Some(letters()), ..sampled }]
+}
+
+/// The time of as many turns at once as there are sequences.
+fn turns(engine: &Engine, sequences: usize, template: &Request) -> Duration {
+    static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    let requests = (0..sequences).map(|_| {
+        let seed = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        // Nothing in common but the token that begins a text.
+        let prompt: String = format!("{seed:x}").chars().rev().chain(std::iter::repeat('p')).take(PROMPT - 1).collect();
+        Request { prompt, sampling: Sampling { seed, ..template.sampling }, ..template.clone() }
+    });
+    timed(engine, requests.collect())
+}
+
+fn timed(engine: &Engine, requests: Vec<Request>) -> Duration {
+    let (sender, answers) = unbounded();
+    let wanted: usize = requests.iter().map(|request| request.max_tokens as usize).sum();
+    let started = Instant::now();
+    for request in requests {
+        let sender = sender.clone();
+        engine.submit(request, move |result| drop(sender.send(result)));
+    }
+    drop(sender);
+    let made: usize = answers.iter().map(|result| result.expect("generated").tokens.len()).sum();
+    // A text that the model ended early counts by the tokens that it has.
+    started.elapsed().mul_f64(wanted as f64 / made as f64)
 }
 
 fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let value = |name: &str| arguments.iter().position(|a| a == name).and_then(|at| arguments.get(at + 1));
+    let device: Device = value("--device").map_or(Device::Cpu, |text| text.parse().expect("a device"));
+    let rounds = value("--rounds").map_or(5, |text| text.parse().expect("a number"));
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let model = folder.path().join("million.gguf");
-    TinyModel::MILLION.write(&model).expect("model written");
-    let spec = |isolation, kv| EngineSpec {
-        model: model.clone(),
-        isolation,
-        context_tokens: 32 * 256,
-        sequences_max: 32,
-        kv,
-        batch_tokens: 256,
-        worker: Some(PathBuf::from(env!("CARGO_BIN_EXE_prime-agents"))),
-        ..EngineSpec::default()
-    };
-    // Long lines of lower-case letters; the grammar also keeps the end of the text away.
-    let grammar: Arc<str> = "root ::= [a-z]+".into();
-    let base = Request {
-        prompt: "p".repeat(PROMPT_BYTES - 1),
-        format: Format::Raw,
-        grammar: None,
-        sampling: Sampling { temperature: 0.0, top_p: 1.0, seed: 0 },
-        max_tokens: TOKENS,
-        logprobs: false,
-        group: 0,
-    };
-    let drawn = Sampling { temperature: 1.0, ..base.sampling };
-    let kinds = [
-        ("greedy", base.clone()),
-        ("drawn+logprobs", Request { sampling: drawn, logprobs: true, ..base.clone() }),
-        (
-            "drawn+logprobs+top-p",
-            Request { sampling: Sampling { top_p: 0.9, ..drawn }, logprobs: true, ..base.clone() },
-        ),
-        ("drawn+logprobs+grammar", Request { sampling: drawn, logprobs: true, grammar: Some(grammar), ..base.clone() }),
-        ("short turns: greedy, 8 tokens", Request { max_tokens: 8, ..base.clone() }),
-    ];
-    for sequences in [1_usize, 8, 32] {
-        let count = i32::try_from(sequences).expect("small");
-        for kv in [KvPool::Shared, KvPool::Split] {
-            let engine = Engine::start(spec(Isolation::Process, kv)).expect("started");
-            let plain = || plain_rate(&spec(Isolation::Thread, kv), count, PROMPT_BYTES, TOKENS as usize);
-            println!("{sequences:3} sequences, {kv:?}, plain loop: {:.0} tokens/s", plain().expect("decoded"));
-            for (name, request) in &kinds {
-                let (rate, turns) = engine_rate(&engine, sequences, request, (sequences * 3).max(16));
-                println!("{sequences:3} sequences, {kv:?}, {name}: {rate:.0} tokens/s, {turns:.0} turns/s");
-            }
-            println!("{sequences:3} sequences, {kv:?}, plain loop again: {:.0} tokens/s", plain().expect("decoded"));
-        }
+    let random = folder.path().join("random-10m.gguf");
+    TinyModel::TEN_MILLION.write(&random).expect("model written");
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/prime-tiny.gguf");
+    let models = value("--model").map_or(vec![shipped, random], |path| vec![PathBuf::from(path)]);
+    for model in models {
+        let name = model.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        println!("\n## {name}, {device}, one thread, {rounds} rounds: median (least–most)");
+        let bench = Bench { model, device: device.clone(), rounds };
+        bench.speed();
+        bench.fanout();
+        bench.pool();
     }
 }

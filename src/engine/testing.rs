@@ -7,7 +7,7 @@
 mod plain;
 
 #[cfg(feature = "llama")]
-pub use plain::{plain_rate, teacher_forced};
+pub use plain::{PoolTimes, plain_time, pool_times, teacher_forced};
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -51,6 +51,10 @@ impl TinyModel {
     /// About 1 M parameters, the size of a policy that the trainer makes.
     pub const MILLION: Self =
         Self { width: 128, layers: 4, heads: 4, hidden: 384, context: 4096, seed: 1, output_scale: 0.12 };
+
+    /// About 10 M parameters.
+    pub const TEN_MILLION: Self =
+        Self { width: 384, layers: 6, heads: 6, hidden: 1024, context: 4096, seed: 1, output_scale: 0.12 };
 
     /// Writes the model as a GGUF file.
     ///

@@ -2,12 +2,13 @@
 #![allow(clippy::disallowed_methods, reason = "it measures")]
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use llama_cpp_2::context::LlamaContext;
 use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::token::LlamaToken;
 
-use crate::engine::{EngineSpec, ffi, model};
+use crate::engine::{EngineSpec, KvPool, ffi, model};
 
 /// ln p of each of `tokens` after `prompt`, each in a pass over one token alone, in double precision: what an
 /// engine's log-probabilities must agree with. None if the model does not load.
@@ -35,24 +36,35 @@ pub fn teacher_forced(path: &Path, prompt: &str, tokens: &[u32]) -> Option<Vec<f
     Some(logprobs)
 }
 
-/// Tokens per second of `sequences` that decode in step, `tokens` each after a prompt of `prompt` bytes, with the
-/// likeliest token as the only choice: the most that an engine with the same specification can reach.
-pub fn plain_rate(spec: &EngineSpec, sequences: i32, prompt: usize, tokens: usize) -> Option<f64> {
+/// A token that every vocabulary of the tests has.
+const LETTER: LlamaToken = LlamaToken(97);
+
+/// Computes `prompt` letters for each of `sequences`, one after another.
+fn prefill(context: &mut LlamaContext<'_>, batch: &mut LlamaBatch<'_>, sequences: i32, prompt: usize) -> Option<()> {
+    let most = context.n_batch() as usize;
+    for sequence in 0..sequences {
+        for at in (0..prompt).collect::<Vec<_>>().chunks(most) {
+            batch.clear();
+            for position in at {
+                batch.add(LETTER, i32::try_from(*position).ok()?, &[sequence], false).ok()?;
+            }
+            context.decode(batch).ok()?;
+        }
+    }
+    Some(())
+}
+
+/// The time in which `sequences` turns compute `prompt` tokens each, one after another, then generate `tokens` each in
+/// step, with the likeliest token as the only choice: llama.cpp's own speed with this specification. None if the model
+/// does not load.
+pub fn plain_time(spec: &EngineSpec, sequences: i32, prompt: usize, tokens: usize) -> Option<Duration> {
     ffi::keep_logs(ffi::Stderr::Silent);
     let loaded = model::load(spec).ok()?;
     let mut context = model::context(&loaded, spec).ok()?;
     let mut batch = LlamaBatch::new(spec.batch_tokens as usize, 1);
     let started = Instant::now();
-    for sequence in 0..sequences {
-        for at in (0..prompt).collect::<Vec<_>>().chunks(spec.batch_tokens as usize) {
-            batch.clear();
-            for position in at {
-                batch.add(LlamaToken(97), i32::try_from(*position).ok()?, &[sequence], false).ok()?;
-            }
-            context.decode(&mut batch).ok()?;
-        }
-    }
-    let mut next = vec![LlamaToken(97); usize::try_from(sequences).ok()?];
+    prefill(&mut context, &mut batch, sequences, prompt)?;
+    let mut next = vec![LETTER; usize::try_from(sequences).ok()?];
     for step in 0..tokens {
         batch.clear();
         for (sequence, token) in (0..).zip(&next) {
@@ -65,5 +77,65 @@ pub fn plain_rate(spec: &EngineSpec, sequences: i32, prompt: usize, tokens: usiz
             *token = LlamaToken(best.0);
         }
     }
-    Some((next.len() * tokens) as f64 / started.elapsed().as_secs_f64())
+    Some(started.elapsed())
+}
+
+/// How long operations on the KV pool take, each together with the decode of the token after it: copies of buffers are
+/// made by the next decode.
+#[derive(Debug, Clone, Copy)]
+pub struct PoolTimes {
+    /// One token, without anything else.
+    pub decode: Duration,
+    /// Another sequence takes over `tokens` tokens, and decodes one.
+    pub fork: Duration,
+    /// A sequence loses its last 16 tokens, and decodes one.
+    pub rollback: Duration,
+}
+
+/// Medians of `times` operations on a sequence of `tokens` tokens. None if the model does not load.
+pub fn pool_times(spec: &EngineSpec, tokens: usize, times: usize) -> Option<PoolTimes> {
+    const REMOVED: usize = 16;
+    ffi::keep_logs(ffi::Stderr::Silent);
+    let loaded = model::load(spec).ok()?;
+    let mut context = model::context(&loaded, spec).ok()?;
+    let mut batch = LlamaBatch::new(spec.batch_tokens as usize, 1);
+    prefill(&mut context, &mut batch, 1, tokens)?;
+    let place = |at: usize| i32::try_from(at).ok();
+    let mut decode = |context: &mut LlamaContext<'_>, sequence: i32, positions: std::ops::Range<usize>| {
+        batch.clear();
+        for at in positions {
+            batch.add(LETTER, place(at)?, &[sequence], true).ok()?;
+        }
+        context.decode(&mut batch).ok()
+    };
+    let cut = |context: &mut LlamaContext<'_>, sequence: u32, from: usize| {
+        context.clear_kv_cache_seq(Some(sequence), Some(u32::try_from(from).ok()?), None).ok()
+    };
+    let end = match spec.kv {
+        KvPool::Shared => Some(u32::try_from(tokens).ok()?),
+        KvPool::Split => None,
+    };
+    let (mut plain, mut forks, mut rollbacks) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..times {
+        let started = Instant::now();
+        decode(&mut context, 0, tokens..tokens + 1)?;
+        plain.push(started.elapsed());
+        cut(&mut context, 0, tokens)?;
+        let started = Instant::now();
+        context.copy_kv_cache_seq(0, 1, None, end).ok()?;
+        decode(&mut context, 1, tokens..tokens + 1)?;
+        forks.push(started.elapsed());
+        cut(&mut context, 1, 0)?;
+        decode(&mut context, 0, tokens..tokens + REMOVED)?;
+        let started = Instant::now();
+        cut(&mut context, 0, tokens)?;
+        decode(&mut context, 0, tokens..tokens + 1)?;
+        rollbacks.push(started.elapsed());
+        cut(&mut context, 0, tokens)?;
+    }
+    let median = |times: &mut Vec<Duration>| {
+        times.sort_unstable();
+        times[times.len() / 2]
+    };
+    Some(PoolTimes { decode: median(&mut plain), fork: median(&mut forks), rollback: median(&mut rollbacks) })
 }
