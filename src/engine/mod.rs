@@ -4,6 +4,7 @@
 //! `abort()`, so the context lives in a child process (the same binary) that a pump thread feeds, watches and replaces;
 //! in a thread instead for tests and small tools. Nothing outside this module may call llama.cpp.
 
+mod automaton;
 mod device;
 mod devices;
 mod error;

@@ -1,0 +1,176 @@
+//! A grammar as a network of nodes over bytes: one start for each rule, and one node where every rule ends.
+
+use std::collections::HashMap;
+
+use regex_syntax::utf8::{Utf8Range, Utf8Sequence};
+
+use super::error::GrammarError;
+use super::recursion;
+use super::syntax::{Expression, Syntax};
+
+pub(super) type NodeId = u32;
+
+/// Where every rule ends.
+pub(super) const RETURN: NodeId = 0;
+
+/// Most nodes of a grammar: a bound on what repetitions are written out to.
+const NODES_MAX: usize = 200_000;
+
+/// The bytes from `low` to `high` lead to `next`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Edge {
+    pub(super) low: u8,
+    pub(super) high: u8,
+    pub(super) next: NodeId,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Node {
+    /// The rule is over: on with whoever named it.
+    Return,
+    /// A byte comes; the ranges may overlap.
+    Bytes(Box<[Edge]>),
+    /// On with each of these.
+    Either(Box<[NodeId]>),
+    /// A rule, and then `next`.
+    Call { rule: usize, next: NodeId },
+}
+
+#[derive(Debug)]
+pub(super) struct Network {
+    nodes: Vec<Node>,
+    /// The start of each rule.
+    starts: Vec<NodeId>,
+    root: usize,
+}
+
+impl Network {
+    pub(super) fn new(syntax: &Syntax) -> Result<Self, GrammarError> {
+        let mut builder = Builder { nodes: vec![Node::Return], known: HashMap::new() };
+        let mut starts = Vec::with_capacity(syntax.rules.len());
+        for rule in &syntax.rules {
+            let start = builder.expression(&rule.body, RETURN);
+            starts.push(start.ok_or_else(|| GrammarError::TooLarge { line: rule.line, rule: rule.name.clone() })?);
+        }
+        let network = Self { nodes: builder.nodes, starts, root: syntax.root };
+        match recursion::left_recursive(&network) {
+            Some(place) => {
+                let rule = &syntax.rules[place];
+                Err(GrammarError::LeftRecursion { line: rule.line, rule: rule.name.clone() })
+            }
+            None => Ok(network),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub(super) fn rules(&self) -> usize {
+        self.starts.len()
+    }
+
+    pub(super) fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id as usize]
+    }
+
+    /// Where a rule begins.
+    pub(super) fn start(&self, rule: usize) -> NodeId {
+        self.starts[rule]
+    }
+
+    /// Where the grammar begins.
+    pub(super) fn root(&self) -> NodeId {
+        self.starts[self.root]
+    }
+
+    /// The edges of a node; none if it does not wait for a byte.
+    pub(super) fn edges(&self, id: NodeId) -> &[Edge] {
+        match self.node(id) {
+            Node::Bytes(edges) => edges,
+            _ => &[],
+        }
+    }
+
+    pub(super) fn all_edges(&self) -> impl Iterator<Item = &Edge> {
+        self.nodes.iter().flat_map(|node| match node {
+            Node::Bytes(edges) => &**edges,
+            _ => &[],
+        })
+    }
+}
+
+/// Builds from the end to the beginning, so that a node knows what follows it. `None` is a grammar that is too large.
+struct Builder {
+    nodes: Vec<Node>,
+    /// Nodes by their edges: what has the same end is shared.
+    known: HashMap<Box<[Edge]>, NodeId>,
+}
+
+impl Builder {
+    fn add(&mut self, node: Node) -> Option<NodeId> {
+        let id = NodeId::try_from(self.nodes.len()).ok().filter(|_| self.nodes.len() < NODES_MAX)?;
+        self.nodes.push(node);
+        Some(id)
+    }
+
+    fn bytes(&mut self, edges: Vec<Edge>) -> Option<NodeId> {
+        let edges = edges.into_boxed_slice();
+        if let Some(id) = self.known.get(&edges) {
+            return Some(*id);
+        }
+        let id = self.add(Node::Bytes(edges.clone()))?;
+        self.known.insert(edges, id);
+        Some(id)
+    }
+
+    fn expression(&mut self, expression: &Expression, next: NodeId) -> Option<NodeId> {
+        match expression {
+            Expression::Text(text) => {
+                text.bytes().rev().try_fold(next, |next, byte| self.bytes(vec![Edge { low: byte, high: byte, next }]))
+            }
+            Expression::Class(sequences) => {
+                let sequences: Vec<&[Utf8Range]> = sequences.iter().map(Utf8Sequence::as_slice).collect();
+                self.class(&sequences, next)
+            }
+            Expression::Rule(rule) => self.add(Node::Call { rule: *rule, next }),
+            Expression::Sequence(parts) => parts.iter().rev().try_fold(next, |next, part| self.expression(part, next)),
+            Expression::Either(parts) => {
+                let starts: Option<_> = parts.iter().map(|part| self.expression(part, next)).collect();
+                self.add(Node::Either(starts?))
+            }
+            Expression::Repeat { what, min, max } => self.repeat(what, *min, *max, next),
+        }
+    }
+
+    /// The sequences are sorted, so that those with the same first bytes are neighbours.
+    fn class(&mut self, sequences: &[&[Utf8Range]], next: NodeId) -> Option<NodeId> {
+        let mut edges = Vec::new();
+        for group in sequences.chunk_by(|a, b| a.first() == b.first()) {
+            let Some(first) = group[0].first() else { continue };
+            let tails: Vec<&[Utf8Range]> = group.iter().map(|sequence| &sequence[1..]).collect();
+            let next = if tails[0].is_empty() { next } else { self.class(&tails, next)? };
+            edges.push(Edge { low: first.start, high: first.end, next });
+        }
+        self.bytes(edges)
+    }
+
+    fn repeat(&mut self, what: &Expression, min: u32, max: Option<u32>, next: NodeId) -> Option<NodeId> {
+        let mut start = next;
+        let mut left = min;
+        if let Some(max) = max {
+            // Each optional one holds those behind it.
+            for _ in min..max {
+                let one = self.expression(what, start)?;
+                start = self.add(Node::Either([one, next].into()))?;
+            }
+        } else {
+            let again = self.add(Node::Either([].into()))?;
+            let one = self.expression(what, again)?;
+            self.nodes[again as usize] = Node::Either([one, next].into());
+            start = if min == 0 { again } else { one };
+            left = min.saturating_sub(1);
+        }
+        (0..left).try_fold(start, |start, _| self.expression(what, start))
+    }
+}

@@ -1,0 +1,110 @@
+//! The texts of a model's tokens, one by one and as a trie.
+
+/// A node of the trie, in the order of a walk in depth: its children come right behind it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TrieNode {
+    pub(super) byte: u8,
+    /// From 1.
+    pub(super) depth: u32,
+    /// The node behind its last descendant.
+    pub(super) end: u32,
+    /// The first of its tokens in the list of all tokens; they end where those of the next node begin.
+    tokens: u32,
+}
+
+/// The texts of a model's tokens, and which of them end a text. Made once per model.
+#[derive(Debug)]
+pub(crate) struct Vocabulary {
+    bytes: Box<[u8]>,
+    /// The text of token `id` is from `offsets[id]` to `offsets[id + 1]`; nothing for an end token.
+    offsets: Box<[u32]>,
+    /// In ascending order.
+    ends: Box<[u32]>,
+    nodes: Box<[TrieNode]>,
+    /// The tokens in the order of their nodes.
+    tokens: Box<[u32]>,
+    depth: u32,
+}
+
+impl Vocabulary {
+    /// `pieces[id]` are the bytes of token `id`, none for control tokens, which no grammar permits. `ends` are the
+    /// tokens that end a text; what they say is not looked at.
+    pub(crate) fn new(mut pieces: Vec<Vec<u8>>, mut ends: Vec<u32>) -> Self {
+        ends.retain(|id| (*id as usize) < pieces.len());
+        ends.sort_unstable();
+        ends.dedup();
+        for id in &ends {
+            pieces[*id as usize].clear();
+        }
+        let small = |length: usize| u32::try_from(length).expect("invariant: a vocabulary is far below 4 GiB");
+        let mut offsets = Vec::with_capacity(pieces.len() + 1);
+        offsets.push(0);
+        let mut length = 0;
+        for piece in &pieces {
+            length += piece.len();
+            offsets.push(small(length));
+        }
+        let mut order: Vec<u32> = (0..small(pieces.len())).filter(|id| !pieces[*id as usize].is_empty()).collect();
+        order.sort_by(|a, b| pieces[*a as usize].cmp(&pieces[*b as usize]));
+        let mut nodes: Vec<TrieNode> = Vec::new();
+        // The nodes from the root to the last piece.
+        let mut path: Vec<usize> = Vec::new();
+        for (place, id) in order.iter().enumerate() {
+            let piece = &pieces[*id as usize];
+            let shared = path.iter().zip(piece).take_while(|(node, byte)| nodes[**node].byte == **byte).count();
+            for node in path.drain(shared..) {
+                nodes[node].end = small(nodes.len());
+            }
+            for byte in &piece[shared..] {
+                path.push(nodes.len());
+                // A node on the way has no token: its list ends where it begins.
+                nodes.push(TrieNode { byte: *byte, depth: small(path.len()), end: 0, tokens: small(place) });
+            }
+        }
+        for node in path {
+            nodes[node].end = small(nodes.len());
+        }
+        Self {
+            bytes: pieces.concat().into_boxed_slice(),
+            offsets: offsets.into_boxed_slice(),
+            ends: ends.into_boxed_slice(),
+            depth: nodes.iter().map(|node| node.depth).max().unwrap_or(0),
+            nodes: nodes.into_boxed_slice(),
+            tokens: order.into_boxed_slice(),
+        }
+    }
+
+    /// Number of tokens.
+    pub(crate) fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// The bytes of a token; none if it is a control or end token, or no token.
+    pub(crate) fn piece(&self, token: u32) -> &[u8] {
+        match self.offsets.get(token as usize..).unwrap_or_default() {
+            [from, to, ..] => &self.bytes[*from as usize..*to as usize],
+            _ => &[],
+        }
+    }
+
+    /// The tokens that end a text, in ascending order.
+    pub(crate) fn ends(&self) -> &[u32] {
+        &self.ends
+    }
+
+    pub(super) fn nodes(&self) -> &[TrieNode] {
+        &self.nodes
+    }
+
+    /// The tokens whose text ends at a node.
+    pub(super) fn tokens_at(&self, node: usize) -> &[u32] {
+        let from = self.nodes[node].tokens as usize;
+        let to = self.nodes.get(node + 1).map_or(self.tokens.len(), |next| next.tokens as usize);
+        &self.tokens[from..to]
+    }
+
+    /// Bytes of the longest token.
+    pub(super) fn depth(&self) -> usize {
+        self.depth as usize
+    }
+}
