@@ -19,14 +19,8 @@ const NESTING_MAX: usize = 128;
 
 /// The rules of a grammar.
 pub(super) fn parse(text: &str) -> Result<Syntax, GrammarError> {
-    let mut parser = Parser {
-        text,
-        at: 0,
-        counted_to: Cell::new((0, 1)),
-        depth: 0,
-        rules: Vec::new(),
-        places: HashMap::new(),
-    };
+    let mut parser =
+        Parser { text, at: 0, counted_to: Cell::new((0, 1)), depth: 0, rules: Vec::new(), places: HashMap::new() };
     parser.skip_space(true);
     while parser.peek().is_some() {
         parser.rule()?;

@@ -60,6 +60,11 @@ impl Walker {
         (permitted.len(), permitted.only())
     }
 
+    /// Whether nothing may come next, not even an end.
+    pub fn is_stuck(&mut self, place: &Place) -> bool {
+        self.0.permitted(&place.0).is_empty()
+    }
+
     /// Whether `token` may come next.
     pub fn permits(&mut self, place: &Place, token: u32) -> bool {
         self.0.permitted(&place.0).contains(token)

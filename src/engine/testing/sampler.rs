@@ -38,16 +38,17 @@ impl GrammarSampler {
         Ok(())
     }
 
-    /// How many tokens may come next; computes the whole mask.
-    pub fn count(&mut self) -> usize {
-        self.permitted().len()
+    /// For each token 0 if it may come next, else `-inf`; nothing before the start.
+    pub fn mask(&mut self) -> &[f32] {
+        match &mut self.state {
+            Some(state) => state.mask(&self.logits, &mut self.candidates),
+            None => &[],
+        }
     }
 
     /// The tokens that may come next, in ascending order; none before the start.
     pub fn permitted(&mut self) -> Vec<u32> {
-        let Some(state) = &mut self.state else { return Vec::new() };
-        let masked = state.mask(&self.logits, &mut self.candidates);
-        (0..).zip(masked).filter(|(_, logit)| logit.is_finite()).map(|(id, _)| id).collect()
+        (0..).zip(self.mask()).filter(|(_, logit)| logit.is_finite()).map(|(id, _)| id).collect()
     }
 
     /// Moves on by a permitted token that does not end the text.
