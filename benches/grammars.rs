@@ -63,9 +63,7 @@ struct Guidance {
 }
 
 impl Guidance {
-    fn new(environment: &TokEnv) -> Self {
-        let mut factory = ParserFactory::new_simple(environment).expect("a factory");
-        factory.quiet();
+    fn new(factory: &ParserFactory) -> Self {
         let fresh = Matcher::new(factory.create_parser(TopLevelGrammar::from_lark(LARK.to_owned())));
         Self { matcher: fresh.clone(), fresh }
     }
@@ -165,7 +163,7 @@ fn tokens_of(line: &str, ids: &HashMap<&[u8], u32>) -> Vec<u32> {
 fn main() {
     // As a test it only has to run.
     let rounds = if std::env::args().any(|argument| argument == "--bench") { 2000 } else { 2 };
-    let task = tasks::find("bubble_sort").expect("a task");
+    let task = tasks::find("bubble-sort").expect("a task");
     let grammar = format!("root ::= action\n{}", pattern::gbnf(task.spec().actions));
     for random in [0, 128_000] {
         let pieces = pieces(random);
@@ -177,8 +175,10 @@ fn main() {
         let words = Words::new(pieces.clone(), vec![END]);
         let trie = TokTrie::from(&TokRxInfo::new(count, END), &pieces);
         let environment: TokEnv = Arc::new(ApproximateTokEnv::new(trie));
+        let mut factory = ParserFactory::new_simple(&environment).expect("a factory");
+        factory.quiet();
         report("ours", &lines, rounds, || Box::new(Ours::new(&grammar, &words)));
-        report("llguidance", &lines, rounds, || Box::new(Guidance::new(&environment)));
+        report("llguidance", &lines, rounds, || Box::new(Guidance::new(&factory)));
         #[cfg(feature = "llama")]
         if random == 0 {
             let folder = tempfile::tempdir().expect("a temporary folder");
