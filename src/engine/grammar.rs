@@ -13,8 +13,8 @@ use super::automaton::{Automaton, State, Vocabulary};
 use super::choice::{Chooser, Scratch};
 use super::memory::Token;
 
-/// Compiled grammars that are kept; real deployments have a few per task.
-const CACHED_MAX: usize = 512;
+/// Compiled grammars that are kept; real deployments have a few per task, and each may take some megabytes.
+const CACHED_MAX: usize = 128;
 
 /// A model's tokens as texts, and back.
 struct Lexicon {

@@ -3,11 +3,17 @@
 //! A byte-level tokenizer (token id = byte value, then begin, end and padding) and a llama architecture with untied
 //! f32 weights. Not for use outside tests; the trainer has its own writer.
 
+mod automata;
 #[cfg(feature = "llama")]
 mod plain;
+#[cfg(feature = "llama")]
+mod sampler;
 
+pub use automata::{Place, Walker, Words, accepts};
 #[cfg(feature = "llama")]
 pub use plain::{PoolTimes, plain_time, pool_times, teacher_forced};
+#[cfg(feature = "llama")]
+pub use sampler::GrammarSampler;
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;

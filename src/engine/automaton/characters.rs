@@ -18,7 +18,7 @@ impl Characters {
 
     /// The characters of the ranges, each once.
     pub(super) fn sequences(&self) -> Vec<Utf8Sequence> {
-        self.utf8(&self.merged())
+        utf8(&self.merged())
     }
 
     /// The characters that are in none of the ranges.
@@ -32,7 +32,7 @@ impl Characters {
             from = high.saturating_add(1);
         }
         others.push((from, u32::MAX));
-        self.utf8(&others)
+        utf8(&others)
     }
 
     /// The ranges in order; none touches the next.
@@ -48,16 +48,16 @@ impl Characters {
         }
         merged
     }
+}
 
-    #[allow(clippy::unused_self, reason = "it belongs to the two above")]
-    fn utf8(&self, ranges: &[(u32, u32)]) -> Vec<Utf8Sequence> {
-        let clipped = ranges.iter().flat_map(|(low, high)| {
-            ALL.iter().filter_map(|(first, last)| {
-                let low = char::from_u32((*low).max(u32::from(*first)))?;
-                let high = char::from_u32((*high).min(u32::from(*last)))?;
-                (low <= high).then_some((low, high))
-            })
-        });
-        clipped.flat_map(|(low, high)| Utf8Sequences::new(low, high)).collect()
-    }
+/// The sequences of bytes of all characters that are in the ranges, in order.
+fn utf8(ranges: &[(u32, u32)]) -> Vec<Utf8Sequence> {
+    let clipped = ranges.iter().flat_map(|(low, high)| {
+        ALL.iter().filter_map(|(first, last)| {
+            let low = char::from_u32((*low).max(u32::from(*first)))?;
+            let high = char::from_u32((*high).min(u32::from(*last)))?;
+            (low <= high).then_some((low, high))
+        })
+    });
+    clipped.flat_map(|(low, high)| Utf8Sequences::new(low, high)).collect()
 }

@@ -5,6 +5,7 @@
 //! infinity: classes and ranges without a character, `{3,2}`, bounds above [`REPETITIONS_MAX`]. Its tokens (`<think>`)
 //! are not known here.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use super::characters::Characters;
@@ -18,7 +19,8 @@ const NESTING_MAX: usize = 128;
 
 /// The rules of a grammar.
 pub(super) fn parse(text: &str) -> Result<Syntax, GrammarError> {
-    let mut parser = Parser { text, at: 0, depth: 0, rules: Vec::new(), places: HashMap::new() };
+    let mut parser =
+        Parser { text, at: 0, counted_to: Cell::new((0, 1)), depth: 0, rules: Vec::new(), places: HashMap::new() };
     parser.skip_space(true);
     while parser.peek().is_some() {
         parser.rule()?;
@@ -42,6 +44,8 @@ struct Named<'g> {
 struct Parser<'g> {
     text: &'g str,
     at: usize,
+    /// A place before, and its line.
+    counted_to: Cell<(usize, usize)>,
     /// Groups that are open.
     depth: usize,
     rules: Vec<Named<'g>>,
@@ -76,8 +80,12 @@ impl<'g> Parser<'g> {
         taken
     }
 
+    /// The line that we are in, from 1. It is counted on from where it was last asked for.
     fn line(&self) -> usize {
-        1 + self.text[..self.at].matches('\n').count()
+        let (from, line) = self.counted_to.get();
+        let line = line + self.text[from..self.at].matches('\n').count();
+        self.counted_to.set((self.at, line));
+        line
     }
 
     fn expected(&self, expected: &'static str) -> GrammarError {

@@ -34,11 +34,6 @@ impl Permitted {
         ids(&self.words)
     }
 
-    /// The words of the set: bit `id % 64` of word `id / 64`.
-    pub(crate) fn words(&self) -> &[u64] {
-        &self.words
-    }
-
     /// How many tokens may come next.
     pub(crate) fn len(&self) -> usize {
         self.count

@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "these tests wait for other processes, in real time")]
 
 mod answers;
+mod automata;
 mod grammars;
 mod prefixes;
 mod survival;

@@ -1,0 +1,191 @@
+//! What a token costs under a grammar: the mask and the step, the first time and again, with our automata, with the
+//! crate llguidance and (feature `llama`) with llama.cpp's sampler. Run on an idle machine: `cargo bench --bench grammars`.
+#![allow(clippy::disallowed_methods, clippy::cast_precision_loss, reason = "it measures")]
+
+use std::collections::HashMap;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use llguidance::api::TopLevelGrammar;
+use llguidance::toktrie::{ApproximateTokEnv, TokEnv, TokRxInfo, TokTrie};
+use llguidance::{Matcher, ParserFactory};
+use prime_agents::engine::testing::{Place, Walker, Words};
+use prime_agents::tasks::{self, pattern};
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+/// Bubble sort's action lines, in llguidance's words.
+const LARK: &str = r#"start: "cmp " NAT " " NAT | "swap " NAT " " NAT | "pass" | "done"
+NAT: /0|[1-9][0-9]{0,15}/
+"#;
+
+const LINES: [&str; 6] = ["cmp 0 1", "swap 0 1", "cmp 17 18", "swap 1204 1205", "pass", "done"];
+
+/// Anything that says which tokens may come.
+trait Contender {
+    /// To the beginning of a line.
+    fn begin(&mut self);
+    /// Computes the whole mask; whether `token` is in it.
+    fn mask(&mut self, token: u32) -> bool;
+    fn accept(&mut self, token: u32);
+}
+
+struct Ours {
+    walker: Walker,
+    place: Place,
+}
+
+impl Ours {
+    fn new(grammar: &str, words: &Words) -> Self {
+        let walker = Walker::new(grammar, words).expect("a grammar");
+        Self { place: walker.start(), walker }
+    }
+}
+
+impl Contender for Ours {
+    fn begin(&mut self) {
+        self.place = self.walker.start();
+    }
+
+    fn mask(&mut self, token: u32) -> bool {
+        self.walker.permits(&self.place, token)
+    }
+
+    fn accept(&mut self, token: u32) {
+        self.place = self.walker.after(&self.place, token).expect("permitted");
+    }
+}
+
+struct Guidance {
+    fresh: Matcher,
+    matcher: Matcher,
+}
+
+impl Guidance {
+    fn new(factory: &ParserFactory) -> Self {
+        let fresh = Matcher::new(factory.create_parser(TopLevelGrammar::from_lark(LARK.to_owned())));
+        Self { matcher: fresh.clone(), fresh }
+    }
+}
+
+impl Contender for Guidance {
+    fn begin(&mut self) {
+        // A clone shares what was computed.
+        self.matcher = self.fresh.clone();
+    }
+
+    fn mask(&mut self, token: u32) -> bool {
+        self.matcher.compute_mask().expect("a mask").is_allowed(token)
+    }
+
+    fn accept(&mut self, token: u32) {
+        self.matcher.consume_token(token).expect("permitted");
+    }
+}
+
+#[cfg(feature = "llama")]
+struct Llama {
+    sampler: prime_agents::engine::testing::GrammarSampler,
+    grammar: String,
+}
+
+#[cfg(feature = "llama")]
+impl Contender for Llama {
+    fn begin(&mut self) {
+        self.sampler.start(&self.grammar).expect("a grammar");
+    }
+
+    fn mask(&mut self, token: u32) -> bool {
+        self.sampler.mask().get(token as usize).is_some_and(|logit| logit.is_finite())
+    }
+
+    fn accept(&mut self, token: u32) {
+        self.sampler.accept(token).expect("permitted");
+    }
+}
+
+/// Mean nanoseconds of a mask and of a step, over all tokens of all lines.
+fn measure(contender: &mut dyn Contender, lines: &[Vec<u32>], rounds: u32) -> (f64, f64) {
+    let (mut masks, mut steps, mut count) = (Duration::ZERO, Duration::ZERO, 0_u32);
+    for tokens in (0..rounds).flat_map(|_| lines) {
+        contender.begin();
+        for token in tokens {
+            let started = Instant::now();
+            let is_permitted = black_box(contender.mask(*token));
+            let between = Instant::now();
+            assert!(is_permitted, "token {token} of {tokens:?}");
+            contender.accept(*token);
+            steps += between.elapsed();
+            masks += between - started;
+            count += 1;
+        }
+    }
+    let mean = |total: Duration| total.as_nanos() as f64 / f64::from(count);
+    (mean(masks), mean(steps))
+}
+
+fn report(name: &str, lines: &[Vec<u32>], rounds: u32, make: impl FnOnce() -> Box<dyn Contender>) {
+    let started = Instant::now();
+    let mut contender = make();
+    let made = started.elapsed();
+    let cold = measure(&mut *contender, lines, 1);
+    let warm = measure(&mut *contender, lines, rounds);
+    println!(
+        "  {name:<12} made in {made:>10.1?}; mask {:>10.0} ns cold {:>8.0} ns warm; step {:>8.0} ns cold {:>7.0} ns warm",
+        cold.0, warm.0, cold.1, warm.1
+    );
+}
+
+/// The bytes, random words, and then the control tokens of the tiny model.
+fn pieces(words: usize) -> Vec<Vec<u8>> {
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let mut word = || (0..rng.random_range(1..=12)).map(|_| rng.random_range(b' '..=b'~')).collect();
+    let random: Vec<Vec<u8>> = (0..words).map(|_| word()).collect();
+    (0..=u8::MAX).map(|byte| vec![byte]).chain([Vec::new(), Vec::new(), Vec::new()]).chain(random).collect()
+}
+
+const END: u32 = 257;
+
+/// A line in the longest tokens, from left to right.
+fn tokens_of(line: &str, ids: &HashMap<&[u8], u32>) -> Vec<u32> {
+    let mut rest = line.as_bytes();
+    let mut tokens = Vec::new();
+    while !rest.is_empty() {
+        let (length, token) =
+            (1..=rest.len()).rev().find_map(|length| Some((length, *ids.get(&rest[..length])?))).expect("each byte");
+        tokens.push(token);
+        rest = &rest[length..];
+    }
+    tokens
+}
+
+fn main() {
+    // As a test it only has to run.
+    let rounds = if std::env::args().any(|argument| argument == "--bench") { 2000 } else { 2 };
+    let task = tasks::find("bubble-sort").expect("a task");
+    let grammar = format!("root ::= action\n{}", pattern::gbnf(task.spec().actions));
+    for random in [0, 128_000] {
+        let pieces = pieces(random);
+        println!("{} tokens:", pieces.len());
+        let ids: HashMap<&[u8], u32> = (0..).zip(&pieces).map(|(id, piece)| (&**piece, id)).collect();
+        let lines: Vec<Vec<u32>> = LINES.iter().map(|line| tokens_of(line, &ids)).collect();
+        let count = u32::try_from(pieces.len()).expect("small");
+        // What a model's vocabulary costs once is not what a grammar costs.
+        let words = Words::new(pieces.clone(), vec![END]);
+        let trie = TokTrie::from(&TokRxInfo::new(count, END), &pieces);
+        let environment: TokEnv = Arc::new(ApproximateTokEnv::new(trie));
+        let mut factory = ParserFactory::new_simple(&environment).expect("a factory");
+        factory.quiet();
+        report("ours", &lines, rounds, || Box::new(Ours::new(&grammar, &words)));
+        report("llguidance", &lines, rounds, || Box::new(Guidance::new(&factory)));
+        #[cfg(feature = "llama")]
+        if random == 0 {
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            let model = folder.path().join("tiny.gguf");
+            prime_agents::engine::testing::TinyModel::default().write(&model).expect("model written");
+            let sampler = prime_agents::engine::testing::GrammarSampler::new(&model).expect("loaded");
+            report("llama.cpp", &lines, rounds, || Box::new(Llama { sampler, grammar: grammar.clone() }));
+        }
+    }
+}
