@@ -4,14 +4,25 @@
 //! `abort()`, so the context lives in a child process (the same binary) that a pump thread feeds, watches and replaces;
 //! in a thread instead for tests and small tools. Nothing outside this module may call llama.cpp.
 
+mod bytes;
+#[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "only llama.cpp sees devices"))]
+mod chosen;
 mod device;
+mod device_list;
 mod devices;
 mod error;
+mod fit;
+mod gguf_check;
+mod gpus;
 mod handle;
+mod host_memory;
 mod keeper;
 mod link;
 mod listening;
+mod needs;
+mod pci;
 mod request;
+mod shape;
 mod spec;
 mod status;
 #[doc(hidden)]
@@ -29,8 +40,6 @@ mod choice;
 #[cfg(feature = "llama")]
 mod ffi;
 #[cfg(feature = "llama")]
-mod gguf_check;
-#[cfg(feature = "llama")]
 mod grammar;
 #[cfg(feature = "llama")]
 mod live;
@@ -41,10 +50,15 @@ mod port;
 #[cfg(feature = "llama")]
 mod sequence;
 
+pub use bytes::Bytes;
 pub use device::{Device, DeviceError};
-pub use devices::{DeviceInfo, devices, devices_of};
+pub use device_list::{Devices, DevicesError};
+pub use devices::{DeviceInfo, DeviceKind, devices, devices_of};
 pub use error::EngineError;
+pub use fit::{Needs, Room, Shortage};
 pub use handle::Engine;
+pub use needs::{Fit, needs};
+pub use pci::PciId;
 pub use request::{Finish, Format, Generation, Request, Sampling};
 #[doc(hidden)]
 pub use spec::Fault;

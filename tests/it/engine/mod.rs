@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, unbounded};
 use prime_agents::engine::testing::TinyModel;
 use prime_agents::engine::{
-    Engine, EngineError, EngineSpec, EngineStatus, Format, Generation, Isolation, Request, Sampling,
+    Device, Devices, Engine, EngineError, EngineSpec, EngineStatus, Format, Generation, Isolation, Request, Sampling,
 };
 use tempfile::TempDir;
 
@@ -35,10 +35,18 @@ pub fn worker() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_prime-agents"))
 }
 
+/// The device that these tests run on: `PRIME_TEST_DEVICE`, such as `CUDA0`, or the CPU.
+fn device() -> Devices {
+    std::env::var("PRIME_TEST_DEVICE")
+        .map_or(Device::Cpu, |name| name.parse().expect("PRIME_TEST_DEVICE: a device"))
+        .into()
+}
+
 pub fn spec(model: &Path, isolation: Isolation) -> EngineSpec {
     EngineSpec {
         name: "test".to_owned(),
         model: model.to_owned(),
+        device: device(),
         isolation,
         context_tokens: 2048,
         sequences_max: 8,

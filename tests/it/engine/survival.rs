@@ -129,7 +129,7 @@ fn devices_are_listed_and_missing_ones_named() {
     assert!(listed.iter().any(|device| device.name == "CPU" && device.memory_total_bytes > 0), "{listed:?}");
     for device in ["CUDA7", "GPU-00000000-1111-2222-3333-444444444444"] {
         let device: Device = device.parse().expect("a device");
-        let spec = EngineSpec { device, ..spec(&fixture.model, Isolation::Process) };
+        let spec = EngineSpec { device: device.into(), ..spec(&fixture.model, Isolation::Process) };
         let error = Engine::start(spec).map(drop);
         assert!(matches!(&error, Err(EngineError::DeviceMissing { found, .. }) if !found.is_empty()), "{error:?}");
     }
