@@ -307,18 +307,18 @@ mod tests {
     #[test]
     fn one_gpu_must_hold_everything() {
         let shape = eight_billion();
-        // 14314 weights, 1024 pool, 512 driver, and compute: 628_244_480 bytes, less than 600 MiB.
+        // 14314 weights, 1024 pool, 512 driver, and compute: 628_883_456 bytes, less than 600 MiB.
         let spec = spec(&[0], 8192);
         assert!(check(&spec, &shape, &rooms(&[14_314 + 1024 + 512 + 600])).is_ok());
         let error = check(&spec, &shape, &rooms(&[14_314 + 1024 + 512 + 599])).unwrap_err();
         let EngineError::WontFit(shortage) = &error else { panic!("{error}") };
-        assert_eq!(shortage.needed_bytes, (14_314 + 1024 + 512) * MIB + 628_244_480);
+        assert_eq!(shortage.needed_bytes, (14_314 + 1024 + 512) * MIB + 628_883_456);
         // 256 tokens less free 32 MiB of the pool, and that is enough.
         assert_eq!(shortage.context_tokens_max, 8192 - 256);
         assert_eq!(
             error.to_string(),
             "model  does not fit on CUDA0: it needs 16.1 GiB (weights 14.0 GiB, KV pool of 8192 tokens 1.0 GiB, \
-             compute 599.1 MiB, driver 512.0 MiB), and 16.1 GiB are free; lower context_tokens to 7936, or use a \
+             compute 599.8 MiB, driver 512.0 MiB), and 16.1 GiB are free; lower context_tokens to 7936, or use a \
              smaller quantisation, or more GPUs, or end what else is on this one"
         );
     }
@@ -336,7 +336,7 @@ mod tests {
         let shape = eight_billion();
         let spec = spec(&[0, 1], 8192);
         // Each may hold half of 15338 MiB, the output as the largest layer (1002), the driver's 512, and compute of
-        // 628_244_480 + 512 × 3 × 32768 = 678_576_128 bytes, less than 648 MiB: 9831 MiB.
+        // 628_883_456 + 512 × 3 × 32768 = 679_215_104 bytes, less than 648 MiB: 9831 MiB.
         assert!(check(&spec, &shape, &rooms(&[9831, 9831])).is_ok());
         assert!(check(&spec, &shape, &rooms(&[9830, 9830])).is_err());
         // As much together, but the small one cannot hold one layer more than its share.

@@ -4,8 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use prime_agents::settings::{
-    COORDINATORS, DEFAULT_TOML, EXECUTORS, Implementation, LogLevel, Placement, Settings, VERIFIERS,
-    reference_markdown,
+    COORDINATORS, DEFAULT_TOML, EXECUTORS, Implementation, LogLevel, Placement, Settings, VERIFIERS, reference_markdown,
 };
 use prime_agents::tasks::Kind;
 
