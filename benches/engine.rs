@@ -1,5 +1,6 @@
 //! How much of llama.cpp's own speed the engine keeps: its tokens per second beside those of a plain decode loop, with
-//! a random model of a million parameters. Run on an idle machine: `cargo bench --bench engine`.
+//! a random model of a million parameters. Run on an idle machine: `cargo bench --bench engine`. On a GPU:
+//! `PRIME_TEST_DEVICE=CUDA0`. `PRIME_TEST_WORKER` is the binary, where it is not where it was built.
 #![allow(clippy::disallowed_methods, clippy::cast_precision_loss, reason = "it measures")]
 
 use std::path::PathBuf;
@@ -8,7 +9,7 @@ use std::time::Instant;
 
 use crossbeam_channel::unbounded;
 use prime_agents::engine::testing::{TinyModel, plain_rate};
-use prime_agents::engine::{Engine, EngineSpec, Format, Isolation, KvPool, Request, Sampling};
+use prime_agents::engine::{Device, Engine, EngineSpec, Format, Isolation, KvPool, Request, Sampling};
 
 const PROMPT_BYTES: usize = 64;
 const TOKENS: u32 = 192;
@@ -38,14 +39,18 @@ fn main() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let model = folder.path().join("million.gguf");
     TinyModel::MILLION.write(&model).expect("model written");
+    let worker = std::env::var_os("PRIME_TEST_WORKER").unwrap_or_else(|| env!("CARGO_BIN_EXE_prime-agents").into());
+    let device: Device =
+        std::env::var("PRIME_TEST_DEVICE").map_or(Device::Cpu, |name| name.parse().expect("PRIME_TEST_DEVICE"));
     let spec = |isolation, kv| EngineSpec {
         model: model.clone(),
+        device: device.clone().into(),
         isolation,
         context_tokens: 32 * 256,
         sequences_max: 32,
         kv,
         batch_tokens: 256,
-        worker: Some(PathBuf::from(env!("CARGO_BIN_EXE_prime-agents"))),
+        worker: Some(PathBuf::from(&worker)),
         ..EngineSpec::default()
     };
     // Long lines of lower-case letters; the grammar also keeps the end of the text away.

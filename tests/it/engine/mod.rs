@@ -31,8 +31,9 @@ pub fn fixture() -> Fixture {
     Fixture { _folder: folder, model }
 }
 
+/// The binary that was built with these tests, or where `PRIME_TEST_WORKER` says that it is on another machine.
 pub fn worker() -> PathBuf {
-    PathBuf::from(env!("CARGO_BIN_EXE_prime-agents"))
+    std::env::var_os("PRIME_TEST_WORKER").unwrap_or_else(|| env!("CARGO_BIN_EXE_prime-agents").into()).into()
 }
 
 /// The device that these tests run on: `PRIME_TEST_DEVICE`, such as `CUDA0`, or the CPU.
