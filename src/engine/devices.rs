@@ -61,7 +61,7 @@ pub fn devices() -> Result<Vec<DeviceInfo>, EngineError> {
 /// # Errors
 /// As [`devices`].
 pub fn devices_of(worker: Option<&PathBuf>) -> Result<Vec<DeviceInfo>, EngineError> {
-    list(worker_command(worker).map_err(failed)?)
+    list(worker_command(worker).map_err(|error| failed(&error))?)
 }
 
 /// Lists the devices that the worker of `spec` sees: the processor and the GPUs asked for.
@@ -72,7 +72,7 @@ pub(super) fn devices_seen_by(spec: &EngineSpec) -> Result<Vec<DeviceInfo>, Engi
     list(bound_command(spec)?)
 }
 
-fn failed(error: io::Error) -> EngineError {
+fn failed(error: &io::Error) -> EngineError {
     EngineError::WorkerDied { detail: error.to_string() }
 }
 
@@ -81,7 +81,7 @@ fn list(mut command: Command) -> Result<Vec<DeviceInfo>, EngineError> {
         return Err(EngineError::NotBuilt);
     }
     command.arg(DEVICES).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().map_err(failed)?;
+    let mut child = command.spawn().map_err(|error| failed(&error))?;
     let (listed, listing) = bounded(1);
     if let Some(mut stdout) = child.stdout.take() {
         std::thread::Builder::new()
@@ -92,18 +92,18 @@ fn list(mut command: Command) -> Result<Vec<DeviceInfo>, EngineError> {
                 // Nobody waits any more after the timeout.
                 let _ = listed.send(read);
             })
-            .map_err(failed)?;
+            .map_err(|error| failed(&error))?;
     }
     let bytes = listing.recv_timeout(LISTING_TIMEOUT);
     // After the list the child has nothing left to do, and without one it must not go on.
     let _ = child.kill();
-    let status = child.wait().map_err(failed)?;
+    let status = child.wait().map_err(|error| failed(&error))?;
     let Ok(bytes) = bytes else {
         let deadline_ms = u64::try_from(LISTING_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
         return Err(EngineError::WorkerHung { deadline_ms });
     };
     let mut frames = Frames::default();
-    frames.push(&bytes.map_err(failed)?);
+    frames.push(&bytes.map_err(|error| failed(&error))?);
     match frames.next() {
         Ok(Some(devices)) => Ok(devices),
         Ok(None) => Err(EngineError::WorkerDied { detail: format!("it listed no devices: {status}") }),
