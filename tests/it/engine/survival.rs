@@ -154,7 +154,8 @@ fn a_pool_that_no_memory_holds_is_refused_before_anything_is_loaded() {
 #[test]
 fn a_worker_sees_nothing_of_its_parents_environment_that_it_does_not_need() {
     let fixture = fixture();
-    let engine = Engine::start(spec(&fixture.model, Isolation::Process)).expect("started");
+    let spec = EngineSpec { device: Device::Cpu.into(), ..spec(&fixture.model, Isolation::Process) };
+    let engine = Engine::start(spec).expect("started");
     let pid = engine.status().worker_pid.expect("a worker process");
     let environment = std::fs::read(format!("/proc/{pid}/environ")).expect("environment read");
     let environment = String::from_utf8_lossy(&environment);
@@ -164,6 +165,7 @@ fn a_worker_sees_nothing_of_its_parents_environment_that_it_does_not_need() {
     let cuda_or_openmp = |name: &str| ["CUDA_", "OMP_", "GOMP_"].iter().any(|prefix| name.starts_with(prefix));
     assert!(names.iter().all(|name| known.contains(name) || cuda_or_openmp(name)), "{names:?}");
     assert!(environment.contains("CUDA_VISIBLE_DEVICES=\0"), "a worker on the CPU sees no GPU");
+    assert!(environment.contains("CUDA_DEVICE_ORDER=PCI_BUS_ID\0"), "indices mean the same everywhere");
 }
 
 /// The parent that [`a_worker_dies_with_its_parent`] kills: it runs in a process of its own, which names a model. In
