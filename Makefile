@@ -5,11 +5,13 @@
 
 CARGO ?= cargo
 # The features that tests and lints cover; CUDA=1 builds llama.cpp for NVIDIA GPUs (needs nvcc).
-CHECKED := --features train,otel
+CHECKED := --features train,otel,nvml
 DEMO_FEATURES := $(if $(filter 1 yes true,$(CUDA)),--features cuda,)
 # What `cargo test` builds has other features of dependencies than what `cargo build` does: one of them, not both.
 BUILD := $(CARGO) test --release $(CHECKED) --no-run
 TARGET := $(or $(CARGO_TARGET_DIR),target)
+# The GPUs that CUDA=1 builds for, as CMake names them: 90-real is Hopper (H100, H200), 80-real Ampere (A100).
+CUDA_ARCH ?= 90-real
 PRIME := $(TARGET)/release/prime-agents
 TOOLS := $(TARGET)/tools
 # OpenAI's Python client and the fuzzer, in environments of their own.
@@ -22,17 +24,27 @@ DENY_VERSION := 0.20.2
 KILLS ?= 1000
 FAULTS ?= 100
 
-.PHONY: help setup demo test chaos openai api recompute golden lint deny bench clean
+.PHONY: help setup cuda-arch gpu-check demo test chaos openai api recompute golden lint deny bench clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## install what is missing: cmake, a C++ compiler, libclang
 	@scripts/setup $(if $(DEMO_FEATURES),--cuda,)
 
-demo: setup ## build and solve three tasks with the shipped model (CUDA=1: on a GPU)
-	$(CARGO) build --release $(DEMO_FEATURES)
-	scripts/demo $(PRIME)
+# llama.cpp's build does not see that the GPUs have changed.
+cuda-arch:
+	@mkdir -p $(TARGET)
+	@if [ -e $(TARGET)/cuda-arch ] && [ "$$(cat $(TARGET)/cuda-arch)" != "$(CUDA_ARCH)" ]; then \
+		$(CARGO) clean --release -p llama-cpp-sys-2; fi
+	@printf '%s\n' "$(CUDA_ARCH)" >$(TARGET)/cuda-arch
+
+demo: setup $(if $(DEMO_FEATURES),cuda-arch,) ## build and solve three tasks (CUDA=1: on a GPU, see CUDA_ARCH)
+	$(if $(DEMO_FEATURES),CMAKE_CUDA_ARCHITECTURES="$(CUDA_ARCH)") $(CARGO) build --release $(DEMO_FEATURES)
+	$(if $(DEMO_FEATURES),PRIME__ENGINES__TINY__DEVICE=CUDA0) scripts/demo $(PRIME)
+
+gpu-check: cuda-arch ## build for GPUs, run the engine's tests and its bench on one, print a table
+	CUDA_ARCH="$(CUDA_ARCH)" scripts/gpu-check
 
 test: ## all tests
 	@scripts/setup --python

@@ -1,7 +1,9 @@
 //! What the engine keeps of llama.cpp's own speed, and what it saves: ratios of runs side by side, as Markdown tables.
 //!
 //! `cargo bench --bench engine` on an idle machine; `-- --model FILE` for another model than the shipped one and a random
-//! one of 10 million parameters, `-- --device CUDA0` for a GPU, `-- --rounds 3` for fewer rounds than 5.
+//! one of 10 million parameters, `-- --device CUDA0` or
+//! `PRIME_TEST_DEVICE=CUDA0` for a GPU, `-- --rounds 3` for fewer rounds than 5; `PRIME_TEST_WORKER` is the
+//! binary, where it is not where it was built.
 #![allow(clippy::disallowed_methods, clippy::cast_precision_loss, reason = "it measures")]
 
 use std::fmt::Write as _;
@@ -24,6 +26,7 @@ const STEP: usize = 24;
 struct Bench {
     model: PathBuf,
     device: Device,
+    worker: PathBuf,
     rounds: usize,
 }
 
@@ -47,13 +50,13 @@ impl Bench {
         let count = u16::try_from(sequences).expect("at most 256");
         EngineSpec {
             model: self.model.clone(),
-            device: self.device.clone(),
+            device: self.device.clone().into(),
             isolation,
             context_tokens: u32::try_from(sequences * sequence_tokens.next_multiple_of(256)).expect("small").max(512),
             sequences_max: count,
             kv,
             batch_tokens: 512,
-            worker: Some(PathBuf::from(env!("CARGO_BIN_EXE_prime-agents"))),
+            worker: Some(self.worker.clone()),
             ..EngineSpec::default()
         }
     }
@@ -209,7 +212,10 @@ fn timed(engine: &Engine, requests: Vec<Request>) -> Duration {
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let value = |name: &str| arguments.iter().position(|a| a == name).and_then(|at| arguments.get(at + 1));
-    let device: Device = value("--device").map_or(Device::Cpu, |text| text.parse().expect("a device"));
+    let named = std::env::var("PRIME_TEST_DEVICE").ok();
+    let device = value("--device").cloned().or(named);
+    let device: Device = device.map_or(Device::Cpu, |text| text.parse().expect("a device"));
+    let worker = std::env::var_os("PRIME_TEST_WORKER").unwrap_or_else(|| env!("CARGO_BIN_EXE_prime-agents").into());
     let rounds = value("--rounds").map_or(5, |text| text.parse().expect("a number"));
     let folder = tempfile::tempdir().expect("a temporary folder");
     let random = folder.path().join("random-10m.gguf");
@@ -219,7 +225,7 @@ fn main() {
     for model in models {
         let name = model.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         println!("\n## {name}, {device}, one thread, {rounds} rounds: median (least–most)");
-        let bench = Bench { model, device: device.clone(), rounds };
+        let bench = Bench { model, device: device.clone(), worker: PathBuf::from(&worker), rounds };
         bench.speed();
         bench.fanout();
         bench.pool();

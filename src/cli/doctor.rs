@@ -8,13 +8,16 @@ use clap::Args;
 
 use super::Configuration;
 use crate::app::{cores, engine_spec};
-use crate::engine;
+use crate::engine::{self, Bytes, EngineSpec, Fit};
 use crate::settings::Settings;
 
 #[derive(Args)]
 pub struct DoctorArguments {
     #[command(flatten)]
     configuration: Configuration,
+    /// Look at the models' headers and at what memory is free, but load no model
+    #[arg(long)]
+    no_load: bool,
 }
 
 /// One thing that was looked at.
@@ -43,43 +46,75 @@ fn cpu() -> Finding {
     finding("cpu", Ok(format!("{model}, {} cores for this process", cores())))
 }
 
-fn gibibytes(bytes: u64) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "a size for display")]
-    let value = bytes as f64 / f64::from(1 << 30);
-    format!("{value:.1} GiB")
-}
-
 fn devices() -> Vec<Finding> {
     match engine::devices() {
         Ok(devices) => devices
             .into_iter()
             .map(|device| {
-                let memory =
-                    format!("{} of {} free", gibibytes(device.memory_free_bytes), gibibytes(device.memory_total_bytes));
-                finding(format!("device {}", device.name), Ok(format!("{}, {memory}", device.description)))
+                let place = device.pci.map(|id| format!(" at pci:{id}")).unwrap_or_default();
+                let (free, total) = (Bytes(device.memory_free_bytes), Bytes(device.memory_total_bytes));
+                let detail = format!("{}{place}, {free} of {total} free", device.description);
+                finding(format!("device {}", device.name), Ok(detail))
             })
             .collect(),
         Err(error) => vec![finding("devices", Err(error.to_string()))],
     }
 }
 
-fn engines(settings: &Settings) -> impl Iterator<Item = Finding> {
-    settings.engines.iter().map(|(name, entry)| {
+/// What an engine would take, and what is free for it.
+fn account(spec: &EngineSpec, fit: &Fit) -> String {
+    let needs = &fit.needs;
+    let devices = spec.device.all().len();
+    let each = if devices > 1 { " each" } else { "" };
+    let (mapped, holder) = if spec.device.is_cpu() { (" mapped from the file", "process") } else { ("", "driver") };
+    let free = fit.rooms.iter().map(|room| format!("{} on {}", Bytes(room.free_bytes), room.device));
+    let free = match free.collect::<Vec<_>>() {
+        none if none.is_empty() => "what is free is not known".to_owned(),
+        all => format!("free: {}", all.join(", ")),
+    };
+    format!(
+        "{} (weights {}{mapped}, KV pool of {} tokens {}, compute {}{each}, {holder} {}{each}); {free}",
+        Bytes(needs.total_bytes(devices)),
+        Bytes(needs.weights_bytes),
+        needs.kv_tokens,
+        Bytes(needs.kv_bytes),
+        Bytes(needs.compute_bytes),
+        Bytes(needs.reserve_bytes),
+    )
+}
+
+/// What each engine would take and, unless `no_load`, whether it decodes: one that does not fit is not tried.
+fn engines(settings: &Settings, no_load: bool) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (name, entry) in &settings.engines {
         let what = format!("engine {name}");
         let spec = match engine_spec(name, entry) {
             Ok(spec) => spec,
-            Err(error) => return finding(what, Err(error.to_string())),
-        };
-        let (path, device) = (spec.model.display().to_string(), spec.device.to_string());
-        match engine::Engine::start(spec) {
-            Ok(engine) => {
-                let status = engine.status();
-                engine.shutdown();
-                finding(what, Ok(format!("{path} on {device}: {} ({}), decodes", status.model, status.device)))
+            Err(error) => {
+                findings.push(finding(what, Err(error.to_string())));
+                continue;
             }
-            Err(error) => finding(what, Err(error.to_string())),
+        };
+        match engine::needs(&spec) {
+            Ok(fit) => findings.push(finding(format!("memory for {name}"), Ok(account(&spec, &fit)))),
+            Err(error) => {
+                findings.push(finding(what, Err(error.to_string())));
+                continue;
+            }
         }
-    })
+        if !no_load {
+            findings.push(finding(what, decodes(spec)));
+        }
+    }
+    findings
+}
+
+fn decodes(spec: EngineSpec) -> Result<String, String> {
+    let path = spec.model.display().to_string();
+    let engine = engine::Engine::start(spec).map_err(|error| error.to_string())?;
+    let status = engine.status();
+    engine.shutdown();
+    Ok(format!("{path} on {}: {}, decodes", status.device, status.model))
 }
 
 fn port(settings: &Settings) -> Finding {
@@ -95,7 +130,7 @@ pub fn doctor(arguments: &DoctorArguments) -> anyhow::Result<ExitCode> {
     let settings = arguments.configuration.load()?;
     let mut findings = vec![cpu()];
     findings.extend(devices());
-    findings.extend(engines(&settings));
+    findings.extend(engines(&settings, arguments.no_load));
     findings.push(port(&settings));
     let mut text = String::new();
     for Finding { what, detail } in &findings {

@@ -100,7 +100,13 @@ pub async fn serve(
     let Reloads { settings: mut new_settings, wanted: reread } = reloads;
     survive_file_limits();
     let journal = Arc::new(SqliteJournal::open(Path::new(&settings.journal.path), SqliteOptions::default())?);
-    let metrics = Arc::new(Metrics::new(jiff::Timestamp::now()));
+    let metrics = Metrics::new(jiff::Timestamp::now());
+    #[cfg(feature = "nvml")]
+    let metrics = match crate::metrics::nvidia_gpus() {
+        Some(gpus) => metrics.with_gpus(gpus),
+        None => metrics,
+    };
+    let metrics = Arc::new(metrics);
     let runs =
         Runs::start(Arc::new(app), journal, now_ms, Arc::clone(&metrics), telemetry).map_err(DaemonError::Serve)?;
     let state = web::Data::new(State {

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::Shortage;
+
 /// Why an engine did not start or a request has no generation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum EngineError {
@@ -47,6 +49,9 @@ pub enum EngineError {
         /// The devices that are present.
         found: Vec<String>,
     },
+    /// Model, KV pool and computation take more memory than is free.
+    #[error("{0}")]
+    WontFit(Box<Shortage>),
     /// A field of the engine's specification is out of range.
     #[error("engine specification: {detail}")]
     BadSpec {

@@ -22,6 +22,47 @@ unsafe extern "C" {
     fn ggml_set_abort_callback(callback: Option<AbortCallback>) -> Option<AbortCallback>;
     fn ggml_abort(file: *const c_char, line: c_int, format: *const c_char, ...) -> !;
     fn _exit(code: c_int) -> !;
+    fn ggml_backend_dev_count() -> usize;
+    fn ggml_backend_dev_get(index: usize) -> *mut c_void;
+    fn ggml_backend_dev_get_props(device: *mut c_void, props: *mut DeviceProps);
+}
+
+/// `ggml_backend_dev_props` of ggml-backend.h.
+#[repr(C)]
+struct DeviceProps {
+    name: *const c_char,
+    description: *const c_char,
+    memory_free: usize,
+    memory_total: usize,
+    kind: c_uint,
+    device_id: *const c_char,
+    caps: [bool; 5],
+}
+
+/// The PCI id of a device of ggml's list, if it has one.
+pub(super) fn device_id(index: usize) -> Option<String> {
+    let mut props = DeviceProps {
+        name: std::ptr::null(),
+        description: std::ptr::null(),
+        memory_free: 0,
+        memory_total: 0,
+        kind: 0,
+        device_id: std::ptr::null(),
+        caps: [false; 5],
+    };
+    // SAFETY: ggml aborts on an index out of range, which is checked. It fills in all of `props`, and its texts live as
+    // long as the device, which is never removed.
+    unsafe {
+        if index >= ggml_backend_dev_count() {
+            return None;
+        }
+        ggml_backend_dev_get_props(ggml_backend_dev_get(index), &raw mut props);
+        if props.device_id.is_null() {
+            None
+        } else {
+            Some(CStr::from_ptr(props.device_id).to_string_lossy().into_owned())
+        }
+    }
 }
 
 const LEVEL_WARN: c_uint = 3;

@@ -8,9 +8,10 @@ use crossbeam_channel::{Sender, bounded, unbounded};
 use tokio::sync::oneshot;
 
 use super::keeper::{Command, Keeper};
+use super::link::bound_command;
 use super::status::StatusCell;
 use super::turns::{Held, Reply, Ticket};
-use super::{EngineError, EngineSpec, EngineStatus, Generation, Request};
+use super::{EngineError, EngineSpec, EngineStatus, Generation, Isolation, Request};
 
 /// One model on one device. Clones share it; it ends with [`Engine::shutdown`] or with the last clone.
 #[derive(Clone)]
@@ -39,6 +40,10 @@ impl Engine {
             return Err(EngineError::NotBuilt);
         }
         spec.check()?;
+        if spec.isolation == Isolation::Process {
+            // The pump would only report that its worker could not be started.
+            bound_command(&spec)?;
+        }
         let status = Arc::new(StatusCell::new(spec.name.clone()));
         let (commands, inbox) = unbounded();
         let (starter, started) = bounded(1);

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -14,15 +14,16 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
+use super::gpus::Gpus;
 use super::listening::{Heard, LastWords, keep_last_words, read_frames};
 use super::wire::{ToWorker, Turn, TurnId, encode};
 use super::worker::SUBCOMMAND;
-use super::{Device, EngineSpec, Isolation};
+use super::{EngineError, EngineSpec, Isolation};
 
 /// How long to wait for a thread's last decode.
 const THREAD_END_WAIT: Duration = Duration::from_secs(2);
 /// Variables that a worker gets from its parent's environment; everything else, secrets first of all, stays away.
-const ENVIRONMENT: [&str; 12] = [
+const ENVIRONMENT: [&str; 11] = [
     "PATH",
     "LD_LIBRARY_PATH",
     "HOME",
@@ -32,7 +33,6 @@ const ENVIRONMENT: [&str; 12] = [
     "OMP_PROC_BIND",
     "GOMP_SPINCOUNT",
     "CUDA_VISIBLE_DEVICES",
-    "CUDA_DEVICE_ORDER",
     "CUDA_CACHE_PATH",
     "GGML_BACKEND_PATH",
 ];
@@ -62,9 +62,9 @@ impl Link {
 
     fn start_process(spec: &EngineSpec) -> io::Result<Self> {
         let (socket, theirs) = UnixStream::pair()?;
-        let mut child = worker_command(spec.worker.as_ref())?
+        let mut child = bound_command(spec)
+            .map_err(io::Error::other)?
             .arg(std::process::id().to_string())
-            .envs(visible_devices(&spec.device).map(|devices| ("CUDA_VISIBLE_DEVICES", devices)))
             .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -217,16 +217,28 @@ pub(super) fn worker_command(worker: Option<&PathBuf>) -> io::Result<Command> {
     command.envs(ENVIRONMENT.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
     // ggml's own handler would start a debugger.
     command.env("GGML_NO_BACKTRACE", "1");
+    // CUDA's own order is by speed, and changes with the cards.
+    command.env("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
     Ok(command)
 }
 
-/// The GPUs that a worker may see: only its own, none for the CPU, and the parent's for a device by name.
-fn visible_devices(device: &Device) -> Option<&str> {
-    match device {
-        Device::Cpu => Some(""),
-        Device::Uuid(uuid) => Some(uuid),
-        Device::Cuda(_) => None,
-    }
+/// As [`worker_command`], for a worker that sees the GPUs of `spec` and no other; none for the CPU.
+///
+/// # Errors
+/// [`EngineError::DeviceMissing`] or [`EngineError::BadSpec`] for GPUs that cannot be, [`EngineError::WorkerDied`] if the
+/// running binary is not known.
+pub(super) fn bound_command(spec: &EngineSpec) -> Result<Command, EngineError> {
+    let visible = host_gpus().bind(&spec.device)?;
+    let mut command = worker_command(spec.worker.as_ref())
+        .map_err(|error| EngineError::WorkerDied { detail: format!("it could not be started: {error}") })?;
+    command.env("CUDA_VISIBLE_DEVICES", visible);
+    Ok(command)
+}
+
+/// The GPUs of this host, as this process may see them.
+pub(super) fn host_gpus() -> Gpus {
+    let visible = std::env::var_os("CUDA_VISIBLE_DEVICES");
+    Gpus::read(Path::new("/"), visible.as_deref().map(|list| list.to_string_lossy()).as_deref())
 }
 
 fn describe(status: ExitStatus) -> String {

@@ -3,6 +3,7 @@
 //! Everything that llama.cpp answers with an abort is checked before it is called.
 
 use std::num::NonZeroU32;
+use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use llama_cpp_2::context::LlamaContext;
@@ -12,10 +13,12 @@ use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::{LlamaModelParams, LlamaSplitMode};
 use llama_cpp_2::{LlamaBackendDevice, LlamaBackendDeviceType, list_llama_ggml_backend_devices};
 
-use super::{Device, DeviceInfo, EngineError, EngineSpec, KvPool, ffi, gguf_check};
-
-/// Tokens that are computed at once at most, whatever the batch: memory for activations grows with it.
-const MICRO_BATCH_TOKENS_MAX: u32 = 512;
+use super::chosen::choose;
+use super::fit::{self, micro_batch};
+use super::gpus::Gpus;
+use super::needs::rooms;
+use super::shape::Shape;
+use super::{DeviceInfo, DeviceKind, EngineError, EngineSpec, KvPool, ffi, gguf_check};
 
 /// The process's llama.cpp, initialised at the first call.
 pub(super) fn backend() -> &'static LlamaBackend {
@@ -30,6 +33,12 @@ pub(super) fn devices() -> Vec<DeviceInfo> {
     let info = |device: LlamaBackendDevice| DeviceInfo {
         name: device.name,
         description: device.description.trim().to_owned(),
+        kind: match device.device_type {
+            LlamaBackendDeviceType::Cpu => DeviceKind::Cpu,
+            LlamaBackendDeviceType::Gpu => DeviceKind::Gpu,
+            _ => DeviceKind::Other,
+        },
+        pci: ffi::device_id(device.index),
         memory_total_bytes: device.memory_total as u64,
         memory_free_bytes: device.memory_free as u64,
     };
@@ -40,23 +49,24 @@ pub(super) fn devices() -> Vec<DeviceInfo> {
 pub(super) struct Loaded {
     pub(super) model: LlamaModel,
     pub(super) device: String,
-    memory_bytes: u64,
 }
 
-/// Loads the model of `spec` onto its device.
+/// Loads the model of `spec` onto its devices, if it fits there.
 pub(super) fn load(spec: &EngineSpec) -> Result<Loaded, EngineError> {
-    gguf_check::check(&spec.model)?;
-    backend();
+    let shape = Shape::new(&gguf_check::read(&spec.model)?);
+    // In the order of ggml's list, so a place here is an index there.
+    let present = devices();
+    // The parent has chosen by its own list; what is left of it here names the GPUs of the host.
+    let chosen = choose(&spec.device, spec.isolation, &present, &Gpus::read(Path::new("/"), None))?;
+    let seen: Vec<&DeviceInfo> = chosen.iter().map(|at| &present[*at]).collect();
+    fit::check(spec, &shape, &rooms(spec, &seen))?;
     let rejected = |detail: String| EngineError::ModelRejected { path: spec.model.clone(), detail };
-    let present = list_llama_ggml_backend_devices();
-    let device = find(&spec.device, &present)?;
-    let on_cpu = device.device_type == LlamaBackendDeviceType::Cpu;
-    // An empty list of devices means the CPU, which must not be named itself.
-    let chosen: &[usize] = if on_cpu { &[] } else { std::slice::from_ref(&device.index) };
+    let on_cpu = spec.device.is_cpu();
     let params = LlamaModelParams::default()
-        .with_split_mode(LlamaSplitMode::None)
+        .with_split_mode(if chosen.len() > 1 { LlamaSplitMode::Layer } else { LlamaSplitMode::None })
         .with_n_gpu_layers(if on_cpu { 0 } else { 10_000 })
-        .with_devices(chosen)
+        // An empty list of devices means the CPU, which must not be named itself.
+        .with_devices(if on_cpu { &[] } else { &chosen })
         .map_err(|e| rejected(e.to_string()))?;
     drop(ffi::take_logs());
     let model = LlamaModel::load_from_file(backend(), &spec.model, &params).map_err(|_| rejected(ffi::take_logs()))?;
@@ -66,25 +76,9 @@ pub(super) fn load(spec: &EngineSpec) -> Result<Loaded, EngineError> {
     if model.is_recurrent() || model.is_hybrid() {
         return Err(rejected("recurrent models cannot roll a sequence back".to_owned()));
     }
-    Ok(Loaded {
-        model,
-        device: format!("{} ({})", device.name, device.description.trim()),
-        memory_bytes: device.memory_total as u64,
-    })
-}
-
-fn find<'a>(wanted: &Device, present: &'a [LlamaBackendDevice]) -> Result<&'a LlamaBackendDevice, EngineError> {
-    let gpu = |device: &&LlamaBackendDevice| device.device_type == LlamaBackendDeviceType::Gpu;
-    let found = match wanted {
-        Device::Cpu => present.iter().find(|device| device.device_type == LlamaBackendDeviceType::Cpu),
-        Device::Cuda(_) => present.iter().find(|device| device.name.eq_ignore_ascii_case(&wanted.to_string())),
-        // The worker's environment hides every other GPU: one that is visible is the one that was asked for.
-        Device::Uuid(_) => present.iter().find(gpu).filter(|_| present.iter().filter(gpu).count() == 1),
-    };
-    found.ok_or_else(|| EngineError::DeviceMissing {
-        device: wanted.to_string(),
-        found: present.iter().map(|device| format!("{} ({})", device.name, device.description.trim())).collect(),
-    })
+    // A worker counts its own GPUs from 0; the user knows them by the names of the configuration.
+    let descriptions: Vec<&str> = seen.iter().map(|device| device.description.as_str()).collect();
+    Ok(Loaded { model, device: format!("{} ({})", spec.device, descriptions.join(" + ")) })
 }
 
 /// Makes the context of `spec`.
@@ -92,24 +86,11 @@ pub(super) fn context<'m>(loaded: &'m Loaded, spec: &EngineSpec) -> Result<Llama
     /// Making a context may write to the model (llama-cpp-2 says so), and models are shared between threads.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let model = &loaded.model;
-    let need = kv_bytes(model, pool_tokens(spec));
-    // llama.cpp is killed by the kernel instead of failing when a pool is larger than the memory.
-    if loaded.memory_bytes > 0 && need > loaded.memory_bytes {
-        return Err(EngineError::BadSpec {
-            detail: format!(
-                "a context of {} tokens needs {} MiB for the KV pool, device {} has {} MiB: lower context_tokens",
-                pool_tokens(spec),
-                need >> 20,
-                loaded.device,
-                loaded.memory_bytes >> 20
-            ),
-        });
-    }
     let threads = i32::from(spec.threads.cast_signed());
     let params = LlamaContextParams::default()
         .with_n_ctx(NonZeroU32::new(spec.context_tokens))
         .with_n_batch(spec.batch_tokens)
-        .with_n_ubatch(spec.batch_tokens.min(MICRO_BATCH_TOKENS_MAX))
+        .with_n_ubatch(micro_batch(spec))
         .with_n_seq_max(u32::from(spec.sequences()))
         .with_n_threads(threads)
         .with_n_threads_batch(threads)
@@ -120,22 +101,6 @@ pub(super) fn context<'m>(loaded: &'m Loaded, spec: &EngineSpec) -> Result<Llama
         path: spec.model.clone(),
         detail: format!("no context of {} tokens: {}", spec.context_tokens, ffi::take_logs()),
     })
-}
-
-/// Tokens that the KV pool will have: llama.cpp rounds each part of a split one up.
-fn pool_tokens(spec: &EngineSpec) -> u32 {
-    let sequences = u32::from(spec.sequences());
-    match spec.kv {
-        KvPool::Shared => spec.context_tokens,
-        KvPool::Split => spec.context_tokens.div_ceil(sequences).next_multiple_of(256).saturating_mul(sequences),
-    }
-}
-
-/// Size of the KV pool with 16-bit keys and values; an upper bound for models with narrower heads.
-fn kv_bytes(model: &LlamaModel, context_tokens: u32) -> u64 {
-    let heads = u64::from(model.n_head().max(1));
-    let width = u64::try_from(model.n_embd()).unwrap_or(0) / heads * u64::from(model.n_head_kv());
-    [u64::from(model.n_layer()), width, 4, u64::from(context_tokens)].into_iter().fold(1, u64::saturating_mul)
 }
 
 /// One line about the model: name, parameters, size.

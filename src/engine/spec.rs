@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Device, EngineError};
+use super::{Device, Devices, EngineError};
 
 /// One engine: one model on one device, with its sizes and limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,8 +17,8 @@ pub struct EngineSpec {
     pub name: String,
     /// Path of the model, a GGUF file.
     pub model: PathBuf,
-    /// Where the model runs.
-    pub device: Device,
+    /// Where the model runs; several GPUs share its layers.
+    pub device: Devices,
     /// Own process (survives aborts of llama.cpp) or own thread (does not).
     pub isolation: Isolation,
     /// Size of the KV pool of all sequences together, in tokens; at least `batch_tokens`.
@@ -60,7 +60,7 @@ impl Default for EngineSpec {
         Self {
             name: "engine".to_owned(),
             model: PathBuf::new(),
-            device: Device::Cpu,
+            device: Device::Cpu.into(),
             isolation: Isolation::Process,
             context_tokens: 8192,
             kv: KvPool::Shared,
@@ -120,10 +120,12 @@ impl EngineSpec {
         if self.deadline_ms == 0 || self.start_timeout_ms == 0 || self.restart_window_ms == 0 {
             return bad("deadline_ms, start_timeout_ms and restart_window_ms must be above 0".to_owned());
         }
-        if self.isolation == Isolation::Thread && matches!(self.device, Device::Uuid(_)) {
+        let by_environment = |device: &&Device| matches!(device, Device::Uuid(_) | Device::Pci(_));
+        if self.isolation == Isolation::Thread
+            && let Some(device) = self.device.all().iter().find(by_environment)
+        {
             return bad(format!(
-                "device {} needs isolation \"process\": a GPU is chosen through the worker's environment",
-                self.device
+                "device {device} needs isolation \"process\": a GPU is chosen through the worker's environment"
             ));
         }
         Ok(())

@@ -64,3 +64,10 @@ pub struct Answered {
 pub struct Engine {
     pub engine: String,
 }
+
+/// A GPU of the machine, by place and by UUID.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Gpu {
+    pub gpu: u32,
+    pub uuid: String,
+}

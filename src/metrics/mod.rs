@@ -1,7 +1,10 @@
 //! What the process counts, in the text format of OpenMetrics, for Prometheus. No globals: a [`Metrics`] is handed to
 //! those who feed it. Counting is a few atomic additions; text is made when somebody asks for it.
 
+mod gpus;
 mod labels;
+#[cfg(feature = "nvml")]
+mod nvml;
 mod process;
 mod run;
 
@@ -24,7 +27,10 @@ use prometheus_client::registry::{Registry, Unit};
 use crate::agents::Failure;
 use crate::protocol::Role;
 use crate::tasks::{self, Spec};
+pub use gpus::{GpuReading, GpuSource};
 use labels::{Answered, Broken, Decided, Engine, Failed, Reason, Route, Status, Tokens, Version, Vote};
+#[cfg(feature = "nvml")]
+pub use nvml::nvidia_gpus;
 use process::Process;
 pub use run::RunMeter;
 
@@ -168,6 +174,13 @@ impl Metrics {
         of.register_with_unit("prime_journal", "Content of the journal", Unit::Bytes, self.journal_bytes.clone());
         of.register("prime_journal_writable", "Whether the last write succeeded", self.journal_writable.clone());
         of.register_collector(Box::new(Process::started_at(started)));
+        self
+    }
+
+    /// The same, with gauges of the GPUs that `source` tells of.
+    #[must_use]
+    pub fn with_gpus(mut self, source: Box<dyn GpuSource>) -> Self {
+        self.registry.register_collector(Box::new(gpus::Gpus(source)));
         self
     }
 

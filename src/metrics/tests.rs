@@ -5,15 +5,41 @@ use std::fs;
 use std::path::Path;
 
 use super::exposition::{Family, read};
-use super::{CONTENT_TYPE, Metrics};
+use super::{CONTENT_TYPE, GpuReading, GpuSource, Metrics};
 use crate::agents::{AgentError, Failure};
 use crate::protocol::{Role, TurnId};
 use crate::runtime::{Event, Observer as _};
 use crate::tasks;
 
+/// Two GPUs, of which the second tells its memory only.
+#[derive(Debug)]
+struct TwoGpus;
+
+impl GpuSource for TwoGpus {
+    fn read(&self) -> Vec<GpuReading> {
+        let second = GpuReading {
+            index: 1,
+            uuid: "GPU-2".to_owned(),
+            memory_used_bytes: Some(5),
+            memory_total_bytes: Some(6),
+            ..GpuReading::default()
+        };
+        let first = GpuReading {
+            index: 0,
+            uuid: "GPU-1".to_owned(),
+            memory_used_bytes: Some(1 << 34),
+            utilisation: Some(0.25),
+            celsius: Some(41),
+            watts: Some(699.5),
+            ..second.clone()
+        };
+        vec![first, second]
+    }
+}
+
 /// Metrics of which each has a row.
 fn fed() -> Metrics {
-    let metrics = Metrics::new("2026-02-03T04:05:06.5Z".parse().expect("a time"));
+    let metrics = Metrics::new("2026-02-03T04:05:06.5Z".parse().expect("a time")).with_gpus(Box::new(TwoGpus));
     metrics.resumed();
     metrics.refused("queue_full");
     metrics.http("/v1/runs/{id}", 200, 0.004);
@@ -51,7 +77,8 @@ fn the_text_follows_the_rules_of_the_format() {
         assert!(family.help.len() > 10 && family.help.ends_with('.'), "{name}: {:?}", family.help);
         assert!(!family.samples.is_empty(), "{name} has no samples");
         if let Some(unit) = &family.unit {
-            assert!(name.ends_with(&format!("_{unit}")) && ["seconds", "bytes"].contains(&unit.as_str()), "{name}");
+            assert!(name.ends_with(&format!("_{unit}")), "{name}");
+            assert!(["seconds", "bytes", "celsius", "watts"].contains(&unit.as_str()), "{name}");
         }
     }
     assert!(CONTENT_TYPE.starts_with("application/openmetrics-text; version=1.0.0"));
@@ -112,6 +139,34 @@ fn what_is_fed_is_shown() {
     let again = ["prime_engine_up", "prime_engine_restarts_total", "prime_engine_in_flight"];
     assert_eq!(again.map(|name| value(&families, name, &engine)), [0.0, 3.0, 0.0]);
     assert_eq!(value(&families, "prime_journal_writable", &[]), 0.0);
+}
+
+#[test]
+fn gpus_have_a_row_each_for_what_they_tell() {
+    let with_two = families(&fed());
+    let (first, second) = ([("gpu", "0"), ("uuid", "GPU-1")], [("gpu", "1"), ("uuid", "GPU-2")]);
+    let rows: [(&str, With, f64); 6] = [
+        ("prime_gpu_memory_used_bytes", &first, 17_179_869_184.0),
+        ("prime_gpu_memory_used_bytes", &second, 5.0),
+        ("prime_gpu_memory_bytes", &second, 6.0),
+        ("prime_gpu_utilisation_ratio", &first, 0.25),
+        ("prime_gpu_temperature_celsius", &first, 41.0),
+        ("prime_gpu_power_watts", &first, 699.5),
+    ];
+    for (name, labels, expected) in rows {
+        assert_eq!(value(&with_two, name, labels), expected, "{name}");
+    }
+    assert_eq!(with_two["prime_gpu_power_watts"].samples.len(), 1, "what is not told is not shown as 0");
+
+    #[derive(Debug)]
+    struct NoGpu;
+    impl GpuSource for NoGpu {
+        fn read(&self) -> Vec<GpuReading> {
+            Vec::new()
+        }
+    }
+    let without = families(&Metrics::new(jiff::Timestamp::UNIX_EPOCH).with_gpus(Box::new(NoGpu)));
+    assert!(without.keys().all(|name| !name.contains("gpu")), "{without:#?}");
 }
 
 #[cfg(target_os = "linux")]

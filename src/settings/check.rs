@@ -47,7 +47,11 @@ impl Checker<'_> {
         if let Some(known) = role_of(schema).and_then(self.agents) {
             return choice(value, key, schema, known);
         }
-        let fits = match (kind_of(schema), &value.kind) {
+        let kind = match &value.kind {
+            ValueKind::Array(_) if is_one_or_more(schema) => Some("array"),
+            _ => kind_of(schema),
+        };
+        let fits = match (kind, &value.kind) {
             (Some("object"), ValueKind::Table(table)) => {
                 // Sorted, so that the first finding does not depend on a hash.
                 let mut entries: Vec<_> = table.iter().collect();
@@ -164,6 +168,11 @@ fn complete(item: &Value, schema: &Json, key: &str) -> Result<(), SettingsError>
     })
 }
 
+/// Whether a value may be one text or a list of such texts.
+fn is_one_or_more(schema: &Json) -> bool {
+    schema["type"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "array"))
+}
+
 /// The one type of a value; what is optional may be left out, but not be empty.
 pub(super) fn kind_of(schema: &Json) -> Option<&str> {
     match &schema["type"] {
@@ -236,7 +245,11 @@ pub(super) fn expected(schema: &Json) -> String {
         Some("boolean") => "true or false".to_owned(),
         Some("object") => "a table (`[section]` with keys below)".to_owned(),
         _ => match schema["format"].as_str() {
-            Some("device") => "`cpu`, `CUDA0`, `CUDA1`, … or a full GPU UUID as `nvidia-smi -L` prints it".to_owned(),
+            Some("device") => {
+                let one = "`cpu`, `CUDA0`, `CUDA1`, …, a full GPU UUID as `nvidia-smi -L` prints it, or a PCI id such as \
+                           `pci:0000:65:00.0`";
+                if is_one_or_more(schema) { format!("{one}; or a list of GPUs") } else { one.to_owned() }
+            }
             Some(role @ ("executor" | "verifier" | "coordinator")) => {
                 format!("the name of a {role}: an implementation or a definition").replace("a executor", "an executor")
             }

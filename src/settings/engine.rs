@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Device, Isolation, KvPool};
+use crate::engine::{Devices, Isolation, KvPool};
 
 /// Folders above the executable that are searched: `target/<triple>/release/` lies three below a checkout, a test's
 /// executable `target/<triple>/release/deps/` four.
@@ -19,9 +19,11 @@ pub struct Engine {
     /// the working directory and, when it is not there, at the folders above the executable (so a build finds the
     /// `models/` of its checkout). A missing file is reported when the engine starts, with every path that was tried.
     pub model: PathBuf,
-    /// Where the model runs: `cpu`, `CUDA<n>` (n-th GPU as llama.cpp lists them) or a GPU's UUID (`GPU-…` or `MIG-…`, as
-    /// `nvidia-smi -L` prints it; the safe choice, because it survives a new order of the GPUs).
-    pub device: Device,
+    /// Where the model runs: `cpu`, `CUDA<n>` (the n-th GPU in the order of the PCI bus, or of `CUDA_VISIBLE_DEVICES`
+    /// where that is set), a GPU's UUID (`GPU-…` or `MIG-…`, as `nvidia-smi -L` prints it; the safe choice, because it
+    /// survives a new order of the GPUs), or its PCI id (`pci:0000:65:00.0`). A list of GPUs shares the model's layers
+    /// among them: `device = ["CUDA0", "CUDA1"]`. Several engines may be on one device.
+    pub device: Devices,
     /// `process` (a worker process of its own: a crash of llama.cpp ends only the worker, which is started again) or
     /// `thread` (inside this process; for tests and small tools).
     pub isolation: Isolation,

@@ -4,8 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use prime_agents::settings::{
-    COORDINATORS, DEFAULT_TOML, Device, EXECUTORS, Implementation, LogLevel, Placement, Settings, VERIFIERS,
-    reference_markdown,
+    COORDINATORS, DEFAULT_TOML, EXECUTORS, Implementation, LogLevel, Placement, Settings, VERIFIERS, reference_markdown,
 };
 use prime_agents::tasks::Kind;
 
@@ -157,6 +156,9 @@ fn values_out_of_range_are_refused() {
         "agents.verifier.kinds=[]",
         "engines.tiny.model=''",
         "engines.tiny.device=GPU-1",
+        "engines.tiny.device=pci:65",
+        "engines.tiny.device=[]",
+        "engines.tiny.device=['CUDA0', 'GPU-1']",
         "engines.tiny.context_tokens=0",
         "engines.tiny.sequences_max=257",
         "engines.tiny.batch_tokens=0",
@@ -361,7 +363,7 @@ fn the_shipped_defaults_are_the_documented_ones() {
     assert_eq!((fast.fanout, fast.max_rounds, careful.fanout, careful.max_rounds), (Some(1), Some(1), Some(8), None));
     assert_eq!(agents.executor.implementation, "llama");
     assert_eq!(agents.verifier.kinds, [Kind::Format, Kind::Invariant, Kind::Terminal]);
-    assert_eq!(settings.engines["tiny"].device, Device::Cpu);
+    assert!(settings.engines["tiny"].device.is_cpu());
     assert!(settings.server.bind.ip().is_loopback());
 }
 

@@ -1,7 +1,9 @@
 //! `loadtest`, `doctor` and `config`.
 
+use std::fs;
 use std::net::TcpListener;
 
+use prime_agents::engine::testing::TinyModel;
 use serde_json::Value;
 
 use crate::binary::{REFERENCE, done, file, shown};
@@ -45,6 +47,40 @@ fn the_doctor_says_what_was_found_and_what_to_do() {
     drop(taken);
     let report = done(&["doctor", "--set", "engines.tiny.model=/nowhere/model.gguf", "--set", &bind]);
     assert!(report.stdout.lines().any(|line| line.starts_with("ok") && line.contains("port:")), "{}", report.stdout);
+}
+
+#[test]
+fn the_doctor_says_what_an_engine_would_take_without_loading_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("tiny.gguf");
+    TinyModel::default().write(&model).unwrap();
+    let set = format!("engines.tiny.model={}", shown(&model));
+    let line = |part: &str| {
+        let report = done(
+            &[
+                &["doctor", "--no-load", "--set", &set, "--set", "engines.tiny.kv=shared"][..],
+                &["--set", "engines.tiny.context_tokens=8192"],
+            ]
+            .concat(),
+        );
+        let line = report.stdout.lines().find(|line| line.contains(part)).map(str::to_owned);
+        line.unwrap_or_else(|| panic!("{part}: {}", report.stdout))
+    };
+    let account = line("memory for tiny");
+    assert!(account.starts_with("ok"), "{account}");
+    // Two layers of 64 keys and 64 values, 16 bits: 512 bytes a token. The weights are 115 392 numbers of 32 bits.
+    for part in ["weights 0.4 MiB mapped from the file", "KV pool of 8192 tokens 4.0 MiB", "free: "] {
+        assert!(account.contains(part), "{part}: {account}");
+    }
+
+    // The same file with a header that claims a million heads: a terabyte of keys and values.
+    let mut bytes = fs::read(&model).unwrap();
+    let key = b"attention.head_count_kv";
+    let at = bytes.windows(key.len()).position(|window| window == key).unwrap() + key.len() + 4;
+    bytes[at..at + 4].copy_from_slice(&1_048_576_u32.to_le_bytes());
+    fs::write(&model, bytes).unwrap();
+    let refused = line("engine tiny");
+    assert!(refused.starts_with("FAIL") && refused.contains("does not fit on cpu"), "{refused}");
 }
 
 #[test]

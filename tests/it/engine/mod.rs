@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, unbounded};
 use prime_agents::engine::testing::TinyModel;
 use prime_agents::engine::{
-    Engine, EngineError, EngineSpec, EngineStatus, Format, Generation, Isolation, Request, Sampling,
+    Device, Devices, Engine, EngineError, EngineSpec, EngineStatus, Format, Generation, Isolation, Request, Sampling,
 };
 use tempfile::TempDir;
 
@@ -33,14 +33,23 @@ pub fn fixture() -> Fixture {
     Fixture { _folder: folder, model }
 }
 
+/// The binary that was built with these tests, or where `PRIME_TEST_WORKER` says that it is on another machine.
 pub fn worker() -> PathBuf {
-    PathBuf::from(env!("CARGO_BIN_EXE_prime-agents"))
+    std::env::var_os("PRIME_TEST_WORKER").unwrap_or_else(|| env!("CARGO_BIN_EXE_prime-agents").into()).into()
+}
+
+/// The device that these tests run on: `PRIME_TEST_DEVICE`, such as `CUDA0`, or the CPU.
+fn device() -> Devices {
+    std::env::var("PRIME_TEST_DEVICE")
+        .map_or(Device::Cpu, |name| name.parse().expect("PRIME_TEST_DEVICE: a device"))
+        .into()
 }
 
 pub fn spec(model: &Path, isolation: Isolation) -> EngineSpec {
     EngineSpec {
         name: "test".to_owned(),
         model: model.to_owned(),
+        device: device(),
         isolation,
         context_tokens: 2048,
         sequences_max: 8,

@@ -127,18 +127,35 @@ fn devices_are_listed_and_missing_ones_named() {
     let fixture = fixture();
     let listed = devices_of(Some(&worker())).expect("listed");
     assert!(listed.iter().any(|device| device.name == "CPU" && device.memory_total_bytes > 0), "{listed:?}");
-    for device in ["CUDA7", "GPU-00000000-1111-2222-3333-444444444444"] {
+    for device in ["CUDA7", "GPU-00000000-1111-2222-3333-444444444444", "pci:ffff:ff:1f.7"] {
         let device: Device = device.parse().expect("a device");
-        let spec = EngineSpec { device, ..spec(&fixture.model, Isolation::Process) };
+        let spec = EngineSpec { device: device.into(), ..spec(&fixture.model, Isolation::Process) };
         let error = Engine::start(spec).map(drop);
         assert!(matches!(&error, Err(EngineError::DeviceMissing { found, .. }) if !found.is_empty()), "{error:?}");
     }
 }
 
 #[test]
+fn a_pool_that_no_memory_holds_is_refused_before_anything_is_loaded() {
+    let fixture = fixture();
+    for isolation in [Isolation::Thread, Isolation::Process] {
+        let spec = EngineSpec { context_tokens: 1 << 30, ..spec(&fixture.model, isolation) };
+        let started = Instant::now();
+        let error = Engine::start(spec).map(drop).expect_err("no terabyte of memory");
+        let EngineError::WontFit(shortage) = &error else { panic!("{error}") };
+        // Two layers, 64 keys and 64 values, 16 bits.
+        assert_eq!(shortage.kv_bytes, 512 << 30);
+        assert!(shortage.needed_bytes > shortage.free_bytes, "{error}");
+        assert!(error.to_string().contains("lower context_tokens to "), "{error}");
+        assert!(started.elapsed() < PATIENCE);
+    }
+}
+
+#[test]
 fn a_worker_sees_nothing_of_its_parents_environment_that_it_does_not_need() {
     let fixture = fixture();
-    let engine = Engine::start(spec(&fixture.model, Isolation::Process)).expect("started");
+    let spec = EngineSpec { device: Device::Cpu.into(), ..spec(&fixture.model, Isolation::Process) };
+    let engine = Engine::start(spec).expect("started");
     let pid = engine.status().worker_pid.expect("a worker process");
     let environment = std::fs::read(format!("/proc/{pid}/environ")).expect("environment read");
     let environment = String::from_utf8_lossy(&environment);
@@ -148,6 +165,7 @@ fn a_worker_sees_nothing_of_its_parents_environment_that_it_does_not_need() {
     let cuda_or_openmp = |name: &str| ["CUDA_", "OMP_", "GOMP_"].iter().any(|prefix| name.starts_with(prefix));
     assert!(names.iter().all(|name| known.contains(name) || cuda_or_openmp(name)), "{names:?}");
     assert!(environment.contains("CUDA_VISIBLE_DEVICES=\0"), "a worker on the CPU sees no GPU");
+    assert!(environment.contains("CUDA_DEVICE_ORDER=PCI_BUS_ID\0"), "indices mean the same everywhere");
 }
 
 /// The parent that [`a_worker_dies_with_its_parent`] kills: it runs in a process of its own, which names a model. In

@@ -1,0 +1,70 @@
+//! What the GPUs of the machine do, read when somebody asks.
+
+use std::fmt::{Debug, Error};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Unit;
+
+use super::labels::Gpu;
+
+/// A GPU at one moment. What the driver does not tell is missing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GpuReading {
+    /// Its place in the order of the PCI bus, from 0.
+    pub index: u32,
+    /// Its UUID, as `nvidia-smi -L` prints it.
+    pub uuid: String,
+    pub memory_used_bytes: Option<u64>,
+    pub memory_total_bytes: Option<u64>,
+    /// Part of the time in which a kernel ran lately, 0 to 1.
+    pub utilisation: Option<f64>,
+    pub celsius: Option<u32>,
+    pub watts: Option<f64>,
+}
+
+/// Who tells what the GPUs do. Asked at each rendering, so an answer must take milliseconds.
+pub trait GpuSource: Debug + Send + Sync + 'static {
+    /// Every GPU that this process may see.
+    fn read(&self) -> Vec<GpuReading>;
+}
+
+/// The gauges of all GPUs; none where there is no GPU.
+#[derive(Debug)]
+pub(super) struct Gpus(pub(super) Box<dyn GpuSource>);
+
+/// Name, help, unit, and the value of a reading.
+type Row = (&'static str, &'static str, Option<Unit>, fn(&GpuReading) -> Option<f64>);
+
+fn rows() -> [Row; 5] {
+    let bytes = || Some(Unit::Bytes);
+    [
+        ("prime_gpu_memory_used", "GPU memory that is taken, by any process.", bytes(), |gpu| {
+            gpu.memory_used_bytes.map(|bytes| bytes as f64)
+        }),
+        ("prime_gpu_memory", "GPU memory altogether.", bytes(), |gpu| gpu.memory_total_bytes.map(|bytes| bytes as f64)),
+        ("prime_gpu_utilisation_ratio", "Part of the time in which the GPU ran a kernel.", None, |gpu| gpu.utilisation),
+        ("prime_gpu_temperature", "Temperature of the GPU.", Some(Unit::Celsius), |gpu| gpu.celsius.map(f64::from)),
+        ("prime_gpu_power", "Power that the GPU draws.", Some(Unit::Other("watts".to_owned())), |gpu| gpu.watts),
+    ]
+}
+
+impl Collector for Gpus {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), Error> {
+        let gpus = self.0.read();
+        for (name, help, unit, value) in rows() {
+            let known: Vec<(&GpuReading, f64)> = gpus.iter().filter_map(|gpu| Some((gpu, value(gpu)?))).collect();
+            if known.is_empty() {
+                continue;
+            }
+            let mut family = encoder.encode_descriptor(name, help, unit.as_ref(), MetricType::Gauge)?;
+            for (gpu, value) in known {
+                let labels = Gpu { gpu: gpu.index, uuid: gpu.uuid.clone() };
+                ConstGauge::new(value).encode(family.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+}
