@@ -89,6 +89,7 @@ async fn decodes(engine: &Engine) -> bool {
         sampling: Sampling { temperature: 0.0, top_p: 1.0, seed: 0 },
         max_tokens: 1,
         logprobs: false,
+        ignore_end: false,
         group: 0,
     };
     timeout(PROBE, engine.generate(token)).await.is_ok_and(|decoded| decoded.is_ok())

@@ -59,7 +59,7 @@ pub fn configure(config: &mut web::ServiceConfig) {
 pub async fn metrics(state: web::Data<State>) -> HttpResponse {
     let runs = &state.runs;
     for status in runs.app().engines().values().map(Engine::status) {
-        runs.metrics().engine(&status.name, status.ready, status.restarts, status.in_flight);
+        runs.metrics().engine(&status);
     }
     // A journal that cannot be read has no size; the rest is told all the same.
     if let Ok(size) = runs.journal_size().await {

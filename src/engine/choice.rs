@@ -53,6 +53,21 @@ impl Chooser {
         pick(kept.iter().map(weight), draw * total).or(Some(best))
     }
 
+    /// As [`Self::choose`], without some tokens.
+    pub(super) fn choose_without(&mut self, tokens: &[u32], logits: &[f32], scratch: &mut Scratch) -> Option<usize> {
+        let mut permitted = std::mem::take(&mut scratch.permitted);
+        permitted.clear();
+        permitted.extend_from_slice(logits);
+        for token in tokens {
+            if let Some(place) = permitted.get_mut(*token as usize) {
+                *place = f32::NEG_INFINITY;
+            }
+        }
+        let chosen = self.choose(&permitted, scratch);
+        scratch.permitted = permitted;
+        chosen
+    }
+
     /// As [`Self::choose`], among a few permitted tokens: what the others have need not be looked at.
     pub(super) fn choose_among(&mut self, few: &[u32], logits: &[f32], scratch: &mut Scratch) -> Option<usize> {
         if let [only] = few {

@@ -4,7 +4,6 @@ use std::collections::{HashMap, VecDeque};
 
 /// What to do with the next item of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "who looks is not built"))]
 pub(super) enum Look {
     /// It leaves the queue.
     Take,

@@ -28,6 +28,7 @@ pub(super) struct Live {
     grammar: Option<Grammar>,
     max_tokens: usize,
     with_logprobs: bool,
+    ignore_end: bool,
     logprobs: Vec<f32>,
     forced: usize,
     /// Set when the last token is chosen but log-probabilities of it and others before it are still to be computed.
@@ -60,6 +61,7 @@ impl Live {
             grammar,
             max_tokens: turn.max_tokens as usize,
             with_logprobs: turn.logprobs,
+            ignore_end: turn.ignore_end,
             logprobs: Vec::new(),
             forced: 0,
             finish: None,
@@ -152,6 +154,9 @@ impl Live {
     /// Chooses the next token, and takes those that a grammar then leaves no choice about.
     fn choose(&mut self, logits: &[f32], model: &LlamaModel, scratch: &mut Scratch) -> Result<(), EngineError> {
         let chosen = match &mut self.grammar {
+            None if self.ignore_end => {
+                self.chooser.choose_without(ends, logits, scratch).ok_or(EngineError::NotFinite)?
+            }
             None => self.chooser.choose(logits, scratch).ok_or(EngineError::NotFinite)?,
             Some(grammar) => {
                 let generated = self.tokens.len() - self.prompt;

@@ -14,6 +14,7 @@ mod device;
 mod device_list;
 mod devices;
 mod error;
+#[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "what decodes is not built"))]
 mod fair;
 mod fit;
 mod gguf_check;

@@ -52,6 +52,8 @@ pub struct Request {
     pub max_tokens: u32,
     /// Whether to return log-probabilities.
     pub logprobs: bool,
+    /// Never end the text before `max_tokens`: for measurements, where all texts must be as long.
+    pub ignore_end: bool,
     /// Whose request it is: when more wait than there are sequences, the groups take turns.
     pub group: u64,
 }
@@ -150,6 +152,7 @@ mod tests {
             sampling: Sampling::GREEDY,
             max_tokens: 1,
             logprobs: false,
+            ignore_end: false,
             group: 0,
         }
     }

@@ -8,7 +8,7 @@ use super::wire::Facts;
 use super::{EngineCounts, EngineError};
 
 /// An engine's state at one moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EngineStatus {
     /// The engine's name.
     pub name: String,

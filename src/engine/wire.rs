@@ -40,6 +40,7 @@ pub(super) struct Turn<'a> {
     pub(super) sampling: Sampling,
     pub(super) max_tokens: u32,
     pub(super) logprobs: bool,
+    pub(super) ignore_end: bool,
 }
 
 impl<'a> Turn<'a> {
@@ -53,6 +54,7 @@ impl<'a> Turn<'a> {
             sampling: request.sampling,
             max_tokens: request.max_tokens,
             logprobs: request.logprobs,
+            ignore_end: request.ignore_end,
         }
     }
 
@@ -145,6 +147,7 @@ mod tests {
             prompt: "née".to_owned(),
             format: Format::Chat { system: Some("be brief".to_owned()) },
             grammar: Some("root ::= \"a\"".into()),
+            ignore_end: false,
             group: 9,
             sampling: Sampling { temperature: 0.5, top_p: 0.9, seed: u64::MAX },
             max_tokens: 7,

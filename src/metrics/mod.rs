@@ -1,6 +1,7 @@
 //! What the process counts, in the text format of OpenMetrics, for Prometheus. No globals: a [`Metrics`] is handed to
 //! those who feed it. Counting is a few atomic additions; text is made when somebody asks for it.
 
+mod engines;
 mod gpus;
 mod labels;
 #[cfg(feature = "nvml")]
@@ -14,7 +15,6 @@ mod exposition;
 mod tests;
 
 use std::collections::HashSet;
-use std::sync::atomic::Ordering;
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -25,10 +25,12 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::agents::Failure;
+use crate::engine::EngineStatus;
 use crate::protocol::Role;
 use crate::tasks::{self, Spec};
 pub use gpus::{GpuReading, GpuSource};
-use labels::{Answered, Broken, Decided, Engine, Failed, Reason, Route, Status, Tokens, Version, Vote};
+use engines::Engines;
+use labels::{Answered, Broken, Decided, Failed, Reason, Route, Status, Tokens, Version, Vote};
 #[cfg(feature = "nvml")]
 pub use nvml::nvidia_gpus;
 use process::Process;
@@ -68,9 +70,7 @@ pub struct Metrics {
     refused: Family<Reason, Counter>,
     http_requests: Family<Answered, Counter>,
     http_seconds: Family<Route, Histogram, fn() -> Histogram>,
-    engine_up: Family<Engine, Gauge>,
-    engine_restarts: Family<Engine, Counter>,
-    engine_in_flight: Family<Engine, Gauge>,
+    engines: Engines,
     commit_seconds: Histogram,
     commit_events: Histogram,
     journal_bytes: Gauge,
@@ -106,9 +106,7 @@ impl Metrics {
             refused: Family::default(),
             http_requests: Family::default(),
             http_seconds: Family::new_with_constructor(|| Histogram::new(HTTP_SECONDS)),
-            engine_up: Family::default(),
-            engine_restarts: Family::default(),
-            engine_in_flight: Family::default(),
+            engines: Engines::default(),
             commit_seconds: Histogram::new(COMMIT_SECONDS),
             commit_events: Histogram::new(COMMIT_EVENTS),
             journal_bytes: Gauge::default(),
@@ -165,9 +163,7 @@ impl Metrics {
         of.register("prime_http_requests", "Answered requests", self.http_requests.clone());
         let help = "Time from a request's arrival to its answer's head";
         of.register_with_unit("prime_http_request_duration", help, Unit::Seconds, self.http_seconds.clone());
-        of.register("prime_engine_up", "Whether the engine's worker takes turns", self.engine_up.clone());
-        of.register("prime_engine_restarts", "Workers started after the first", self.engine_restarts.clone());
-        of.register("prime_engine_in_flight", "Turns that wait for the engine", self.engine_in_flight.clone());
+        self.engines.register(of);
         let help = "Time of a commit to the journal";
         of.register_with_unit("prime_journal_commit_duration", help, Unit::Seconds, self.commit_seconds.clone());
         of.register("prime_journal_commit_events", "Events in a commit to the journal", self.commit_events.clone());
@@ -216,12 +212,8 @@ impl Metrics {
     }
 
     /// The state of a configured engine; say it before [`Self::render`].
-    pub fn engine(&self, name: &str, is_up: bool, restarts: u32, in_flight: usize) {
-        let engine = Engine { engine: name.to_owned() };
-        self.engine_up.get_or_create(&engine).set(i64::from(is_up));
-        self.engine_in_flight.get_or_create(&engine).set(level(in_flight as u64));
-        // The engine counts; its own count never falls.
-        self.engine_restarts.get_or_create(&engine).inner().store(u64::from(restarts), Ordering::Relaxed);
+    pub fn engine(&self, status: &EngineStatus) {
+        self.engines.tell(status);
     }
 
     /// The journal committed this many events in this time.

@@ -7,6 +7,7 @@ use std::path::Path;
 use super::exposition::{Family, read};
 use super::{CONTENT_TYPE, GpuReading, GpuSource, Metrics};
 use crate::agents::{AgentError, Failure};
+use crate::engine::{EngineCounts, EngineStatus};
 use crate::protocol::{Role, TurnId};
 use crate::runtime::{Event, Observer as _};
 use crate::tasks;
@@ -37,6 +38,21 @@ impl GpuSource for TwoGpus {
     }
 }
 
+/// An engine with a name that has to be escaped.
+fn engine_status() -> EngineStatus {
+    let counts = EngineCounts {
+        decodes: 3,
+        prompt_tokens: 400,
+        shared_tokens: 300,
+        cancelled: 1,
+        live: 5,
+        decode_p99_us: 2500,
+        ..EngineCounts::default()
+    };
+    let name = "a \"b\"\\c\nd".to_owned();
+    EngineStatus { name, ready: true, restarts: 2, in_flight: 7, counts, ..EngineStatus::default() }
+}
+
 /// Metrics of which each has a row.
 fn fed() -> Metrics {
     let metrics = Metrics::new("2026-02-03T04:05:06.5Z".parse().expect("a time")).with_gpus(Box::new(TwoGpus));
@@ -44,7 +60,7 @@ fn fed() -> Metrics {
     metrics.refused("queue_full");
     metrics.http("/v1/runs/{id}", 200, 0.004);
     metrics.http("/v1/runs/{id}", 404, 0.002);
-    metrics.engine("a \"b\"\\c\nd", true, 2, 7);
+    metrics.engine(&engine_status());
     metrics.journal_commit(3, 0.0002);
     metrics.journal_state(4096, true);
     metrics
@@ -112,7 +128,7 @@ fn what_is_fed_is_shown() {
     let metrics = fed();
     let families = families(&metrics);
     let engine = [("engine", "a \"b\"\\c\nd")];
-    let rows: [(&str, With, f64); 15] = [
+    let rows: [(&str, With, f64); 21] = [
         ("prime_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0),
         ("prime_resumed_runs_total", &[], 1.0),
         ("prime_refused_total", &[("reason", "queue_full")], 1.0),
@@ -123,6 +139,12 @@ fn what_is_fed_is_shown() {
         ("prime_engine_up", &engine, 1.0),
         ("prime_engine_restarts_total", &engine, 2.0),
         ("prime_engine_in_flight", &engine, 7.0),
+        ("prime_engine_decodes_total", &engine, 3.0),
+        ("prime_engine_prompt_tokens_total", &engine, 400.0),
+        ("prime_engine_shared_tokens_total", &engine, 300.0),
+        ("prime_engine_cancelled_total", &engine, 1.0),
+        ("prime_engine_live_sequences", &engine, 5.0),
+        ("prime_engine_decode_p99_seconds", &engine, 0.0025),
         ("prime_journal_commit_duration_seconds_sum", &[], 0.0002),
         ("prime_journal_commit_events_sum", &[], 3.0),
         ("prime_journal_bytes", &[], 4096.0),
@@ -133,7 +155,7 @@ fn what_is_fed_is_shown() {
         let found = value(&families, name, labels);
         assert!((found - expected).abs() < 1e-9, "{name} is {found}, not {expected}");
     }
-    metrics.engine("a \"b\"\\c\nd", false, 3, 0);
+    metrics.engine(&EngineStatus { ready: false, restarts: 3, in_flight: 0, ..engine_status() });
     metrics.journal_state(0, false);
     let families = read(&metrics.render());
     let again = ["prime_engine_up", "prime_engine_restarts_total", "prime_engine_in_flight"];

@@ -16,7 +16,7 @@ const MAY_IMPORT: [(&str, &[&str]); 19] = [
     ("agents", &["tasks", "protocol", "engine", "settings"]),
     ("runtime", &["tasks", "protocol", "agents"]),
     ("report", &["tasks", "protocol", "agents", "runtime"]),
-    ("metrics", &["tasks", "protocol", "agents", "runtime"]),
+    ("metrics", &["tasks", "protocol", "engine", "agents", "runtime"]),
     ("telemetry", &["tasks", "protocol", "agents", "runtime"]),
     ("bench", &["tasks", "dataset", "protocol", "agents", "runtime"]),
     ("app", &["tasks", "protocol", "engine", "settings", "agents", "runtime", "report", "bench"]),

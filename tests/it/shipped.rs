@@ -51,6 +51,7 @@ async fn completions(engine: web::Data<Engine>, body: web::Json<Value>) -> HttpR
         },
         max_tokens: body["max_tokens"].as_u64().expect("a limit").try_into().expect("a small one"),
         logprobs: true,
+        ignore_end: false,
         group: 0,
     };
     let made = engine.generate(request).await.expect("the engine answers");

@@ -37,6 +37,7 @@ fn request(ask: Ask, is_chat: bool) -> Request {
         sampling: Sampling { temperature, top_p, seed },
         max_tokens: ask.max_tokens,
         logprobs: ask.logprobs,
+        ignore_end: false,
         group: ask.affinity,
     }
 }

@@ -8,7 +8,9 @@
 mod prefixes;
 
 use prefixes::{Found, Prefixes};
-pub(super) use prefixes::{Token, common};
+#[cfg(feature = "llama")]
+pub(super) use prefixes::common;
+pub(super) use prefixes::Token;
 
 use super::KvPool;
 

@@ -67,6 +67,7 @@ pub fn request(prompt: &str, seed: u64) -> Request {
         sampling: Sampling { temperature: 1.0, top_p: 1.0, seed },
         max_tokens: 24,
         logprobs: true,
+        ignore_end: false,
         group: 0,
     }
 }

@@ -1,0 +1,75 @@
+//! What the configured engines tell of themselves, a row an engine.
+
+use std::sync::atomic::Ordering;
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::labels::Engine;
+use super::level;
+use crate::engine::{EngineCounts, EngineStatus};
+
+/// A counter's name, what it says, and where its number is. They begin at 0 again with each worker.
+type Row = (&'static str, &'static str, fn(&EngineCounts) -> u64);
+
+const COUNTERS: [Row; 10] = [
+    ("prime_engine_decodes", "Decodes of llama.cpp", |counts| counts.decodes),
+    ("prime_engine_decoded_tokens", "Tokens in decodes, prompts and generated ones", |counts| counts.decoded_tokens),
+    ("prime_engine_prompt_tokens", "Tokens of the prompts of turns", |counts| counts.prompt_tokens),
+    (
+        "prime_engine_shared_tokens",
+        "Tokens of prompts that were in the KV cache already; divided by the tokens of prompts: the hit rate",
+        |counts| counts.shared_tokens,
+    ),
+    ("prime_engine_generated_tokens", "Tokens that were generated", |counts| counts.generated_tokens),
+    (
+        "prime_engine_forced_tokens",
+        "Generated tokens that a grammar left no choice about, which were not sampled",
+        |counts| counts.forced_tokens,
+    ),
+    ("prime_engine_forks", "Turns that began with a part of a sequence that others go on using", |counts| counts.forks),
+    ("prime_engine_rollbacks", "Turns that went on with a sequence that was cut back", |counts| counts.rollbacks),
+    ("prime_engine_evictions", "Kept sequences that were given up for others", |counts| counts.evictions),
+    ("prime_engine_cancelled", "Turns that nobody waited for any more", |counts| counts.cancelled),
+];
+
+/// The metrics of engines.
+#[derive(Default)]
+pub(super) struct Engines {
+    up: Family<Engine, Gauge>,
+    restarts: Family<Engine, Counter>,
+    in_flight: Family<Engine, Gauge>,
+    sequences: Family<Engine, Gauge>,
+    counters: [Family<Engine, Counter>; COUNTERS.len()],
+    decode_p99: Family<Engine, Gauge<f64, std::sync::atomic::AtomicU64>>,
+}
+
+impl Engines {
+    pub(super) fn register(&self, of: &mut Registry) {
+        of.register("prime_engine_up", "Whether the engine's worker takes turns", self.up.clone());
+        of.register("prime_engine_restarts", "Workers started after the first", self.restarts.clone());
+        of.register("prime_engine_in_flight", "Turns that wait for the engine", self.in_flight.clone());
+        of.register("prime_engine_live_sequences", "Turns that are being computed", self.sequences.clone());
+        for ((name, help, _), counter) in COUNTERS.iter().zip(&self.counters) {
+            of.register(*name, *help, counter.clone());
+        }
+        let help = "99th percentile of the time of a decode; 0 until enough were seen";
+        of.register_with_unit("prime_engine_decode_p99", help, Unit::Seconds, self.decode_p99.clone());
+    }
+
+    pub(super) fn tell(&self, status: &EngineStatus) {
+        let engine = Engine { engine: status.name.clone() };
+        self.up.get_or_create(&engine).set(i64::from(status.ready));
+        self.in_flight.get_or_create(&engine).set(level(status.in_flight as u64));
+        self.sequences.get_or_create(&engine).set(i64::from(status.counts.live));
+        // The engine counts.
+        let store = |counter: &Counter, value: u64| counter.inner().store(value, Ordering::Relaxed);
+        store(&self.restarts.get_or_create(&engine), u64::from(status.restarts));
+        for ((.., number), counter) in COUNTERS.iter().zip(&self.counters) {
+            store(&counter.get_or_create(&engine), number(&status.counts));
+        }
+        self.decode_p99.get_or_create(&engine).set(f64::from(status.counts.decode_p99_us) / 1e6);
+    }
+}
