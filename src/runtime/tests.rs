@@ -5,6 +5,7 @@ mod custom;
 mod deaths;
 mod ends;
 mod mishaps;
+mod speculation;
 mod storms;
 mod whole;
 
