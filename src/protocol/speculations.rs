@@ -20,7 +20,6 @@ impl Speculations {
     }
 
     /// Whether there were none.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }

@@ -96,7 +96,7 @@ fn trajectories_side_by_side_and_rounds_are_the_same() {
 
 #[test]
 fn a_clients_problem_is_the_same() {
-    let definition = json!({"statement": "Count.", "steps": "stepwise", "answer": {"type": "integer"},
+    let definition = json!({"statement": "Count.", "steps": "stepwise", "answer": {"schema": {"type": "integer"}},
         "constraints": [{"name": "late", "severity": "critical", "check": "size(state.steps) > 2"}]});
     let problem = Custom::read(&definition).expect("a problem").problem();
     let lines = ["one", "", "two", "three", "answer: x", "four", "answer: 4"].map(str::to_owned);
@@ -112,6 +112,34 @@ fn a_clients_problem_is_the_same() {
         assert_eq!((&with.order, &with.ends), (&without.order, &without.ends));
         assert!(with.speculations.used > 0, "{:?}", with.speculations);
     }
+}
+
+/// Lets others go first.
+struct Yields;
+
+#[async_trait]
+impl Before for Yields {
+    async fn before(&self, _: u64, _: &Trajectory) -> Result<(), AgentError> {
+        tokio::task::yield_now().await;
+        Ok(())
+    }
+}
+
+#[test]
+fn agents_on_threads_of_their_own_do_the_same() {
+    let plan = RunPlan { limits: LIMITS, early_stop: false, ..plan(3) };
+    let [(without, _), (with, outcome)] = both(&plan).map(|plan| {
+        let (trace, problem) = (Trace::default(), problem("bubble-sort"));
+        let observer = Arc::new(trace.clone());
+        let agents = checked(|_| After(Yields, ScriptedExecutor::new(0.2))).0;
+        let outcome = in_system(async {
+            let runtime = Runtime::start(&runtime_plan(Placement::Own), agents);
+            outcome_of(runtime.submit(Submission { observer, ..submission(&problem, plan) })).await
+        });
+        (trace.get(), outcome)
+    });
+    assert_eq!((&with.steps, &with.ends), (&without.steps, &without.ends));
+    assert!(outcome.speculations.used > 10 && outcome.speculations.wasted > 0, "{:?}", outcome.speculations);
 }
 
 #[test]

@@ -133,6 +133,37 @@ fn early_proposals_that_go_wrong_change_nothing() {
     }
 }
 
+/// Panics at every tenth call, whichever that is.
+struct Frail(Arc<AtomicU64>);
+
+#[async_trait]
+impl Before for Frail {
+    async fn before(&self, _: u64, _: &Trajectory) -> Result<(), AgentError> {
+        tokio::task::yield_now().await;
+        assert!(self.0.fetch_add(1, Ordering::SeqCst) % 10 != 9, "{PLANNED}: frail");
+        Ok(())
+    }
+}
+
+#[test]
+fn executors_that_die_with_proposals_begun_early_lose_none() {
+    let plan = RunPlan { early_stop: false, max_rounds: 1, ..speculating(4) };
+    let run = |speculate, frail: bool| {
+        let (trace, problem) = (Trace::default(), problem("bubble-sort"));
+        let calls = Arc::<AtomicU64>::default();
+        let executor = move |_| After(Frail(Arc::clone(&calls)), ScriptedExecutor::new(0.1));
+        let (agents, made) = if frail { checked(executor) } else { checked(|_| ScriptedExecutor::new(0.1)) };
+        let observer = Arc::new(trace.clone());
+        let submission = Submission { observer, ..submission(&problem, RunPlan { speculate, ..plan.clone() }) };
+        let outcome = in_system(async { outcome_of(shared(agents).submit(submission)).await });
+        (trace.get(), outcome, made.counts()[0])
+    };
+    let (sound, ..) = run(false, false);
+    let (frail, outcome, executors) = run(true, true);
+    assert_eq!((&frail.steps, &frail.ends), (&sound.steps, &sound.ends));
+    assert!(executors > 2 && outcome.speculations.used > 50 && outcome.speculations.wasted > 10, "{outcome:?}");
+}
+
 /// Answers the first proposal of each trajectory; every later one never comes, and says when it is given up.
 struct AnswersOnce(mpsc::UnboundedSender<&'static str>);
 
