@@ -25,8 +25,9 @@ fn a_proposal_that_takes_as_long_as_its_verdict_is_hidden_behind_it() {
 
 #[test]
 fn the_gain_is_that_of_the_shorter_of_the_two() {
-    for millis in [(5, 20), (20, 5)] {
+    for millis in [(50, 200), (200, 50)] {
+        // At best 250 ms a step become 200.
         let gain = pace(true, 1, millis) / pace(false, 1, millis);
-        assert!((1.15..1.25).contains(&gain), "{millis:?}: {gain}");
+        assert!((1.15..1.26).contains(&gain), "{millis:?}: {gain}");
     }
 }

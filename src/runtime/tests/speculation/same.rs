@@ -41,10 +41,10 @@ fn compared(plan: &RunPlan, problem: &Arc<dyn Problem>, seed: u64) -> Traced {
 fn the_steps_of_a_trajectory_are_the_same() {
     let (mut all, mut rejected, mut popped) = (Speculations::default(), 0, 0);
     for slug in ["bubble-sort", "n-queens", "tower-of-hanoi", "merge-sort"] {
-        for (seed, strategy) in (0..6).flat_map(|seed| {
+        for (seed, strategy) in (0..4).flat_map(|seed| {
             [Strategy::Iterative, Strategy::Greedy, Strategy::BestOfN].map(|strategy| (seed, strategy))
         }) {
-            let budget = Budget { steps: 400, ..plan(1).budget };
+            let budget = Budget { steps: 150, ..plan(1).budget };
             let plan = RunPlan { strategy, limits: LIMITS, budget, max_rounds: 2, ..plan(1) };
             let traced = compared(&plan, &problem(slug), seed);
             all.add(traced.speculations);
@@ -52,7 +52,7 @@ fn the_steps_of_a_trajectory_are_the_same() {
             popped += usize::from(traced.order.iter().any(|step| !step.contains("pops: 0")));
         }
     }
-    assert!(all.used > 500 && all.wasted > 100, "{all:?}");
+    assert!(all.used > 300 && all.wasted > 60, "{all:?}");
     assert!(rejected > 100 && popped > 3, "{rejected} {popped}");
 }
 
@@ -97,7 +97,7 @@ fn trajectories_side_by_side_and_rounds_are_the_same() {
 #[test]
 fn a_clients_problem_is_the_same() {
     let definition = json!({"statement": "Count.", "steps": "stepwise", "answer": {"schema": {"type": "integer"}},
-        "constraints": [{"name": "late", "severity": "critical", "check": "size(state.steps) > 2"}]});
+        "constraints": [{"name": "brief", "severity": "critical", "check": "size(state.steps) < 4"}]});
     let problem = Custom::read(&definition).expect("a problem").problem();
     let lines = ["one", "", "two", "three", "answer: x", "four", "answer: 4"].map(str::to_owned);
     let plan = RunPlan { limits: LIMITS, budget: Budget { steps: 60, ..plan(1).budget }, ..plan(1) };
