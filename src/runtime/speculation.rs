@@ -57,7 +57,7 @@ pub struct Proposed {
     /// One that is ready at once gains nothing from an early beginning.
     has_waited: bool,
     /// A copy of the trajectory as it is now.
-    copy: Option<Trajectory>,
+    copy: Option<Arc<Trajectory>>,
 }
 
 async fn ask(executor: Arc<dyn Executor>, trajectory: Arc<Trajectory>, sampling: Sampling) -> Early {
@@ -116,7 +116,7 @@ impl Speculation {
     /// Waits for the proposal. `None` where it failed.
     async fn taken(self) -> Option<(Proposal, Proposed)> {
         let Early { proposed, has_waited } = self.early.await.ok()?;
-        Some((proposed.ok()?, Proposed { has_waited, copy: Arc::into_inner(self.trajectory) }))
+        Some((proposed.ok()?, Proposed { has_waited, copy: Some(self.trajectory) }))
     }
 
     /// Gives it up. What it has spent, as far as it is known: of a proposal that is given up before it is complete,
@@ -132,6 +132,10 @@ impl Speculation {
 /// # Errors
 /// Those of a new proposal, or that the turn's round is over.
 pub async fn propose(executor: &Arc<dyn Executor>, turn: &mut TurnBody) -> Result<Proposed, AgentError> {
+    if turn.foresight.is_none() && turn.speculation.is_none() {
+        turn.proposal = executor.propose(&turn.trajectory, turn.sampling).await?;
+        return Ok(Proposed::default());
+    }
     if turn.speculation.as_ref().is_some_and(|early| !early.is_for(executor, turn)) {
         turn.give_up_speculation();
     }
@@ -163,7 +167,9 @@ pub fn look_ahead(executor: &Arc<dyn Executor>, turn: &mut TurnBody, proposed: P
     }
     let (line, limits) = (&turn.proposal.line, &foresight.limits);
     // A task whose own code panics does so again where the step is committed, and there it counts.
-    let foreseen = catch_unwind(AssertUnwindSafe(|| match proposed.copy {
+    // The task that was shown the copy is over.
+    let copy = proposed.copy.and_then(Arc::into_inner);
+    let foreseen = catch_unwind(AssertUnwindSafe(|| match copy {
         _ if turn.trajectory.machine.candidate_ends() => None,
         Some(copy) => copy.advanced(line, limits),
         None => turn.trajectory.foreseen(line, limits),
@@ -171,6 +177,6 @@ pub fn look_ahead(executor: &Arc<dyn Executor>, turn: &mut TurnBody, proposed: P
     if let Ok(Some(foreseen)) = foreseen {
         let sampling = foresight.sampling.of_turn(&foresight.strategy, turn.id, &foreseen);
         let round = foresight.round.clone();
-        turn.speculation = Some(Speculation::begin(Arc::clone(executor), foreseen, sampling, round));
+        turn.speculation = Some(Box::new(Speculation::begin(Arc::clone(executor), foreseen, sampling, round)));
     }
 }

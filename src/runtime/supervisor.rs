@@ -33,7 +33,7 @@ struct Live {
     held: Vec<Waiting>,
     hold: Option<Hold>,
     /// The proposal after the step that has just been committed, where it was begun early.
-    begun: Option<(TurnId, Speculation)>,
+    begun: Option<(TurnId, Box<Speculation>)>,
     /// Gives up what was begun early when the round is over.
     round: watch::Sender<()>,
 }
@@ -43,7 +43,7 @@ struct Waiting {
     id: TurnId,
     trajectory: Box<Trajectory>,
     /// Its next proposal, where that was begun early.
-    speculation: Option<Speculation>,
+    speculation: Option<Box<Speculation>>,
 }
 
 /// Why a run makes no further proposals for a while.

@@ -34,7 +34,7 @@ pub struct TurnBody {
     /// What its successor can be foreseen from, where that is to be begun early.
     pub foresight: Option<Box<Foresight>>,
     /// The proposal that was begun early: this turn's before its executor has it, then its successor's.
-    pub speculation: Option<Speculation>,
+    pub speculation: Option<Box<Speculation>>,
     pub speculations: Speculations,
     /// What was spent on proposals that were thrown away.
     pub wasted: Usage,
