@@ -172,6 +172,7 @@ pub fn run_plan(settings: &Settings, kinds: Kinds, problem: &dyn Problem) -> Run
         },
         // Where only the form of lines can be checked, no answer is called verified.
         is_checked: kinds != Kinds::NONE && problem.has_checks(),
+        speculate: run.speculate,
     }
 }
 

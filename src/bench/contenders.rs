@@ -32,6 +32,7 @@ pub fn plan() -> RunPlan {
         budget: Budget { steps: 1, tokens: 0, wall_ms: u64::MAX },
         weights: RewardWeights { task: 1.0, verify: 1.0, efficiency: 0.0, format: 0.0 },
         is_checked: true,
+        speculate: false,
     }
 }
 

@@ -100,6 +100,7 @@ fn plan(load: RingLoad) -> RunPlan {
         budget: Budget { steps: load.steps.saturating_add(1), tokens: 0, wall_ms: u64::MAX },
         weights: RewardWeights { task: 1.0, verify: 1.0, efficiency: 0.0, format: 0.0 },
         is_checked: true,
+        speculate: false,
     }
 }
 

@@ -48,6 +48,7 @@ fn wished(
     let limits = run.budget.clone();
     run.strategy = request.strategy.or(preset.strategy).unwrap_or(run.strategy);
     run.vote = request.vote.or(preset.vote).unwrap_or(run.vote);
+    run.speculate = request.speculate.or(preset.speculate).unwrap_or(run.speculate);
     run.fanout = request.fanout.or(preset.fanout).unwrap_or(run.fanout);
     run.max_rounds = request.max_rounds.or(preset.max_rounds).unwrap_or(run.max_rounds);
     run.seed = request.seed.unwrap_or(run.seed);

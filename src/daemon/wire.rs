@@ -38,6 +38,8 @@ pub struct RunRequest {
     pub strategy: Option<StrategyName>,
     /// How its answers are counted.
     pub vote: Option<VoteName>,
+    /// Whether a proposal is begun before the verdict on the step before it.
+    pub speculate: Option<bool>,
     /// Trajectories of a round.
     #[schema(minimum = 1, maximum = 256)]
     pub fanout: Option<u32>,

@@ -13,7 +13,6 @@ use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 
-use super::choice::Scratch;
 use super::fair::{FairQueue, Look};
 use super::grammar::{Grammar, Grammars};
 use super::live::{Live, Step};
@@ -21,6 +20,7 @@ use super::memory::{Change, Memory, Seq, Token, common};
 use super::pace::Pace;
 use super::port::{Intake, Port};
 use super::spec::Fault;
+use super::tools::Tools;
 use super::wire::{Facts, FromWorker, ToWorker, Turn, TurnId};
 use super::{EngineCounts, EngineError, EngineSpec, Finish, KvPool, chat, ffi, model, share};
 
@@ -89,7 +89,7 @@ struct Batcher<'m> {
     /// KV pool is split.
     live: Vec<Live>,
     grammars: Grammars<'m>,
-    scratch: Scratch,
+    tools: Tools<'m>,
     pace: Pace,
     counts: EngineCounts,
     told: (Instant, EngineCounts),
@@ -116,7 +116,7 @@ impl<'m> Batcher<'m> {
             queued: FairQueue::default(),
             live: Vec::new(),
             grammars: Grammars::new(model),
-            scratch: Scratch::default(),
+            tools: Tools::new(model),
             pace: Pace::new(),
             counts: EngineCounts::default(),
             told: (Instant::now(), EngineCounts::default()),
@@ -243,7 +243,7 @@ impl<'m> Batcher<'m> {
             self.carry_out()?;
             let (Some(Queued { turn, prompt, grammar }), Some(placed)) = (queued, placed) else { break };
             self.counts.prompt_tokens += prompt.len() as u64;
-            let live = Live::new(&turn, placed, prompt, grammar, self.model);
+            let live = Live::new(&turn, placed, prompt, grammar, &self.tools);
             if let Some(finish) = live.is_over() {
                 self.finish(live, Ok(finish), port)?;
             } else {
@@ -304,7 +304,7 @@ impl<'m> Batcher<'m> {
         let mut done = false;
         while let Some(live) = self.live.get_mut(at) {
             self.memory.computed(live.seq(), live.batched());
-            match live.decoded(&self.context, self.model, &mut self.scratch) {
+            match live.decoded(&self.context, &mut self.tools) {
                 Step::Continue => at += 1,
                 Step::Finish(result) => {
                     let over = self.live.remove(at);

@@ -5,9 +5,10 @@ use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 
-use super::choice::{self, Chooser, Scratch};
+use super::choice::{self, Chooser};
 use super::grammar::Grammar;
 use super::memory::{Placed, Seq, Token};
+use super::tools::Tools;
 use super::wire::{Turn, TurnId};
 use super::{EngineError, Finish, Generation};
 
@@ -47,7 +48,7 @@ impl Live {
         placed: Placed,
         prompt: Vec<Token>,
         grammar: Option<Grammar>,
-        model: &LlamaModel,
+        tools: &Tools<'_>,
     ) -> Self {
         let mut live = Self {
             id: turn.id,
@@ -67,7 +68,7 @@ impl Live {
             finish: None,
         };
         // What a grammar begins with needs no choice either.
-        live.force(model);
+        live.force(tools.model);
         live
     }
 
@@ -121,7 +122,7 @@ impl Live {
     }
 
     /// Takes note that the batch was decoded, and chooses the next token if all was.
-    pub(super) fn decoded(&mut self, context: &LlamaContext<'_>, model: &LlamaModel, scratch: &mut Scratch) -> Step {
+    pub(super) fn decoded(&mut self, context: &LlamaContext<'_>, tools: &mut Tools<'_>) -> Step {
         let (row, start) = (self.row, self.computed);
         self.computed += std::mem::take(&mut self.batched);
         for (row, at) in (row..).zip(start..self.computed) {
@@ -130,8 +131,8 @@ impl Live {
             }
             let logits = context.get_logits_ith(row);
             let step = match self.tokens.get(at + 1).copied() {
-                Some(forced) => self.note_logprob(logits, forced, scratch),
-                None => self.choose(logits, model, scratch),
+                Some(forced) => self.note_logprob(logits, forced, tools),
+                None => self.choose(logits, tools),
             };
             if let Err(error) = step {
                 return Step::Finish(Err(error));
@@ -143,19 +144,20 @@ impl Live {
         }
     }
 
-    fn note_logprob(&mut self, logits: &[f32], token: Token, scratch: &mut Scratch) -> Result<(), EngineError> {
+    fn note_logprob(&mut self, logits: &[f32], token: Token, tools: &mut Tools<'_>) -> Result<(), EngineError> {
         if self.with_logprobs {
             let place = usize::try_from(token).map_err(|_| EngineError::NotFinite)?;
-            self.logprobs.push(choice::logprob(logits, place, scratch).ok_or(EngineError::NotFinite)?);
+            self.logprobs.push(choice::logprob(logits, place, &mut tools.scratch).ok_or(EngineError::NotFinite)?);
         }
         Ok(())
     }
 
     /// Chooses the next token, and takes those that a grammar then leaves no choice about.
-    fn choose(&mut self, logits: &[f32], model: &LlamaModel, scratch: &mut Scratch) -> Result<(), EngineError> {
+    fn choose(&mut self, logits: &[f32], tools: &mut Tools<'_>) -> Result<(), EngineError> {
+        let scratch = &mut tools.scratch;
         let chosen = match &mut self.grammar {
             None if self.ignore_end => {
-                self.chooser.choose_without(ends, logits, scratch).ok_or(EngineError::NotFinite)?
+                self.chooser.choose_without(&tools.ends, logits, scratch).ok_or(EngineError::NotFinite)?
             }
             None => self.chooser.choose(logits, scratch).ok_or(EngineError::NotFinite)?,
             Some(grammar) => {
@@ -166,15 +168,15 @@ impl Live {
             }
         };
         let token = Token::try_from(chosen).expect("invariant: a vocabulary is counted by an i32");
-        self.note_logprob(logits, token, scratch)?;
+        self.note_logprob(logits, token, tools)?;
         self.tokens.push(token);
-        if model.vocab().is_eog(LlamaToken(token)) {
+        if tools.ends.contains(&token.cast_unsigned()) {
             self.finish = Some(Finish::EndOfText);
         } else if self.tokens.len() - self.prompt == self.max_tokens {
             self.finish = Some(Finish::Length);
         } else if let Some(grammar) = &mut self.grammar {
             grammar.accept(token)?;
-            self.force(model);
+            self.force(tools.model);
         }
         Ok(())
     }

@@ -58,6 +58,8 @@ mod pace;
 mod port;
 #[cfg(feature = "llama")]
 mod share;
+#[cfg(feature = "llama")]
+mod tools;
 
 pub use bytes::Bytes;
 pub use counts::EngineCounts;

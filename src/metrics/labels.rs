@@ -31,6 +31,12 @@ pub struct Tokens {
     pub kind: &'static str,
 }
 
+/// `used` or `wasted`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Speculated {
+    pub outcome: &'static str,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Vote {
     pub agreed: bool,

@@ -28,9 +28,9 @@ use crate::agents::Failure;
 use crate::engine::EngineStatus;
 use crate::protocol::Role;
 use crate::tasks::{self, Spec};
-pub use gpus::{GpuReading, GpuSource};
 use engines::Engines;
-use labels::{Answered, Broken, Decided, Failed, Reason, Route, Status, Tokens, Version, Vote};
+pub use gpus::{GpuReading, GpuSource};
+use labels::{Answered, Broken, Decided, Failed, Reason, Route, Speculated, Status, Tokens, Version, Vote};
 #[cfg(feature = "nvml")]
 pub use nvml::nvidia_gpus;
 use process::Process;
@@ -60,6 +60,7 @@ pub struct Metrics {
     steps: Family<Decided, Counter>,
     violations: Family<Broken, Counter>,
     tokens: Family<Tokens, Counter>,
+    speculations: Family<Speculated, Counter>,
     votes: Family<Vote, Counter>,
     failures: Family<Failed, Counter>,
     reviews_needed: Counter,
@@ -96,6 +97,7 @@ impl Metrics {
             steps: Family::default(),
             violations: Family::default(),
             tokens: Family::default(),
+            speculations: Family::default(),
             votes: Family::default(),
             failures: Family::default(),
             reviews_needed: Counter::default(),
@@ -127,6 +129,9 @@ impl Metrics {
         for kind in run::TOKENS {
             drop(self.tokens.get_or_create(&Tokens { kind }));
         }
+        for outcome in run::SPECULATED {
+            drop(self.speculations.get_or_create(&Speculated { outcome }));
+        }
         for agreed in [false, true] {
             drop(self.votes.get_or_create(&Vote { agreed }));
         }
@@ -149,6 +154,8 @@ impl Metrics {
         let help = "Broken constraints of judged steps, by name; those of custom problems count as other";
         of.register("prime_violations", help, self.violations.clone());
         of.register("prime_tokens", "Tokens that models read and wrote", self.tokens.clone());
+        let help = "Proposals begun before the verdict on the step before them, by what became of them";
+        of.register("prime_speculations", help, self.speculations.clone());
         of.register("prime_votes", "Votes held, by whether they ended their run", self.votes.clone());
         let help = "Turns that an agent could not do, each time it tried, by role and kind";
         of.register("prime_agent_failures", help, self.failures.clone());

@@ -8,7 +8,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::time::Instant;
 
-use super::labels::{Broken, Decided, Failed, Status, Tokens, Vote};
+use super::labels::{Broken, Decided, Failed, Speculated, Status, Tokens, Vote};
 use super::{Metrics, OTHER};
 use crate::agents::Failure;
 use crate::protocol::{Decision, Ending, Outcome, Role};
@@ -19,6 +19,7 @@ pub const STATUSES: [&str; 4] = ["verified", "unverified", "failed", "cancelled"
 /// In the order of [`Decision`].
 pub const DECISIONS: [&str; 3] = ["proceed", "retry", "backtrack"];
 pub const TOKENS: [&str; 2] = ["prompt", "completion"];
+pub const SPECULATED: [&str; 2] = ["used", "wasted"];
 
 fn status(outcome: &Outcome) -> usize {
     match &outcome.ending {
@@ -41,6 +42,7 @@ pub struct RunMeter {
     statuses: [Counter; 4],
     decisions: [Counter; 3],
     tokens: [Counter; 2],
+    speculations: [Counter; 2],
     /// Votes that did not end their run, and those that did.
     votes: [Counter; 2],
     /// The constraints of the run's problem that are the benchmark's; at most 32, so that a search is short.
@@ -71,6 +73,7 @@ impl RunMeter {
             statuses: STATUSES.map(|status| metrics.runs.get_or_create_owned(&Status { status })),
             decisions: DECISIONS.map(|decision| metrics.steps.get_or_create_owned(&Decided { decision })),
             tokens: TOKENS.map(|kind| metrics.tokens.get_or_create_owned(&Tokens { kind })),
+            speculations: SPECULATED.map(|outcome| metrics.speculations.get_or_create_owned(&Speculated { outcome })),
             votes: [false, true].map(|agreed| metrics.votes.get_or_create_owned(&Vote { agreed })),
             violations: known.map(|name| (*name, broken(name))).collect(),
             other_violations: broken(OTHER),
@@ -126,7 +129,7 @@ impl Observer for RunMeter {
             return self.finish(outcome);
         }
         match event {
-            Event::Step { verdict, decision, usage, .. } => {
+            Event::Step { verdict, decision, usage, speculations, .. } => {
                 self.settle_vote(false);
                 let decision = match decision {
                     Decision::Proceed => 0,
@@ -136,6 +139,8 @@ impl Observer for RunMeter {
                 self.decisions[decision].inc();
                 self.tokens[0].inc_by(usage.prompt);
                 self.tokens[1].inc_by(usage.completion);
+                self.speculations[0].inc_by(speculations.used);
+                self.speculations[1].inc_by(speculations.wasted);
                 self.reviews_needed.inc_by(u64::from(verdict.needs_review));
                 verdict.violations.iter().for_each(|name| self.violation(name));
             }

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use super::exposition::{Family, read};
 use super::{CONTENT_TYPE, GpuReading, GpuSource, Metrics};
-use crate::agents::{AgentError, Failure};
+use crate::agents::{AgentError, Failure, Proposal};
 use crate::engine::{EngineCounts, EngineStatus};
-use crate::protocol::{Role, TurnId};
+use crate::protocol::{Decision, Role, Speculations, TurnId, Usage, Verdict};
 use crate::runtime::{Event, Observer as _};
 use crate::tasks;
 
@@ -214,6 +214,31 @@ fn a_run_waits_until_it_begins_and_is_open_until_its_meter_is_gone() {
     drop(meters);
     assert_eq!(open_and_queued(), [0.0, 0.0]);
     assert_eq!(value(&families(&metrics), "prime_run_duration_seconds_count", &[]), 0.0, "none of them ended");
+}
+
+#[test]
+fn proposals_begun_early_are_counted_by_what_became_of_them() {
+    let metrics = fed();
+    let meter = metrics.run(tasks::find("n-queens").expect("listed").spec());
+    let counted = || {
+        ["used", "wasted"]
+            .map(|outcome| value(&families(&metrics), "prime_speculations_total", &[("outcome", outcome)]))
+    };
+    assert_eq!(counted(), [0.0, 0.0], "the rows are there before there is anything to count");
+    for (used, wasted) in [(1, 0), (0, 2), (1, 1), (0, 0)] {
+        meter.observe(&Event::Step {
+            id: TurnId { round: 1, trajectory: 0 },
+            elapsed_ms: 1,
+            depth: 0,
+            proposal: &Proposal::default(),
+            is_applicable: true,
+            verdict: &Verdict::default(),
+            decision: Decision::Proceed,
+            usage: Usage::default(),
+            speculations: Speculations { used, wasted },
+        });
+    }
+    assert_eq!(counted(), [2.0, 3.0]);
 }
 
 #[test]

@@ -13,6 +13,14 @@ pub struct Budget {
     pub wall_ms: u64,
 }
 
+/// What a run may still spend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    pub steps: u64,
+    /// `None` where tokens are unlimited.
+    pub tokens: Option<u64>,
+}
+
 /// The limit that ended a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -23,6 +31,12 @@ pub enum Limit {
 }
 
 impl Budget {
+    /// What is left after these expenses.
+    pub fn left(&self, steps: u64, tokens: u64) -> Left {
+        let limited = self.tokens > 0;
+        Left { steps: self.steps.saturating_sub(steps), tokens: limited.then(|| self.tokens.saturating_sub(tokens)) }
+    }
+
     /// The limit that these expenses reach, if any.
     pub fn reached(&self, steps: u64, tokens: u64, elapsed_ms: u64) -> Option<Limit> {
         if steps >= self.steps {

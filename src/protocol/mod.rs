@@ -4,6 +4,7 @@
 pub mod budget;
 pub mod coordination;
 pub mod fold;
+mod foresight;
 mod lockstep;
 mod outcome;
 mod plan;
@@ -14,8 +15,10 @@ pub mod run;
 mod saved;
 mod score;
 mod seed;
+mod speculations;
 pub mod stack;
 pub mod strategy;
+mod totals;
 pub mod trajectory;
 pub mod vote;
 
@@ -26,7 +29,7 @@ mod resuming;
 #[cfg(test)]
 mod searching;
 
-pub use budget::{Budget, Limit};
+pub use budget::{Budget, Left, Limit};
 pub use coordination::{Adaptive, Decision, Thresholds};
 pub use fold::{Fold, Folded, Happened, Resting};
 pub use lockstep::Chosen;
@@ -39,6 +42,7 @@ pub use run::{Effect, Run, Settled, TurnId};
 pub use saved::Saved;
 pub use score::Score;
 pub use seed::{sample_seed, turn_seed};
+pub use speculations::Speculations;
 pub use stack::StateStack;
 pub use strategy::{Beam, Strategy, VoteRule};
 pub use trajectory::{End, Limits, Next, Opinion, Trajectory, Usage, Verdict};

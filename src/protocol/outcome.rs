@@ -8,6 +8,7 @@ use super::budget::Limit;
 use super::reliability::StepVotes;
 use super::reward::Reward;
 use super::score::Score;
+use super::speculations::Speculations;
 use super::trajectory::Usage;
 
 /// What ended a run, by name.
@@ -88,6 +89,7 @@ pub struct Outcome {
     /// Votes of the winner over the trajectories of its round, 0 to 1.
     pub agreement: f64,
     pub usage: Usage,
+    pub speculations: Speculations,
     /// Rewards of the finished trajectories, in the order of their ends.
     pub rewards: Vec<Reward>,
     /// The votes on its steps, where steps are voted on.
@@ -111,6 +113,7 @@ impl Outcome {
             votes: Vec::new(),
             agreement: 0.0,
             usage: Usage::default(),
+            speculations: Speculations::default(),
             rewards: Vec::new(),
             step_votes: None,
         }

@@ -31,6 +31,9 @@ pub struct RunPlan {
     pub weights: RewardWeights,
     /// Whether the verifier checks anything; without it no answer is called verified.
     pub is_checked: bool,
+    /// Begin a trajectory's next proposal before the verdict on its last one is known.
+    #[serde(default)]
+    pub speculate: bool,
 }
 
 fn yes() -> bool {

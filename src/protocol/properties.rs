@@ -23,6 +23,7 @@ pub(super) fn plan(fanout: u32, attempts_max: u32) -> RunPlan {
         budget: Budget { steps: 1 << 22, tokens: 0, wall_ms: u64::MAX },
         weights: RewardWeights { task: 10.0, verify: 1.0, efficiency: 0.5, format: 0.1 },
         is_checked: true,
+        speculate: false,
     }
 }
 
@@ -83,8 +84,16 @@ pub(super) fn simulate_with(
             THRESHOLDS.decide(score, trajectory.stack.top().retries)
         });
         let usage = Usage { prompt: 10, completion: 2 };
-        let settled =
-            Settled { line: &line, applicable, verdict: &verdict, decision, usage, logprob, characters: line.len() };
+        let settled = Settled {
+            line: &line,
+            applicable,
+            verdict: &verdict,
+            decision,
+            usage,
+            logprob,
+            characters: line.len(),
+            speculations: Speculations::default(),
+        };
         run.settle(id, trajectory, settled, 0, &mut effects);
     }
 }

@@ -32,6 +32,7 @@ impl Record {
             usage: *usage,
             logprob: *logprob,
             characters: line.len(),
+            speculations: Speculations::default(),
         };
         Happened::Settled { id: *id, settled }
     }
@@ -68,8 +69,16 @@ fn recorded(problem: &Arc<dyn Problem>, plan: &RunPlan, seed: u64) -> (Vec<Recor
         let usage = Usage { prompt: draw.below(9), completion: 1 };
         #[expect(clippy::cast_precision_loss, reason = "a small number")]
         let logprob = Some(-(draw.below(50) as f64) / 10.0);
-        let settled =
-            Settled { line: &line, applicable, verdict: &verdict, decision, usage, logprob, characters: line.len() };
+        let settled = Settled {
+            line: &line,
+            applicable,
+            verdict: &verdict,
+            decision,
+            usage,
+            logprob,
+            characters: line.len(),
+            speculations: Speculations::default(),
+        };
         run.settle(id, trajectory, settled, 0, &mut effects);
         records.push(Record { id, line, applicable, verdict, decision, usage, logprob });
     }

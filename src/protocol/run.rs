@@ -6,13 +6,16 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::budget::Left;
 use super::coordination::Decision;
 use super::lockstep::{Chosen, Lockstep, Sample, Step};
 use super::outcome::{Ballot, Ending, Outcome};
 use super::plan::RunPlan;
 use super::reward::{Merits, Reward};
 use super::score::Score;
+use super::speculations::Speculations;
 use super::strategy::{Strategy, VoteRule};
+use super::totals::Totals;
 use super::trajectory::{End, Limits, Next, Summary, Trajectory, Usage, Verdict};
 use super::vote::{Count, Votes};
 use crate::tasks::Problem;
@@ -37,6 +40,8 @@ pub struct Settled<'a> {
     pub logprob: Option<f64>,
     /// Characters of the line with its derivation.
     pub characters: usize,
+    /// What became of proposals that were begun early for this turn or after it.
+    pub speculations: Speculations,
 }
 
 impl Settled<'_> {
@@ -107,26 +112,6 @@ pub struct RunState {
     rewards: Vec<Reward>,
     #[serde(default)]
     lockstep: Option<Lockstep>,
-}
-
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Totals {
-    proposals: u64,
-    retries: u64,
-    backtracks: u64,
-    pops: u64,
-    trajectories: u32,
-    usage: Usage,
-}
-
-impl Totals {
-    /// Counts a turn that came back.
-    fn count(&mut self, decision: Decision, usage: Usage) {
-        self.proposals += 1;
-        self.retries += u64::from(decision == Decision::Retry);
-        self.backtracks += u64::from(decision == Decision::Backtrack);
-        self.usage.add(usage);
-    }
 }
 
 impl Run {
@@ -242,13 +227,13 @@ impl Run {
         if self.lockstep.is_some() {
             return self.gather(id, trajectory, settled, elapsed_ms, effects);
         }
+        self.totals.count(&settled);
         let Settled { line, applicable, verdict, decision, usage, .. } = settled;
         let single_pass = Limits { attempts_max: 1, ..self.plan.limits };
         let limits = if self.plan.strategy.is_single_pass() { &single_pass } else { &self.plan.limits };
         let before = trajectory.counts;
         let next = trajectory.settle(line, applicable, verdict, decision, limits);
         trajectory.usage.add(usage);
-        self.totals.count(decision, usage);
         self.totals.pops += trajectory.counts.pops - before.pops;
         match next {
             Next::Propose => match self.reached(elapsed_ms) {
@@ -268,10 +253,10 @@ impl Run {
         elapsed_ms: u64,
         effects: &mut Vec<Effect>,
     ) {
-        let Settled { line, applicable, verdict, decision, usage, logprob, characters } = settled;
+        self.totals.count(&settled);
+        let Settled { line, applicable, verdict, decision, usage, logprob, characters, .. } = settled;
         trajectory.count(applicable);
         trajectory.usage.add(usage);
-        self.totals.count(decision, usage);
         self.gathered.push(Sample {
             id,
             trajectory,
@@ -347,6 +332,11 @@ impl Run {
         if !self.is_over {
             self.finish(ending, effects);
         }
+    }
+
+    /// What may still be spent.
+    pub fn left(&self) -> Left {
+        self.plan.budget.left(self.totals.proposals, self.totals.usage.total())
     }
 
     fn reached(&self, elapsed_ms: u64) -> Option<Ending> {
@@ -480,6 +470,7 @@ impl Run {
             votes: std::mem::take(&mut self.last_count),
             agreement: self.agreement,
             usage: self.totals.usage,
+            speculations: self.totals.speculations,
             rewards: std::mem::take(&mut self.rewards),
             step_votes: self.lockstep.as_ref().map(|lockstep| lockstep.votes).filter(|votes| votes.k > 0),
         })));

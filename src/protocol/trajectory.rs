@@ -158,11 +158,12 @@ pub struct Trajectory {
     pub machine: Box<dyn Machine>,
     pub stack: StateStack,
     pub counts: Counts,
-    pub usage: Usage,
+    /// Agents are not shown it: the next proposal may begin before the whole of it is known.
+    pub(super) usage: Usage,
     /// Feedback on the last proposal at this state, for the executor.
     pub feedback: Option<String>,
-    /// V of the last judged step.
-    pub last_score: Score,
+    /// V of the last judged step; agents are not shown it either.
+    pub(super) last_score: Score,
     /// T_max of the instance.
     steps_max: u64,
     /// Scores above zero that were tolerated, by depth.
@@ -203,7 +204,7 @@ impl Trajectory {
     }
 
     /// Σ V over the committed steps: zero means that the verifier found nothing wrong with any of them.
-    pub fn score(&self) -> Score {
+    fn score(&self) -> Score {
         self.tolerated.iter().fold(Score::ZERO, |sum, (_, score)| sum.plus(*score))
     }
 

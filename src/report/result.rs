@@ -7,7 +7,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::agents::registry::Names;
-use crate::protocol::{Ballot, Ending, Outcome, StepVotes, Strategy, Usage};
+use crate::protocol::{Ballot, Ending, Outcome, Speculations, StepVotes, Strategy, Usage};
 use crate::tasks::{Kind, Kinds};
 
 /// How many of a run's steps ask for a person, because its verifiers disagree on them.
@@ -105,6 +105,9 @@ pub struct RunResult {
     pub step_votes: Option<StepVotes>,
     /// Tokens of all proposals: `prompt` and `completion`.
     pub tokens: Usage,
+    /// Proposals that were begun before the verdict on the step before them; left out where there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speculations: Option<Speculations>,
     /// Mean composite reward of the finished trajectories.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_reward: Option<f64>,
@@ -163,6 +166,7 @@ impl RunResult {
             agreement: 0.0,
             step_votes: None,
             tokens: Usage::default(),
+            speculations: None,
             mean_reward: None,
             wall_ms: 0,
             seed,
@@ -192,6 +196,7 @@ impl RunResult {
             agreement: outcome.agreement,
             step_votes: outcome.step_votes,
             tokens: outcome.usage,
+            speculations: Some(outcome.speculations).filter(|counts| !counts.is_none()),
             mean_reward: mean(outcome.rewards.iter().map(|reward| reward.total)),
             wall_ms,
             ..Self::open(solved)
@@ -245,6 +250,9 @@ impl RunResult {
             "tokens",
             &format!("{} prompt, {} completion; {} ms", self.tokens.prompt, self.tokens.completion, self.wall_ms),
         );
+        if let Some(Speculations { used, wasted }) = self.speculations {
+            line("early", &format!("{} proposals begun before a verdict: {used} used, {wasted} wasted", used + wasted));
+        }
         let agents = &self.agents;
         line("agents", &format!("{}, {}, {}", agents.executor, agents.verifier, agents.coordinator));
         line("strategy", &self.strategy);

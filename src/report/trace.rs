@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::agents::Failure;
 use crate::protocol::{
-    Chosen, Decision, End, Ending, Happened, Opinion, Reward, Role, Score, Settled, TurnId, Usage, Verdict,
+    Chosen, Decision, End, Ending, Happened, Opinion, Reward, Role, Score, Settled, Speculations, TurnId, Usage,
+    Verdict,
 };
 use crate::runtime::Event;
 
@@ -45,6 +46,9 @@ pub struct StepLine<'a> {
     /// What the three agents spent.
     #[serde(default, skip_serializing_if = "is_none")]
     pub usage: Usage,
+    /// What became of proposals that were begun early for this step or after it.
+    #[serde(default, skip_serializing_if = "Speculations::is_none")]
+    pub speculations: Speculations,
     /// The completion's tokens, by the model's vocabulary, and ln p of each.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub tokens: Cow<'a, [u32]>,
@@ -137,7 +141,7 @@ impl<'a> TraceLine<'a> {
     pub fn of(event: &'a Event<'a>) -> Self {
         match event {
             Event::Started => Self::Started,
-            Event::Step { id, elapsed_ms, depth, proposal, is_applicable, verdict, decision, usage } => {
+            Event::Step { id, elapsed_ms, depth, proposal, is_applicable, verdict, decision, usage, speculations } => {
                 Self::Step(StepLine {
                     round: id.round,
                     trajectory: id.trajectory,
@@ -153,6 +157,7 @@ impl<'a> TraceLine<'a> {
                     needs_review: verdict.needs_review,
                     decision: *decision,
                     usage: *usage,
+                    speculations: *speculations,
                     source: proposal.source.as_deref().map(Cow::Borrowed),
                     tokens: proposal.tokens.as_slice().into(),
                     logprobs: proposal.logprobs.as_slice().into(),
@@ -264,6 +269,7 @@ impl StepLine<'_> {
             usage: self.usage,
             logprob,
             characters,
+            speculations: self.speculations,
         };
         Happened::Settled { id: self.id(), settled }
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::{Decision, Usage};
+use crate::protocol::{Decision, Speculations, Usage};
 use crate::report::{RunResult, StepLine, TraceLine};
 
 /// Counts over the events of a run.
@@ -16,6 +16,8 @@ pub struct Progress {
     pub backtracks: u64,
     pub rounds: u32,
     pub usage: Usage,
+    #[serde(default)]
+    pub speculations: Speculations,
     pub elapsed_ms: u64,
     /// Steps that ask for a person.
     #[serde(default)]
@@ -45,6 +47,7 @@ impl Progress {
         self.proposals += 1;
         self.reviews_needed += u64::from(step.needs_review);
         self.usage.add(step.usage);
+        self.speculations.add(step.speculations);
         self.elapsed_ms = step.elapsed_ms;
         match step.decision {
             Decision::Proceed if step.applicable => self.steps = self.steps.max(step.depth as u64 + 1),
@@ -63,6 +66,7 @@ impl Progress {
         result.rounds = self.rounds;
         result.trajectories = self.rounds * trajectories;
         result.tokens = self.usage;
+        result.speculations = Some(self.speculations).filter(|counts| !counts.is_none());
         result.wall_ms = self.elapsed_ms;
     }
 }

@@ -14,6 +14,7 @@ use futures::FutureExt;
 use futures::task::noop_waker_ref;
 
 use super::messages::{Decide, Decided, Judge, Propose, Rewire};
+use super::speculation;
 use super::supervision::{Watch, panic_text};
 use super::turn::{Turn, TurnBody};
 use crate::agents::{AgentError, Coordinator, Executor, Failure, Verifier};
@@ -35,7 +36,7 @@ macro_rules! into_turn {
 }
 into_turn!(Propose, Judge, Decide);
 
-/// The work of an Executor: propose a line and carry it out on a copy of the state.
+/// The work of an Executor: propose a line and carry it out on a copy of the state. It may begin the next one early.
 pub struct Execute(pub Arc<dyn Executor>);
 
 /// The work of a Verifier: score what the line did.
@@ -52,9 +53,10 @@ impl Work for Execute {
     const NEXT: Role = Role::Verifier;
 
     async fn work(&self, turn: &mut TurnBody) -> Result<(), AgentError> {
-        turn.proposal = self.0.propose(&turn.trajectory, turn.sampling).await?;
+        let proposed = speculation::propose(&self.0, turn).await?;
         turn.is_applicable = turn.trajectory.machine.propose(&turn.proposal.line).is_ok();
         turn.is_repeated = turn.trajectory.excludes(&turn.proposal.line);
+        speculation::look_ahead(&self.0, turn, proposed);
         Ok(())
     }
 }

@@ -10,6 +10,7 @@ mod cell;
 mod messages;
 mod observer;
 mod pool;
+mod speculation;
 mod submission;
 mod supervision;
 mod supervisor;

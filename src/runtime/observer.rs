@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::agents::{AgentError, Failure, Proposal};
-use crate::protocol::{Ballot, Chosen, Decision, End, Ending, Outcome, Reward, Role, Saved, TurnId, Usage, Verdict};
+use crate::protocol::{
+    Ballot, Chosen, Decision, End, Ending, Outcome, Reward, Role, Saved, Speculations, TurnId, Usage, Verdict,
+};
 
 /// Something happened in a run; borrowed, so that nobody watching costs nothing.
 pub enum Event<'a> {
@@ -20,8 +22,10 @@ pub enum Event<'a> {
         is_applicable: bool,
         verdict: &'a Verdict,
         decision: Decision,
-        /// What the three agents spent.
+        /// What the three agents spent, on proposals that were thrown away too.
         usage: Usage,
+        /// Proposals that were begun early: this one, the one after it.
+        speculations: Speculations,
     },
     /// An agent could not do a turn this time; it is tried again.
     Mishap {

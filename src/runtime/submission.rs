@@ -10,7 +10,8 @@ use tokio::sync::oneshot;
 use super::messages::Cancel;
 use super::observer::Observer;
 use super::supervisor::Supervisor;
-use crate::protocol::{Outcome, Resting, RunPlan};
+use crate::agents::Sampling;
+use crate::protocol::{Outcome, Resting, RunPlan, Strategy, Trajectory, TurnId, turn_seed};
 use crate::tasks::Problem;
 
 /// Names a run within the process.
@@ -23,6 +24,18 @@ pub struct RunSampling {
     pub top_p: f32,
     /// The turns' seeds derive from it.
     pub seed: u64,
+}
+
+impl RunSampling {
+    /// How the next proposal of a trajectory is drawn.
+    pub fn of_turn(&self, strategy: &Strategy, id: TurnId, trajectory: &Trajectory) -> Sampling {
+        let is_greedy = strategy.is_greedy_turn(id.trajectory, trajectory.stack.top().proposals);
+        Sampling {
+            temperature: if is_greedy { 0.0 } else { self.temperature },
+            top_p: self.top_p,
+            seed: turn_seed(self.seed, id, trajectory.counts.proposals),
+        }
+    }
 }
 
 /// What somebody wants solved.

@@ -5,19 +5,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use actix::{Actor, Addr, AsyncContext, Context, Handler};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use super::cell::{CellPlan, Ring};
 use super::messages::{Cancel, Decide, Decided, Died, Halt, Judge, Propose, Release, Returned, Submit};
 use super::observer::Event;
-use super::submission::{Load, RunId, RunSampling, Submission, Submitted};
+use super::speculation::{Foresight, Speculation};
+use super::submission::{Load, RunId, Submission, Submitted};
 use super::supervision::{RestartLog, panic_text};
 use super::turn::{Turn, TurnBody};
-use crate::agents::{Failure, Proposal, Sampling};
-use crate::protocol::{
-    Decision, Effect, Ending, Outcome, Resting, Role, Run, Saved, Settled, Trajectory, TurnId, Verdict, turn_seed,
-};
+use crate::agents::{Failure, Proposal};
+use crate::protocol::{Decision, Effect, Ending, Outcome, Resting, Role, Run, Saved, Settled, Trajectory, TurnId};
 
 /// Mishaps of one turn (panics and errors of agents working on it) before its trajectory fails.
 const MISHAPS_MAX: u32 = 5;
@@ -31,8 +30,20 @@ struct Live {
     /// Milliseconds under way before it was handed in here.
     elapsed_before_ms: u64,
     /// Turns that wait, and what for.
-    held: Vec<(TurnId, Box<Trajectory>)>,
+    held: Vec<Waiting>,
     hold: Option<Hold>,
+    /// The proposal after the step that has just been committed, where it was begun early.
+    begun: Option<(TurnId, Box<Speculation>)>,
+    /// Gives up what was begun early when the round is over.
+    round: watch::Sender<()>,
+}
+
+/// A turn between two proposals.
+struct Waiting {
+    id: TurnId,
+    trajectory: Box<Trajectory>,
+    /// Its next proposal, where that was begun early.
+    speculation: Option<Box<Speculation>>,
 }
 
 /// Why a run makes no further proposals for a while.
@@ -100,7 +111,7 @@ impl Supervisor {
         }
     }
 
-    fn propose(&mut self, run: RunId, id: TurnId, trajectory: Box<Trajectory>, home: Addr<Self>) {
+    fn propose(&mut self, run: RunId, waiting: Waiting, home: Addr<Self>) {
         let Some(live) = self.runs.get_mut(&run) else { return };
         let observer = &live.submission.observer;
         if live.hold.is_none() && live.run.is_whole() && observer.wants_saved() {
@@ -108,32 +119,17 @@ impl Supervisor {
         }
         if live.hold.is_none() && observer.is_behind() {
             live.hold = Some(Hold::Behind);
-            live.held.push((id, trajectory));
+            live.held.push(waiting);
             return observer.wake_when_free(Box::new(move || home.do_send(Release(run))));
         }
         if live.hold.is_some() {
-            return live.held.push((id, trajectory));
+            return live.held.push(waiting);
         }
-        let RunSampling { mut temperature, top_p, .. } = live.submission.sampling;
-        if live.submission.plan.strategy.is_greedy_turn(id.trajectory, trajectory.stack.top().proposals) {
-            temperature = 0.0;
-        }
-        let seed = turn_seed(live.submission.sampling.seed, id, trajectory.counts.proposals);
-        let body = TurnBody {
-            run,
-            id,
-            trajectory,
-            sampling: Sampling { temperature, top_p, seed },
-            stage: Role::Executor,
-            proposal: Proposal::default(),
-            is_applicable: false,
-            is_repeated: false,
-            verdict: Verdict::default(),
-            ruling: Decision::Proceed.into(),
-            mishaps: 0,
-            mishaps_told: 0,
-            last_error: None,
-        };
+        let Waiting { id, trajectory, speculation } = waiting;
+        let Submission { plan, sampling: run_sampling, .. } = &live.submission;
+        let sampling = run_sampling.of_turn(&plan.strategy, id, &trajectory);
+        let foresight = Foresight::of(&live.run, *run_sampling, &live.round);
+        let body = TurnBody { foresight, speculation, ..TurnBody::new(run, id, trajectory, sampling) };
         self.send(Box::new(body), home);
     }
 
@@ -141,12 +137,17 @@ impl Supervisor {
     fn carry_out(&mut self, run: RunId, mut effects: Vec<Effect>, ctx: &mut Context<Self>) {
         for effect in effects.drain(..) {
             match effect {
-                Effect::Propose(id, trajectory) => self.propose(run, id, trajectory, ctx.address()),
+                Effect::Propose(id, trajectory) => {
+                    let begun = self.runs.get_mut(&run).and_then(|live| live.begun.take_if(|(of, _)| *of == id));
+                    let speculation = begun.map(|(_, speculation)| speculation);
+                    self.propose(run, Waiting { id, trajectory, speculation }, ctx.address());
+                }
                 Effect::Ended(id, end, reward) => {
                     self.observe(run, &Event::TrajectoryEnded { id, end: &end, reward: &reward });
                 }
                 Effect::Chosen { round, chosen } => self.observe(run, &Event::Chosen { round, chosen: &chosen }),
                 Effect::Voted { round, winner, agreement } => {
+                    self.close_round(run);
                     self.observe(run, &Event::Voted { round, winner: winner.as_ref(), agreement });
                 }
                 Effect::Finish(outcome) => self.finish(run, *outcome, ctx),
@@ -156,6 +157,14 @@ impl Supervisor {
         self.save_if_gathered(run, ctx);
     }
 
+    /// Gives up what was begun early in the round.
+    fn close_round(&mut self, run: RunId) {
+        if let Some(live) = self.runs.get_mut(&run) {
+            live.begun = None;
+            live.round = watch::Sender::new(());
+        }
+    }
+
     /// Saves a run all of whose live turns have come in for it, and lets them go on.
     fn save_if_gathered(&mut self, run: RunId, ctx: &mut Context<Self>) {
         let Some(live) = self.runs.get_mut(&run) else { return };
@@ -163,9 +172,9 @@ impl Supervisor {
             return;
         }
         // A round may have been closed meanwhile: its turns are of no use.
-        live.held.retain(|(id, _)| live.run.wants(*id));
+        live.held.retain(|held| live.run.wants(held.id));
         if live.held.len() == live.run.live() as usize {
-            let waiting = live.held.iter().map(|(id, trajectory)| (*id, trajectory.as_ref()));
+            let waiting = live.held.iter().map(|held| (held.id, held.trajectory.as_ref()));
             live.submission.observer.save(Saved::of(&live.run, waiting, live.elapsed_ms()));
             self.release(run, ctx);
         }
@@ -174,8 +183,8 @@ impl Supervisor {
     fn release(&mut self, run: RunId, ctx: &mut Context<Self>) {
         let Some(live) = self.runs.get_mut(&run) else { return };
         live.hold = None;
-        for (id, trajectory) in std::mem::take(&mut live.held) {
-            self.propose(run, id, trajectory, ctx.address());
+        for waiting in std::mem::take(&mut live.held) {
+            self.propose(run, waiting, ctx.address());
         }
     }
 
@@ -264,7 +273,18 @@ impl Supervisor {
         let started = Instant::now();
         self.runs.insert(
             id,
-            Live { run, submission, started, reply, load, elapsed_before_ms, held: Vec::new(), hold: None },
+            Live {
+                run,
+                submission,
+                started,
+                reply,
+                load,
+                elapsed_before_ms,
+                held: Vec::new(),
+                hold: None,
+                begun: None,
+                round: watch::Sender::new(()),
+            },
         );
         // A timer far away would overflow the clock; steps and tokens still end such a run.
         if wall < Duration::from_hours(365 * 24) {
@@ -353,14 +373,18 @@ impl Handler<Release> for Supervisor {
 impl Handler<Decided> for Supervisor {
     type Result = ();
     fn handle(&mut self, message: Decided, ctx: &mut Context<Self>) {
-        let body = *message.0.land();
+        let mut body = *message.0.land();
         if self.runs.get(&body.run).is_none_or(|live| !live.run.wants(body.id)) {
             return;
         }
         self.with_run(body.run, ctx, |live, effects| {
             let elapsed_ms = live.elapsed_ms();
-            let usage = body.usage();
             let decision = live.run.plan().strategy.ruling(body.ruling.decision);
+            if decision != Decision::Proceed || !body.is_applicable {
+                body.give_up_speculation();
+            }
+            live.begun = body.speculation.take().map(|speculation| (body.id, speculation));
+            let usage = body.usage();
             let Proposal { line, derivation, logprobs, .. } = &body.proposal;
             let (logprob, characters) = Settled::measure(line, derivation, logprobs);
             live.submission.observer.observe(&Event::Step {
@@ -372,6 +396,7 @@ impl Handler<Decided> for Supervisor {
                 verdict: &body.verdict,
                 decision,
                 usage,
+                speculations: body.speculations,
             });
             let settled = Settled {
                 line,
@@ -381,6 +406,7 @@ impl Handler<Decided> for Supervisor {
                 usage,
                 logprob,
                 characters,
+                speculations: body.speculations,
             };
             live.run.settle(body.id, body.trajectory, settled, elapsed_ms, effects);
         });

@@ -5,6 +5,7 @@ mod custom;
 mod deaths;
 mod ends;
 mod mishaps;
+mod speculation;
 mod storms;
 mod whole;
 
@@ -72,6 +73,7 @@ fn plan(fanout: u32) -> RunPlan {
         budget: Budget { steps: 1 << 22, tokens: 0, wall_ms: u64::MAX },
         weights: RewardWeights { task: 10.0, verify: 1.0, efficiency: 0.5, format: 0.1 },
         is_checked: true,
+        speculate: false,
     }
 }
 

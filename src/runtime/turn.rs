@@ -3,9 +3,10 @@
 use actix::Addr;
 
 use super::messages::Returned;
+use super::speculation::{Foresight, Speculation};
 use super::supervisor::Supervisor;
 use crate::agents::{AgentError, Proposal, Ruling, Sampling};
-use crate::protocol::{Role, Trajectory, TurnId, Usage, Verdict};
+use crate::protocol::{Decision, Role, Speculations, Trajectory, TurnId, Usage, Verdict};
 
 /// Names a run within its cell.
 pub type RunKey = u64;
@@ -30,14 +31,53 @@ pub struct TurnBody {
     /// How many of them the run's observer has been told of.
     pub mishaps_told: u32,
     pub last_error: Option<AgentError>,
+    /// What its successor can be foreseen from, where that is to be begun early.
+    pub foresight: Option<Box<Foresight>>,
+    /// The proposal that was begun early: this turn's before its executor has it, then its successor's.
+    pub speculation: Option<Box<Speculation>>,
+    pub speculations: Speculations,
+    /// What was spent on proposals that were thrown away.
+    pub wasted: Usage,
 }
 
 impl TurnBody {
-    /// What the three agents spent on it.
+    /// A turn that waits for its proposal.
+    pub fn new(run: RunKey, id: TurnId, trajectory: Box<Trajectory>, sampling: Sampling) -> Self {
+        Self {
+            run,
+            id,
+            trajectory,
+            sampling,
+            stage: Role::Executor,
+            proposal: Proposal::default(),
+            is_applicable: false,
+            is_repeated: false,
+            verdict: Verdict::default(),
+            ruling: Decision::Proceed.into(),
+            mishaps: 0,
+            mishaps_told: 0,
+            last_error: None,
+            foresight: None,
+            speculation: None,
+            speculations: Speculations::default(),
+            wasted: Usage::default(),
+        }
+    }
+
+    /// Throws away what was begun early, if there is something.
+    pub fn give_up_speculation(&mut self) {
+        if let Some(early) = self.speculation.take() {
+            self.speculations.wasted += 1;
+            self.wasted.add(early.give_up());
+        }
+    }
+
+    /// What the three agents spent on it, and on proposals that were thrown away.
     pub fn usage(&self) -> Usage {
         let mut usage = self.proposal.usage;
         usage.add(self.verdict.usage);
         usage.add(self.ruling.usage);
+        usage.add(self.wasted);
         usage
     }
 }

@@ -18,6 +18,10 @@ pub struct Preset {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "VoteName")]
     pub vote: Option<VoteName>,
+    /// Whether proposals are begun before the verdict on the step before, in place of `run.speculate`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "bool")]
+    pub speculate: Option<bool>,
     /// Trajectories of one round, in place of `run.fanout`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u32", range(min = 1, max = 256))]

@@ -73,6 +73,10 @@ pub struct Run {
     /// End the run after a round whose winner verifies with at least `confidence` (the paper's θ_c); otherwise all
     /// `max_rounds` rounds are held.
     pub adaptive_rounds: bool,
+    /// Begin a trajectory's next proposal before the verdict on its last step is known, and throw it away when that step
+    /// is not committed: less time where the verifier takes long and the executor has room for more turns, for more
+    /// tokens. The steps are the same. Of no effect with `beam` and `ahead`.
+    pub speculate: bool,
     /// Trajectories of one round (the paper's G).
     #[schemars(range(min = 1, max = 256))]
     pub fanout: u32,

@@ -106,7 +106,7 @@ fn scratch(bytes: &mut Vec<u8>, (place, act, byte): &Scratch) {
 /// Requests as they should be, with the routes that take them.
 fn bodies() -> Vec<(&'static str, Value)> {
     let run = json!({
-        "task": "n-queens", "difficulty": "easy", "index": 3, "base_seed": 42, "fanout": 2, "max_rounds": 2, "seed": 5,
+        "task": "n-queens", "difficulty": "easy", "index": 3, "base_seed": 42, "fanout": 2, "speculate": true, "max_rounds": 2, "seed": 5,
         "temperature": 0.5, "top_p": 0.9, "preset": "fast", "budget": {"steps": 50, "tokens": 1_000, "wall_ms": 1_000},
         "agents": {"executor": "reference", "verifier": "rules", "coordinator": "threshold"},
     });

@@ -68,6 +68,9 @@ struct Wishes {
     /// How its answers are counted.
     #[arg(long, value_enum)]
     vote: Option<VoteName>,
+    /// Begin proposals before the verdict on the step before them (`--speculate` alone is `true`).
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    speculate: Option<bool>,
     /// Trajectories of a round.
     #[arg(long, value_name = "N")]
     fanout: Option<u32>,
@@ -137,6 +140,7 @@ impl Wishes {
             ("preset", self.preset.clone().map(Value::from)),
             ("strategy", self.strategy.map(|name| json!(name))),
             ("vote", self.vote.map(|name| json!(name))),
+            ("speculate", self.speculate.map(Value::from)),
             ("fanout", self.fanout.map(Value::from)),
             ("max_rounds", self.max_rounds.map(Value::from)),
             ("seed", self.seed.map(Value::from)),

@@ -7,10 +7,10 @@
 
 mod prefixes;
 
-use prefixes::{Found, Prefixes};
+pub(super) use prefixes::Token;
 #[cfg(feature = "llama")]
 pub(super) use prefixes::common;
-pub(super) use prefixes::Token;
+use prefixes::{Found, Prefixes};
 
 use super::KvPool;
 

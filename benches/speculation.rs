@@ -1,0 +1,126 @@
+//! What speculative proceed gains: steps per second with an executor and a verifier that each take so many milliseconds
+//! of real time, where 95 of 100 steps are accepted. `cargo bench --bench speculation`, or with milliseconds of one's own:
+//! `cargo bench --bench speculation -- 5 20`.
+#![allow(clippy::cast_precision_loss, reason = "it measures")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::future::join_all;
+use prime_agents::agents::{
+    AgentError, AgentSet, Executor, Names, Proposal, ReferenceExecutor, RulesVerifier, Sampling, ThresholdCoordinator,
+    Verifier,
+};
+use prime_agents::protocol::{
+    Budget, Limits, RewardWeights, RunPlan, Score, Speculations, Strategy, Thresholds, Trajectory, Verdict, VoteRule,
+};
+use prime_agents::runtime::{Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission};
+use prime_agents::tasks::{self, Draw, Kinds};
+use tokio::time::Instant;
+
+/// Proposes the right line after a while.
+struct SlowExecutor(Duration);
+
+#[async_trait]
+impl Executor for SlowExecutor {
+    async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
+        tokio::time::sleep(self.0).await;
+        ReferenceExecutor.propose(trajectory, sampling).await
+    }
+}
+
+/// Finds something to retry in 5 of 100 steps, after a while.
+struct SlowVerifier(Duration);
+
+#[async_trait]
+impl Verifier for SlowVerifier {
+    fn kinds(&self) -> Kinds {
+        Kinds::ALL
+    }
+
+    async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {
+        tokio::time::sleep(self.0).await;
+        if Draw::new(trajectory.counts.proposals).chance(5, 100) {
+            return Ok(Verdict { score: Score::from_tenths(2), ..Verdict::default() });
+        }
+        RulesVerifier::new(Kinds::ALL).judge(trajectory, line).await
+    }
+}
+
+fn agents(executor: Duration, verifier: Duration) -> AgentSet {
+    let thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 5 };
+    AgentSet::of(
+        Names { executor: "slow".into(), verifier: "slow".into(), coordinator: "threshold".into() },
+        Kinds::ALL,
+        move || Arc::new(SlowExecutor(executor)),
+        move || Arc::new(SlowVerifier(verifier)),
+        move || Arc::new(ThresholdCoordinator(thresholds)),
+    )
+}
+
+/// Committed steps per second of so many trajectories side by side, each a run of its own.
+async fn rate(speculate: bool, trajectories: usize, executor: Duration, verifier: Duration) -> (f64, Speculations) {
+    let plan = RuntimePlan {
+        cells: 1,
+        placement: Placement::Shared,
+        restart_limit: RestartLimit { restarts_max: 0, window: Duration::from_secs(1) },
+        in_flight_max: 64,
+    };
+    let runtime = Runtime::start(&plan, agents(executor, verifier));
+    let input = serde_json::json!({ "n": 8, "from": 0, "to": 2 });
+    let problem = tasks::find("tower-of-hanoi").expect("listed").read_input(&input).expect("valid");
+    let started = Instant::now();
+    let submission = || Submission {
+        problem: Arc::clone(&problem),
+        plan: RunPlan {
+            strategy: Strategy::Iterative,
+            vote: VoteRule::Majority,
+            early_stop: true,
+            adaptive_rounds: true,
+            fanout: 1,
+            max_rounds: 1,
+            confidence: 1.0,
+            limits: Limits { attempts_max: 8, pops_max: 0, snapshot_every_frames: 64 },
+            budget: Budget { steps: 10_000, tokens: 0, wall_ms: u64::MAX },
+            weights: RewardWeights { task: 1.0, verify: 1.0, efficiency: 0.0, format: 0.0 },
+            is_checked: true,
+            speculate,
+        },
+        sampling: RunSampling { temperature: 0.0, top_p: 1.0, seed: 1 },
+        observer: Arc::new(Silent),
+        resting: None,
+    };
+    let mut handles: Vec<_> = (0..trajectories).map(|_| runtime.submit(submission())).collect();
+    let (mut steps, mut speculations) = (0, Speculations::default());
+    for outcome in join_all(handles.iter_mut().map(|handle| handle.outcome())).await {
+        let outcome = outcome.expect("the runtime lives");
+        assert!(outcome.verified, "{outcome:?}");
+        steps += outcome.steps;
+        speculations.add(outcome.speculations);
+    }
+    (steps as f64 / started.elapsed().as_secs_f64(), speculations)
+}
+
+fn main() {
+    // Cargo passes `--bench`.
+    let given: Vec<u64> = std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
+    let (executor, verifier) = match given[..] {
+        [] => (5, 5),
+        [both] => (both, both),
+        [executor, verifier, ..] => (executor, verifier),
+    };
+    println!("executor {executor} ms, verifier {verifier} ms, 95 % accepted; committed steps/s");
+    println!("trajectories  without     with  ratio  used  wasted");
+    actix::System::new().block_on(async {
+        for trajectories in [1, 8] {
+            let [executor, verifier] = [executor, verifier].map(Duration::from_millis);
+            let (without, _) = rate(false, trajectories, executor, verifier).await;
+            let (with, Speculations { used, wasted }) = rate(true, trajectories, executor, verifier).await;
+            println!(
+                "{trajectories:>12}  {without:>7.1}  {with:>7.1}  {:>5.2}  {used:>4}  {wasted:>6}",
+                with / without
+            );
+        }
+    });
+}

@@ -1,0 +1,137 @@
+//! A run that goes on elsewhere: what was begun early is not saved, and not missed.
+
+use super::*;
+use crate::protocol::{Fold, Folded, Happened, Resting, Saved, Settled};
+
+const MOODY: Moody = Moody { millis: (0, 9), tolerable: 10, intolerable: 15 };
+
+fn speculating() -> RunPlan {
+    RunPlan { speculate: true, max_rounds: 1, ..plan(1) }
+}
+
+/// Asks for the run to be saved after so many steps, and keeps its record.
+#[derive(Clone, Default)]
+struct Keeper {
+    after: usize,
+    trace: Trace,
+    records: Arc<Mutex<Vec<Record>>>,
+    /// The run, with the number of steps before it was saved.
+    saved: Arc<Mutex<Option<(usize, Saved)>>>,
+}
+
+/// A step as a journal has it.
+#[derive(Clone)]
+struct Record {
+    id: TurnId,
+    line: String,
+    applicable: bool,
+    verdict: Verdict,
+    decision: Decision,
+    usage: Usage,
+    speculations: Speculations,
+}
+
+impl Observer for Keeper {
+    fn observe(&self, event: &Event<'_>) {
+        self.trace.observe(event);
+        if let Event::Step { id, proposal, is_applicable, verdict, decision, usage, speculations, .. } = event {
+            self.records.lock().unwrap().push(Record {
+                id: *id,
+                line: proposal.line.clone(),
+                applicable: *is_applicable,
+                verdict: (*verdict).clone(),
+                decision: *decision,
+                usage: *usage,
+                speculations: *speculations,
+            });
+        }
+    }
+
+    fn wants_saved(&self) -> bool {
+        self.saved.lock().unwrap().is_none() && self.records.lock().unwrap().len() >= self.after
+    }
+
+    fn save(&self, saved: Saved) {
+        *self.saved.lock().unwrap() = Some((self.records.lock().unwrap().len(), saved));
+    }
+}
+
+/// A run with its keeper; from its beginning, or from where it rests.
+fn kept(after: usize, resting: Option<Resting>) -> (Keeper, Outcome) {
+    let keeper = Keeper { after, ..Keeper::default() };
+    let (executor, _) = erring(0.1, (0, 9));
+    let agents = stopped(executor, || MOODY).0;
+    let submission = Submission {
+        observer: Arc::new(keeper.clone()),
+        resting: resting.map(Box::new),
+        ..submission(&problem("bubble-sort"), speculating())
+    };
+    let outcome = in_system(async { outcome_of(shared(agents).submit(submission)).await });
+    (keeper, outcome)
+}
+
+fn without() -> Traced {
+    let (executor, _) = erring(0.1, (0, 9));
+    let plan = RunPlan { speculate: false, ..speculating() };
+    traced(stopped(executor, || MOODY).0, &problem("bubble-sort"), plan, 42).0
+}
+
+#[test]
+fn a_run_that_is_saved_keeps_what_was_begun_early() {
+    let expected = without();
+    for after in [0, 1, 7, 30] {
+        let (keeper, outcome) = kept(after, None);
+        let seen = keeper.trace.get();
+        assert_eq!((&seen.order, &seen.ends), (&expected.order, &expected.ends));
+        let (at, saved) = keeper.saved.lock().unwrap().take().expect("it was saved");
+        assert_eq!(at, after);
+        let (unsaved, _) = kept(usize::MAX, None);
+        assert_eq!(unsaved.trace.get().speculations, outcome.speculations, "saving wastes nothing");
+
+        let resting = saved.restore(&problem("bubble-sort"), speculating()).expect("it can be restored");
+        let (rest, resumed) = kept(usize::MAX, Some(resting));
+        assert_eq!(rest.trace.get().order, expected.order[at..]);
+        assert_eq!((&resumed.ending, &resumed.answer), (&outcome.ending, &outcome.answer));
+        // What was saved counts on.
+        assert_eq!(resumed.proposals, outcome.proposals);
+        assert!(resumed.speculations.used + 1 >= outcome.speculations.used && rest.trace.get().speculations.used > 0);
+    }
+}
+
+#[test]
+fn a_run_that_is_folded_goes_on_the_same() {
+    let expected = without();
+    let (keeper, outcome) = kept(usize::MAX, None);
+    let records = keeper.records.lock().unwrap().clone();
+    let problem = problem("bubble-sort");
+    for cut in [1, 2, 9, records.len() - 1, records.len()] {
+        let mut fold = Fold::new(Arc::clone(&problem), speculating());
+        for record in &records[..cut] {
+            let Record { id, line, applicable, verdict, decision, usage, speculations } = record;
+            let settled = Settled {
+                line,
+                applicable: *applicable,
+                verdict,
+                decision: *decision,
+                usage: *usage,
+                logprob: None,
+                characters: line.len(),
+                speculations: *speculations,
+            };
+            fold.apply(Happened::Settled { id: *id, settled }, 0).expect("it happened");
+        }
+        match fold.finish() {
+            Folded::Over(folded) => {
+                assert_eq!(
+                    (cut, folded.usage, folded.speculations),
+                    (records.len(), outcome.usage, outcome.speculations)
+                );
+            }
+            Folded::Open(resting) => {
+                let (rest, resumed) = kept(usize::MAX, Some(*resting));
+                assert_eq!(rest.trace.get().order, expected.order[cut..]);
+                assert_eq!((&resumed.ending, resumed.proposals), (&outcome.ending, outcome.proposals));
+            }
+        }
+    }
+}
