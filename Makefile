@@ -104,7 +104,7 @@ $(DENY):
 	$(CARGO) install cargo-deny --version $(DENY_VERSION) --locked --root $(TOOLS) --target-dir $(TOOLS)/build
 	rm -rf $(TOOLS)/build
 
-bench: setup ## criterion benches: ring step, stack, task steps
+bench: setup ## benches: ring step, stack, tasks, engine, grammars, speculation
 	$(CARGO) bench
 
 clean: ## remove everything that was built

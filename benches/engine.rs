@@ -15,9 +15,11 @@ use crossbeam_channel::unbounded;
 use prime_agents::engine::testing::{TinyModel, plain_time, pool_times};
 use prime_agents::engine::{Device, Engine, EngineSpec, Finish, Format, Isolation, KvPool, Request, Sampling};
 
-/// Tokens of a prompt and of a generation, where the number of sequences is what is looked at.
+/// Tokens of a prompt and of a generation, where the number of sequences is what is looked at; and most that all turns
+/// generate together.
 const PROMPT: usize = 32;
 const TOKENS: usize = 160;
+const TOGETHER: usize = 5120;
 /// The same for a fan-out: a long head, and a short step.
 const HEAD: usize = 512;
 const FANOUT: usize = 32;
@@ -80,27 +82,28 @@ impl Bench {
         println!(
             "\nTokens per second of the engine, and its share of a plain loop's; a prompt of {PROMPT} and {TOKENS} tokens"
         );
-        println!("a turn, every prompt another one:\n");
+        println!("a turn (with 128 sequences 40), every prompt another one:\n");
         println!(
             "| sequences | KV pool | plain loop, tokens/s | greedy, share | drawn + ln p, share | grammar + drawn + ln p, share | thread ÷ process |"
         );
         println!("|---:|---|---:|---:|---:|---:|---:|");
         for sequences in [1, 8, 32, 128] {
             for kv in [KvPool::Shared, KvPool::Split] {
-                let spec = self.spec(kv, sequences, PROMPT + TOKENS, Isolation::Process);
+                let length = TOKENS.min(TOGETHER / sequences);
+                let spec = self.spec(kv, sequences, PROMPT + length, Isolation::Process);
                 let engine = Engine::start(spec.clone()).expect("started");
                 let mut row = String::new();
                 let mut plain_rate = Vec::new();
-                let tokens = (sequences * TOKENS) as f64;
-                for request in kinds() {
+                let tokens = (sequences * length) as f64;
+                for request in kinds(length) {
                     let (plain, ours) =
-                        self.side_by_side(&spec, (sequences, PROMPT, TOKENS), || turns(&engine, sequences, &request));
+                        self.side_by_side(&spec, (sequences, PROMPT, length), || turns(&engine, sequences, &request));
                     plain_rate.extend(plain.iter().map(|time| tokens / time));
                     let shares = plain.iter().zip(&ours).map(|(plain, ours)| plain / ours);
                     let _ = write!(row, " {} |", Spread::of(shares.collect()).show(2));
                 }
                 let inside = Engine::start(EngineSpec { isolation: Isolation::Thread, ..spec }).expect("started");
-                let [request, ..] = kinds();
+                let [request, ..] = kinds(length);
                 let pairs = (0..self.rounds).map(|_| {
                     let process = turns(&engine, sequences, &request).as_secs_f64();
                     process / turns(&inside, sequences, &request).as_secs_f64()
@@ -126,11 +129,8 @@ impl Bench {
             let (plain, ours) = self.side_by_side(&spec, (FANOUT, HEAD, STEP), || {
                 round += 1;
                 let head: String = format!("{round} ").chars().chain(std::iter::repeat('h')).take(HEAD - 5).collect();
-                let requests = (0..FANOUT).map(|turn| Request {
-                    prompt: format!("{head}{turn:4}"),
-                    max_tokens: u32::try_from(STEP).expect("small"),
-                    ..plain_request()
-                });
+                let requests =
+                    (0..FANOUT).map(|turn| Request { prompt: format!("{head}{turn:4}"), ..plain_request(STEP) });
                 timed(&engine, requests.collect())
             });
             let counts = engine.status().counts;
@@ -158,13 +158,13 @@ impl Bench {
     }
 }
 
-fn plain_request() -> Request {
+fn plain_request(tokens: usize) -> Request {
     Request {
         prompt: String::new(),
         format: Format::Raw,
         grammar: Some(letters()),
         sampling: Sampling::GREEDY,
-        max_tokens: u32::try_from(TOKENS).expect("small"),
+        max_tokens: u32::try_from(tokens).expect("small"),
         logprobs: false,
         ignore_end: true,
         group: 0,
@@ -176,9 +176,9 @@ fn letters() -> Arc<str> {
     "root ::= line line line line line line line line\nline ::= [a-z]{1000}".into()
 }
 
-fn kinds() -> [Request; 3] {
+fn kinds(tokens: usize) -> [Request; 3] {
     let drawn = Sampling { temperature: 1.0, top_p: 0.95, seed: 0 };
-    let greedy = Request { grammar: None, ..plain_request() };
+    let greedy = Request { grammar: None, ..plain_request(tokens) };
     let sampled = Request { sampling: drawn, logprobs: true, ..greedy.clone() };
     [greedy, sampled.clone(), Request { grammar: Some(letters()), ..sampled }]
 }

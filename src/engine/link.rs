@@ -14,7 +14,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
-use super::gpus::Gpus;
+use super::devices::Gpus;
 use super::listening::{Heard, LastWords, keep_last_words, read_frames};
 use super::wire::{ToWorker, Turn, TurnId, encode};
 use super::worker::SUBCOMMAND;

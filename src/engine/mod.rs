@@ -6,30 +6,20 @@
 
 #[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "what decodes is not built"))]
 mod automaton;
-mod bytes;
-#[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "only llama.cpp sees devices"))]
-mod chosen;
 mod counts;
-mod device;
-mod device_list;
 mod devices;
 mod error;
 #[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "what decodes is not built"))]
 mod fair;
 mod fit;
 mod gguf_check;
-mod gpus;
 mod handle;
-mod host_memory;
 mod keeper;
 mod link;
 mod listening;
 #[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "what decodes is not built"))]
 mod memory;
-mod needs;
-mod pci;
 mod request;
-mod shape;
 mod spec;
 mod status;
 #[doc(hidden)]
@@ -61,16 +51,11 @@ mod share;
 #[cfg(feature = "llama")]
 mod tools;
 
-pub use bytes::Bytes;
 pub use counts::EngineCounts;
-pub use device::{Device, DeviceError};
-pub use device_list::{Devices, DevicesError};
-pub use devices::{DeviceInfo, DeviceKind, devices, devices_of};
+pub use devices::{Device, DeviceError, DeviceInfo, DeviceKind, Devices, DevicesError, PciId, devices, devices_of};
 pub use error::EngineError;
-pub use fit::{Needs, Room, Shortage};
+pub use fit::{Bytes, Fit, Needs, Room, Shortage, needs};
 pub use handle::Engine;
-pub use needs::{Fit, needs};
-pub use pci::PciId;
 pub use request::{Finish, Format, Generation, Request, Sampling};
 #[doc(hidden)]
 pub use spec::Fault;

@@ -13,11 +13,8 @@ use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::{LlamaModelParams, LlamaSplitMode};
 use llama_cpp_2::{LlamaBackendDevice, LlamaBackendDeviceType, list_llama_ggml_backend_devices};
 
-use super::chosen::choose;
-use super::fit::{self, micro_batch};
-use super::gpus::Gpus;
-use super::needs::rooms;
-use super::shape::Shape;
+use super::devices::{Gpus, choose};
+use super::fit::{self, Shape, micro_batch, rooms};
 use super::{DeviceInfo, DeviceKind, EngineError, EngineSpec, KvPool, ffi, gguf_check};
 
 /// The process's llama.cpp, initialised at the first call.

@@ -268,7 +268,7 @@ fn the_board_asks_for_metrics_that_there_are() {
     let board: serde_json::Value = serde_json::from_str(&fs::read_to_string(path).expect("there")).expect("JSON");
     let families = families(&fed());
     let known: Vec<&str> = families.values().flat_map(|family| &family.samples).map(|(name, ..)| &**name).collect();
-    let name = regex::Regex::new(r"\b(?:prime|process)_[a-z_]+").expect("a pattern");
+    let name = regex::Regex::new(r"\b(?:prime|process)_[a-z0-9_]+").expect("a pattern");
     let panels = board["panels"].as_array().expect("panels");
     let mut asked = 0;
     for panel in panels {

@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::shape::{Shape, product, sum};
-use super::{Bytes, EngineError, EngineSpec, KvPool};
+use crate::engine::{Bytes, EngineError, EngineSpec, KvPool};
 
 /// Tokens that are computed at once at most, whatever the batch: memory for activations grows with it.
-pub(super) const MICRO_BATCH_TOKENS_MAX: u32 = 512;
+pub(in crate::engine) const MICRO_BATCH_TOKENS_MAX: u32 = 512;
 /// What CUDA takes on a GPU before any model: context, kernels, cuBLAS's workspace.
 const GPU_RESERVE_BYTES: u64 = 512 << 20;
 /// What a worker process takes beside the model.
@@ -48,7 +48,7 @@ impl Needs {
     /// bytes. That is logits in 32 and in 16 bits, twelve rows of the residual stream or of attention, four of the
     /// feed-forward part, and the attention mask, all in 32 bits. It holds for flash attention, which llama.cpp takes
     /// where it can; without it, scores come on top.
-    pub(super) fn new(spec: &EngineSpec, shape: &Shape) -> Self {
+    pub(in crate::engine) fn new(spec: &EngineSpec, shape: &Shape) -> Self {
         let on_cpu = spec.device.is_cpu();
         let devices = spec.device.all().len() as u64;
         let kv_tokens = pool_tokens(spec);
@@ -183,7 +183,7 @@ impl fmt::Display for Shortage {
 ///
 /// # Errors
 /// [`EngineError::WontFit`].
-pub(super) fn check(spec: &EngineSpec, shape: &Shape, rooms: &[Room]) -> Result<Needs, EngineError> {
+pub(in crate::engine) fn check(spec: &EngineSpec, shape: &Shape, rooms: &[Room]) -> Result<Needs, EngineError> {
     let needs = Needs::new(spec, shape);
     let Some((at, share)) = needs.short(rooms) else { return Ok(needs) };
     Err(EngineError::WontFit(Box::new(Shortage {
@@ -226,7 +226,7 @@ fn context_that_fits(spec: &EngineSpec, shape: &Shape, rooms: &[Room]) -> u32 {
 }
 
 /// Tokens of one pass through the model.
-pub(super) fn micro_batch(spec: &EngineSpec) -> u32 {
+pub(in crate::engine) fn micro_batch(spec: &EngineSpec) -> u32 {
     spec.batch_tokens.min(MICRO_BATCH_TOKENS_MAX)
 }
 

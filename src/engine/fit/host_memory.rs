@@ -4,7 +4,7 @@
 use std::path::Path;
 
 /// Bytes that can still be had, read below `root` (`/`); `None` where the kernel does not tell.
-pub(super) fn available(root: &Path) -> Option<u64> {
+pub(in crate::engine) fn available(root: &Path) -> Option<u64> {
     let meminfo = std::fs::read_to_string(root.join("proc/meminfo")).ok()?;
     let kilobytes = field(&meminfo, "MemAvailable:")?;
     let limits = [version_two(root), version_one(root)];

@@ -11,10 +11,10 @@ use std::time::Duration;
 use crossbeam_channel::bounded;
 use serde::{Deserialize, Serialize};
 
-use super::link::{bound_command, worker_command};
-use super::wire::Frames;
-use super::worker::DEVICES;
-use super::{EngineError, EngineSpec};
+use crate::engine::link::{bound_command, worker_command};
+use crate::engine::wire::Frames;
+use crate::engine::worker::DEVICES;
+use crate::engine::{EngineError, EngineSpec};
 
 /// How long a child may take to list its devices; a GPU driver that wakes up takes seconds.
 const LISTING_TIMEOUT: Duration = Duration::from_mins(1);
@@ -68,7 +68,7 @@ pub fn devices_of(worker: Option<&PathBuf>) -> Result<Vec<DeviceInfo>, EngineErr
 ///
 /// # Errors
 /// As [`devices`], and [`EngineError::DeviceMissing`] and [`EngineError::BadSpec`] for GPUs that cannot be.
-pub(super) fn devices_seen_by(spec: &EngineSpec) -> Result<Vec<DeviceInfo>, EngineError> {
+pub(in crate::engine) fn devices_seen_by(spec: &EngineSpec) -> Result<Vec<DeviceInfo>, EngineError> {
     list(bound_command(spec)?)
 }
 

@@ -6,10 +6,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::Device;
+use crate::engine::Device;
 
 /// Most devices of one engine; llama.cpp has room for 16.
-pub(super) const DEVICES_MAX: usize = 16;
+pub(in crate::engine) const DEVICES_MAX: usize = 16;
 
 /// One device, or several GPUs. Written as one text, or as a list of texts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

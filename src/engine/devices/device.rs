@@ -26,7 +26,7 @@ pub enum Device {
 
 impl Device {
     /// Whether this is a slice of a GPU; CUDA lets a process have one only.
-    pub(super) fn is_slice(&self) -> bool {
+    pub(in crate::engine) fn is_slice(&self) -> bool {
         matches!(self, Self::Uuid(uuid) if uuid.starts_with("MIG-"))
     }
 }

@@ -1,33 +1,33 @@
 //! What a model's header says about the memory that the model takes.
 
-use super::gguf_check::{Contents, Tensor};
+use crate::engine::gguf_check::{Contents, Tensor};
 
 /// Bytes of an element of the KV pool: llama.cpp's default, 16-bit numbers.
 const KV_ELEMENT_BYTES: u64 = 2;
 
 /// Sizes of a model. What the header leaves out is 0; llama.cpp refuses such a file later.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(in crate::engine) struct Shape {
     /// Weights of each layer, in bytes.
-    pub(super) layers: Vec<u64>,
+    pub(in crate::engine) layers: Vec<u64>,
     /// The table of embeddings, in bytes; it stays on the host when the model is on GPUs.
-    pub(super) embedding: u64,
+    pub(in crate::engine) embedding: u64,
     /// The output side in bytes; where it shares the table of embeddings, GPUs get a copy.
-    pub(super) output: u64,
+    pub(in crate::engine) output: u64,
     /// Whether the output shares the table of embeddings.
-    pub(super) is_tied: bool,
+    pub(in crate::engine) is_tied: bool,
     /// Keys and values of one token in each layer, in bytes.
-    pub(super) kv: Vec<u64>,
+    pub(in crate::engine) kv: Vec<u64>,
     /// Tokens of the vocabulary.
-    pub(super) vocabulary: u64,
+    pub(in crate::engine) vocabulary: u64,
     /// Widest of residual stream and attention, in elements.
-    pub(super) width: u64,
+    pub(in crate::engine) width: u64,
     /// Width of the feed-forward part that one token goes through, in elements.
-    pub(super) hidden: u64,
+    pub(in crate::engine) hidden: u64,
 }
 
 impl Shape {
-    pub(super) fn new(contents: &Contents) -> Self {
+    pub(in crate::engine) fn new(contents: &Contents) -> Self {
         let numbers = |key: &str| contents.numbers(&format!("{}.{key}", contents.architecture));
         let number = |key: &str| numbers(key).and_then(|all| all.iter().copied().max()).unwrap_or(0);
         // A list has a number for each layer, and a single number is for all.
@@ -75,24 +75,24 @@ impl Shape {
     }
 
     /// Weights on the host, mapped from the file, when the model is there.
-    pub(super) fn on_host(&self) -> u64 {
+    pub(in crate::engine) fn on_host(&self) -> u64 {
         let output = if self.is_tied { self.output.saturating_sub(self.embedding) } else { self.output };
         sum(&self.layers).saturating_add(output).saturating_add(self.embedding)
     }
 
     /// Weights on GPUs when the model is there.
-    pub(super) fn on_gpus(&self) -> u64 {
+    pub(in crate::engine) fn on_gpus(&self) -> u64 {
         sum(&self.layers).saturating_add(self.output)
     }
 }
 
 /// The sum; as much as fits into 64 bits.
-pub(super) fn sum(all: &[u64]) -> u64 {
+pub(in crate::engine) fn sum(all: &[u64]) -> u64 {
     all.iter().copied().fold(0, u64::saturating_add)
 }
 
 /// The product; as much as fits into 64 bits.
-pub(super) fn product<const N: usize>(all: [u64; N]) -> u64 {
+pub(in crate::engine) fn product<const N: usize>(all: [u64; N]) -> u64 {
     all.into_iter().fold(1, u64::saturating_mul)
 }
 

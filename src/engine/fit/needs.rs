@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use super::devices::devices_seen_by;
 use super::shape::Shape;
-use super::{DeviceInfo, DeviceKind, EngineError, EngineSpec, Needs, Room, fit, gguf_check, host_memory};
+use super::{host_memory, sums};
+use crate::engine::devices::devices_seen_by;
+use crate::engine::{DeviceInfo, DeviceKind, EngineError, EngineSpec, Needs, Room, gguf_check};
 
 /// An engine that fits: what it would take, and what is free where it would be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,18 +36,18 @@ pub fn needs(spec: &EngineSpec) -> Result<Fit, EngineError> {
         }
         rooms(spec, &gpus)
     };
-    Ok(Fit { needs: fit::check(spec, &shape, &rooms)?, rooms })
+    Ok(Fit { needs: sums::check(spec, &shape, &rooms)?, rooms })
 }
 
 /// What is free on the devices of `spec`, which llama.cpp sees as `seen`.
-pub(super) fn rooms(spec: &EngineSpec, seen: &[&DeviceInfo]) -> Vec<Room> {
+pub(in crate::engine) fn rooms(spec: &EngineSpec, seen: &[&DeviceInfo]) -> Vec<Room> {
     if spec.device.is_cpu() {
         // ggml tells the machine's memory, whatever is left of it.
         let free = host_memory::available(Path::new("/"));
         return free.map(|free_bytes| Room { device: "cpu".to_owned(), free_bytes }).into_iter().collect();
     }
     let known = spec.device.all().iter().zip(seen).filter(|(_, seen)| seen.memory_total_bytes > 0);
-    let room = |(device, seen): (&super::Device, &&DeviceInfo)| Room {
+    let room = |(device, seen): (&crate::engine::Device, &&DeviceInfo)| Room {
         device: format!("{device} ({})", seen.description),
         free_bytes: seen.memory_free_bytes,
     };

@@ -7,19 +7,19 @@
 use std::path::Path;
 
 use super::pci::PciId;
-use super::{Device, Devices, EngineError};
+use crate::engine::{Device, Devices, EngineError};
 
 /// A GPU in the driver's tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Gpu {
-    pub(super) pci: PciId,
+pub(in crate::engine) struct Gpu {
+    pub(in crate::engine) pci: PciId,
     /// Missing before the driver has woken the GPU up.
     uuid: Option<String>,
 }
 
 /// What is known of the host's GPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Gpus {
+pub(in crate::engine) struct Gpus {
     /// In the order of the bus.
     found: Vec<Gpu>,
     /// The entries of `CUDA_VISIBLE_DEVICES`, where this process has the variable.
@@ -28,7 +28,7 @@ pub(super) struct Gpus {
 
 impl Gpus {
     /// Reads the tree below `root` (`/`); `visible` is this process's `CUDA_VISIBLE_DEVICES`.
-    pub(super) fn read(root: &Path, visible: Option<&str>) -> Self {
+    pub(in crate::engine) fn read(root: &Path, visible: Option<&str>) -> Self {
         let tree = root.join("proc/driver/nvidia/gpus");
         let entries = std::fs::read_dir(tree).into_iter().flatten().filter_map(Result::ok);
         let mut found: Vec<Gpu> = entries
@@ -52,7 +52,7 @@ impl Gpus {
     /// # Errors
     /// [`EngineError::DeviceMissing`] for one that is known not to be there, and [`EngineError::BadSpec`] for names that
     /// CUDA does not take together.
-    pub(super) fn bind(&self, devices: &Devices) -> Result<String, EngineError> {
+    pub(in crate::engine) fn bind(&self, devices: &Devices) -> Result<String, EngineError> {
         if devices.is_cpu() {
             return Ok(String::new());
         }
@@ -90,7 +90,7 @@ impl Gpus {
 
     /// The PCI id that a device must turn out to have, where that is known. An index is no identity: in a container
     /// the driver may hide GPUs that its tree still names.
-    pub(super) fn identity(&self, device: &Device) -> Option<PciId> {
+    pub(in crate::engine) fn identity(&self, device: &Device) -> Option<PciId> {
         match device {
             Device::Pci(id) => Some(*id),
             Device::Uuid(uuid) => self.found.iter().find(|gpu| gpu.uuid.as_ref() == Some(uuid)).map(|gpu| gpu.pci),
@@ -99,7 +99,7 @@ impl Gpus {
     }
 
     /// What there is, for a message: the GPUs of the host and what this process may see of them.
-    pub(super) fn described(&self) -> Vec<String> {
+    pub(in crate::engine) fn described(&self) -> Vec<String> {
         let gpu = |gpu: &Gpu| format!("pci:{} ({})", gpu.pci, gpu.uuid.as_deref().unwrap_or("UUID unknown"));
         let mut all = vec!["cpu".to_owned()];
         match &self.visible {

@@ -1,7 +1,7 @@
 //! Which of the devices that llama.cpp sees in a process are the ones that an engine asked for.
 
 use super::gpus::Gpus;
-use super::{Device, DeviceInfo, DeviceKind, Devices, EngineError, Isolation};
+use crate::engine::{Device, DeviceInfo, DeviceKind, Devices, EngineError, Isolation};
 
 /// The places in `present` of the devices `wanted`, in the order wanted.
 ///
@@ -11,7 +11,7 @@ use super::{Device, DeviceInfo, DeviceKind, Devices, EngineError, Isolation};
 ///
 /// # Errors
 /// [`EngineError::DeviceMissing`], with what is present.
-pub(super) fn choose(
+pub(in crate::engine) fn choose(
     wanted: &Devices,
     isolation: Isolation,
     present: &[DeviceInfo],
