@@ -1,7 +1,7 @@
 //! What the engine keeps of llama.cpp's own speed, and what it saves: ratios of runs side by side, as Markdown tables.
 //!
 //! `cargo bench --bench engine` on an idle machine; `-- --model FILE` for another model than the shipped one and a random
-//! one of 10 million parameters, `-- --device CUDA0` or
+//! one of 10 million parameters (on a GPU also one of 300 million), `-- --device CUDA0` or
 //! `PRIME_TEST_DEVICE=CUDA0` for a GPU, `-- --rounds 3` for fewer rounds than 5; `PRIME_TEST_WORKER` is the
 //! binary, where it is not where it was built.
 #![allow(clippy::disallowed_methods, clippy::cast_precision_loss, reason = "it measures")]
@@ -114,6 +114,18 @@ impl Bench {
         }
     }
 
+    /// What limits a GPU with a large model and one sequence: every weight is read for every token.
+    fn bandwidth(&self) {
+        let spec = self.spec(KvPool::Shared, 1, PROMPT + TOKENS, Isolation::Process);
+        let engine = Engine::start(spec).expect("started");
+        let bytes = std::fs::metadata(&self.model).expect("there").len() as f64;
+        let [greedy, ..] = kinds(TOKENS);
+        turns(&engine, 1, &greedy);
+        let rates = (0..self.rounds).map(|_| bytes * TOKENS as f64 / turns(&engine, 1, &greedy).as_secs_f64() / 1e9);
+        let rate = Spread::of(rates.collect()).show(1);
+        println!("\nWeights read with one sequence, its prompt's time included: {rate} GB/s of {:.2} GB", bytes / 1e9);
+    }
+
     fn fanout(&self) {
         println!(
             "\nA fan-out of {FANOUT} with a head of {HEAD} tokens, {STEP} tokens each, against a plain loop that shares nothing:\n"
@@ -221,12 +233,21 @@ fn main() {
     let random = folder.path().join("random-10m.gguf");
     TinyModel::TEN_MILLION.write(&random).expect("model written");
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/prime-tiny.gguf");
-    let models = value("--model").map_or(vec![shipped, random], |path| vec![PathBuf::from(path)]);
+    let mut models = vec![shipped, random];
+    if device != Device::Cpu {
+        let large = folder.path().join("random-300m.gguf");
+        TinyModel::LARGE.write(&large).expect("model written");
+        models.push(large);
+    }
+    if let Some(path) = value("--model") {
+        models = vec![PathBuf::from(path)];
+    }
     for model in models {
         let name = model.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         println!("\n## {name}, {device}, one thread, {rounds} rounds: median (least–most)");
         let bench = Bench { model, device: device.clone(), worker: PathBuf::from(&worker), rounds };
         bench.speed();
+        bench.bandwidth();
         bench.fanout();
         bench.pool();
     }

@@ -62,6 +62,10 @@ impl TinyModel {
     pub const TEN_MILLION: Self =
         Self { width: 384, layers: 6, heads: 6, hidden: 1024, context: 4096, seed: 1, output_scale: 0.12 };
 
+    /// About 300 M parameters, 1.2 GB: enough to see what limits a GPU.
+    pub const LARGE: Self =
+        Self { width: 1024, layers: 24, heads: 16, hidden: 2816, context: 4096, seed: 1, output_scale: 0.12 };
+
     /// Writes the model as a GGUF file.
     ///
     /// # Errors

@@ -51,12 +51,15 @@ pub(super) struct Spared {
 enum Use {
     /// Holds nothing.
     Empty,
-    /// Holds what a turn left, last used at this time.
+    /// Holds what a turn left, and was last used when so many turns had begun.
     Kept { used: u64 },
     /// A turn has it, and may still compute so many tokens.
     Live { promised: usize },
 }
 
+/// In a shared pool every token looks at all cells up to the last one in use, kept ones too: a kept sequence is given up
+/// once as many turns have begun since as can be at the same time, and at least this many.
+const STALE_MIN: u64 = 16;
 /// Copying a sequence of a split pool moves all of its part: not worth it for fewer tokens.
 const COPIED_MIN: usize = 24;
 
@@ -73,7 +76,8 @@ pub(super) struct Memory {
     prefixes: Prefixes,
     /// Tokens that turns may still compute.
     promised: usize,
-    now: u64,
+    /// Turns that began.
+    begun: u64,
     spared: Spared,
 }
 
@@ -97,7 +101,7 @@ impl Memory {
             uses: vec![Use::Empty; sequences],
             prefixes: Prefixes::new(sequences),
             promised: 0,
-            now: 0,
+            begun: 0,
             spared: Spared::default(),
         }
     }
@@ -154,6 +158,8 @@ impl Memory {
         self.uses[usize::from(seq.0)] = Use::Live { promised: wanted };
         self.promised += wanted;
         self.live += 1;
+        self.begun += 1;
+        self.drop_stale(changes);
         self.spared.shared_tokens += found.length as u64;
         Some(Placed { seq, there: found.length })
     }
@@ -212,6 +218,19 @@ impl Memory {
         }
     }
 
+    /// Gives up what was not used for long.
+    fn drop_stale(&mut self, changes: &mut Vec<Change>) {
+        if self.pool == KvPool::Split {
+            return;
+        }
+        let age_max = STALE_MIN.max(self.live_max as u64);
+        for place in 0..self.uses.len() {
+            if matches!(self.uses[place], Use::Kept { used } if self.begun - used >= age_max) {
+                self.evict(Seq(u8::try_from(place).expect("invariant: at most 256 sequences")), changes);
+            }
+        }
+    }
+
     fn evict(&mut self, seq: Seq, changes: &mut Vec<Change>) {
         self.cut(seq, 0, changes);
         self.uses[usize::from(seq.0)] = Use::Empty;
@@ -258,8 +277,7 @@ impl Memory {
             self.promised -= promised;
             self.live -= 1;
         }
-        self.now += 1;
-        *used = Use::Kept { used: self.now };
+        *used = Use::Kept { used: self.begun };
         let is_spare = self.pool == KvPool::Shared && self.prefixes.is_covered(seq);
         if !is_sound || is_spare || self.prefixes.length(seq) == 0 {
             self.cut(seq, 0, changes);

@@ -161,6 +161,20 @@ fn the_longest_unused_goes_first_and_only_when_its_place_is_needed() {
 }
 
 #[test]
+fn what_nobody_wants_does_not_stay_in_the_way_of_a_shared_pool() {
+    for (kind, kept) in [(KvPool::Shared, 18), (KvPool::Split, 40)] {
+        let mut both = Both::new(kind, 40 * 256, 40, 18);
+        let prompt = |turn: Token| [turn, turn, turn];
+        for turn in 0..40 {
+            both.turn(&prompt(turn), &[]);
+        }
+        // As many as can have a turn at the same time; parts of their own are in nobody's way.
+        assert_eq!((0..40).filter(|turn| both.memory.there(&prompt(*turn)) == 2).count(), kept, "{kind:?}");
+        assert_eq!(both.pool.cells.len(), 3 * kept, "{kind:?}");
+    }
+}
+
+#[test]
 fn what_broke_is_not_kept() {
     let mut both = Both::new(KvPool::Shared, 100, 2, 2);
     let placed = both.place(&[1, 2, 3], 5).expect("placed");
