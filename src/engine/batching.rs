@@ -29,6 +29,11 @@ pub(super) const BEAT_EVERY: Duration = Duration::from_millis(100);
 /// A turn waits for another one's prompt to be computed if it has so many tokens of it in common.
 const FOLLOWED_MIN: usize = 16;
 
+/// What nobody used goes from a shared pool once so many tokens were computed: then having it looked at has cost about as
+/// much as computing it again. Measured on a processor; on a GPU an estimate (no figure yet), where looking is cheap.
+const KEPT_TOKENS_CPU: u64 = 256;
+const KEPT_TOKENS_GPU: u64 = 4096;
+
 /// The context cannot be trusted any more; the worker must end.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -104,6 +109,7 @@ impl<'m> Batcher<'m> {
             KvPool::Shared => context.n_ctx(),
             KvPool::Split => context.n_ctx() / u32::from(sequences),
         };
+        let kept_tokens = if spec.device.is_cpu() { KEPT_TOKENS_CPU } else { KEPT_TOKENS_GPU };
         let prefill_tokens = if spec.prefill_tokens == 0 { spec.batch_tokens / 4 } else { spec.prefill_tokens };
         Self {
             batch: LlamaBatch::new(batch_tokens, 1),
@@ -111,7 +117,7 @@ impl<'m> Batcher<'m> {
             prefill_tokens: prefill_tokens.max(1) as usize,
             turn_tokens_max: sequence_tokens.min(model.n_ctx_train()),
             token_bytes_max: longest_token(model),
-            memory: Memory::new(spec.kv, context.n_ctx(), sequences, spec.sequences_max),
+            memory: Memory::new(spec.kv, context.n_ctx(), sequences, spec.sequences_max, kept_tokens),
             changes: Vec::new(),
             queued: FairQueue::default(),
             live: Vec::new(),
@@ -313,6 +319,8 @@ impl<'m> Batcher<'m> {
                 }
             }
         }
+        self.memory.drop_stale(&mut self.changes);
+        self.carry_out()?;
         Ok(done)
     }
 

@@ -51,15 +51,12 @@ pub(super) struct Spared {
 enum Use {
     /// Holds nothing.
     Empty,
-    /// Holds what a turn left, and was last used when so many turns had begun.
+    /// Holds what a turn left, and was last used when so many tokens had been computed.
     Kept { used: u64 },
     /// A turn has it, and may still compute so many tokens.
     Live { promised: usize },
 }
 
-/// In a shared pool every token looks at all cells up to the last one in use, kept ones too: a kept sequence is given up
-/// once as many turns have begun since as can be at the same time, and at least this many.
-const STALE_MIN: u64 = 16;
 /// Copying a sequence of a split pool moves all of its part: not worth it for fewer tokens.
 const COPIED_MIN: usize = 24;
 
@@ -76,8 +73,10 @@ pub(super) struct Memory {
     prefixes: Prefixes,
     /// Tokens that turns may still compute.
     promised: usize,
-    /// Turns that began.
-    begun: u64,
+    /// Tokens that were computed.
+    computed: u64,
+    /// In a shared pool, tokens that may be computed until a kept sequence that nobody used goes.
+    kept_tokens: u64,
     spared: Spared,
 }
 
@@ -90,8 +89,9 @@ pub(super) struct Placed {
 }
 
 impl Memory {
-    /// An empty pool of `cells` tokens with `sequences` (1..=256) sequences, of which turns have at most `live_max`.
-    pub(super) fn new(pool: KvPool, cells: u32, sequences: u16, live_max: u16) -> Self {
+    /// An empty pool of `cells` tokens with `sequences` (1..=256) sequences, of which turns have at most `live_max`. In a
+    /// shared one, what nobody used while more than `kept_tokens` tokens were computed goes.
+    pub(super) fn new(pool: KvPool, cells: u32, sequences: u16, live_max: u16, kept_tokens: u64) -> Self {
         let sequences = usize::from(sequences.clamp(1, 256));
         Self {
             pool,
@@ -101,7 +101,8 @@ impl Memory {
             uses: vec![Use::Empty; sequences],
             prefixes: Prefixes::new(sequences),
             promised: 0,
-            begun: 0,
+            computed: 0,
+            kept_tokens,
             spared: Spared::default(),
         }
     }
@@ -158,8 +159,6 @@ impl Memory {
         self.uses[usize::from(seq.0)] = Use::Live { promised: wanted };
         self.promised += wanted;
         self.live += 1;
-        self.begun += 1;
-        self.drop_stale(changes);
         self.spared.shared_tokens += found.length as u64;
         Some(Placed { seq, there: found.length })
     }
@@ -218,14 +217,15 @@ impl Memory {
         }
     }
 
-    /// Gives up what was not used for long.
-    fn drop_stale(&mut self, changes: &mut Vec<Change>) {
+    /// After a decode: gives up what was not used for long, where it is in the way. In a shared pool every token looks at
+    /// all cells up to the last one in use, kept ones too. After a certain number of tokens that has cost as much as
+    /// computing the kept ones again would, whatever their number.
+    pub(super) fn drop_stale(&mut self, changes: &mut Vec<Change>) {
         if self.pool == KvPool::Split {
             return;
         }
-        let age_max = STALE_MIN.max(self.live_max as u64);
         for place in 0..self.uses.len() {
-            if matches!(self.uses[place], Use::Kept { used } if self.begun - used >= age_max) {
+            if matches!(self.uses[place], Use::Kept { used } if self.computed - used > self.kept_tokens) {
                 self.evict(Seq(u8::try_from(place).expect("invariant: at most 256 sequences")), changes);
             }
         }
@@ -263,6 +263,7 @@ impl Memory {
     /// A turn's sequence holds `tokens` more: they were decoded.
     pub(super) fn computed(&mut self, seq: Seq, tokens: &[Token]) {
         self.prefixes.extend(seq, tokens);
+        self.computed += tokens.len() as u64;
         if let Use::Live { promised } = &mut self.uses[usize::from(seq.0)] {
             let spent = tokens.len().min(*promised);
             *promised -= spent;
@@ -277,7 +278,7 @@ impl Memory {
             self.promised -= promised;
             self.live -= 1;
         }
-        *used = Use::Kept { used: self.begun };
+        *used = Use::Kept { used: self.computed };
         let is_spare = self.pool == KvPool::Shared && self.prefixes.is_covered(seq);
         if !is_sound || is_spare || self.prefixes.length(seq) == 0 {
             self.cut(seq, 0, changes);
