@@ -327,11 +327,8 @@ impl<'m> Batcher<'m> {
     /// What each turn needs for its next choice, and prompts.
     fn fill_batch(&mut self) {
         self.batch.clear();
-        let counts = share::shares(
-            self.batch_tokens,
-            self.prefill_tokens,
-            self.live.iter().map(|live| (live.pending(), live.is_filling())),
-        );
+        let turns: Vec<_> = self.live.iter().map(|live| (live.pending(), live.is_filling())).collect();
+        let counts = share::shares(self.batch_tokens, self.prefill_tokens, &turns);
         for (live, count) in self.live.iter_mut().zip(counts) {
             live.add(&mut self.batch, count);
         }

@@ -4,18 +4,14 @@
 ///
 /// A turn that generates gets all that it needs for its next choice. Prompts (`true`) share what is left, and of it at most
 /// `prefill` tokens if somebody generates: short ones whole, long ones equal parts.
-pub(super) fn shares(
-    batch: usize,
-    prefill: usize,
-    turns: impl ExactSizeIterator<Item = (usize, bool)> + Clone,
-) -> Vec<usize> {
+pub(super) fn shares(batch: usize, prefill: usize, turns: &[(usize, bool)]) -> Vec<usize> {
     let mut counts = vec![1; turns.len()];
-    let generating = turns.clone().filter(|(_, is_filling)| !is_filling).count();
+    let generating = turns.iter().filter(|(_, is_filling)| !is_filling).count();
     let filling = counts.len() - generating;
     let room = batch.saturating_sub(counts.len());
     let for_prompts = if generating == 0 { room } else { prefill.saturating_sub(filling).min(room) };
     let missing = |wanted: bool| {
-        let turns = turns.clone().enumerate();
+        let turns = turns.iter().enumerate();
         turns.filter(move |(_, turn)| turn.1 == wanted).map(|(at, (pending, _))| (pending - 1, at)).collect::<Vec<_>>()
     };
     let mut prompts = missing(true);
@@ -59,7 +55,7 @@ mod tests {
             (8, 2, vec![(9, false), (9, false), long], vec![3, 3, 2]),
             (3, 1, vec![(1, false), (1, false), (1, false)], vec![1, 1, 1]),
         ] {
-            let counts = shares(batch, prefill, turns.clone().into_iter());
+            let counts = shares(batch, prefill, &turns);
             assert_eq!(counts, expected, "{batch} {prefill} {turns:?}");
         }
     }
