@@ -2,7 +2,8 @@
 //!
 //! `cargo bench --bench engine` on an idle machine; `-- --model FILE` for another model than the shipped one and a random
 //! one of 10 million parameters (on a GPU also one of 300 million), `-- --device CUDA0` or
-//! `PRIME_TEST_DEVICE=CUDA0` for a GPU, `-- --rounds 3` for fewer rounds than 5; `PRIME_TEST_WORKER` is the
+//! `PRIME_TEST_DEVICE=CUDA0` for a GPU, `-- --rounds 3` for fewer rounds than 5, `-- --short` for a sixth of
+//! the tokens; `PRIME_TEST_WORKER` is the
 //! binary, where it is not where it was built.
 #![allow(clippy::disallowed_methods, clippy::cast_precision_loss, reason = "it measures")]
 
@@ -29,6 +30,8 @@ struct Bench {
     device: Device,
     worker: PathBuf,
     rounds: usize,
+    /// What the lengths of generations are divided by.
+    divisor: usize,
 }
 
 /// Median, smallest and largest of the rounds.
@@ -85,6 +88,7 @@ impl Bench {
         );
         println!("|---:|---:|---|---:|---:|---:|---:|---:|");
         for (sequences, length) in LENGTHS {
+            let length = length / self.divisor;
             for kv in [KvPool::Shared, KvPool::Split] {
                 let spec = self.spec(kv, sequences, PROMPT + length, Isolation::Process);
                 let engine = Engine::start(spec.clone()).expect("started");
@@ -125,19 +129,23 @@ impl Bench {
 
     fn fanout(&self) {
         println!(
-            "\nA fan-out of {FANOUT} with a head of {HEAD} tokens, {STEP} tokens each, against a plain loop that shares nothing:\n"
+            "\nA fan-out of {FANOUT} with a head of {HEAD} tokens (or what the model can read), {STEP} tokens each, against a plain loop that shares nothing:\n"
         );
         println!(
-            "| KV pool | plain loop, ms | engine, ms | times faster | tokens of prompts computed, of those there are |"
+            "| KV pool | head | plain loop, ms | engine, ms | times faster | tokens of prompts computed, of those there are |"
         );
-        println!("|---|---:|---:|---:|---:|");
+        println!("|---|---:|---:|---:|---:|---:|");
         for kv in [KvPool::Shared, KvPool::Split] {
             let spec = self.spec(kv, FANOUT, HEAD + STEP + 16, Isolation::Process);
             let engine = Engine::start(spec.clone()).expect("started");
             let mut round = 0;
-            let (plain, ours) = self.side_by_side(&spec, (FANOUT, HEAD, STEP), || {
+            // A small model may not read as much.
+            let longest = engine.status().turn_tokens_max as usize;
+            let head_tokens = HEAD.min(longest - STEP - 1);
+            let (plain, ours) = self.side_by_side(&spec, (FANOUT, head_tokens, STEP), || {
                 round += 1;
-                let head: String = format!("{round} ").chars().chain(std::iter::repeat('h')).take(HEAD - 5).collect();
+                let head: String =
+                    format!("{round} ").chars().chain(std::iter::repeat('h')).take(head_tokens - 5).collect();
                 let requests =
                     (0..FANOUT).map(|turn| Request { prompt: format!("{head}{turn:4}"), ..plain_request(STEP) });
                 timed(&engine, requests.collect())
@@ -147,7 +155,12 @@ impl Bench {
             let faster = Spread::of(plain.iter().zip(&ours).map(|(plain, ours)| plain / ours).collect());
             let millis = |times: Vec<f64>| Spread::of(times.into_iter().map(|time| time * 1e3).collect()).show(0);
             let share = counts.prompt_tokens as f64 / computed as f64;
-            println!("| {kv:?} | {} | {} | {} | 1/{share:.1} |", millis(plain), millis(ours), faster.show(1));
+            println!(
+                "| {kv:?} | {head_tokens} | {} | {} | {} | 1/{share:.1} |",
+                millis(plain),
+                millis(ours),
+                faster.show(1)
+            );
         }
     }
 
@@ -226,6 +239,7 @@ fn main() {
     let device: Device = device.map_or(Device::Cpu, |text| text.parse().expect("a device"));
     let worker = std::env::var_os("PRIME_TEST_WORKER").unwrap_or_else(|| env!("CARGO_BIN_EXE_prime-agents").into());
     let rounds = value("--rounds").map_or(5, |text| text.parse().expect("a number"));
+    let divisor = if arguments.iter().any(|argument| argument == "--short") { 6 } else { 1 };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let random = folder.path().join("random-10m.gguf");
     TinyModel::TEN_MILLION.write(&random).expect("model written");
@@ -242,7 +256,7 @@ fn main() {
     for model in models {
         let name = model.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         println!("\n## {name}, {device}, one thread, {rounds} rounds: median (least–most)");
-        let bench = Bench { model, device: device.clone(), worker: PathBuf::from(&worker), rounds };
+        let bench = Bench { model, device: device.clone(), worker: PathBuf::from(&worker), rounds, divisor };
         bench.speed();
         bench.bandwidth();
         bench.fanout();
