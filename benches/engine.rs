@@ -86,7 +86,7 @@ impl Bench {
         println!(
             "| sequences | tokens | KV pool | plain loop, tokens/s | greedy, share | drawn + ln p, share | grammar + drawn + ln p, share | thread ÷ process |"
         );
-        println!("|---:|---:|---|---:|---:|---:|---:|---:|---:|");
+        println!("|---:|---:|---|---:|---:|---:|---:|---:|");
         for (sequences, length) in LENGTHS {
             let length = length / self.divisor;
             for kv in [KvPool::Shared, KvPool::Split] {
@@ -134,7 +134,7 @@ impl Bench {
         println!(
             "| KV pool | head | plain loop, ms | engine, ms | times faster | tokens of prompts computed, of those there are |"
         );
-        println!("|---|---:|---:|---:|---:|---:|---:|");
+        println!("|---|---:|---:|---:|---:|---:|");
         for kv in [KvPool::Shared, KvPool::Split] {
             let spec = self.spec(kv, FANOUT, HEAD + STEP + 16, Isolation::Process);
             let engine = Engine::start(spec.clone()).expect("started");
