@@ -12,9 +12,7 @@ use prime_agents::agents::{
     AgentError, AgentSet, Executor, Names, Proposal, ReferenceExecutor, RulesVerifier, Sampling, ThresholdCoordinator,
     Verifier,
 };
-use prime_agents::protocol::{
-    Budget, Limits, RewardWeights, RunPlan, Score, Speculations, Strategy, Thresholds, Trajectory, Verdict, VoteRule,
-};
+use prime_agents::protocol::{Limits, RunPlan, Score, Speculations, Thresholds, Trajectory, Verdict};
 use prime_agents::runtime::{Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission};
 use prime_agents::tasks::{self, Draw, Kinds};
 use tokio::time::Instant;
@@ -74,18 +72,9 @@ async fn rate(speculate: bool, trajectories: usize, executor: Duration, verifier
     let submission = || Submission {
         problem: Arc::clone(&problem),
         plan: RunPlan {
-            strategy: Strategy::Iterative,
-            vote: VoteRule::Majority,
-            early_stop: true,
-            adaptive_rounds: true,
-            fanout: 1,
-            max_rounds: 1,
-            confidence: 1.0,
             limits: Limits { attempts_max: 8, pops_max: 0, snapshot_every_frames: 64 },
-            budget: Budget { steps: 10_000, tokens: 0, wall_ms: u64::MAX },
-            weights: RewardWeights { task: 1.0, verify: 1.0, efficiency: 0.0, format: 0.0 },
-            is_checked: true,
             speculate,
+            ..RunPlan::single(10_000)
         },
         sampling: RunSampling { temperature: 0.0, top_p: 1.0, seed: 1 },
         observer: Arc::new(Silent),

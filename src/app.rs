@@ -23,10 +23,10 @@ use crate::tasks::{Kinds, Problem};
 /// Why the parts could not be put together.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
-    #[error("engine `{engine}`: {source}")]
-    Engine { engine: String, source: EngineError },
-    #[error("engine `{engine}`: {source}")]
-    Model { engine: String, source: settings::ModelMissing },
+    #[error("engine `{engine}`: {reason}")]
+    Engine { engine: String, reason: EngineError },
+    #[error("engine `{engine}`: {reason}")]
+    Model { engine: String, reason: settings::ModelMissing },
     #[error(transparent)]
     Registry(#[from] RegistryError),
 }
@@ -85,7 +85,7 @@ pub fn engine_spec(name: &str, engine: &settings::Engine) -> Result<EngineSpec, 
     let executable: Option<PathBuf> = std::env::current_exe().ok();
     let model = engine
         .find_model(executable.as_deref())
-        .map_err(|source| AppError::Model { engine: name.to_owned(), source })?;
+        .map_err(|reason| AppError::Model { engine: name.to_owned(), reason })?;
     let narrow = |value: u32| u16::try_from(value).unwrap_or(u16::MAX);
     let threads = if engine.threads == 0 {
         // A core is left to the actors; a small model gains nothing from many threads.
@@ -240,7 +240,7 @@ fn renewed(settings: &Settings, running: &Running, pools: Pools) -> Result<Resou
         let engine = match running.get(&name) {
             Some((known, engine)) if known == entry => engine.clone(),
             _ => Engine::start(engine_spec(&name, entry)?)
-                .map_err(|source| AppError::Engine { engine: name.clone(), source })?,
+                .map_err(|reason| AppError::Engine { engine: name.clone(), reason })?,
         };
         engines.insert(name, engine);
     }

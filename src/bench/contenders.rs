@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::contest::Contender;
 use crate::agents::{AgentSet, Executor, Names, ScriptedExecutor, ThresholdCoordinator, Verifier};
-use crate::protocol::{Budget, Limits, RewardWeights, RunPlan, Score, Strategy, Thresholds, VoteRule};
+use crate::protocol::{Limits, RunPlan, Score, Thresholds};
 use crate::runtime::{Placement, RestartLimit, RunSampling, RuntimePlan};
 use crate::tasks::Kinds;
 
@@ -20,20 +20,8 @@ pub fn runtime_plan() -> RuntimePlan {
 
 /// One trajectory, one round.
 pub fn plan() -> RunPlan {
-    RunPlan {
-        strategy: Strategy::Iterative,
-        vote: VoteRule::Majority,
-        early_stop: true,
-        adaptive_rounds: true,
-        fanout: 1,
-        max_rounds: 1,
-        confidence: 0.5,
-        limits: Limits { attempts_max: 8, pops_max: 64, snapshot_every_frames: 64 },
-        budget: Budget { steps: 1, tokens: 0, wall_ms: u64::MAX },
-        weights: RewardWeights { task: 1.0, verify: 1.0, efficiency: 0.0, format: 0.0 },
-        is_checked: true,
-        speculate: false,
-    }
+    let limits = Limits { attempts_max: 8, pops_max: 64, snapshot_every_frames: 64 };
+    RunPlan { confidence: 0.5, limits, ..RunPlan::single(1) }
 }
 
 /// These agents and this plan.

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::null::{NullExecutor, endless};
 use crate::agents::registry::{AgentSet, Names};
-use crate::protocol::{Budget, Limits, RewardWeights, RunPlan, Score, Strategy, Thresholds, VoteRule};
+use crate::protocol::{RunPlan, Score, Thresholds};
 use crate::runtime::{Event, Observer, RunHandle, RunSampling, Runtime, RuntimePlan, Submission};
 use crate::tasks::{Kind, Kinds};
 
@@ -88,20 +88,7 @@ fn null_agents() -> AgentSet {
 }
 
 fn plan(load: RingLoad) -> RunPlan {
-    RunPlan {
-        strategy: Strategy::Iterative,
-        vote: VoteRule::Majority,
-        early_stop: true,
-        adaptive_rounds: true,
-        fanout: 1,
-        max_rounds: 1,
-        confidence: 1.0,
-        limits: Limits { attempts_max: 8, pops_max: 1, snapshot_every_frames: 256 },
-        budget: Budget { steps: load.steps.saturating_add(1), tokens: 0, wall_ms: u64::MAX },
-        weights: RewardWeights { task: 1.0, verify: 1.0, efficiency: 0.0, format: 0.0 },
-        is_checked: true,
-        speculate: false,
-    }
+    RunPlan::single(load.steps.saturating_add(1))
 }
 
 /// Runs the load and reports. Must be called within an actix system.

@@ -220,7 +220,7 @@ impl<'m> Batcher<'m> {
         if turn.max_tokens == 0 {
             return Err(EngineError::PromptTooLong { tokens, limit });
         }
-        let grammar = turn.grammar.as_deref().map(|text| self.grammars.start(text)).transpose()?;
+        let grammar = turn.grammar.as_deref().map(|text| self.grammars.start(text, &self.tools.ends)).transpose()?;
         Ok((prompt, grammar))
     }
 

@@ -19,27 +19,22 @@ const CACHED_MAX: usize = 128;
 /// A model's tokens as texts, and back.
 struct Lexicon {
     vocabulary: Arc<Vocabulary>,
-    pieces: Vec<Vec<u8>>,
     /// The token of each single byte, if every token is one byte: then there is one way to write a text.
     bytes: Option<Box<[Option<Token>; 256]>>,
     /// The token that ends a text where a grammar leaves nothing else.
     end: Option<Token>,
-    ends: Vec<u32>,
 }
 
 impl Lexicon {
-    fn new(model: &LlamaModel) -> Self {
+    fn new(model: &LlamaModel, ends: &[u32]) -> Self {
         let vocabulary = model.vocab();
-        let all = || (0..vocabulary.n_tokens()).map(LlamaToken);
         let piece = |token: LlamaToken| {
             let mut bytes = Vec::new();
             // Special tokens have no text: a grammar never permits them.
             vocabulary.token_to_piece_into(token, &mut bytes, false, None);
             bytes
         };
-        let ends: Vec<u32> =
-            all().filter(|token| vocabulary.is_eog(*token)).map(|token| token.0.cast_unsigned()).collect();
-        let mut pieces: Vec<Vec<u8>> = all().map(piece).collect();
+        let mut pieces: Vec<Vec<u8>> = (0..vocabulary.n_tokens()).map(LlamaToken).map(piece).collect();
         ends.iter().for_each(|end| pieces[*end as usize].clear());
         let is_bytewise = pieces.iter().all(|piece| piece.len() <= 1);
         let bytes = is_bytewise.then(|| {
@@ -56,7 +51,7 @@ impl Lexicon {
         let usual = vocabulary.eos().0;
         let is_end = |token: &Token| ends.contains(&token.cast_unsigned());
         let end = Some(usual).filter(is_end).or_else(|| ends.first().map(|end| end.cast_signed()));
-        Self { vocabulary: Arc::new(Vocabulary::new(pieces.clone(), ends.clone())), pieces, bytes, end, ends }
+        Self { vocabulary: Arc::new(Vocabulary::new(pieces, ends.to_vec())), bytes, end }
     }
 
     /// Tokens whose texts together are `text`, or a beginning of it.
@@ -74,8 +69,8 @@ impl Lexicon {
         tokens
             .into_iter()
             .map_while(|token| {
-                let piece = self.pieces.get(usize::try_from(token).ok()?).filter(|piece| !piece.is_empty())?;
-                let is_next = text[at..].starts_with(piece);
+                let piece = self.vocabulary.piece(token.cast_unsigned());
+                let is_next = !piece.is_empty() && text[at..].starts_with(piece);
                 at += piece.len();
                 is_next.then_some(token)
             })
@@ -95,9 +90,9 @@ impl<'m> Grammars<'m> {
         Self { model, lexicon: None, compiled: HashMap::new() }
     }
 
-    /// The beginning of a grammar.
-    pub(super) fn start(&mut self, text: &str) -> Result<Grammar, EngineError> {
-        let lexicon = Rc::clone(self.lexicon.get_or_insert_with(|| Rc::new(Lexicon::new(self.model))));
+    /// The beginning of a grammar; `ends` are the model's tokens that end a text.
+    pub(super) fn start(&mut self, text: &str, ends: &[u32]) -> Result<Grammar, EngineError> {
+        let lexicon = Rc::clone(self.lexicon.get_or_insert_with(|| Rc::new(Lexicon::new(self.model, ends))));
         let automaton = if let Some(automaton) = self.compiled.get(text) {
             Rc::clone(automaton)
         } else {
@@ -157,7 +152,9 @@ impl Grammar {
         let (text, after) = automaton.forced(&self.state);
         let is_end = |automaton: &mut Automaton, state: &State| {
             let few = automaton.permitted(state).few();
-            few.is_some_and(|few| !few.is_empty() && few.iter().all(|token| self.lexicon.ends.contains(token)))
+            few.is_some_and(|few| {
+                !few.is_empty() && few.iter().all(|token| self.lexicon.vocabulary.ends().contains(token))
+            })
         };
         let mut left = room;
         if !text.is_empty() {

@@ -85,7 +85,7 @@ impl Live {
         self.computed + 1 < self.prompt
     }
 
-    /// The prompt, as far as it is not computed yet.
+    /// The whole prompt, computed or not.
     pub(super) fn planned(&self) -> &[Token] {
         &self.tokens[..self.prompt]
     }
@@ -138,10 +138,7 @@ impl Live {
                 return Step::Finish(Err(error));
             }
         }
-        match self.finish {
-            Some(finish) if self.pending() == 0 || !self.with_logprobs => Step::Finish(Ok(finish)),
-            _ => Step::Continue,
-        }
+        self.is_over().map_or(Step::Continue, |finish| Step::Finish(Ok(finish)))
     }
 
     fn note_logprob(&mut self, logits: &[f32], token: Token, tools: &mut Tools<'_>) -> Result<(), EngineError> {
@@ -195,9 +192,10 @@ impl Live {
         }
     }
 
-    /// Whether there is nothing to decode: a grammar left no choice about anything, and nobody asked for probabilities.
+    /// How it ended, once nothing is left to decode: its last token is chosen, and probabilities that were asked for are
+    /// there. A grammar that leaves no choice can end a turn before its first decode.
     pub(super) fn is_over(&self) -> Option<Finish> {
-        self.finish.filter(|_| !self.with_logprobs)
+        self.finish.filter(|_| !self.with_logprobs || self.pending() == 0)
     }
 
     /// What the turn generated.

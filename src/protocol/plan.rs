@@ -41,6 +41,25 @@ fn yes() -> bool {
 }
 
 impl RunPlan {
+    /// One trajectory, judged, in one round that has to agree with itself: what measurements begin from. `steps` is the
+    /// budget of proposals; nothing else is limited but the attempts at a state.
+    pub fn single(steps: u64) -> Self {
+        Self {
+            strategy: Strategy::Iterative,
+            vote: VoteRule::Majority,
+            early_stop: true,
+            adaptive_rounds: true,
+            fanout: 1,
+            max_rounds: 1,
+            confidence: 1.0,
+            limits: Limits { attempts_max: 8, pops_max: 1, snapshot_every_frames: 256 },
+            budget: Budget { steps, tokens: 0, wall_ms: u64::MAX },
+            weights: RewardWeights { task: 1.0, verify: 1.0, efficiency: 0.0, format: 0.0 },
+            is_checked: true,
+            speculate: false,
+        }
+    }
+
     /// Trajectories of a round that vote.
     pub(super) fn voters(&self) -> u32 {
         if self.strategy.is_lockstep() { 1 } else { self.strategy.trajectories(self.fanout) }

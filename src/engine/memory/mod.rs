@@ -188,31 +188,35 @@ impl Memory {
 
     /// A sequence that nobody uses; emptied, unless it is `source`.
     fn vacate(&mut self, source: Option<Seq>, changes: &mut Vec<Change>) -> Option<Seq> {
-        let sequences = || (0..=u8::MAX).map(Seq).zip(&self.uses);
-        let empty = sequences().find(|(_, used)| **used == Use::Empty).map(|(seq, _)| seq);
-        if empty.is_some() {
-            return empty;
+        let empty = self.sequences().find(|(_, used)| *used == Use::Empty);
+        if let Some((empty, _)) = empty {
+            return Some(empty);
         }
-        let oldest = sequences().filter_map(|(seq, used)| match used {
-            // The source goes last: its beginning is wanted now.
-            Use::Kept { used } => Some((Some(seq) == source, *used, seq)),
-            _ => None,
-        });
-        let (_, _, oldest) = oldest.min()?;
+        let oldest = self.oldest_kept(source, None)?;
         if Some(oldest) != source {
             self.evict(oldest, changes);
         }
         Some(oldest)
     }
 
+    fn sequences(&self) -> impl Iterator<Item = (Seq, Use)> {
+        (0..=u8::MAX).map(Seq).zip(self.uses.iter().copied())
+    }
+
+    /// The kept sequence that was unused for longest, but for `spared`. The source of a beginning that is wanted now comes
+    /// last.
+    fn oldest_kept(&self, source: Option<Seq>, spared: Option<Seq>) -> Option<Seq> {
+        let kept = self.sequences().filter_map(|(seq, used)| match used {
+            Use::Kept { used } if Some(seq) != spared => Some((Some(seq) == source, used, seq)),
+            _ => None,
+        });
+        kept.min().map(|(.., seq)| seq)
+    }
+
     /// Evicts what is kept, the longest unused first, until a shared pool has room for `wanted` more tokens.
     fn make_room(&mut self, wanted: usize, seq: Seq, source: Option<Seq>, changes: &mut Vec<Change>) {
         while self.pool == KvPool::Shared && self.promised + self.prefixes.tokens() + wanted > self.cells {
-            let kept = (0..=u8::MAX).map(Seq).zip(&self.uses).filter_map(|(kept, used)| match used {
-                Use::Kept { used } if kept != seq => Some((Some(kept) == source, *used, kept)),
-                _ => None,
-            });
-            let Some((_, _, oldest)) = kept.min() else { break };
+            let Some(oldest) = self.oldest_kept(source, Some(seq)) else { break };
             self.evict(oldest, changes);
         }
     }
@@ -224,10 +228,10 @@ impl Memory {
         if self.pool == KvPool::Split {
             return;
         }
-        for place in 0..self.uses.len() {
-            if matches!(self.uses[place], Use::Kept { used } if self.computed - used > self.kept_tokens) {
-                self.evict(Seq(u8::try_from(place).expect("invariant: at most 256 sequences")), changes);
-            }
+        let is_stale = |used: Use| matches!(used, Use::Kept { used } if self.computed - used > self.kept_tokens);
+        let stale: Vec<Seq> = self.sequences().filter(|(_, used)| is_stale(*used)).map(|(seq, _)| seq).collect();
+        for seq in stale {
+            self.evict(seq, changes);
         }
     }
 
