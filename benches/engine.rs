@@ -3,17 +3,16 @@
 //! `cargo bench --bench engine` on an idle machine; `-- --model FILE` for another model than the shipped one and a random
 //! one of 10 million parameters (on a GPU also one of 300 million), `-- --device CUDA0` or
 //! `PRIME_TEST_DEVICE=CUDA0` for a GPU, `-- --rounds 3` for fewer rounds than 5, `-- --short` for a sixth of
-//! the tokens; `PRIME_TEST_WORKER` is the
-//! binary, where it is not where it was built.
+//! the tokens, `-- --sequences 32` for one row only; `PRIME_TEST_WORKER` is the binary, where it is not where it was built.
 #![allow(clippy::disallowed_methods, clippy::cast_precision_loss, reason = "it measures")]
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::unbounded;
-use prime_agents::engine::testing::{TinyModel, plain_time, pool_times};
+use prime_agents::engine::testing::{PlainText, TinyModel, plain_loop, pool_times};
 use prime_agents::engine::{Device, Engine, EngineSpec, Finish, Format, Isolation, KvPool, Request, Sampling};
 
 /// Tokens of a prompt and of a generation, by the number of sequences: long where that is cheap, so that beginning and
@@ -32,6 +31,42 @@ struct Bench {
     rounds: usize,
     /// What the lengths of generations are divided by.
     divisor: usize,
+    /// The only number of sequences to measure, where one was asked for; and then nothing else.
+    sequences: Option<usize>,
+}
+
+/// What something took, or a moment, in seconds.
+#[derive(Clone, Copy)]
+struct Clocks {
+    wall: f64,
+    /// Processor time of this process and of the engine's worker: what neighbours on the machine cannot take away.
+    cpu: f64,
+}
+
+impl Clocks {
+    /// Since some moment.
+    fn now(worker: Option<u32>) -> Self {
+        static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+        Self { wall: START.elapsed().as_secs_f64(), cpu: cpu_seconds(worker) }
+    }
+
+    fn since(self, earlier: Self) -> Self {
+        Self { wall: self.wall - earlier.wall, cpu: self.cpu - earlier.cpu }
+    }
+}
+
+/// Processor time of the threads of this process, and of the worker's.
+fn cpu_seconds(worker: Option<u32>) -> f64 {
+    let of = |process: String| -> f64 {
+        let threads = std::fs::read_dir(format!("/proc/{process}/task")).expect("a process that runs");
+        let nanos = threads.filter_map(|thread| {
+            // A thread may have ended meanwhile.
+            let text = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+            text.split(' ').next()?.parse::<u64>().ok()
+        });
+        nanos.sum::<u64>() as f64 / 1e9
+    };
+    of("self".to_owned()) + worker.map_or(0.0, |pid| of(pid.to_string()))
 }
 
 /// Median, smallest and largest of the rounds.
@@ -65,29 +100,37 @@ impl Bench {
         }
     }
 
-    /// Rounds of a plain loop and of `measured`, in turn, so that both meet the same machine: their times in seconds.
+    /// Rounds of a plain loop and of `measured`, in turn, so that both meet the same machine.
     fn side_by_side(
         &self,
         spec: &EngineSpec,
         work: (usize, usize, usize),
-        mut measured: impl FnMut() -> Duration,
-    ) -> (Vec<f64>, Vec<f64>) {
+        text: PlainText,
+        mut measured: impl FnMut() -> Clocks,
+    ) -> (Vec<Clocks>, Vec<Clocks>) {
         let (sequences, prompt, tokens) = work;
         let sequences = i32::try_from(sequences).expect("small");
         let plain = EngineSpec { isolation: Isolation::Thread, ..spec.clone() };
-        let plain = || plain_time(&plain, sequences, prompt, tokens).expect("the model loads").as_secs_f64();
+        let plain = || {
+            let (before, after) =
+                plain_loop(&plain, sequences, prompt, tokens, text, || Clocks::now(None)).expect("the model loads");
+            after.since(before)
+        };
         measured();
-        (0..self.rounds).map(|_| (plain(), measured().as_secs_f64())).unzip()
+        (0..self.rounds).map(|_| (plain(), measured())).unzip()
     }
 
     fn speed(&self) {
-        println!("\nTokens per second of the engine, and its share of a plain loop's; a prompt of {PROMPT} tokens,");
-        println!("every one another:\n");
         println!(
-            "| sequences | tokens | KV pool | plain loop, tokens/s | greedy, share | drawn + ln p, share | grammar + drawn + ln p, share | thread ÷ process |"
+            "\nTokens per second of the engine as shares of a plain loop's, by processor time / by wall time; the loop"
+        );
+        println!("writes the likeliest token (greedy) or drawn letters; prompts of {PROMPT} tokens, all different:\n");
+        println!(
+            "| sequences | tokens | KV pool | plain loop, tokens/s | greedy, share | drawn + ln p, share | grammar + drawn + ln p, share | process, share of thread |"
         );
         println!("|---:|---:|---|---:|---:|---:|---:|---:|");
-        for (sequences, length) in LENGTHS {
+        let wanted = |(sequences, _): &(usize, usize)| self.sequences.is_none_or(|only| only == *sequences);
+        for (sequences, length) in LENGTHS.into_iter().filter(wanted) {
             let length = length / self.divisor;
             for kv in [KvPool::Shared, KvPool::Split] {
                 let spec = self.spec(kv, sequences, PROMPT + length, Isolation::Process);
@@ -95,23 +138,34 @@ impl Bench {
                 let mut row = String::new();
                 let mut plain_rate = Vec::new();
                 let tokens = (sequences * length) as f64;
-                for request in kinds(length) {
-                    let (plain, ours) =
-                        self.side_by_side(&spec, (sequences, PROMPT, length), || turns(&engine, sequences, &request));
-                    plain_rate.extend(plain.iter().map(|time| tokens / time));
-                    let shares = plain.iter().zip(&ours).map(|(plain, ours)| plain / ours);
-                    let _ = write!(row, " {} |", Spread::of(shares.collect()).show(2));
+                let texts = [PlainText::Likeliest, PlainText::Letters, PlainText::Letters];
+                for (request, text) in kinds(length).into_iter().zip(texts) {
+                    let work = (sequences, PROMPT, length);
+                    let (plain, ours) = self.side_by_side(&spec, work, text, || turns(&engine, sequences, &request));
+                    plain_rate.extend(plain.iter().map(|time| tokens / time.wall));
+                    let _ = write!(row, " {} |", self.shares(&plain, &ours));
                 }
                 let inside = Engine::start(EngineSpec { isolation: Isolation::Thread, ..spec }).expect("started");
                 let [request, ..] = kinds(length);
-                let pairs = (0..self.rounds).map(|_| {
-                    let process = turns(&engine, sequences, &request).as_secs_f64();
-                    process / turns(&inside, sequences, &request).as_secs_f64()
-                });
-                let ratio = Spread::of(pairs.collect()).show(2);
+                turns(&inside, sequences, &request);
+                let pairs = (0..self.rounds)
+                    .map(|_| (turns(&inside, sequences, &request), turns(&engine, sequences, &request)));
+                let (inside, outside): (Vec<_>, Vec<_>) = pairs.unzip();
+                let ratio = self.shares(&inside, &outside);
                 println!("| {sequences} | {length} | {kv:?} | {} |{row} {ratio} |", Spread::of(plain_rate).show(0));
             }
         }
+    }
+
+    /// The speed of what is measured as a share of a yardstick's: by processor time, and by wall time behind a stroke.
+    fn shares(&self, yardstick: &[Clocks], measured: &[Clocks]) -> String {
+        let ratios = |of: fn(&Clocks) -> f64| {
+            let pairs = yardstick.iter().zip(measured);
+            Spread::of(pairs.map(|(yardstick, measured)| of(yardstick) / of(measured)).collect()).show(2)
+        };
+        let wall = ratios(|clocks| clocks.wall);
+        // On a GPU most of the time is no processor's.
+        if self.device == Device::Cpu { format!("{} / {wall}", ratios(|clocks| clocks.cpu)) } else { wall }
     }
 
     /// What limits a GPU with a large model and one sequence: every weight is read for every token.
@@ -122,7 +176,7 @@ impl Bench {
         let bytes = std::fs::metadata(&self.model).expect("there").len() as f64;
         let [greedy, ..] = kinds(length);
         turns(&engine, 1, &greedy);
-        let rates = (0..self.rounds).map(|_| bytes * length as f64 / turns(&engine, 1, &greedy).as_secs_f64() / 1e9);
+        let rates = (0..self.rounds).map(|_| bytes * length as f64 / turns(&engine, 1, &greedy).wall / 1e9);
         let rate = Spread::of(rates.collect()).show(1);
         println!("\nWeights read with one sequence, its prompt's time included: {rate} GB/s of {:.2} GB", bytes / 1e9);
     }
@@ -142,7 +196,7 @@ impl Bench {
             // A small model may not read as much.
             let longest = engine.status().turn_tokens_max as usize;
             let head_tokens = HEAD.min(longest - STEP - 1);
-            let (plain, ours) = self.side_by_side(&spec, (FANOUT, head_tokens, STEP), || {
+            let (plain, ours) = self.side_by_side(&spec, (FANOUT, head_tokens, STEP), PlainText::Likeliest, || {
                 round += 1;
                 let head: String =
                     format!("{round} ").chars().chain(std::iter::repeat('h')).take(head_tokens - 5).collect();
@@ -152,8 +206,9 @@ impl Bench {
             });
             let counts = engine.status().counts;
             let computed = counts.prompt_tokens - counts.shared_tokens;
-            let faster = Spread::of(plain.iter().zip(&ours).map(|(plain, ours)| plain / ours).collect());
-            let millis = |times: Vec<f64>| Spread::of(times.into_iter().map(|time| time * 1e3).collect()).show(0);
+            let faster = Spread::of(plain.iter().zip(&ours).map(|(plain, ours)| plain.wall / ours.wall).collect());
+            let millis =
+                |times: Vec<Clocks>| Spread::of(times.into_iter().map(|time| time.wall * 1e3).collect()).show(0);
             let share = counts.prompt_tokens as f64 / computed as f64;
             println!(
                 "| {kv:?} | {head_tokens} | {} | {} | {} | 1/{share:.1} |",
@@ -206,7 +261,7 @@ fn kinds(tokens: usize) -> [Request; 3] {
 }
 
 /// The time of as many turns at once as there are sequences.
-fn turns(engine: &Engine, sequences: usize, template: &Request) -> Duration {
+fn turns(engine: &Engine, sequences: usize, template: &Request) -> Clocks {
     static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     let requests = (0..sequences).map(|_| {
         let seed = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -217,9 +272,10 @@ fn turns(engine: &Engine, sequences: usize, template: &Request) -> Duration {
     timed(engine, requests.collect())
 }
 
-fn timed(engine: &Engine, requests: Vec<Request>) -> Duration {
+fn timed(engine: &Engine, requests: Vec<Request>) -> Clocks {
     let (sender, answers) = unbounded();
-    let started = Instant::now();
+    let worker = engine.status().worker_pid;
+    let started = Clocks::now(worker);
     for request in requests {
         let sender = sender.clone();
         engine.submit(request, move |result| drop(sender.send(result)));
@@ -228,7 +284,7 @@ fn timed(engine: &Engine, requests: Vec<Request>) -> Duration {
     for result in answers {
         assert_eq!(result.expect("generated").finish, Finish::Length);
     }
-    started.elapsed()
+    Clocks::now(worker).since(started)
 }
 
 fn main() {
@@ -239,6 +295,7 @@ fn main() {
     let device: Device = device.map_or(Device::Cpu, |text| text.parse().expect("a device"));
     let worker = std::env::var_os("PRIME_TEST_WORKER").unwrap_or_else(|| env!("CARGO_BIN_EXE_prime-agents").into());
     let rounds = value("--rounds").map_or(5, |text| text.parse().expect("a number"));
+    let sequences = value("--sequences").map(|text| text.parse().expect("a number"));
     let divisor = if arguments.iter().any(|argument| argument == "--short") { 6 } else { 1 };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let random = folder.path().join("random-10m.gguf");
@@ -256,8 +313,11 @@ fn main() {
     for model in models {
         let name = model.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         println!("\n## {name}, {device}, one thread, {rounds} rounds: median (least–most)");
-        let bench = Bench { model, device: device.clone(), worker: PathBuf::from(&worker), rounds, divisor };
+        let bench = Bench { model, device: device.clone(), worker: PathBuf::from(&worker), rounds, divisor, sequences };
         bench.speed();
+        if sequences.is_some() {
+            continue;
+        }
         bench.bandwidth();
         bench.fanout();
         bench.pool();

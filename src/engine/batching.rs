@@ -289,6 +289,8 @@ impl<'m> Batcher<'m> {
             return Ok(false);
         }
         self.fill_batch();
+        self.memory.drop_stale(self.batch.n_tokens().unsigned_abs() as usize, &mut self.changes);
+        self.carry_out()?;
         let started = Instant::now();
         match self.context.decode(&mut self.batch) {
             Ok(()) => {}
@@ -319,8 +321,6 @@ impl<'m> Batcher<'m> {
                 }
             }
         }
-        self.memory.drop_stale(&mut self.changes);
-        self.carry_out()?;
         Ok(done)
     }
 

@@ -11,7 +11,7 @@ mod sampler;
 
 pub use automata::{Place, Walker, Words, accepts};
 #[cfg(feature = "llama")]
-pub use plain::{PoolTimes, plain_time, pool_times, teacher_forced};
+pub use plain::{PlainText, PoolTimes, plain_loop, pool_times, teacher_forced};
 #[cfg(feature = "llama")]
 pub use sampler::GrammarSampler;
 

@@ -221,14 +221,16 @@ impl Memory {
         }
     }
 
-    /// After a decode: gives up what was not used for long, where it is in the way. In a shared pool every token looks at
-    /// all cells up to the last one in use, kept ones too. After a certain number of tokens that has cost as much as
-    /// computing the kept ones again would, whatever their number.
-    pub(super) fn drop_stale(&mut self, changes: &mut Vec<Change>) {
+    /// Before a decode of `ahead` tokens: gives up what will not have been used for long after it, where that is in the way.
+    /// In a shared pool every token looks at all cells up to the last one in use, kept ones too. After a certain number of
+    /// tokens that has cost as much as computing the kept ones again would, whatever their number. Before and not after
+    /// it, so that the decode fills the cells that become free and not those above them.
+    pub(super) fn drop_stale(&mut self, ahead: usize, changes: &mut Vec<Change>) {
         if self.pool == KvPool::Split {
             return;
         }
-        let is_stale = |used: Use| matches!(used, Use::Kept { used } if self.computed - used > self.kept_tokens);
+        let computed = self.computed + ahead as u64;
+        let is_stale = |used: Use| matches!(used, Use::Kept { used } if computed - used > self.kept_tokens);
         let stale: Vec<Seq> = self.sequences().filter(|(_, used)| is_stale(*used)).map(|(seq, _)| seq).collect();
         for seq in stale {
             self.evict(seq, changes);

@@ -168,13 +168,25 @@ fn what_nobody_wants_does_not_stay_in_the_way_of_a_shared_pool() {
         let prompt = |turn: Token| [turn, turn, turn];
         for turn in 0..40 {
             both.turn(&prompt(turn), &[]);
-            both.memory.drop_stale(&mut both.changes);
+            both.memory.drop_stale(0, &mut both.changes);
             both.carry_out();
         }
         // Those after which at most 20 tokens were computed; parts of their own are in nobody's way.
         assert_eq!((0..40).filter(|turn| both.memory.there(&prompt(*turn)) == 2).count(), kept, "{kind:?}");
         assert_eq!(both.pool.cells.len(), 3 * kept, "{kind:?}");
     }
+}
+
+#[test]
+fn what_the_next_decode_makes_stale_goes_before_it() {
+    let mut both = Both { memory: Memory::new(KvPool::Shared, 256, 4, 4, 20), ..Both::new(KvPool::Shared, 0, 1, 1) };
+    both.turn(&[1, 2, 3], &[]);
+    both.memory.drop_stale(20, &mut both.changes);
+    assert!(both.changes.is_empty(), "20 tokens are not too many");
+    both.memory.drop_stale(21, &mut both.changes);
+    assert_eq!(both.changes.len(), 1);
+    both.carry_out();
+    assert!(both.pool.cells.is_empty());
 }
 
 #[test]

@@ -4,6 +4,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rand::{Rng as _, SeedableRng as _};
+
 use llama_cpp_2::context::LlamaContext;
 use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::token::LlamaToken;
@@ -54,15 +56,32 @@ fn prefill(context: &mut LlamaContext<'_>, batch: &mut LlamaBatch<'_>, sequences
     Some(())
 }
 
-/// The time in which `sequences` turns compute `prompt` tokens each, one after another, then generate `tokens` each in
-/// step, with the likeliest token as the only choice: llama.cpp's own speed with this specification. None if the model
-/// does not load.
-pub fn plain_time(spec: &EngineSpec, sequences: i32, prompt: usize, tokens: usize) -> Option<Duration> {
+/// What the plain loop goes on with after each decode. What attention costs depends on the text: it does more for a
+/// score above all before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlainText {
+    /// The likeliest token, as greedy generation has it: often the same again and again.
+    Likeliest,
+    /// A letter drawn from all alike, after the likeliest was looked for all the same.
+    Letters,
+}
+
+/// What `clock` shows before and after `sequences` turns compute `prompt` tokens each, one after another, then generate
+/// `tokens` each in step: llama.cpp's own speed with this specification. None if the model does not load.
+pub fn plain_loop<T>(
+    spec: &EngineSpec,
+    sequences: i32,
+    prompt: usize,
+    tokens: usize,
+    text: PlainText,
+    clock: impl Fn() -> T,
+) -> Option<(T, T)> {
     ffi::keep_logs(ffi::Stderr::Silent);
     let loaded = model::load(spec).ok()?;
     let mut context = model::context(&loaded, spec).ok()?;
     let mut batch = LlamaBatch::new(spec.batch_tokens as usize, 1);
-    let started = Instant::now();
+    let mut draw = rand_chacha::ChaCha8Rng::seed_from_u64(1);
+    let started = clock();
     prefill(&mut context, &mut batch, sequences, prompt)?;
     let mut next = vec![LETTER; usize::try_from(sequences).ok()?];
     for step in 0..tokens {
@@ -74,10 +93,13 @@ pub fn plain_time(spec: &EngineSpec, sequences: i32, prompt: usize, tokens: usiz
         for (row, token) in (0..).zip(&mut next) {
             let logits = context.get_logits_ith(row);
             let best = (0..).zip(logits).max_by(|a, b| a.1.total_cmp(b.1))?;
-            *token = LlamaToken(best.0);
+            *token = match text {
+                PlainText::Likeliest => LlamaToken(best.0),
+                PlainText::Letters => LlamaToken(LETTER.0 + draw.random_range(0..26)),
+            };
         }
     }
-    Some(started.elapsed())
+    Some((started, clock()))
 }
 
 /// How long operations on the KV pool take, each together with the decode of the token after it: copies of buffers are
