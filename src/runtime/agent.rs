@@ -13,6 +13,7 @@ use async_trait::async_trait;
 use futures::FutureExt;
 use futures::task::noop_waker_ref;
 
+use super::laps::Leg;
 use super::messages::{Decide, Decided, Judge, Propose, Rewire};
 use super::speculation;
 use super::supervision::{Watch, panic_text};
@@ -117,7 +118,9 @@ impl<W: Work> Agent<W> {
     fn pass_on(&mut self, (mut turn, result): Worked) {
         match result {
             Ok(Ok(())) => {
-                turn.body().stage = W::NEXT;
+                let body = turn.body();
+                body.end(Leg::Work(W::ROLE));
+                body.stage = W::NEXT;
                 self.downstream.do_send(W::Out::from(turn));
             }
             Ok(Err(error)) => {
@@ -147,6 +150,7 @@ impl<W: Work> Actor for Agent<W> {
 /// Handles the role's message; named by the bound `Handler<W::In>`.
 impl<W: Work> Agent<W> {
     fn take(&mut self, mut turn: Turn, ctx: &mut Context<Self>) {
+        turn.body().end(Leg::To(W::ROLE));
         let work = match &self.work {
             Some(work) => Arc::clone(work),
             None => match catch_unwind(AssertUnwindSafe(|| (self.make)())) {

@@ -7,6 +7,7 @@
 
 mod agent;
 mod cell;
+mod laps;
 mod messages;
 mod observer;
 mod pool;
@@ -20,6 +21,7 @@ mod turn;
 mod tests;
 
 pub use cell::Placement;
+pub use laps::{Laps, Leg};
 pub use observer::{Event, Observer, Silent, Wake, Watched};
 pub use pool::{Runtime, RuntimePlan};
 pub use submission::{Canceller, RunHandle, RunSampling, Submission};

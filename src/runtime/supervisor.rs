@@ -9,6 +9,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use super::cell::{CellPlan, Ring};
+use super::laps::{Laps, Leg};
 use super::messages::{Cancel, Decide, Decided, Died, Halt, Judge, Propose, Release, Returned, Submit};
 use super::observer::Event;
 use super::speculation::{Foresight, Speculation};
@@ -129,7 +130,8 @@ impl Supervisor {
         let Submission { plan, sampling: run_sampling, .. } = &live.submission;
         let sampling = run_sampling.of_turn(&plan.strategy, id, &trajectory);
         let foresight = Foresight::of(&live.run, *run_sampling, &live.round);
-        let body = TurnBody { foresight, speculation, ..TurnBody::new(run, id, trajectory, sampling) };
+        let laps = live.submission.observer.wants_laps().then(|| Box::new(Laps::start()));
+        let body = TurnBody { foresight, speculation, laps, ..TurnBody::new(run, id, trajectory, sampling) };
         self.send(Box::new(body), home);
     }
 
@@ -374,6 +376,7 @@ impl Handler<Decided> for Supervisor {
     type Result = ();
     fn handle(&mut self, message: Decided, ctx: &mut Context<Self>) {
         let mut body = *message.0.land();
+        body.end(Leg::Home);
         if self.runs.get(&body.run).is_none_or(|live| !live.run.wants(body.id)) {
             return;
         }
@@ -397,6 +400,7 @@ impl Handler<Decided> for Supervisor {
                 decision,
                 usage,
                 speculations: body.speculations,
+                laps: body.laps.as_deref(),
             });
             let settled = Settled {
                 line,

@@ -1,0 +1,4 @@
+//! The load test: what the runtime adds to the agents' work, at any scale. Starts what it measures; prints nothing.
+
+pub mod report;
+pub mod ring;
