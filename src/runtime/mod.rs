@@ -6,7 +6,9 @@
 //! Nobody shares a turn and nobody answers backwards. What happens to a run is `protocol`'s business.
 
 mod agent;
+mod batch;
 mod cell;
+mod deadlines;
 mod laps;
 mod messages;
 mod observer;
