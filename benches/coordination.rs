@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use prime_agents::bench::load::{RingLoad, ring};
+use prime_agents::loadtest::ring::{RingLoad, ring};
 use prime_agents::protocol::StateStack;
 use prime_agents::runtime::{Placement, RestartLimit, RuntimePlan};
 use prime_agents::tasks::{self, Difficulty, Kinds, Machine};

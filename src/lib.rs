@@ -13,6 +13,7 @@ pub mod dataset;
 pub mod engine;
 pub mod journal;
 pub mod judge;
+pub mod loadtest;
 pub mod metrics;
 pub mod problems;
 pub mod protocol;

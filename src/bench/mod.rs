@@ -5,7 +5,6 @@ mod contenders;
 pub mod contest;
 pub mod corruption;
 pub mod interval;
-pub mod load;
 mod null;
 pub mod overhead;
 pub mod solve;

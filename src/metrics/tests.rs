@@ -236,6 +236,7 @@ fn proposals_begun_early_are_counted_by_what_became_of_them() {
             decision: Decision::Proceed,
             usage: Usage::default(),
             speculations: Speculations { used, wasted },
+            laps: None,
         });
     }
     assert_eq!(counted(), [2.0, 3.0]);

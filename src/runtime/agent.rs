@@ -8,11 +8,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 
-use actix::{Actor, ActorFutureExt, AsyncContext, Context, Handler, Message, Recipient, WrapFuture};
-use async_trait::async_trait;
-use futures::FutureExt;
+use actix::{Actor, ActorFuture, AsyncContext, Context, Handler, Message, Recipient};
+use futures::stream::FuturesUnordered;
 use futures::task::noop_waker_ref;
+use futures::{FutureExt, StreamExt};
+use tokio_util::sync::ReusableBoxFuture;
 
+use super::batch::Batch;
+use super::laps::Leg;
 use super::messages::{Decide, Decided, Judge, Propose, Rewire};
 use super::speculation;
 use super::supervision::{Watch, panic_text};
@@ -21,14 +24,13 @@ use crate::agents::{AgentError, Coordinator, Executor, Failure, Verifier};
 use crate::protocol::{Decision, Role, Score, Verdict};
 
 /// What a role does to a turn, and the messages that bring it and take it on.
-#[async_trait]
 pub trait Work: Send + Sync + 'static {
     type In: Message<Result = ()> + Into<Turn> + Send + 'static;
     type Out: Message<Result = ()> + From<Turn> + Send + 'static;
     const ROLE: Role;
     const NEXT: Role;
 
-    async fn work(&self, turn: &mut TurnBody) -> Result<(), AgentError>;
+    fn work(&self, turn: &mut TurnBody) -> impl Future<Output = Result<(), AgentError>> + Send;
 }
 
 macro_rules! into_turn {
@@ -45,7 +47,6 @@ pub struct Verify(pub Arc<dyn Verifier>);
 /// The work of a Coordinator: decide what becomes of it.
 pub struct Coordinate(pub Arc<dyn Coordinator>);
 
-#[async_trait]
 impl Work for Execute {
     type In = Propose;
     type Out = Judge;
@@ -61,7 +62,6 @@ impl Work for Execute {
     }
 }
 
-#[async_trait]
 impl Work for Verify {
     type In = Judge;
     type Out = Decide;
@@ -79,7 +79,6 @@ impl Work for Verify {
     }
 }
 
-#[async_trait]
 impl Work for Coordinate {
     type In = Decide;
     type Out = Decided;
@@ -103,6 +102,13 @@ pub struct Agent<W: Work> {
     make: Box<dyn Fn() -> W + Send>,
     downstream: Recipient<W::Out>,
     watch: Watch,
+    batch: Batch,
+    /// Where the next turn's work is put; work that is ready at once leaves the place to the next.
+    place: Option<ReusableBoxFuture<'static, Worked>>,
+    /// Work that waits: for a model, a process, a person.
+    waiting: FuturesUnordered<ReusableBoxFuture<'static, Worked>>,
+    /// Whether there is an [`Await`] that looks after `waiting`.
+    is_awaited: bool,
     role: PhantomData<fn() -> W>,
 }
 
@@ -111,13 +117,25 @@ type Worked = (Turn, Result<Result<(), AgentError>, Panic>);
 
 impl<W: Work> Agent<W> {
     pub fn new(make: impl Fn() -> W + Send + 'static, downstream: Recipient<W::Out>, watch: Watch) -> Self {
-        Self { work: None, make: Box::new(make), downstream, watch, role: PhantomData }
+        Self {
+            work: None,
+            make: Box::new(make),
+            downstream,
+            watch,
+            batch: Batch::default(),
+            place: None,
+            waiting: FuturesUnordered::new(),
+            is_awaited: false,
+            role: PhantomData,
+        }
     }
 
     fn pass_on(&mut self, (mut turn, result): Worked) {
         match result {
             Ok(Ok(())) => {
-                turn.body().stage = W::NEXT;
+                let body = turn.body();
+                body.end(Leg::Work(W::ROLE));
+                body.stage = W::NEXT;
                 self.downstream.do_send(W::Out::from(turn));
             }
             Ok(Err(error)) => {
@@ -147,6 +165,8 @@ impl<W: Work> Actor for Agent<W> {
 /// Handles the role's message; named by the bound `Handler<W::In>`.
 impl<W: Work> Agent<W> {
     fn take(&mut self, mut turn: Turn, ctx: &mut Context<Self>) {
+        self.batch.count(ctx);
+        turn.body().end(Leg::To(W::ROLE));
         let work = match &self.work {
             Some(work) => Arc::clone(work),
             None => match catch_unwind(AssertUnwindSafe(|| (self.make)())) {
@@ -154,16 +174,55 @@ impl<W: Work> Agent<W> {
                 Err(panic) => return self.pass_on((turn, Err(panic))),
             },
         };
-        let mut working: Pin<Box<dyn Future<Output = Worked>>> = Box::pin(async move {
+        let working = async move {
             let result = AssertUnwindSafe(work.work(turn.body())).catch_unwind().await;
             (turn, result)
-        });
-        match working.as_mut().poll(&mut TaskContext::from_waker(noop_waker_ref())) {
-            Poll::Ready(worked) => self.pass_on(worked),
+        };
+        let mut place = match self.place.take() {
+            Some(mut place) => {
+                place.set(working);
+                place
+            }
+            None => ReusableBoxFuture::new(working),
+        };
+        match place.poll(&mut TaskContext::from_waker(noop_waker_ref())) {
+            Poll::Ready(worked) => {
+                self.place = Some(place);
+                self.pass_on(worked);
+            }
             Poll::Pending => {
-                ctx.spawn(working.into_actor(self).map(|worked, this, _| this.pass_on(worked)));
+                self.waiting.push(place);
+                if !self.is_awaited {
+                    self.is_awaited = true;
+                    ctx.spawn(Await);
+                }
             }
         }
+    }
+}
+
+/// Passes on what has waited. Each turn wakes the actor for itself alone, however many wait beside it.
+struct Await;
+
+impl<W: Work> ActorFuture<Agent<W>> for Await {
+    type Output = ();
+
+    fn poll(
+        self: Pin<&mut Self>,
+        agent: &mut Agent<W>,
+        _: &mut Context<Agent<W>>,
+        task: &mut TaskContext<'_>,
+    ) -> Poll<()> {
+        while let Poll::Ready(worked) = agent.waiting.poll_next_unpin(task) {
+            match worked {
+                Some(worked) => agent.pass_on(worked),
+                None => {
+                    agent.is_awaited = false;
+                    return Poll::Ready(());
+                }
+            }
+        }
+        Poll::Pending
     }
 }
 

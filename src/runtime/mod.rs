@@ -6,7 +6,10 @@
 //! Nobody shares a turn and nobody answers backwards. What happens to a run is `protocol`'s business.
 
 mod agent;
+mod batch;
 mod cell;
+mod deadlines;
+mod laps;
 mod messages;
 mod observer;
 mod pool;
@@ -20,6 +23,7 @@ mod turn;
 mod tests;
 
 pub use cell::Placement;
+pub use laps::{Laps, Leg};
 pub use observer::{Event, Observer, Silent, Wake, Watched};
 pub use pool::{Runtime, RuntimePlan};
 pub use submission::{Canceller, RunHandle, RunSampling, Submission};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::laps::Laps;
 use crate::agents::{AgentError, Failure, Proposal};
 use crate::protocol::{
     Ballot, Chosen, Decision, End, Ending, Outcome, Reward, Role, Saved, Speculations, TurnId, Usage, Verdict,
@@ -26,6 +27,8 @@ pub enum Event<'a> {
         usage: Usage,
         /// Proposals that were begun early: this one, the one after it.
         speculations: Speculations,
+        /// Where [`Observer::wants_laps`].
+        laps: Option<&'a Laps>,
     },
     /// An agent could not do a turn this time; it is tried again.
     Mishap {
@@ -75,6 +78,11 @@ pub type Wake = Box<dyn FnOnce() + Send>;
 pub trait Observer: Send + Sync {
     fn observe(&self, event: &Event<'_>);
 
+    /// Whether the parts of each turn's way should be timed, at about nine readings of the clock a step.
+    fn wants_laps(&self) -> bool {
+        false
+    }
+
     /// Whether the run should be saved: its turns are then gathered, each between two proposals.
     fn wants_saved(&self) -> bool {
         false
@@ -117,6 +125,10 @@ impl<W: Observer> Observer for Watched<W> {
     fn observe(&self, event: &Event<'_>) {
         self.watcher.observe(event);
         self.keeper.observe(event);
+    }
+
+    fn wants_laps(&self) -> bool {
+        self.watcher.wants_laps() || self.keeper.wants_laps()
     }
 
     fn wants_saved(&self) -> bool {

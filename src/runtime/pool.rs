@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use actix::{Actor, Addr, Arbiter};
+use actix::{Actor, Addr, Arbiter, ArbiterHandle};
 use tokio::sync::oneshot;
 
 use super::cell::{CellPlan, Placement, arbiters};
@@ -28,6 +28,8 @@ struct Cell {
     /// Runs handed in and not over.
     load: Arc<AtomicUsize>,
     arbiter: Arbiter,
+    /// Of its agents: the cell's own, or one for each.
+    agents: [ArbiterHandle; 3],
 }
 
 /// The cells of a process. Lives within an actix system.
@@ -44,15 +46,16 @@ impl Runtime {
         let cells = (0..plan.cells.max(1))
             .map(|_| {
                 let arbiter = Arbiter::new();
+                let arbiters = arbiters(plan.placement, &arbiter);
                 let cell = CellPlan {
                     agents: Arc::clone(&agents),
                     placement: plan.placement,
                     restart_limit: plan.restart_limit,
                     in_flight_max: plan.in_flight_max,
-                    arbiters: arbiters(plan.placement, &arbiter),
+                    arbiters: arbiters.clone(),
                 };
                 let supervisor = Supervisor::start_in_arbiter(&arbiter.handle(), move |_| Supervisor::new(cell));
-                Cell { supervisor, load: Arc::default(), arbiter }
+                Cell { supervisor, load: Arc::default(), arbiter, agents: arbiters }
             })
             .collect();
         Self { cells, next_id: AtomicU64::new(1), agents }
@@ -92,6 +95,7 @@ impl Drop for Runtime {
     fn drop(&mut self) {
         for cell in &self.cells {
             cell.arbiter.stop();
+            cell.agents.iter().for_each(|agent| _ = agent.stop());
         }
     }
 }

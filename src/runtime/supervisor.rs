@@ -1,14 +1,19 @@
 //! The Supervisor's actor: carries out what `protocol` decides for its cell's runs, and replaces agents that die.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use actix::{Actor, Addr, AsyncContext, Context, Handler};
+use rustc_hash::FxHashMap;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
+use tokio_util::time::delay_queue;
 
+use super::batch::Batch;
 use super::cell::{CellPlan, Ring};
+use super::deadlines::{self, Deadlines};
+use super::laps::{Laps, Leg};
 use super::messages::{Cancel, Decide, Decided, Died, Halt, Judge, Propose, Release, Returned, Submit};
 use super::observer::Event;
 use super::speculation::{Foresight, Speculation};
@@ -27,6 +32,8 @@ struct Live {
     started: Instant,
     reply: oneshot::Sender<Outcome>,
     load: Load,
+    /// When its time is up, where that is ever.
+    deadline: Option<delay_queue::Key>,
     /// Milliseconds under way before it was handed in here.
     elapsed_before_ms: u64,
     /// Turns that wait, and what for.
@@ -34,8 +41,8 @@ struct Live {
     hold: Option<Hold>,
     /// The proposal after the step that has just been committed, where it was begun early.
     begun: Option<(TurnId, Box<Speculation>)>,
-    /// Gives up what was begun early when the round is over.
-    round: watch::Sender<()>,
+    /// Gives up what was begun early when the round is over; where something may be.
+    round: Option<watch::Sender<()>>,
 }
 
 /// A turn between two proposals.
@@ -67,7 +74,9 @@ pub struct Supervisor {
     plan: CellPlan,
     ring: Option<Ring>,
     restarts: [RestartLog; 3],
-    runs: HashMap<RunId, Live>,
+    runs: FxHashMap<RunId, Box<Live>>,
+    pub(super) deadlines: Deadlines,
+    batch: Batch,
     waiting: VecDeque<Box<Submitted>>,
     /// Turns that wait for their agent to be replaced.
     #[expect(clippy::vec_box, reason = "turns move on as the boxes that they came in")]
@@ -88,7 +97,9 @@ impl Supervisor {
             plan,
             ring: None,
             restarts: Default::default(),
-            runs: HashMap::new(),
+            runs: FxHashMap::default(),
+            deadlines: Deadlines::default(),
+            batch: Batch::default(),
             waiting: VecDeque::new(),
             parked: Default::default(),
             in_flight: 0,
@@ -128,8 +139,9 @@ impl Supervisor {
         let Waiting { id, trajectory, speculation } = waiting;
         let Submission { plan, sampling: run_sampling, .. } = &live.submission;
         let sampling = run_sampling.of_turn(&plan.strategy, id, &trajectory);
-        let foresight = Foresight::of(&live.run, *run_sampling, &live.round);
-        let body = TurnBody { foresight, speculation, ..TurnBody::new(run, id, trajectory, sampling) };
+        let foresight = live.round.as_ref().and_then(|round| Foresight::of(&live.run, *run_sampling, round));
+        let laps = live.submission.observer.wants_laps().then(|| Box::new(Laps::start()));
+        let body = TurnBody { foresight, speculation, laps, ..TurnBody::new(run, id, trajectory, sampling) };
         self.send(Box::new(body), home);
     }
 
@@ -161,7 +173,7 @@ impl Supervisor {
     fn close_round(&mut self, run: RunId) {
         if let Some(live) = self.runs.get_mut(&run) {
             live.begun = None;
-            live.round = watch::Sender::new(());
+            live.round = live.round.is_some().then(|| watch::Sender::new(()));
         }
     }
 
@@ -197,6 +209,9 @@ impl Supervisor {
     fn finish(&mut self, run: RunId, outcome: Outcome, ctx: &mut Context<Self>) {
         if let Some(live) = self.runs.remove(&run) {
             live.submission.observer.observe(&Event::Finished(&outcome));
+            if let Some(deadline) = &live.deadline {
+                self.deadlines.forget(deadline);
+            }
             self.in_flight -= live.submission.plan.fanout;
             // The owner who hears of the end finds room for the next run.
             drop(live.load);
@@ -231,7 +246,7 @@ impl Supervisor {
     }
 
     fn elapsed_ms(&self, run: RunId) -> u64 {
-        self.runs.get(&run).map_or(0, Live::elapsed_ms)
+        self.runs.get(&run).map_or(0, |live| live.elapsed_ms())
     }
 
     fn begin(&mut self, submitted: Submitted, ctx: &mut Context<Self>) {
@@ -271,31 +286,35 @@ impl Supervisor {
         let elapsed_before_ms = elapsed_before_ms.unwrap_or(0);
         let wall = Duration::from_millis(submission.plan.budget.wall_ms.saturating_sub(elapsed_before_ms));
         let started = Instant::now();
+        let deadline = self.deadlines.note(id, wall);
+        let round = submission.plan.speculate.then(|| watch::Sender::new(()));
         self.runs.insert(
             id,
-            Live {
+            Box::new(Live {
                 run,
                 submission,
                 started,
                 reply,
                 load,
+                deadline,
                 elapsed_before_ms,
                 held: Vec::new(),
                 hold: None,
                 begun: None,
-                round: watch::Sender::new(()),
-            },
+                round,
+            }),
         );
-        // A timer far away would overflow the clock; steps and tokens still end such a run.
-        if wall < Duration::from_hours(365 * 24) {
-            ctx.run_later(wall, move |this, ctx| {
-                let expired = this.runs.get(&id).and_then(|live| live.run.expired(live.elapsed_ms()));
-                if let Some(ending) = expired {
-                    this.stop(id, ending, ctx);
-                }
-            });
-        }
         self.guarded(id, ctx, |this, ctx| this.carry_out(id, effects, ctx));
+    }
+
+    /// A run's time is up.
+    pub(super) fn expire(&mut self, run: RunId, ctx: &mut Context<Self>) {
+        let Some(live) = self.runs.get_mut(&run) else { return };
+        // The queue has forgotten it.
+        live.deadline = None;
+        if let Some(ending) = live.run.expired(live.elapsed_ms()) {
+            self.stop(run, ending, ctx);
+        }
     }
 
     fn stop(&mut self, run: RunId, ending: Ending, ctx: &mut Context<Self>) {
@@ -337,6 +356,7 @@ impl Actor for Supervisor {
         // Decided turns of thousands of trajectories may wait here; each is bounded by admission, not by the mailbox.
         ctx.set_mailbox_capacity(1 << 16);
         self.ring = Some(Ring::build(&self.plan, &ctx.address()));
+        ctx.spawn(deadlines::Watch);
     }
 }
 
@@ -373,7 +393,9 @@ impl Handler<Release> for Supervisor {
 impl Handler<Decided> for Supervisor {
     type Result = ();
     fn handle(&mut self, message: Decided, ctx: &mut Context<Self>) {
-        let mut body = *message.0.land();
+        self.batch.count(ctx);
+        let mut body = message.0.land();
+        body.end(Leg::Home);
         if self.runs.get(&body.run).is_none_or(|live| !live.run.wants(body.id)) {
             return;
         }
@@ -397,6 +419,7 @@ impl Handler<Decided> for Supervisor {
                 decision,
                 usage,
                 speculations: body.speculations,
+                laps: body.laps.as_deref(),
             });
             let settled = Settled {
                 line,

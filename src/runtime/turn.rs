@@ -2,6 +2,7 @@
 
 use actix::Addr;
 
+use super::laps::{Laps, Leg};
 use super::messages::Returned;
 use super::speculation::{Foresight, Speculation};
 use super::supervisor::Supervisor;
@@ -38,6 +39,8 @@ pub struct TurnBody {
     pub speculations: Speculations,
     /// What was spent on proposals that were thrown away.
     pub wasted: Usage,
+    /// Where the run's observer wants them.
+    pub laps: Option<Box<Laps>>,
 }
 
 impl TurnBody {
@@ -61,6 +64,14 @@ impl TurnBody {
             speculation: None,
             speculations: Speculations::default(),
             wasted: Usage::default(),
+            laps: None,
+        }
+    }
+
+    /// Notes the end of a leg, where somebody wants to know.
+    pub fn end(&mut self, leg: Leg) {
+        if let Some(laps) = &mut self.laps {
+            laps.end(leg);
         }
     }
 

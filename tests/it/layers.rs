@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each module with what it may import beside itself.
-const MAY_IMPORT: [(&str, &[&str]); 19] = [
+const MAY_IMPORT: [(&str, &[&str]); 20] = [
     ("tasks", &[]),
     ("problems", &["tasks"]),
     ("dataset", &["tasks"]),
@@ -34,6 +34,13 @@ const MAY_IMPORT: [(&str, &[&str]); 19] = [
             "bench",
             "app",
             "journal",
+        ],
+    ),
+    (
+        "loadtest",
+        &[
+            "tasks", "protocol", "engine", "settings", "agents", "runtime", "report", "metrics", "bench", "app",
+            "journal", "runs",
         ],
     ),
     (
@@ -74,6 +81,7 @@ const MAY_IMPORT: [(&str, &[&str]); 19] = [
             "app",
             "journal",
             "runs",
+            "loadtest",
             "daemon",
             "train",
         ],

@@ -140,7 +140,18 @@ impl Observer for Trace {
         let mut traced = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let key = |id: &TurnId| (id.round, id.trajectory);
         match event {
-            Event::Step { id, depth, proposal, is_applicable, verdict, decision, usage, speculations, elapsed_ms } => {
+            Event::Step {
+                id,
+                depth,
+                proposal,
+                is_applicable,
+                verdict,
+                decision,
+                usage,
+                speculations,
+                elapsed_ms,
+                ..
+            } => {
                 let step = format!("{depth} {proposal:?} {is_applicable} {verdict:?} {decision:?}");
                 traced.order.push(format!("{id:?} {step}"));
                 traced.steps.entry(key(id)).or_default().push(step);

@@ -10,7 +10,7 @@ use comfy_table::{Cell, CellAlignment, Table, presets};
 use super::run::Output;
 use super::{Configuration, start_log};
 use crate::app::runtime_plan;
-use crate::bench::load::{LoadReport, RingLoad, ring};
+use crate::loadtest::ring::{LoadReport, RingLoad, ring};
 
 #[derive(Args)]
 pub struct LoadtestArguments {

@@ -8,8 +8,8 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::null::{NullExecutor, endless};
 use crate::agents::registry::{AgentSet, Names};
+use crate::bench::{NullExecutor, endless};
 use crate::protocol::{RunPlan, Score, Thresholds};
 use crate::runtime::{Event, Observer, RunHandle, RunSampling, Runtime, RuntimePlan, Submission};
 use crate::tasks::{Kind, Kinds};
