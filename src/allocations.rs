@@ -52,7 +52,9 @@ struct Place {
 }
 
 impl Place {
-    const NEW: Self = Self { allocations: AtomicU64::new(0), allocated: AtomicU64::new(0), freed: AtomicU64::new(0) };
+    const fn new() -> Self {
+        Self { allocations: AtomicU64::new(0), allocated: AtomicU64::new(0), freed: AtomicU64::new(0) }
+    }
 
     fn read(&self) -> Counts {
         Counts {
@@ -64,7 +66,7 @@ impl Place {
 }
 
 static IS_ON: AtomicBool = AtomicBool::new(false);
-static PLACES: [Place; OWN + SHARED] = [const { Place::NEW }; OWN + SHARED];
+static PLACES: [Place; OWN + SHARED] = [const { Place::new() }; OWN + SHARED];
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {

@@ -135,8 +135,7 @@ fn generate(session: &Session, watches: &[Arc<Watch>], stop: &AtomicBool) -> His
     let Some(schedule) = &session.schedule else { return late };
     // Where the kernel refuses, releases are a little later, which the histogram tells.
     let _ = rustix::thread::set_current_timer_slack(Some(SLACK));
-    let mut step = 0;
-    for watch in watches.iter().cycle() {
+    for (step, watch) in (0_u64..).zip(watches.iter().cycle()) {
         let due = schedule.due_of(step);
         let mut now = session.now();
         while now < due {
@@ -154,7 +153,6 @@ fn generate(session: &Session, watches: &[Arc<Watch>], stop: &AtomicBool) -> His
         if session.is(Phase::Measuring) {
             late.saturating_record(now - due);
         }
-        step += 1;
     }
     late
 }
