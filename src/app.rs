@@ -283,6 +283,15 @@ impl App {
         Ok(Self { config_hash: settings.hash(), settings, resources, runtime, others: Mutex::default() })
     }
 
+    /// Starts the cells with agents of the caller's own, which stand under the names that are configured. No engine is
+    /// started. Must be called within an actix system.
+    pub fn with_agents(settings: Settings, agents: AgentSet) -> Self {
+        let (engines, pools) = (BTreeMap::new(), Pools::default());
+        let resources = Resources { engines, pools, environment: Arc::new(environment), tap: None };
+        let runtime = Arc::new(Runtime::start(&runtime_plan(&settings), agents));
+        Self { config_hash: settings.hash(), settings, resources, runtime, others: Mutex::default() }
+    }
+
     /// The same process with other settings, for runs to come. An engine stays where its own settings do; otherwise a
     /// new one is started beside it, which blocks while a model loads. Must be called within an actix system.
     ///

@@ -5,6 +5,7 @@
 //! `engine` knows tokens, not tasks.
 
 pub mod agents;
+pub mod allocations;
 pub mod app;
 pub mod bench;
 pub mod cli;

@@ -2,6 +2,12 @@
 
 use std::process::ExitCode;
 
+use prime_agents::allocations::Counting;
+
+/// Counts nothing until a load test asks.
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
 fn main() -> ExitCode {
     prime_agents::cli::main()
 }

@@ -15,4 +15,4 @@ pub mod stub;
 pub mod verifiers;
 pub mod wrong_steps;
 
-pub use null::{NullExecutor, endless};
+pub use null::{NullExecutor, endless, line as null_line};

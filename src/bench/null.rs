@@ -11,7 +11,7 @@ use crate::tasks::machine::{BadInput, Machine, Problem, Refusal, Snapshot};
 use crate::tasks::page::Page;
 use crate::tasks::{Category, Constraint, Draw, Kind, Kinds, Severity, Spec, Violations};
 
-/// The line that every step of the null problem takes.
+/// The line that every step of the null problem takes; what follows it after a space is carried and not looked at.
 const STEP: &str = "step";
 
 static SPEC: Spec = Spec {
@@ -25,7 +25,7 @@ static SPEC: Spec = Spec {
         name: "format",
         kind: Kind::Format,
         severity: Severity::Critical,
-        meaning: "the line is `step`",
+        meaning: "the line begins with the word `step`",
     }],
     decisive: &[],
     hidden: &[],
@@ -93,7 +93,8 @@ impl Machine for NullMachine {
     }
 
     fn propose(&mut self, line: &str) -> Result<(), Refusal> {
-        self.is_proposed = line == STEP && !self.ended();
+        let is_step = line.strip_prefix(STEP).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+        self.is_proposed = is_step && !self.ended();
         if self.is_proposed { Ok(()) } else { Err(Refusal::Unparsable) }
     }
 
@@ -164,11 +165,26 @@ impl Machine for NullMachine {
 }
 
 /// Always proposes the null problem's step.
-pub struct NullExecutor;
+pub struct NullExecutor {
+    line: String,
+}
+
+impl NullExecutor {
+    /// Its lines are so many bytes longer than the shortest.
+    pub fn with_payload(bytes: usize) -> Self {
+        Self { line: line(bytes) }
+    }
+}
+
+/// A step of the null problem, so many bytes longer than the shortest.
+pub fn line(payload_bytes: usize) -> String {
+    let payload = if payload_bytes == 0 { String::new() } else { format!(" {}", "x".repeat(payload_bytes - 1)) };
+    format!("{STEP}{payload}")
+}
 
 #[async_trait]
 impl Executor for NullExecutor {
     async fn propose(&self, _: &Trajectory, _: Sampling) -> Result<Proposal, AgentError> {
-        Ok(Proposal { line: STEP.to_owned(), ..Proposal::default() })
+        Ok(Proposal { line: self.line.clone(), ..Proposal::default() })
     }
 }

@@ -36,7 +36,7 @@ impl Engine {
     /// Whatever keeps the first worker from getting ready: a specification out of range, the model file, the device,
     /// the worker's death, or `start_timeout_ms`. It is not tried again. [`EngineError::NotBuilt`] without llama.cpp.
     pub fn start(spec: EngineSpec) -> Result<Self, EngineError> {
-        if cfg!(not(feature = "llama")) {
+        if cfg!(not(feature = "llama")) && spec.echo.is_none() {
             return Err(EngineError::NotBuilt);
         }
         spec.check()?;

@@ -56,7 +56,7 @@ impl Link {
             Isolation::Process => Self::start_process(spec)?,
             Isolation::Thread => Self::start_thread(spec)?,
         };
-        link.send(ToWorker::Start { spec: Box::new(spec.clone()), fault: spec.fault.clone() });
+        link.send(ToWorker::Start { spec: Box::new(spec.clone()), fault: spec.fault.clone(), echo: spec.echo.clone() });
         Ok(link)
     }
 
@@ -96,7 +96,7 @@ impl Link {
         let logs = if spec.logs { super::ffi::Stderr::All } else { super::ffi::Stderr::Silent };
         std::thread::Builder::new().name(format!("{}-loop", spec.name)).spawn(move || {
             let mut port = super::port::ChannelPort { turns: inbox, answers: answers.clone() };
-            let Ok(ToWorker::Start { spec, fault }) = port.turns.recv() else { return };
+            let Ok(ToWorker::Start { spec, fault, .. }) = port.turns.recv() else { return };
             super::ffi::keep_logs(logs);
             let end = catch_unwind(AssertUnwindSafe(|| super::batching::serve(&spec, fault, &mut port)));
             let reason = match end {
@@ -148,7 +148,7 @@ impl Link {
             }
             Kind::Thread { turns } => {
                 let frame = match frame {
-                    ToWorker::Start { spec, fault } => ToWorker::Start { spec, fault },
+                    ToWorker::Start { spec, fault, echo } => ToWorker::Start { spec, fault, echo },
                     ToWorker::Cancel(id) => ToWorker::Cancel(id),
                     ToWorker::Turn(turn) => ToWorker::Turn(turn.into_owned()),
                 };

@@ -8,6 +8,7 @@
 mod automaton;
 mod counts;
 mod devices;
+mod echo;
 mod error;
 #[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "what decodes is not built"))]
 mod fair;
@@ -19,6 +20,8 @@ mod link;
 mod listening;
 #[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "what decodes is not built"))]
 mod memory;
+#[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "there is no loop to run in a thread"))]
+mod port;
 mod request;
 mod spec;
 mod status;
@@ -44,8 +47,6 @@ mod live;
 mod model;
 #[cfg(feature = "llama")]
 mod pace;
-#[cfg(feature = "llama")]
-mod port;
 #[cfg(feature = "llama")]
 mod share;
 #[cfg(feature = "llama")]

@@ -53,6 +53,11 @@ pub struct EngineSpec {
     #[doc(hidden)]
     #[serde(skip)]
     pub fault: Option<Fault>,
+    /// Loads no model and answers every request at once with this text, in a process of its own, so that the way there and
+    /// back can be measured. Cannot be set from a configuration file.
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub echo: Option<String>,
 }
 
 impl Default for EngineSpec {
@@ -76,6 +81,7 @@ impl Default for EngineSpec {
             worker: None,
             logs: false,
             fault: None,
+            echo: None,
         }
     }
 }
@@ -119,6 +125,9 @@ impl EngineSpec {
         }
         if self.deadline_ms == 0 || self.start_timeout_ms == 0 || self.restart_window_ms == 0 {
             return bad("deadline_ms, start_timeout_ms and restart_window_ms must be above 0".to_owned());
+        }
+        if self.echo.is_some() && self.isolation == Isolation::Thread {
+            return bad("an engine without a model needs isolation \"process\"".to_owned());
         }
         let by_environment = |device: &&Device| matches!(device, Device::Uuid(_) | Device::Pci(_));
         if self.isolation == Isolation::Thread

@@ -22,7 +22,7 @@ pub(super) struct TurnId(pub(super) u64);
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum ToWorker<'a> {
     /// The first frame: load this.
-    Start { spec: Box<EngineSpec>, fault: Option<Fault> },
+    Start { spec: Box<EngineSpec>, fault: Option<Fault>, echo: Option<String> },
     /// Generate.
     Turn(Turn<'a>),
     /// Nobody waits for this turn any more; it gets no answer.
@@ -155,7 +155,8 @@ mod tests {
         };
         let mut bytes = Vec::new();
         let spec = Box::new(EngineSpec::default());
-        encode(&ToWorker::Start { spec, fault: Some(Fault::HangOn("x".to_owned())) }, &mut bytes).expect("encoded");
+        encode(&ToWorker::Start { spec, fault: Some(Fault::HangOn("x".to_owned())), echo: None }, &mut bytes)
+            .expect("encoded");
         encode(&ToWorker::Turn(Turn::new(TurnId(3), &request)), &mut bytes).expect("encoded");
         for cut in 0..bytes.len() {
             let mut frames = Frames::default();
@@ -166,7 +167,7 @@ mod tests {
                     seen.push(frame);
                 }
             }
-            let [ToWorker::Start { spec, fault: Some(_) }, ToWorker::Turn(turn)] = &seen[..] else {
+            let [ToWorker::Start { spec, fault: Some(_), echo: None }, ToWorker::Turn(turn)] = &seen[..] else {
                 panic!("{seen:?}")
             };
             assert_eq!(**spec, EngineSpec::default());

@@ -3,7 +3,14 @@
 //! The socket to the parent is the standard input. The process ends when the socket closes or the parent dies, and it
 //! opens no file but the model.
 
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
+
+use super::EngineSpec;
+use super::port::{Intake, Port as _, SocketPort};
+use super::spec::Fault;
+use super::wire::ToWorker;
 
 /// First argument of the hidden subcommand.
 pub(super) const SUBCOMMAND: &str = "engine-worker";
@@ -39,11 +46,6 @@ fn list_devices() -> ExitCode {
     misused()
 }
 
-#[cfg(not(feature = "llama"))]
-fn serve(_parent: i32) -> ExitCode {
-    misused()
-}
-
 #[cfg(feature = "llama")]
 fn list_devices() -> ExitCode {
     use std::io::Write as _;
@@ -54,15 +56,7 @@ fn list_devices() -> ExitCode {
     if written && std::io::stdout().write_all(&out).is_ok() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) }
 }
 
-#[cfg(feature = "llama")]
 fn serve(parent: i32) -> ExitCode {
-    use std::os::fd::AsFd as _;
-    use std::os::unix::net::UnixStream;
-
-    use super::port::{Intake, Port as _, SocketPort};
-    use super::wire::ToWorker;
-    use super::{batching, ffi};
-
     // Both are needed: the signal ends a worker that computes, the closed socket one that waits.
     let bound = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     let present = rustix::process::getppid().map(rustix::process::Pid::as_raw_pid);
@@ -71,10 +65,28 @@ fn serve(parent: i32) -> ExitCode {
     }
     let Ok(socket) = std::io::stdin().as_fd().try_clone_to_owned() else { return misused() };
     let mut port = SocketPort::new(UnixStream::from(socket));
-    let Intake::Frame(ToWorker::Start { spec, fault }) = port.take(true) else { return misused() };
+    let Intake::Frame(ToWorker::Start { spec, fault, echo }) = port.take(true) else { return misused() };
+    match echo {
+        Some(text) => {
+            super::echo::serve(&text, &mut port);
+            ExitCode::SUCCESS
+        }
+        None => decode(&spec, fault, port),
+    }
+}
+
+#[cfg(not(feature = "llama"))]
+fn decode(_: &EngineSpec, _: Option<Fault>, _: SocketPort) -> ExitCode {
+    misused()
+}
+
+#[cfg(feature = "llama")]
+fn decode(spec: &EngineSpec, fault: Option<Fault>, mut port: SocketPort) -> ExitCode {
+    use super::{batching, ffi};
+
     ffi::keep_logs(if spec.logs { ffi::Stderr::All } else { ffi::Stderr::Errors });
     ffi::exit_on_abort();
-    match batching::serve(&spec, fault, &mut port) {
+    match batching::serve(spec, fault, &mut port) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fatal) => {
             eprintln!("{fatal}");

@@ -1,20 +1,20 @@
-//! The load test of the ring: null agents, closed loop, every trajectory a run of its own.
+//! The load on the ring: null agents within the process, so that what is left is coordination.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
-use futures::future::join_all;
-use hdrhistogram::Histogram;
-use serde::Serialize;
-use tokio::time::Instant;
-
-use crate::agents::registry::{AgentSet, Names};
+use super::drive;
+use super::error::LoadError;
+use super::in_process::{InProcess, greedy};
+use super::null;
+use super::plan::Plan;
+use super::report::Point;
+use super::watch::is_solved;
+use crate::agents::{AgentSet, Names};
 use crate::bench::{NullExecutor, endless};
-use crate::protocol::{RunPlan, Score, Thresholds};
-use crate::runtime::{Event, Observer, RunHandle, RunSampling, Runtime, RuntimePlan, Submission};
-use crate::tasks::{Kind, Kinds};
+use crate::protocol::RunPlan;
+use crate::runtime::{Runtime, RuntimePlan};
 
-/// A load on the ring.
+/// A closed loop on the ring.
 #[derive(Clone, Copy, Debug)]
 pub struct RingLoad {
     /// Trajectories that go round at the same time.
@@ -23,124 +23,144 @@ pub struct RingLoad {
     pub steps: u64,
 }
 
-/// Percentiles of the time from one decision of a trajectory to its next, in microseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct StepMicros {
-    pub p50: f64,
-    pub p90: f64,
-    pub p99: f64,
-    pub p999: f64,
-    pub max: f64,
+/// What the null agents are called.
+pub fn names() -> Names {
+    null::names("null", "rules", "threshold")
 }
 
-/// What a load test measured.
-#[derive(Clone, Debug, Serialize)]
-pub struct LoadReport {
-    pub mode: &'static str,
-    pub trajectories: u32,
-    /// Steps of each trajectory.
-    pub steps: u64,
-    pub steps_total: u64,
-    pub cells: usize,
-    pub placement: String,
-    pub seconds: f64,
-    pub steps_per_second: f64,
-    pub step_us: StepMicros,
-}
-
-/// Histograms are shared between a few trajectories: one each would be large, one for all would be contended.
-const SHARDS: usize = 16;
-
-fn histogram() -> Histogram<u64> {
-    // 1 ns to 100 s at three digits.
-    Histogram::new_with_bounds(1, 100_000_000_000, 3).expect("invariant: the bounds are valid")
-}
-
-struct Stopwatch {
-    shard: Arc<Mutex<Histogram<u64>>>,
-    last: Mutex<Instant>,
-}
-
-impl Observer for Stopwatch {
-    fn observe(&self, event: &Event<'_>) {
-        if let Event::Step { .. } = event {
-            let now = Instant::now();
-            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-            let nanos = u64::try_from(now.duration_since(*last).as_nanos()).unwrap_or(u64::MAX);
-            *last = now;
-            self.shard.lock().unwrap_or_else(PoisonError::into_inner).saturating_record(nanos.max(1));
-        }
-    }
-}
-
-fn null_agents() -> AgentSet {
-    let name = |name: &str| name.to_owned();
-    let names = Names { executor: name("null"), verifier: name("rules"), coordinator: name("threshold") };
-    let kinds: Kinds = [Kind::Format, Kind::Invariant, Kind::Terminal].into_iter().collect();
-    let thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
-    AgentSet::of(
+/// The null agents, with the flaws of the load.
+pub(super) fn null_agents(plan: &Plan, names: Names) -> std::io::Result<AgentSet> {
+    let payload = plan.payload_bytes;
+    null::agents(
         names,
-        kinds,
-        || Arc::new(NullExecutor),
-        move || Arc::new(crate::agents::RulesVerifier::new(kinds)),
-        move || Arc::new(crate::agents::ThresholdCoordinator(thresholds)),
+        &plan.flaws,
+        move || Arc::new(NullExecutor::with_payload(payload)),
+        || Arc::new(null::verifier()),
+        || Arc::new(null::coordinator()),
     )
 }
 
-fn plan(load: RingLoad) -> RunPlan {
-    RunPlan::single(load.steps.saturating_add(1))
-}
-
-/// Runs the load and reports. Must be called within an actix system.
+/// A closed loop without a warm-up. Must be called within an actix system.
 ///
 /// # Errors
-/// The outcome of a run that did not finish, which would make the figures worthless.
-pub async fn ring(load: RingLoad, runtime: &RuntimePlan) -> Result<LoadReport, String> {
-    let runtime_plan = RuntimePlan { in_flight_max: u32::MAX, ..runtime.clone() };
-    let runtime = Runtime::start(&runtime_plan, null_agents());
-    let shards: Vec<_> = (0..SHARDS).map(|_| Arc::new(Mutex::new(histogram()))).collect();
-    let problem = endless(load.steps);
-    let started = Instant::now();
-    let mut handles: Vec<RunHandle> = (0..load.trajectories as usize)
-        .map(|index| {
-            let stopwatch = Stopwatch { shard: Arc::clone(&shards[index % SHARDS]), last: Mutex::new(Instant::now()) };
-            runtime.submit(Submission {
-                problem: Arc::clone(&problem),
-                plan: plan(load),
-                sampling: RunSampling { temperature: 0.0, top_p: 1.0, seed: index as u64 },
-                observer: Arc::new(stopwatch),
-                resting: None,
-            })
-        })
-        .collect();
-    let outcomes = join_all(handles.iter_mut().map(RunHandle::outcome)).await;
-    let elapsed: Duration = started.elapsed();
-    for outcome in outcomes {
-        let outcome = outcome.ok_or("the runtime ended before the load")?;
-        if !outcome.verified {
-            return Err(format!("a trajectory of the load ended as {}", outcome.ending.name()));
+/// As [`measure`].
+pub async fn ring(load: RingLoad, runtime: &RuntimePlan) -> Result<Point, LoadError> {
+    measure(&Plan::steps(load.steps), load.trajectories, runtime).await
+}
+
+/// Measures a load on the ring. Must be called within an actix system.
+///
+/// # Errors
+/// When a run does not end as it should, which would make the figures worthless.
+pub async fn measure(plan: &Plan, trajectories: u32, runtime: &RuntimePlan) -> Result<Point, LoadError> {
+    with_agents(plan, trajectories, runtime, null_agents(plan, names())?).await
+}
+
+/// As [`measure`], with agents that take the steps of the null problem.
+///
+/// # Errors
+/// As [`measure`].
+pub(super) async fn with_agents(
+    plan: &Plan,
+    trajectories: u32,
+    runtime: &RuntimePlan,
+    agents: AgentSet,
+) -> Result<Point, LoadError> {
+    let steps = plan.run_steps(trajectories)?;
+    let runtime = Runtime::start(&RuntimePlan { in_flight_max: u32::MAX, ..runtime.clone() }, agents);
+    let problem = endless(steps);
+    let next = |run| (Arc::clone(&problem), RunPlan::single(steps + 1), greedy(run));
+    let measured = drive::measure(plan, trajectories, is_solved, &InProcess::new(&runtime, next)).await?;
+    measured.point()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Duration;
+
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::agents::{AgentError, Executor, Proposal, Sampling};
+    use crate::loadtest::report::Length;
+    use crate::protocol::Trajectory;
+    use crate::runtime::{Placement, RestartLimit};
+
+    /// Stops once, for 200 ms.
+    struct Stalling {
+        executor: NullExecutor,
+        turns: AtomicU64,
+    }
+
+    #[async_trait]
+    impl Executor for Stalling {
+        async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
+            if self.turns.fetch_add(1, Ordering::Relaxed) == 100 {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+            self.executor.propose(trajectory, sampling).await
         }
     }
-    let mut all = histogram();
-    for shard in &shards {
-        let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-        all.add(&*shard).map_err(|error| format!("histograms cannot be added: {error}"))?;
+
+    fn plan() -> RuntimePlan {
+        RuntimePlan {
+            cells: 1,
+            placement: Placement::Shared,
+            restart_limit: RestartLimit { restarts_max: 0, window: Duration::from_secs(1) },
+            in_flight_max: 1,
+        }
     }
-    let steps_total = load.steps * u64::from(load.trajectories);
-    #[expect(clippy::cast_precision_loss, reason = "counts and nanoseconds for display")]
-    let micros = |nanos: u64| nanos as f64 / 1e3;
-    let at = |quantile| micros(all.value_at_quantile(quantile));
-    #[expect(clippy::cast_precision_loss, reason = "a rate for display")]
-    let steps_per_second = steps_total as f64 / elapsed.as_secs_f64();
-    Ok(LoadReport {
-        mode: "ring",
-        trajectories: load.trajectories,
-        steps: load.steps,
-        steps_total,
-        cells: runtime_plan.cells,
-        placement: format!("{:?}", runtime_plan.placement).to_lowercase(),
-        seconds: elapsed.as_secs_f64(),
-        steps_per_second,
-        step_us: StepMicros { p50: at(0.5), p90: at(0.9), p99: at(0.99), p999: at(0.999), max: micros(all.max()) },
-    })
+
+    fn with_a_stall(rate: Option<f64>) -> Point {
+        let plan_of_load = Plan { rate, ..Plan::steps(1_000) };
+        let stalling = || Stalling { executor: NullExecutor::with_payload(0), turns: AtomicU64::new(0) };
+        let agents = null::agents(
+            names(),
+            &plan_of_load.flaws,
+            move || Arc::new(stalling()),
+            || Arc::new(null::verifier()),
+            || Arc::new(null::coordinator()),
+        );
+        let load = async { with_agents(&plan_of_load, 1, &plan(), agents?).await };
+        actix::System::new().block_on(load).expect("a point")
+    }
+
+    #[test]
+    fn a_stall_is_hidden_by_a_closed_loop_and_not_by_an_open_one() {
+        let closed = with_a_stall(None);
+        assert!(closed.latency.max_us >= 199_000.0, "{:?}", closed.latency);
+        assert!(closed.latency.p99_us < 100_000.0, "one step of a thousand waited: {:?}", closed.latency);
+        // 200 of the thousand steps were due meanwhile, the first of them 200 ms before its time came.
+        let open = with_a_stall(Some(1_000.0));
+        assert_eq!(open.steps, 1_000);
+        assert!(open.latency.p99_us > 150_000.0, "{:?}", open.latency);
+        assert!(open.latency.p90_us > 80_000.0, "{:?}", open.latency);
+    }
+
+    #[test]
+    fn an_idle_trajectory_has_a_size() {
+        let load = RingLoad { trajectories: 100, steps: 5 };
+        let point = actix::System::new().block_on(ring(load, &plan())).expect("a point");
+        assert_eq!((point.trajectories, point.steps), (100, 500));
+        let bytes = point.bytes_per_trajectory.expect("tests have the counting allocator");
+        assert!(bytes > 0.0, "{bytes}");
+    }
+
+    #[test]
+    fn a_load_that_ends_too_early_has_no_figures() {
+        let plan_of_load = Plan { length: Length::Seconds(60.0), ..Plan::steps(1) };
+        let agents = null::agents(
+            names(),
+            &plan_of_load.flaws,
+            || Arc::new(NullExecutor::with_payload(0)),
+            || Arc::new(null::verifier()),
+            || panic!("no coordinator today"),
+        );
+        let load = async { with_agents(&plan_of_load, 2, &plan(), agents?).await };
+        let error = actix::System::new().block_on(load).expect_err("it ends").to_string();
+        for part in ["trajectory", "agent_failed", "no coordinator today"] {
+            assert!(error.contains(part), "{error}");
+        }
+    }
 }

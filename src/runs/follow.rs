@@ -32,6 +32,10 @@ pub(super) async fn follow(
             let recorder = Arc::new(Recorder { stream: Arc::clone(&live.stream), started });
             let observer = Arc::new(Watched::new(runs.metrics.run(problem.spec()), recorder));
             let observer = traced(&runs, &live, observer);
+            let observer = match runs.observe_with.get() {
+                Some(observe) => observe(&live.spec, observer),
+                None => observer,
+            };
             let mut handle = runtime.submit(Submission {
                 problem,
                 plan: live.spec.plan.clone(),

@@ -22,5 +22,5 @@ pub use comparison::{ArmFigures, Comparison};
 pub use live::{LiveRun, RunRecord, Status};
 pub use reading::{EventLine, ReadError};
 pub use reviews::{FlaggedStep, ReviewLine, Verdict};
-pub use service::{Accepted, NewRun, RunError, Runs};
+pub use service::{Accepted, NewRun, ObserveWith, RunError, Runs};
 pub use spec::{Origin, RunSpec};

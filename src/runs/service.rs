@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use actix::ArbiterHandle;
@@ -21,6 +21,7 @@ use crate::journal::{
 use crate::metrics::Metrics;
 use crate::protocol::Resting;
 use crate::report::{RunResult, Solved};
+use crate::runtime::Observer;
 use crate::tasks::Problem;
 use crate::telemetry::Telemetry;
 
@@ -71,6 +72,9 @@ type KeyName = (String, String);
 /// Milliseconds since 1970.
 pub type Clock = fn() -> u64;
 
+/// Puts an observer of its own before the one that records a run.
+pub type ObserveWith = Box<dyn Fn(&RunSpec, Arc<dyn Observer>) -> Arc<dyn Observer> + Send + Sync>;
+
 /// See the module.
 pub struct Runs {
     app: RwLock<Arc<App>>,
@@ -85,6 +89,7 @@ pub struct Runs {
     keys: Mutex<HashMap<KeyName, Arc<tokio::sync::Mutex<()>>>>,
     draining: watch::Sender<bool>,
     pub(super) clock: Clock,
+    pub(super) observe_with: OnceLock<ObserveWith>,
     /// Where runs are followed to their ends; not a thread of the server, whose threads end before the process does.
     pub(super) home: ArbiterHandle,
 }
@@ -130,6 +135,7 @@ impl Runs {
             keys: Mutex::default(),
             draining: watch::Sender::new(false),
             clock,
+            observe_with: OnceLock::new(),
             home: actix::Arbiter::current(),
         }))
     }
@@ -142,6 +148,11 @@ impl Runs {
     /// From now on, new runs are carried out with this; those under way keep what they began with.
     pub fn replace(&self, app: App) {
         *self.app.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(app);
+    }
+
+    /// Lets somebody see the events of all runs to come, on the cells' threads. Only the first who asks does.
+    pub fn observe_with(&self, observe: ObserveWith) {
+        drop(self.observe_with.set(observe));
     }
 
     pub fn metrics(&self) -> &Metrics {

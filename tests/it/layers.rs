@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each module with what it may import beside itself.
-const MAY_IMPORT: [(&str, &[&str]); 20] = [
+const MAY_IMPORT: [(&str, &[&str]); 21] = [
+    ("allocations", &[]),
     ("tasks", &[]),
     ("problems", &["tasks"]),
     ("dataset", &["tasks"]),
@@ -39,8 +40,19 @@ const MAY_IMPORT: [(&str, &[&str]); 20] = [
     (
         "loadtest",
         &[
-            "tasks", "protocol", "engine", "settings", "agents", "runtime", "report", "metrics", "bench", "app",
-            "journal", "runs",
+            "allocations",
+            "tasks",
+            "protocol",
+            "engine",
+            "settings",
+            "agents",
+            "runtime",
+            "report",
+            "metrics",
+            "bench",
+            "app",
+            "journal",
+            "runs",
         ],
     ),
     (

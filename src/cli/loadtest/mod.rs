@@ -1,57 +1,109 @@
-//! `prime-agents loadtest`: what coordination costs, without a model.
+//! `prime-agents loadtest`: what coordination costs.
+
+mod arguments;
+mod table;
+mod values;
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::Args;
-use clap::builder::RangedU64ValueParser;
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use anyhow::bail;
 
 use super::run::Output;
-use super::{Configuration, start_log};
+use super::start_log;
+use crate::agents::Names;
 use crate::app::runtime_plan;
-use crate::loadtest::ring::{LoadReport, RingLoad, ring};
+use crate::loadtest::plan::Plan;
+use crate::loadtest::report::{Point, Report, RuntimeFacts};
+use crate::loadtest::{Circumstances, DurableLoad, EngineLoad, ModelLoad, report, ring};
+use crate::settings::Settings;
 
-#[derive(Args)]
-pub struct LoadtestArguments {
-    /// Trajectories that go round at the same time.
-    #[arg(long, default_value_t = 1000, value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000))]
-    trajectories: u32,
-    /// Steps of each trajectory.
-    #[arg(long, default_value_t = 1000, value_parser = RangedU64ValueParser::<u64>::new().range(1..=100_000_000))]
-    steps: u64,
-    #[command(flatten)]
-    configuration: Configuration,
-    #[arg(long, value_enum, default_value_t = Output::Text)]
-    output: Output,
+pub use arguments::LoadtestArguments;
+use arguments::ModeName;
+
+/// What one mode measured.
+struct Found {
+    agents: Names,
+    points: Vec<Point>,
+    remarks: Vec<String>,
 }
 
-fn table(report: &LoadReport) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::ASCII_MARKDOWN);
-    table.set_header(["trajectories", "steps/s", "p50 µs", "p90 µs", "p99 µs", "p99.9 µs", "max µs"]);
-    let us = &report.step_us;
-    let figures = [us.p50, us.p90, us.p99, us.p999, us.max];
-    let mut row = vec![Cell::new(report.trajectories), Cell::new(format!("{:.0}", report.steps_per_second))];
-    row.extend(figures.iter().map(|figure| Cell::new(format!("{figure:.2}"))));
-    table.add_row(row.into_iter().map(|cell| cell.set_alignment(CellAlignment::Right)));
-    format!(
-        "{table}\n{} cells, placement {}, {} steps a trajectory, {:.2} s; latency is from one decision of a trajectory \
-         to its next\n",
-        report.cells, report.placement, report.steps, report.seconds
-    )
+impl Found {
+    fn by(agents: Names) -> Self {
+        Self { agents, points: Vec::new(), remarks: Vec::new() }
+    }
+}
+
+async fn measure(arguments: &LoadtestArguments, plan: &Plan, settings: &Settings) -> anyhow::Result<Found> {
+    let runtime = runtime_plan(settings);
+    let counts = arguments.counts();
+    let most = counts.iter().copied().max().unwrap_or(1);
+    match arguments.mode {
+        ModeName::Ring if arguments.durable => {
+            let load = DurableLoad::start(settings.clone(), plan, arguments.journal.as_deref(), most)?;
+            let mut found = Found::by(ring::names());
+            found.remarks.extend(load.remark());
+            for trajectories in counts {
+                found.points.push(load.measure(plan, trajectories).await?);
+            }
+            Ok(found)
+        }
+        ModeName::Ring => {
+            let mut found = Found::by(ring::names());
+            for trajectories in counts {
+                found.points.push(ring::measure(plan, trajectories, &runtime).await?);
+            }
+            Ok(found)
+        }
+        ModeName::Engine => {
+            let load = EngineLoad::start()?;
+            let mut found = Found::by(EngineLoad::names());
+            for trajectories in counts {
+                found.points.push(load.measure(plan, trajectories, &runtime).await?);
+            }
+            Ok(found)
+        }
+        ModeName::Model => {
+            let (task, difficulty) = arguments.task()?;
+            let load = ModelLoad::start(settings.clone(), task, difficulty, most)?;
+            let mut found = Found::by(load.names());
+            for trajectories in counts {
+                let (point, remark) = load.measure(plan, trajectories).await?;
+                found.points.push(point);
+                found.remarks.push(remark);
+            }
+            Ok(found)
+        }
+        ModeName::Http => bail!("--mode http cannot be measured by this version"),
+    }
+}
+
+fn facts(settings: &Settings, agents: Names) -> RuntimeFacts {
+    let plan = runtime_plan(settings);
+    RuntimeFacts {
+        cells: plan.cells.max(1),
+        placement: format!("{:?}", plan.placement).to_lowercase(),
+        executor: agents.executor,
+        verifier: agents.verifier,
+        coordinator: agents.coordinator,
+    }
 }
 
 pub fn loadtest(arguments: &LoadtestArguments) -> anyhow::Result<ExitCode> {
+    let plan = arguments.plan()?;
     let settings = arguments.configuration.load()?;
     start_log(&settings);
-    let load = RingLoad { trajectories: arguments.trajectories, steps: arguments.steps };
-    let plan = runtime_plan(&settings);
-    let report = actix::System::new().block_on(ring(load, &plan)).map_err(anyhow::Error::msg)?;
+    let circumstances = Circumstances::now(jiff::Timestamp::now());
+    let found = actix::System::new().block_on(measure(arguments, &plan, &settings))?;
+    let load = plan.load(arguments.durable);
+    let runtime = facts(&settings, found.agents);
+    let mut report: Report = report(circumstances, arguments.mode.mode(), load, Some(runtime), found.points);
+    report.remarks.extend(found.remarks);
     let text = match arguments.output {
-        Output::Text => table(&report),
+        Output::Text => table::text(&report),
         Output::Json => serde_json::to_string_pretty(&report)? + "\n",
     };
+    // A reader that closed the pipe has seen enough.
     drop(std::io::stdout().write_all(text.as_bytes()));
     Ok(ExitCode::SUCCESS)
 }

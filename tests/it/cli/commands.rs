@@ -1,4 +1,4 @@
-//! `loadtest`, `doctor` and `config`.
+//! `doctor` and `config`.
 
 use std::fs;
 use std::net::TcpListener;
@@ -7,30 +7,6 @@ use prime_agents::engine::testing::TinyModel;
 use serde_json::Value;
 
 use crate::binary::{REFERENCE, done, file, shown};
-
-#[test]
-fn a_load_test_reports_rate_and_percentiles() {
-    for placement in ["shared", "own"] {
-        let placement = format!("runtime.placement={placement}");
-        let arguments = ["loadtest", "--trajectories", "50", "--steps", "40", "--output", "json", "--set", &placement];
-        let report = done(&arguments).json(0);
-        assert!(report["mode"].is_string());
-        assert_eq!((report["trajectories"].as_u64(), report["steps"].as_u64()), (Some(50), Some(40)));
-        assert!(report["steps_per_second"].as_f64().unwrap() > 0.0);
-        let percentiles = ["p50", "p90", "p99", "p999", "max"].map(|name| report["step_us"][name].as_f64().unwrap());
-        assert!(percentiles[0] > 0.0 && percentiles.is_sorted(), "{report}");
-    }
-    let text = done(&["loadtest", "--trajectories", "1", "--steps", "1"]);
-    assert_eq!(text.code, 0);
-    assert!(text.stdout.contains("steps/s"), "{}", text.stdout);
-}
-
-#[test]
-fn a_load_of_nothing_is_refused() {
-    done(&["loadtest", "--trajectories", "0"]).refused(&["--trajectories", "0"]);
-    done(&["loadtest", "--steps", "0"]).refused(&["--steps", "0"]);
-    done(&["loadtest", "--trajectories", "-5"]).refused(&["-5"]);
-}
 
 #[test]
 fn the_doctor_says_what_was_found_and_what_to_do() {

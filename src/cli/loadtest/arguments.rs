@@ -1,0 +1,307 @@
+//! The options of `prime-agents loadtest`, and which of them go together.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::bail;
+use clap::builder::RangedU64ValueParser;
+use clap::{Args, ValueEnum};
+
+use super::super::Configuration;
+use super::super::run::Output;
+use super::values::{rate, share, time, time_or_none};
+use crate::loadtest::plan::{Flaws, PAYLOAD_BYTES_MAX, Plan, SWEEP, TRAJECTORIES_MAX};
+use crate::loadtest::report::{Length, Mode};
+use crate::protocol::Role;
+use crate::tasks::{self, AnyTask, Difficulty};
+
+/// Measured where nothing is said.
+const DURATION: Duration = Duration::from_secs(5);
+/// Trajectories where nothing is said: without a model, and with one.
+const TRAJECTORIES: u32 = 1_000;
+const TRAJECTORIES_WITH_MODEL: u32 = 16;
+/// The task where nothing is said.
+const TASK: &str = "tower-of-hanoi";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ModeName {
+    /// Null agents within the process: coordination alone.
+    Ring,
+    /// Null agents that each ask a process of their own, which answers at once: adds the way there and back.
+    Engine,
+    /// A running daemon, as a client sees it.
+    Http,
+    /// The configured agents, with their models.
+    Model,
+}
+
+impl ModeName {
+    pub fn mode(self) -> Mode {
+        match self {
+            Self::Ring => Mode::Ring,
+            Self::Engine => Mode::Engine,
+            Self::Http => Mode::Http,
+            Self::Model => Mode::Model,
+        }
+    }
+
+    fn is_null(self) -> bool {
+        matches!(self, Self::Ring | Self::Engine)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RoleName {
+    Executor,
+    Verifier,
+    Coordinator,
+}
+
+impl RoleName {
+    fn role(self) -> Role {
+        match self {
+            Self::Executor => Role::Executor,
+            Self::Verifier => Role::Verifier,
+            Self::Coordinator => Role::Coordinator,
+        }
+    }
+}
+
+#[derive(Args)]
+pub struct LoadtestArguments {
+    /// What the load goes through.
+    #[arg(long, value_enum, default_value_t = ModeName::Ring)]
+    pub mode: ModeName,
+    /// Trajectories that go round at the same time, 1 to 100000; several counts, with commas between them, are measured one
+    /// after another. 1000 where it is left out, 16 with `--mode http` and `model`.
+    #[arg(
+        long,
+        value_name = "N[,N...]",
+        value_delimiter = ',',
+        value_parser = RangedU64ValueParser::<u32>::new().range(1..=u64::from(TRAJECTORIES_MAX))
+    )]
+    trajectories: Vec<u32>,
+    /// The counts 1, 10, 100, 1000 and 10000, one after another.
+    #[arg(long, conflicts_with = "trajectories")]
+    sweep: bool,
+    /// Steps of each trajectory that are measured (runs, with `--mode http`), instead of a time.
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "duration",
+        value_parser = RangedU64ValueParser::<u64>::new().range(1..=100_000_000)
+    )]
+    steps: Option<u64>,
+    /// Time that is measured, such as 10s; 5s where it is left out.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    duration: Option<Duration>,
+    /// Time before that, which is not measured; 0 for none.
+    #[arg(long, value_name = "TIME", value_parser = time_or_none, default_value = "1s")]
+    warmup: Duration,
+    /// Steps a second that are due, over all trajectories (runs a second, with `--mode http`): the latency then counts from
+    /// the moment at which a step was due. Where it is left out, a trajectory's next step is due when its last is decided.
+    #[arg(long, value_name = "R", value_parser = rate, allow_negative_numbers = true)]
+    rate: Option<f64>,
+    /// Bytes of each proposal's line beyond the shortest; of the prompt, with `--mode engine`.
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = 0,
+        value_parser = RangedU64ValueParser::<usize>::new().range(0..=PAYLOAD_BYTES_MAX)
+    )]
+    payload: usize,
+    /// Time that each turn of a faulty agent waits, such as 200us; with up to 0.1 ms more than is said.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    delay: Option<Duration>,
+    /// Share of the turns of a faulty agent that fail, and are then tried again.
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_negative_numbers = true)]
+    failures: Option<f64>,
+    /// The agents that `--delay` and `--failures` are about; the executor where it is left out.
+    #[arg(long, value_enum, value_name = "ROLE[,ROLE...]", value_delimiter = ',')]
+    faulty: Vec<RoleName>,
+    /// Commit every step to a journal, as the daemon does; only with `--mode ring`.
+    #[arg(long)]
+    pub durable: bool,
+    /// The journal of `--durable`, a new file; among the temporary files where it is left out.
+    #[arg(long, value_name = "FILE", requires = "durable")]
+    pub journal: Option<PathBuf>,
+    /// Time the parts of each step's way, at the cost of about nine readings of the clock a step.
+    #[arg(long)]
+    legs: bool,
+    /// The daemon, as http://HOST:PORT, for `--mode http`. The key is read from PRIME_API_KEY.
+    #[arg(long)]
+    pub url: Option<String>,
+    /// The task of `--mode http` and `model`; tower-of-hanoi where it is left out.
+    #[arg(long)]
+    task: Option<String>,
+    /// How hard its instances are: easy, medium or hard; easy where it is left out.
+    #[arg(long)]
+    difficulty: Option<Difficulty>,
+    #[command(flatten)]
+    pub configuration: Configuration,
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+}
+
+impl LoadtestArguments {
+    /// The counts of trajectories, in the order in which they are measured.
+    pub fn counts(&self) -> Vec<u32> {
+        match (self.sweep, self.trajectories.is_empty()) {
+            (true, _) => SWEEP.to_vec(),
+            (false, false) => self.trajectories.clone(),
+            (false, true) if self.mode.is_null() => vec![TRAJECTORIES],
+            (false, true) => vec![TRAJECTORIES_WITH_MODEL],
+        }
+    }
+
+    /// What is to be solved, with a model or by a daemon.
+    ///
+    /// # Errors
+    /// When there is no such task.
+    pub fn task(&self) -> anyhow::Result<(&'static dyn AnyTask, Difficulty)> {
+        let task = tasks::find(self.task.as_deref().unwrap_or(TASK))?;
+        Ok((task, self.difficulty.unwrap_or(Difficulty::Easy)))
+    }
+
+    /// The load that is asked for.
+    ///
+    /// # Errors
+    /// When options contradict each other.
+    pub fn plan(&self) -> anyhow::Result<Plan> {
+        self.check()?;
+        let seconds = self.duration.unwrap_or(DURATION).as_secs_f64();
+        let faulty = if self.faulty.is_empty() { &[RoleName::Executor][..] } else { &self.faulty };
+        Ok(Plan {
+            length: self.steps.map_or(Length::Seconds(seconds), Length::Steps),
+            warmup: self.warmup,
+            rate: self.rate,
+            has_legs: self.legs || self.mode == ModeName::Model,
+            payload_bytes: self.payload,
+            flaws: Flaws {
+                delay: self.delay.unwrap_or_default(),
+                failures: self.failures.unwrap_or(0.0),
+                faulty: faulty.iter().map(|name| name.role()).collect(),
+            },
+        })
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        let Some(mode) = self.mode.to_possible_value() else { return Ok(()) };
+        let mode = mode.get_name();
+        let null_only = [
+            ("--payload", self.payload > 0),
+            ("--delay", self.delay.is_some()),
+            ("--failures", self.failures.is_some()),
+            ("--faulty", !self.faulty.is_empty()),
+        ];
+        if let Some((option, _)) = null_only.iter().find(|(_, is_given)| *is_given && !self.mode.is_null()) {
+            bail!("{option} is about null agents: it goes with --mode ring or engine, not {mode}");
+        }
+        if !self.faulty.is_empty() && self.delay.is_none() && self.failures.is_none() {
+            bail!("--faulty alone changes nothing: say with --delay or --failures what is wrong with these agents");
+        }
+        if self.durable && self.mode != ModeName::Ring {
+            bail!("--durable goes with --mode ring, not {mode}");
+        }
+        match (self.mode, &self.url) {
+            (ModeName::Http, None) => {
+                bail!("--mode http needs --url, as http://127.0.0.1:7433: which daemon is meant?")
+            }
+            (ModeName::Http, Some(_)) | (_, None) => {}
+            (_, Some(_)) => bail!("--url goes with --mode http, not {mode}"),
+        }
+        let of_task = [("--task", self.task.is_some()), ("--difficulty", self.difficulty.is_some())];
+        if let Some((option, _)) = of_task.iter().find(|(_, is_given)| *is_given && self.mode.is_null()) {
+            bail!("{option} is about what is solved: it goes with --mode http or model, not {mode}");
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: LoadtestArguments,
+    }
+
+    fn parsed(arguments: &[&str]) -> LoadtestArguments {
+        Line::try_parse_from([&["loadtest"], arguments].concat()).unwrap_or_else(|error| panic!("{error}")).arguments
+    }
+
+    #[test]
+    fn what_is_left_out_is_a_closed_loop_of_seconds() {
+        let arguments = parsed(&[]);
+        assert_eq!(arguments.counts(), [1_000]);
+        assert_eq!(
+            arguments.plan().unwrap(),
+            Plan {
+                length: Length::Seconds(5.0),
+                warmup: Duration::from_secs(1),
+                rate: None,
+                has_legs: false,
+                payload_bytes: 0,
+                flaws: Flaws { faulty: vec![Role::Executor], ..Flaws::NONE },
+            }
+        );
+        assert_eq!(parsed(&["--mode", "model"]).counts(), [16]);
+        assert!(parsed(&["--mode", "model"]).plan().unwrap().has_legs);
+    }
+
+    #[test]
+    fn every_part_of_a_load_can_be_said() {
+        let line = "--trajectories 3,1,2 --steps 7 --warmup 0 --rate 2.5 --payload 64 --delay 200us --failures 0.25 \
+                    --faulty verifier,coordinator --legs";
+        let arguments = parsed(&line.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(arguments.counts(), [3, 1, 2]);
+        let flaws = Flaws {
+            delay: Duration::from_micros(200),
+            failures: 0.25,
+            faulty: vec![Role::Verifier, Role::Coordinator],
+        };
+        let plan = Plan {
+            length: Length::Steps(7),
+            warmup: Duration::ZERO,
+            rate: Some(2.5),
+            has_legs: true,
+            payload_bytes: 64,
+            flaws,
+        };
+        assert_eq!(arguments.plan().unwrap(), plan);
+        assert_eq!(parsed(&["--sweep"]).counts(), [1, 10, 100, 1_000, 10_000]);
+        assert_eq!(parsed(&["--duration", "1500ms"]).plan().unwrap().length, Length::Seconds(1.5));
+    }
+
+    #[test]
+    fn options_that_do_not_go_together_are_refused() {
+        for (line, parts) in [
+            ("--mode http", &["--url", "http://"][..]),
+            ("--url http://a", &["--url", "--mode http", "not ring"]),
+            ("--mode model --durable", &["--durable", "--mode ring", "not model"]),
+            ("--mode model --delay 5ms", &["--delay", "ring or engine"]),
+            ("--mode http --url http://a --payload 3", &["--payload", "not http"]),
+            ("--faulty verifier", &["--faulty", "--delay or --failures"]),
+            ("--task n-queens", &["--task", "http or model"]),
+        ] {
+            let error = parsed(&line.split(' ').collect::<Vec<_>>()).plan().unwrap_err().to_string();
+            assert!(parts.iter().all(|part| error.contains(part)), "{line}: {error}");
+        }
+        for line in [
+            "--sweep --trajectories 5",
+            "--steps 5 --duration 5s",
+            "--journal file",
+            "--trajectories 100001",
+            "--trajectories 1,0",
+            "--payload 1048577",
+            "--mode bare",
+        ] {
+            let line = [&["loadtest"], line.split(' ').collect::<Vec<_>>().as_slice()].concat();
+            assert!(Line::try_parse_from(line.clone()).is_err(), "{line:?}");
+        }
+    }
+}

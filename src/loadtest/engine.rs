@@ -1,0 +1,142 @@
+//! The load on engines: each of the three agents asks a process of its own, which holds no model and answers at once.
+//! What it adds to the ring is the way to such a process and back.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::error::LoadError;
+use super::null;
+use super::plan::Plan;
+use super::report::Point;
+use super::ring::with_agents;
+use crate::agents::{
+    AgentError, AgentSet, Coordinator, Executor, Failure, Names, Proposal, RulesVerifier, Ruling, Sampling,
+    ThresholdCoordinator, Verifier,
+};
+use crate::bench::null_line;
+use crate::engine::{Engine, EngineSpec, Format, Request};
+use crate::protocol::{Role, Trajectory, Verdict};
+use crate::runtime::RuntimePlan;
+use crate::tasks::Kinds;
+
+/// Turns that a worker has at once are twice as many.
+const SEQUENCES_MAX: u16 = 256;
+
+/// The engines of the load, one for each role.
+pub struct EngineLoad {
+    engines: [Engine; 3],
+}
+
+/// Asks an engine that has no model.
+#[derive(Clone)]
+struct Asking {
+    engine: Engine,
+    role: Role,
+    prompt: Arc<str>,
+}
+
+impl Asking {
+    async fn ask(&self) -> Result<String, AgentError> {
+        let request = Request {
+            prompt: self.prompt.as_ref().to_owned(),
+            format: Format::Raw,
+            grammar: None,
+            sampling: crate::engine::Sampling::GREEDY,
+            max_tokens: 1,
+            logprobs: false,
+            ignore_end: false,
+            group: 0,
+        };
+        let failed = |error: crate::engine::EngineError| {
+            AgentError::new(format!("{} `echo`", self.role), Failure::Engine, error.to_string())
+        };
+        Ok(self.engine.generate(request).await.map_err(failed)?.text)
+    }
+}
+
+struct AskingExecutor(Asking);
+struct AskingVerifier(Asking, RulesVerifier);
+struct AskingCoordinator(Asking, ThresholdCoordinator);
+
+#[async_trait]
+impl Executor for AskingExecutor {
+    async fn propose(&self, _: &Trajectory, _: Sampling) -> Result<Proposal, AgentError> {
+        Ok(Proposal { line: self.0.ask().await?, ..Proposal::default() })
+    }
+}
+
+#[async_trait]
+impl Verifier for AskingVerifier {
+    fn kinds(&self) -> Kinds {
+        self.1.kinds()
+    }
+
+    async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {
+        self.0.ask().await?;
+        self.1.judge(trajectory, line).await
+    }
+}
+
+#[async_trait]
+impl Coordinator for AskingCoordinator {
+    async fn decide(&self, trajectory: &Trajectory, line: &str, verdict: &Verdict) -> Result<Ruling, AgentError> {
+        self.0.ask().await?;
+        self.1.decide(trajectory, line, verdict).await
+    }
+}
+
+impl EngineLoad {
+    /// Starts the three processes.
+    ///
+    /// # Errors
+    /// When one cannot be started.
+    pub fn start() -> Result<Self, LoadError> {
+        let start = |role: Role| {
+            Engine::start(EngineSpec {
+                name: format!("echo-{role}"),
+                echo: Some(null_line(0)),
+                sequences_max: SEQUENCES_MAX,
+                ..EngineSpec::default()
+            })
+        };
+        let [executor, verifier, coordinator] = Role::ALL.map(start);
+        let engines = [executor, verifier, coordinator];
+        let [executor, verifier, coordinator] = engines.map(|engine| engine.map_err(LoadError::Engine));
+        Ok(Self { engines: [executor?, verifier?, coordinator?] })
+    }
+
+    /// What the agents are called.
+    pub fn names() -> Names {
+        null::names("echo", "echo", "echo")
+    }
+
+    fn agents(&self, plan: &Plan) -> std::io::Result<AgentSet> {
+        // As long as the line would be, so that a payload means the same.
+        let prompt: Arc<str> = null_line(plan.payload_bytes).into();
+        let asking =
+            |role: Role| Asking { engine: self.engines[role as usize].clone(), role, prompt: Arc::clone(&prompt) };
+        let [executor, verifier, coordinator] = Role::ALL.map(asking);
+        null::agents(
+            Self::names(),
+            &plan.flaws,
+            move || Arc::new(AskingExecutor(executor.clone())),
+            move || Arc::new(AskingVerifier(verifier.clone(), null::verifier())),
+            move || Arc::new(AskingCoordinator(coordinator.clone(), null::coordinator())),
+        )
+    }
+
+    /// Measures a load. Must be called within an actix system.
+    ///
+    /// # Errors
+    /// When a run does not end as it should, or nothing was decided in the time.
+    pub async fn measure(&self, plan: &Plan, trajectories: u32, runtime: &RuntimePlan) -> Result<Point, LoadError> {
+        with_agents(plan, trajectories, runtime, self.agents(plan)?).await
+    }
+}
+
+impl Drop for EngineLoad {
+    fn drop(&mut self) {
+        self.engines.iter().for_each(Engine::shutdown);
+    }
+}

@@ -1,0 +1,173 @@
+//! One measurement: its clock, its phases, and the records that the cells' threads write.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::pace::Schedule;
+use super::record::Record;
+
+/// How far a measurement is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Phase {
+    /// Trajectories begin, and wait before their first proposal.
+    Idle,
+    WarmUp,
+    Measuring,
+    Over,
+}
+
+/// See the module.
+pub struct Session {
+    id: u64,
+    epoch: Instant,
+    phase: AtomicU8,
+    pub trajectories: u32,
+    /// Steps of each trajectory that are measured, where that is how long the measurement is.
+    pub steps: Option<u64>,
+    pub schedule: Option<Schedule>,
+    pub has_legs: bool,
+    /// Trajectories that wait before their first proposal.
+    idle: AtomicU32,
+    /// Trajectories whose steps are all measured.
+    finished: AtomicU32,
+    changed: Notify,
+    records: Mutex<Vec<Arc<Mutex<Record>>>>,
+}
+
+thread_local! {
+    /// The record that this thread writes, and the session that it belongs to.
+    static RECORD: RefCell<Option<(u64, Arc<Mutex<Record>>)>> = const { RefCell::new(None) };
+}
+
+static SESSIONS: AtomicU64 = AtomicU64::new(0);
+
+impl Session {
+    pub fn new(trajectories: u32, steps: Option<u64>, rate: Option<f64>, has_legs: bool) -> Self {
+        Self {
+            id: SESSIONS.fetch_add(1, Ordering::Relaxed),
+            epoch: Instant::now(),
+            phase: AtomicU8::new(Phase::Idle as u8),
+            trajectories,
+            steps,
+            schedule: rate.map(|rate| Schedule::new(rate, trajectories)),
+            has_legs,
+            idle: AtomicU32::new(0),
+            finished: AtomicU32::new(0),
+            changed: Notify::new(),
+            records: Mutex::default(),
+        }
+    }
+
+    /// Nanoseconds since the session was made.
+    pub fn now(&self) -> u64 {
+        u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    pub fn is(&self, phase: Phase) -> bool {
+        self.phase.load(Ordering::Relaxed) == phase as u8
+    }
+
+    pub fn enter(&self, phase: Phase) {
+        self.phase.store(phase as u8, Ordering::SeqCst);
+    }
+
+    /// A trajectory waits before its first proposal.
+    pub fn count_idle(&self) {
+        self.count(&self.idle);
+    }
+
+    /// All steps of a trajectory are measured.
+    pub fn count_finished(&self) {
+        self.count(&self.finished);
+    }
+
+    fn count(&self, counter: &AtomicU32) {
+        if counter.fetch_add(1, Ordering::AcqRel) + 1 == self.trajectories {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Waits until all trajectories wait before their first proposal.
+    pub async fn all_idle(&self) {
+        self.all(&self.idle).await;
+    }
+
+    /// Waits until the steps of all trajectories are measured.
+    pub async fn all_finished(&self) {
+        self.all(&self.finished).await;
+    }
+
+    async fn all(&self, counter: &AtomicU32) {
+        while counter.load(Ordering::Acquire) < self.trajectories {
+            self.changed.notified().await;
+        }
+    }
+
+    /// Writes this thread's record.
+    pub fn write(&self, write: impl FnOnce(&mut Record)) {
+        RECORD.with_borrow_mut(|own| {
+            let record = match own {
+                Some((id, record)) if *id == self.id => record,
+                _ => {
+                    let record = Arc::new(Mutex::new(Record::new(self.has_legs)));
+                    self.records.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&record));
+                    &own.insert((self.id, record)).1
+                }
+            };
+            // Nobody else wants it before the measurement is over.
+            write(&mut record.lock().unwrap_or_else(PoisonError::into_inner));
+        });
+    }
+
+    /// What all threads have seen.
+    pub fn records(&self) -> Record {
+        let mut all = Record::new(self.has_legs);
+        for record in &*self.records.lock().unwrap_or_else(PoisonError::into_inner) {
+            all.add(&record.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::Usage;
+
+    #[test]
+    fn every_thread_has_a_record_and_every_session_its_own() {
+        let sessions = [Session::new(1, None, None, false), Session::new(1, None, None, false)];
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for round in 0..3 {
+                        sessions[0].write(|record| record.step(round, 10, Usage::default(), None));
+                        sessions[1].write(|record| record.failures += 1);
+                    }
+                });
+            }
+        });
+        assert_eq!(sessions.each_ref().map(|session| session.records().latency.len()), [12, 0]);
+        assert_eq!(sessions.each_ref().map(|session| session.records().failures), [0, 12]);
+    }
+
+    #[tokio::test]
+    async fn the_last_trajectory_ends_the_wait() {
+        let session = Session::new(2, None, None, false);
+        let (mut idle, mut finished) = (Box::pin(session.all_idle()), Box::pin(session.all_finished()));
+        assert!(futures::poll!(&mut idle).is_pending());
+        session.count_idle();
+        assert!(futures::poll!(&mut idle).is_pending());
+        session.count_idle();
+        idle.await;
+        assert!(futures::poll!(&mut finished).is_pending());
+        session.count_finished();
+        session.count_finished();
+        finished.await;
+    }
+}
