@@ -19,15 +19,18 @@ CLIENT := $(TARGET)/openai
 FUZZER := $(TARGET)/api
 DENY := $(TOOLS)/bin/cargo-deny
 DENY_VERSION := 0.20.2
+# It must be of the version of the crate.
+GUNGRAUN_VERSION := $(shell sed -n 's/^gungraun = "=\(.*\)"$$/\1/p' Cargo.toml)
+GUNGRAUN := $(TOOLS)/gungraun-$(GUNGRAUN_VERSION)
 
 # Sizes of `make chaos`.
 KILLS ?= 1000
 FAULTS ?= 100
 
-.PHONY: help setup cuda-arch gpu-check demo test chaos openai api recompute golden lint deny bench clean
+.PHONY: help setup cuda-arch gpu-check demo test chaos openai api recompute golden lint deny bench bench-check instructions clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## install what is missing: cmake, a C++ compiler, libclang
 	@scripts/setup $(if $(DEMO_FEATURES),--cuda,)
@@ -104,8 +107,24 @@ $(DENY):
 	$(CARGO) install cargo-deny --version $(DENY_VERSION) --locked --root $(TOOLS) --target-dir $(TOOLS)/build
 	rm -rf $(TOOLS)/build
 
-bench: setup ## benches: ring step, stack, tasks, engine, grammars, speculation
+bench: setup ## benches in wall time: coordination (ring, stack, votes, journal, tasks), engine, grammars, speculation
 	$(CARGO) bench
+
+bench-check: setup ## that the benches without a model run: each of them once
+	$(CARGO) test --release $(CHECKED) --bench coordination --bench grammars
+
+# Features and profile are those of the tests, so that only the bench is compiled anew.
+instructions: $(GUNGRAUN)/bin/gungraun-runner ## instruction counts against the recorded ones (RECORD=1: record them anew)
+	@scripts/setup --valgrind
+	PATH="$(abspath $(GUNGRAUN))/bin:$$PATH" $(CARGO) bench $(CHECKED) --bench instructions -- --output-format=json \
+		>$(TARGET)/instructions.jsonl
+	python3 -B scripts/instructions benches/instructions.json $(TARGET)/instructions.jsonl $(if $(RECORD),--record,)
+
+# It waits for valgrind, so it need not be fast itself.
+$(GUNGRAUN)/bin/gungraun-runner:
+	$(CARGO) install gungraun-runner --version $(GUNGRAUN_VERSION) --locked --debug --root $(GUNGRAUN) \
+		--target-dir $(GUNGRAUN)/build
+	rm -rf $(GUNGRAUN)/build
 
 clean: ## remove everything that was built
 	$(CARGO) clean

@@ -15,6 +15,7 @@ mod durable;
 mod engine;
 mod figures;
 mod golden;
+mod instructions;
 mod journal;
 mod layers;
 mod loadtest;

@@ -1,0 +1,54 @@
+//! Runs of agents that cost nothing, so that what is left is coordination.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use prime_agents::agents::{AgentSet, Names, RulesVerifier, ThresholdCoordinator};
+use prime_agents::bench::{NullExecutor, endless};
+use prime_agents::protocol::{RunPlan, Score, Thresholds};
+use prime_agents::runtime::{Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission};
+use prime_agents::tasks::{Kind, Kinds};
+
+fn null_agents() -> AgentSet {
+    let kinds: Kinds = [Kind::Format, Kind::Invariant, Kind::Terminal].into_iter().collect();
+    let thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
+    AgentSet::of(
+        Names { executor: "null".into(), verifier: "rules".into(), coordinator: "threshold".into() },
+        kinds,
+        || Arc::new(NullExecutor),
+        move || Arc::new(RulesVerifier::new(kinds)),
+        move || Arc::new(ThresholdCoordinator(thresholds)),
+    )
+}
+
+/// One cell. Must be called within an actix system.
+pub fn start(placement: Placement) -> Runtime {
+    let plan = RuntimePlan {
+        cells: 1,
+        placement,
+        restart_limit: RestartLimit { restarts_max: 1, window: Duration::from_secs(1) },
+        in_flight_max: u32::MAX,
+    };
+    Runtime::start(&plan, null_agents())
+}
+
+/// So many steps of each of so many trajectories side by side, every one a run of its own.
+pub async fn go_round(runtime: &Runtime, trajectories: u64, steps: u64) {
+    let problem = endless(steps);
+    let mut handles: Vec<_> = (0..trajectories)
+        .map(|seed| {
+            runtime.submit(Submission {
+                problem: Arc::clone(&problem),
+                plan: RunPlan::single(steps + 1),
+                sampling: RunSampling { temperature: 0.0, top_p: 1.0, seed },
+                observer: Arc::new(Silent),
+                resting: None,
+            })
+        })
+        .collect();
+    for outcome in join_all(handles.iter_mut().map(|handle| handle.outcome())).await {
+        let outcome = outcome.expect("the runtime lives");
+        assert!(outcome.verified && outcome.steps == steps, "{outcome:?}");
+    }
+}

@@ -1,0 +1,36 @@
+//! The record of a step, as the journal keeps it.
+
+use prime_agents::agents::Proposal;
+use prime_agents::journal::{Head, Segment};
+use prime_agents::protocol::{Decision, Speculations, TurnId, Usage, Verdict};
+use prime_agents::report::TraceLine;
+use prime_agents::runtime::Event;
+
+/// So many steps as JSON Lines.
+pub fn encode(steps: usize) -> Vec<u8> {
+    let proposal = Proposal { line: "swap 3 4".to_owned(), ..Proposal::default() };
+    let verdict = Verdict::default();
+    let mut body = Vec::new();
+    for depth in 0..steps {
+        let event = Event::Step {
+            id: TurnId { round: 1, trajectory: 0 },
+            elapsed_ms: 12,
+            depth,
+            proposal: &proposal,
+            is_applicable: true,
+            verdict: &verdict,
+            decision: Decision::Proceed,
+            usage: Usage::default(),
+            speculations: Speculations::default(),
+            laps: None,
+        };
+        serde_json::to_writer(&mut body, &TraceLine::of(&event)).expect("events serialise");
+        body.push(b'\n');
+    }
+    body
+}
+
+/// The steps encoded and chained to a head.
+pub fn segment(head: Head, steps: u32) -> Segment {
+    Segment::of_lines(head, steps, encode(steps as usize))
+}

@@ -1,0 +1,50 @@
+//! The vote of a round over many answers.
+
+use prime_agents::protocol::vote::{Count, Votes};
+use prime_agents::protocol::{Score, VoteRule};
+use prime_agents::tasks::{self, Spec};
+use serde_json::{Value, json};
+
+/// Answers of a round.
+pub const ANSWERS: u32 = 1_000;
+
+/// How they differ.
+#[derive(Clone, Copy, Debug)]
+pub enum Opinions {
+    AllEqual,
+    TwoCamps,
+    AllDifferent,
+}
+
+impl Opinions {
+    pub const ALL: [Self; 3] = [Self::AllEqual, Self::TwoCamps, Self::AllDifferent];
+
+    /// A sorted array of 16 numbers each, and what it cost.
+    pub fn answers(self) -> Vec<Value> {
+        let answer = |number: u32| json!({ "sorted": (number..number + 16).collect::<Vec<_>>(), "comparisons": 120 });
+        (0..ANSWERS)
+            .map(|index| match self {
+                Self::AllEqual => answer(0),
+                Self::TwoCamps => answer(index % 2),
+                Self::AllDifferent => answer(index),
+            })
+            .collect()
+    }
+}
+
+fn spec() -> &'static Spec {
+    tasks::find("bubble-sort").expect("listed").spec()
+}
+
+/// What a run does with the answers of a round: counts each, and looks whether it is decided. Without an early stop.
+pub fn vote(answers: Vec<Value>) -> Vec<Count> {
+    let (spec, mut votes, mut left) = (spec(), Votes::default(), ANSWERS);
+    let mut decided = 0;
+    for answer in answers {
+        votes.cast(spec, answer, Score::ZERO);
+        left -= 1;
+        decided += u32::from(votes.is_decided(VoteRule::Majority, left, ANSWERS / 2));
+    }
+    std::hint::black_box(decided);
+    votes.counts(spec, VoteRule::Majority)
+}
