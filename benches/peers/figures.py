@@ -34,7 +34,9 @@ class Figures:
         errors = [one[label]["error"] for one in self.rounds if "error" in one.get(label, {})]
         if not errors:
             return None
-        return errors[-1] if len(errors) == len(self.rounds) else f"{len(errors)} of {len(self.rounds)} rounds: {errors[-1]}"
+        if len(errors) == len(self.rounds):
+            return errors[-1]
+        return f"{len(errors)} of {len(self.rounds)} rounds: {errors[-1]}"
 
 
 def ratio(above, below):

@@ -23,5 +23,5 @@ def conditions(facts):
     least, middle, most = (f"{value:.2f}" for value in load)
     return (
         f"{facts['date']}, {machine['cores']} cores of {machine['processor']}{memory}, {machine['system']}. {rounds}, "
-        f"{facts['scale']:.0%} of the steps; load average {middle} ({least} to {most}); {facts['seconds']:.0f} s in all."
+        f"{facts['scale']:.0%} of the steps; load average {middle} ({least} to {most}); {facts['seconds']:.0f} s."
     )

@@ -1,4 +1,4 @@
-"""A bar for each framework on a logarithmic scale, as SVG: plain shapes in colours that are readable on light and dark."""
+"""A bar for each framework on a logarithmic scale, as SVG: plain shapes in colours for light and dark."""
 
 import math
 from html import escape
@@ -71,4 +71,5 @@ def _short(value):
 
 
 def _text(x, y, text, anchor="start", weight="normal"):
-    return f'<text x="{x:.1f}" y="{y}" fill="{TEXT}" text-anchor="{anchor}" font-weight="{weight}">{escape(text)}</text>'
+    style = f'fill="{TEXT}" text-anchor="{anchor}" font-weight="{weight}"'
+    return f'<text x="{x:.1f}" y="{y}" {style}>{escape(text)}</text>'

@@ -1,11 +1,11 @@
-"""What is compared: one row for each way of sending the step through a framework, in the order in which they are measured.
+"""What is compared: one row for each way of sending the step through a framework, in the order of measuring.
 
 Rows that are compared with each other by a promise stand side by side, so that a busy moment of the machine hits both.
 """
 
 from dataclasses import dataclass
 
-# Of a row, what is measured: one trajectory, then 64 and 1,000 through the same three actors, then with actors of their own.
+# Of a row: one trajectory; 64 and 1,000 through the same three actors; the same with actors of their own.
 COLUMNS = ("seq", "shared64", "shared1000", "trios64", "trios1000")
 # Only ours: how it is at ten times as many.
 MANY = "shared10000"

@@ -4,7 +4,7 @@
     make peers                                builds what is needed and calls this
     python3 benches/peers/run.py --help
 
-Prints the table and what it says about the promises of docs/coordination.md; writes both to results.md, and all that was
+Prints the table and whether the promises of docs/coordination.md hold; writes both to results.md, and all that was
 measured to results.json. Standard library only. Exits 0; with --check 3 if a promise does not hold; 2 on wrong usage.
 """
 
@@ -43,7 +43,7 @@ def parsed(words):
     parser.add_argument("--rounds", type=_positive, help="rounds, each of which measures all rows (3; 1 with --quick)")
     parser.add_argument("--only", metavar="REGEX", help="only rows whose name matches")
     parser.add_argument("--limit", type=_positive, default=90, help="seconds for a row in a round")
-    parser.add_argument("--again", type=Path, metavar="FILE", help="measure nothing: these results, an earlier results.json")
+    parser.add_argument("--again", type=Path, metavar="FILE", help="measure nothing: take an earlier results.json")
     parser.add_argument("--check", action="store_true", help="exit 3 if a promise does not hold")
     parser.add_argument("--docs", action="store_true", help=f"write the figures into {DOCS.name}/coordination.md too")
     parser.add_argument("--docs-folder", type=Path, default=DOCS, help=argparse.SUPPRESS)

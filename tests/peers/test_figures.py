@@ -6,12 +6,13 @@ from results import phase, row
 
 import promises as promised
 from figures import Figures, median, ratio
-from rows import ACTIX_ONE, ACTIX_OWN, CELL, CELL_A_CORE, JOURNAL, LANGGRAPH_SQLITE, OWN_ARBITERS, ROWS
+from rows import ACTIX_ONE, ACTIX_OWN, CELL, CELL_A_CORE, JOURNAL, LANGGRAPH_SQLITE, MANY, OWN_ARBITERS, ROWS
 
 
 class Medians(unittest.TestCase):
     def test_what_is_missing_is_left_out(self):
-        for values, expected in [([], None), ([None], None), ([3.0], 3.0), ([5.0, None, 1.0], 3.0), ([9.0, 1.0, 2.0], 2.0)]:
+        cases = [([], None), ([None], None), ([3.0], 3.0), ([5.0, None, 1.0], 3.0), ([9.0, 1.0, 2.0], 2.0)]
+        for values, expected in cases:
             with self.subTest(values=values):
                 self.assertEqual(median(values), expected)
 
@@ -81,8 +82,8 @@ class Promises(unittest.TestCase):
             (f"p50 of a step: {OWN_ARBITERS}", OWN_ARBITERS, "seq", "p50_us", 15.01),
             ("committed steps a second", JOURNAL, "shared1000", "steps_per_s", 149_999.0),
             ("the same ÷ the best column", LANGGRAPH_SQLITE, "trios64", "steps_per_s", 300.1),
-            (f"steps a second at 10,000 ÷ at 1,000 trajectories: {CELL}", CELL, "shared10000", "steps_per_s", 159_999.0),
-            ("heap for each of 10,000", CELL, "shared10000", "bytes_per_trajectory", 4097.0),
+            (f"steps a second at 10,000 ÷ at 1,000 trajectories: {CELL}", CELL, MANY, "steps_per_s", 159_999.0),
+            ("heap for each of 10,000", CELL, MANY, "bytes_per_trajectory", 4097.0),
             ("best column: prime-agents, a cell a core ÷ ray tell", "ray tell", "seq", "steps_per_s", 3000.1),
             (f"best column: {JOURNAL} ÷ D: dbos", "D: dbos + SQLite", "seq", "steps_per_s", 1500.1),
         ]

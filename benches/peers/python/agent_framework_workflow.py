@@ -1,5 +1,5 @@
-"""agent-framework-core: a workflow of three executors and three edges for each trajectory, as a workflow takes one message
-at a time. Variant `memory`: no checkpoints; `files`: a checkpoint in a file after each superstep, three for a step."""
+"""agent-framework-core: a workflow of three executors and three edges for each trajectory, as a workflow takes one
+message at a time. Variant `memory`: no checkpoints; `files`: one in a file after each superstep, three for a step."""
 
 from contextlib import ExitStack
 

@@ -1,8 +1,8 @@
 """What the Python rows of `make peers` share: the step, its messages, the coordinator's bookkeeping, the laps.
 
-A program is called as `PROGRAM VARIANT seq:STEPS shared:TRAJECTORIES:STEPS trios:TRAJECTORIES:STEPS` and prints one line
-of JSON with one entry for each of these phases, as those in Rust do. `shared` sends all trajectories through one executor,
-one verifier and one coordinator; with `trios` each has three actors, or a run of the framework, of its own.
+A program is called as `PROGRAM VARIANT seq:STEPS shared:TRAJECTORIES:STEPS trios:TRAJECTORIES:STEPS` and prints one
+line of JSON with one entry for each of these phases, as those in Rust do. `shared` sends all trajectories through one
+executor, one verifier and one coordinator; with `trios` each has three actors, or a run of the framework, of its own.
 """
 
 import asyncio
@@ -156,7 +156,7 @@ def measured(spec, seconds, cpu_seconds, samples):
 
 
 async def drive(phase, start, ended):
-    """Both laps through actors that are wired already: `start(trajectory, step)` begins one, `ended` is set at the end."""
+    """Both laps through actors that are wired: `start(trajectory, step)` begins one, `ended` is set at the end."""
     for first, target in phase.laps():
         ended.clear()
         phase.begin(target)

@@ -1,7 +1,7 @@
 """langgraph: a graph of three nodes with a conditional edge back to the executor; a trajectory is a run of the graph.
 
 Variants: `invoke` (no asyncio), `ainvoke`, `sqlite` (AsyncSqliteSaver with the default durability, by which nodes run
-ahead of the writer), `sqlite-sync` (durability "sync"). A step is three supersteps, and a checkpoint is of a superstep."""
+ahead of the writer), `sqlite-sync` (durability "sync"). A step is three supersteps, a checkpoint is of a superstep."""
 
 import os
 from contextlib import AsyncExitStack
