@@ -17,6 +17,8 @@ TOOLS := $(TARGET)/tools
 # OpenAI's Python client and the fuzzer, in environments of their own.
 CLIENT := $(TARGET)/openai
 FUZZER := $(TARGET)/api
+# Other frameworks, built and installed beside the build.
+PEERS := $(TARGET)/peers
 DENY := $(TOOLS)/bin/cargo-deny
 DENY_VERSION := 0.20.2
 # It must be of the version of the crate.
@@ -27,7 +29,7 @@ GUNGRAUN := $(TOOLS)/gungraun-$(GUNGRAUN_VERSION)
 KILLS ?= 1000
 FAULTS ?= 100
 
-.PHONY: help setup cuda-arch gpu-check demo test chaos openai api recompute golden lint deny bench bench-check instructions clean
+.PHONY: help setup cuda-arch gpu-check demo test chaos openai api recompute golden lint deny bench bench-check instructions peers clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +53,7 @@ gpu-check: cuda-arch ## build for GPUs, run the engine's tests and its bench on 
 
 test: ## all tests
 	@scripts/setup --python
+	python3 -B -m unittest discover --start-directory tests/peers
 	$(CARGO) test --release $(CHECKED)
 	@$(MAKE) --no-print-directory openai
 	@$(MAKE) --no-print-directory api
@@ -125,6 +128,18 @@ $(GUNGRAUN)/bin/gungraun-runner:
 	$(CARGO) install gungraun-runner --version $(GUNGRAUN_VERSION) --locked --debug --root $(GUNGRAUN) \
 		--target-dir $(GUNGRAUN)/build
 	rm -rf $(GUNGRAUN)/build
+
+peers: $(PEERS)/venv/installed ## the same step through other frameworks and through ours (QUICK=1, CHECK=1, DOCS=1)
+	$(BUILD)
+	$(CARGO) build --release --locked --manifest-path benches/peers/rust/Cargo.toml --target-dir $(PEERS)/rust
+	python3 -B benches/peers/run.py --prime $(PRIME) --programs $(PEERS)/rust/release --python $(PEERS)/venv/bin/python \
+		--out $(PEERS) $(if $(QUICK),--quick,) $(if $(CHECK),--check,) $(if $(DOCS),--docs,)
+
+$(PEERS)/venv/installed: benches/peers/requirements.txt
+	@scripts/setup --python
+	python3 -m venv --clear $(PEERS)/venv
+	$(PEERS)/venv/bin/pip install --quiet --disable-pip-version-check --requirement benches/peers/requirements.txt
+	touch $@
 
 clean: ## remove everything that was built
 	$(CARGO) clean
