@@ -87,6 +87,11 @@ pub trait Executor: Send + Sync {
     /// # Errors
     /// When no proposal could be made.
     async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError>;
+
+    /// The same for one that never waits: no future is made for such a turn. `None`: it is to be asked the other way.
+    fn propose_at_once(&self, _: &Trajectory, _: Sampling) -> Option<Result<Proposal, AgentError>> {
+        None
+    }
 }
 
 /// Scores the violations of a proposed step: the machine holds it as its candidate, or has refused it.
@@ -103,6 +108,11 @@ pub trait Verifier: Send + Sync {
     /// # Errors
     /// When no verdict could be given.
     async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError>;
+
+    /// The same for one that never waits. `None`: it is to be asked the other way.
+    fn judge_at_once(&self, _: &Trajectory, _: &str) -> Option<Result<Verdict, AgentError>> {
+        None
+    }
 }
 
 /// Decides what happens to a judged step.
@@ -111,4 +121,9 @@ pub trait Coordinator: Send + Sync {
     /// # Errors
     /// When no decision could be made.
     async fn decide(&self, trajectory: &Trajectory, line: &str, verdict: &Verdict) -> Result<Ruling, AgentError>;
+
+    /// The same for one that never waits. `None`: it is to be asked the other way.
+    fn decide_at_once(&self, _: &Trajectory, _: &str, _: &Verdict) -> Option<Result<Ruling, AgentError>> {
+        None
+    }
 }

@@ -10,9 +10,17 @@ pub struct ReferenceExecutor;
 #[async_trait]
 impl Executor for ReferenceExecutor {
     async fn propose(&self, trajectory: &Trajectory, _: Sampling) -> Result<Proposal, AgentError> {
-        let line = next(trajectory, "reference")?;
-        Ok(Proposal { line, ..Proposal::default() })
+        proposal(trajectory)
     }
+
+    fn propose_at_once(&self, trajectory: &Trajectory, _: Sampling) -> Option<Result<Proposal, AgentError>> {
+        Some(proposal(trajectory))
+    }
+}
+
+fn proposal(trajectory: &Trajectory) -> Result<Proposal, AgentError> {
+    let line = next(trajectory, "reference")?;
+    Ok(Proposal { line, ..Proposal::default() })
 }
 
 /// The next line of the task's algorithm.

@@ -12,4 +12,13 @@ impl Coordinator for ThresholdCoordinator {
     async fn decide(&self, trajectory: &Trajectory, _: &str, verdict: &Verdict) -> Result<Ruling, AgentError> {
         Ok(self.0.decide(verdict.score, trajectory.stack.top().retries).into())
     }
+
+    fn decide_at_once(
+        &self,
+        trajectory: &Trajectory,
+        _: &str,
+        verdict: &Verdict,
+    ) -> Option<Result<Ruling, AgentError>> {
+        Some(Ok(self.0.decide(verdict.score, trajectory.stack.top().retries).into()))
+    }
 }

@@ -187,4 +187,8 @@ impl Executor for NullExecutor {
     async fn propose(&self, _: &Trajectory, _: Sampling) -> Result<Proposal, AgentError> {
         Ok(Proposal { line: self.line.clone(), ..Proposal::default() })
     }
+
+    fn propose_at_once(&self, _: &Trajectory, _: Sampling) -> Option<Result<Proposal, AgentError>> {
+        Some(Ok(Proposal { line: self.line.clone(), ..Proposal::default() }))
+    }
 }

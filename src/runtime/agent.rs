@@ -1,6 +1,7 @@
 //! The actor shell of the three agents: it does its role's work on a turn and passes the turn on.
 //! Work that is ready at once costs no task; a panic in the work kills this actor, and only it.
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -14,7 +15,7 @@ use futures::task::noop_waker_ref;
 use futures::{FutureExt, StreamExt};
 use tokio_util::sync::ReusableBoxFuture;
 
-use super::batch::Batch;
+use super::batch::{self, Batch, LooksRound};
 use super::laps::Leg;
 use super::messages::{Decide, Decided, Judge, Propose, Rewire};
 use super::speculation;
@@ -31,6 +32,9 @@ pub trait Work: Send + Sync + 'static {
     const NEXT: Role;
 
     fn work(&self, turn: &mut TurnBody) -> impl Future<Output = Result<(), AgentError>> + Send;
+
+    /// The same for an agent that never waits: no future is made for such a turn. `None`: nothing was done.
+    fn work_at_once(&self, turn: &mut TurnBody) -> Option<Result<(), AgentError>>;
 }
 
 macro_rules! into_turn {
@@ -55,11 +59,27 @@ impl Work for Execute {
 
     async fn work(&self, turn: &mut TurnBody) -> Result<(), AgentError> {
         let proposed = speculation::propose(&self.0, turn).await?;
-        turn.is_applicable = turn.trajectory.machine.propose(&turn.proposal.line).is_ok();
-        turn.is_repeated = turn.trajectory.excludes(&turn.proposal.line);
+        turn.apply();
         speculation::look_ahead(&self.0, turn, proposed);
         Ok(())
     }
+
+    fn work_at_once(&self, turn: &mut TurnBody) -> Option<Result<(), AgentError>> {
+        if turn.foresight.is_some() || turn.speculation.is_some() {
+            return None;
+        }
+        let proposed = self.0.propose_at_once(&turn.trajectory, turn.sampling)?;
+        Some(proposed.map(|proposal| {
+            turn.proposal = proposal;
+            turn.apply();
+        }))
+    }
+}
+
+/// The verdict on a line that was rejected at this state before.
+fn rejected_before() -> Verdict {
+    let feedback = Some("this action was rejected in this state before".to_owned());
+    Verdict { score: Score::from_tenths(10), feedback, ..Verdict::default() }
 }
 
 impl Work for Verify {
@@ -70,12 +90,20 @@ impl Work for Verify {
 
     async fn work(&self, turn: &mut TurnBody) -> Result<(), AgentError> {
         turn.verdict = if turn.is_repeated {
-            let feedback = Some("this action was rejected in this state before".to_owned());
-            Verdict { score: Score::from_tenths(10), feedback, ..Verdict::default() }
+            rejected_before()
         } else {
             self.0.judge(&turn.trajectory, &turn.proposal.line).await?
         };
         Ok(())
+    }
+
+    fn work_at_once(&self, turn: &mut TurnBody) -> Option<Result<(), AgentError>> {
+        let judged = if turn.is_repeated {
+            Ok(rejected_before())
+        } else {
+            self.0.judge_at_once(&turn.trajectory, &turn.proposal.line)?
+        };
+        Some(judged.map(|verdict| turn.verdict = verdict))
     }
 }
 
@@ -93,6 +121,15 @@ impl Work for Coordinate {
         };
         Ok(())
     }
+
+    fn work_at_once(&self, turn: &mut TurnBody) -> Option<Result<(), AgentError>> {
+        let decided = if turn.is_repeated {
+            Ok(Decision::Backtrack.into())
+        } else {
+            self.0.decide_at_once(&turn.trajectory, &turn.proposal.line, &turn.verdict)?
+        };
+        Some(decided.map(|ruling| turn.ruling = ruling))
+    }
 }
 
 /// An independent actor that does one role's work.
@@ -107,7 +144,11 @@ pub struct Agent<W: Work> {
     place: Option<ReusableBoxFuture<'static, Worked>>,
     /// Work that waits: for a model, a process, a person.
     waiting: FuturesUnordered<ReusableBoxFuture<'static, Worked>>,
-    /// Whether there is an [`Await`] that looks after `waiting`.
+    /// Turns that give way to those that come round while they wait.
+    later: VecDeque<Turn>,
+    /// How often the mailbox was empty since a turn came.
+    idle: u32,
+    /// Whether there is an [`Await`] that looks after the two.
     is_awaited: bool,
     role: PhantomData<fn() -> W>,
 }
@@ -125,6 +166,8 @@ impl<W: Work> Agent<W> {
             batch: Batch::default(),
             place: None,
             waiting: FuturesUnordered::new(),
+            later: VecDeque::new(),
+            idle: 0,
             is_awaited: false,
             role: PhantomData,
         }
@@ -166,14 +209,38 @@ impl<W: Work> Actor for Agent<W> {
 impl<W: Work> Agent<W> {
     fn take(&mut self, mut turn: Turn, ctx: &mut Context<Self>) {
         self.batch.count(ctx);
+        self.idle = 0;
+        if turn.body().gives_way {
+            self.later.push_back(turn);
+            self.watch_over(ctx);
+        } else {
+            self.begin(turn, ctx);
+        }
+    }
+
+    /// Sees to it that what waits goes on.
+    fn watch_over(&mut self, ctx: &mut Context<Self>) {
+        if !self.is_awaited {
+            self.is_awaited = true;
+            ctx.spawn(Await);
+        }
+    }
+
+    fn begin(&mut self, mut turn: Turn, ctx: &mut Context<Self>) {
         turn.body().end(Leg::To(W::ROLE));
         let work = match &self.work {
-            Some(work) => Arc::clone(work),
+            Some(work) => work,
             None => match catch_unwind(AssertUnwindSafe(|| (self.make)())) {
-                Ok(work) => Arc::clone(self.work.insert(Arc::new(work))),
+                Ok(work) => self.work.insert(Arc::new(work)),
                 Err(panic) => return self.pass_on((turn, Err(panic))),
             },
         };
+        match catch_unwind(AssertUnwindSafe(|| work.work_at_once(turn.body()))) {
+            Ok(Some(result)) => return self.pass_on((turn, Ok(result))),
+            Ok(None) => {}
+            Err(panic) => return self.pass_on((turn, Err(panic))),
+        }
+        let work = Arc::clone(work);
         let working = async move {
             let result = AssertUnwindSafe(work.work(turn.body())).catch_unwind().await;
             (turn, result)
@@ -192,17 +259,26 @@ impl<W: Work> Agent<W> {
             }
             Poll::Pending => {
                 self.waiting.push(place);
-                if !self.is_awaited {
-                    self.is_awaited = true;
-                    ctx.spawn(Await);
-                }
+                self.watch_over(ctx);
             }
         }
     }
 }
 
-/// Passes on what has waited. Each turn wakes the actor for itself alone, however many wait beside it.
+impl<W: Work> LooksRound for Agent<W> {
+    /// Passes on what has waited. Each turn wakes the actor for itself alone, however many wait beside it.
+    fn look_round(&mut self, _: &mut Context<Self>, task: &mut TaskContext<'_>) {
+        while let Poll::Ready(Some(worked)) = self.waiting.poll_next_unpin(task) {
+            self.pass_on(worked);
+        }
+    }
+}
+
+/// Looks after turns that wait, as long as there are any.
 struct Await;
+
+/// Empty mailboxes in a row after which no turn is on its way round on this thread: there are four actors on it at most.
+const ROUND: u32 = 4;
 
 impl<W: Work> ActorFuture<Agent<W>> for Await {
     type Output = ();
@@ -210,17 +286,24 @@ impl<W: Work> ActorFuture<Agent<W>> for Await {
     fn poll(
         self: Pin<&mut Self>,
         agent: &mut Agent<W>,
-        _: &mut Context<Agent<W>>,
+        ctx: &mut Context<Agent<W>>,
         task: &mut TaskContext<'_>,
     ) -> Poll<()> {
-        while let Poll::Ready(worked) = agent.waiting.poll_next_unpin(task) {
-            match worked {
-                Some(worked) => agent.pass_on(worked),
-                None => {
-                    agent.is_awaited = false;
-                    return Poll::Ready(());
-                }
+        agent.look_round(ctx, task);
+        if agent.idle >= ROUND {
+            agent.idle = 0;
+            for _ in 0..batch::TURNS_MAX {
+                let Some(turn) = agent.later.pop_front() else { break };
+                agent.begin(turn, ctx);
             }
+            agent.look_round(ctx, task);
+        }
+        agent.idle += 1;
+        if !agent.later.is_empty() {
+            task.waker().wake_by_ref();
+        } else if agent.waiting.is_empty() {
+            agent.is_awaited = false;
+            return Poll::Ready(());
         }
         Poll::Pending
     }

@@ -7,20 +7,28 @@ use actix::{Actor, ActorFuture, AsyncContext, Context};
 
 /// Turns that an actor takes before the others' turn comes. An actor drains its mailbox at every wake-up; with thousands
 /// of turns in it, each would have left the processor's caches before the next actor gets it.
-const TURNS_MAX: u32 = 64;
+pub const TURNS_MAX: u32 = 64;
+
+/// An actor that looks after other things between two batches, as it does when its mailbox is empty.
+pub trait LooksRound: Actor<Context = Context<Self>> {
+    fn look_round(&mut self, ctx: &mut Context<Self>, task: &mut TaskContext<'_>);
+}
 
 /// Counts the turns that an actor has taken since it last gave way.
 #[derive(Debug, Default)]
 pub struct Batch(u32);
 
 impl Batch {
-    /// One more; after the last of a batch the actor takes no message until the others have had their turn.
-    pub fn count<A: Actor<Context = Context<A>>>(&mut self, ctx: &mut Context<A>) {
+    /// One more. After the last of a batch, which is then said, the actor takes no message until the others have had
+    /// their turn.
+    pub fn count<A: LooksRound>(&mut self, ctx: &mut Context<A>) -> bool {
         self.0 += 1;
-        if self.0 == TURNS_MAX {
+        let is_full = self.0 == TURNS_MAX;
+        if is_full {
             self.0 = 0;
             ctx.wait(GiveWay { is_done: false });
         }
+        is_full
     }
 }
 
@@ -29,11 +37,13 @@ struct GiveWay {
     is_done: bool,
 }
 
-impl<A: Actor> ActorFuture<A> for GiveWay {
+impl<A: LooksRound> ActorFuture<A> for GiveWay {
     type Output = ();
 
-    fn poll(mut self: Pin<&mut Self>, _: &mut A, _: &mut A::Context, task: &mut TaskContext<'_>) -> Poll<()> {
+    fn poll(mut self: Pin<&mut Self>, actor: &mut A, ctx: &mut A::Context, task: &mut TaskContext<'_>) -> Poll<()> {
         if self.is_done {
+            // With a mailbox that is never empty nothing else of the actor would be polled.
+            actor.look_round(ctx, task);
             return Poll::Ready(());
         }
         self.is_done = true;

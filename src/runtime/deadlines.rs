@@ -8,6 +8,7 @@ use std::time::Duration;
 use actix::{ActorFuture, Context};
 use tokio_util::time::{DelayQueue, delay_queue};
 
+use super::batch::LooksRound as _;
 use super::submission::RunId;
 use super::supervisor::Supervisor;
 
@@ -22,6 +23,15 @@ impl Deadlines {
     /// Notes that a run's time is up after `wall`. `None` where that is too far away to matter.
     pub fn note(&mut self, run: RunId, wall: Duration) -> Option<delay_queue::Key> {
         (wall < FURTHEST).then(|| self.0.insert(run, wall))
+    }
+
+    /// The next run whose time is up; else the task is woken when there is one.
+    pub fn next(&mut self, task: &mut TaskContext<'_>) -> Option<RunId> {
+        // An empty queue is ready too, and wakes the task when something is put in.
+        match self.0.poll_expired(task) {
+            Poll::Ready(expired) => expired.map(delay_queue::Expired::into_inner),
+            Poll::Pending => None,
+        }
     }
 
     /// Forgets a deadline that has not come.
@@ -42,10 +52,7 @@ impl ActorFuture<Supervisor> for Watch {
         ctx: &mut Context<Supervisor>,
         task: &mut TaskContext<'_>,
     ) -> Poll<()> {
-        // An empty queue is ready too, and wakes the task when something is put in.
-        while let Poll::Ready(Some(expired)) = supervisor.deadlines.0.poll_expired(task) {
-            supervisor.expire(expired.into_inner(), ctx);
-        }
+        supervisor.look_round(ctx, task);
         Poll::Pending
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Context as TaskContext;
 use std::time::Duration;
 
 use actix::{Actor, Addr, AsyncContext, Context, Handler};
@@ -10,7 +11,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::time::delay_queue;
 
-use super::batch::Batch;
+use super::batch::{Batch, LooksRound};
 use super::cell::{CellPlan, Ring};
 use super::deadlines::{self, Deadlines};
 use super::laps::{Laps, Leg};
@@ -25,6 +26,12 @@ use crate::protocol::{Decision, Effect, Ending, Outcome, Resting, Role, Run, Sav
 
 /// Mishaps of one turn (panics and errors of agents working on it) before its trajectory fails.
 const MISHAPS_MAX: u32 = 5;
+/// Turns of live runs beyond which trajectories take their steps in stints, while their state is in the processor's caches.
+const CROWD: u32 = 256;
+/// Proposals that a trajectory then makes before others are let in.
+const STINT: u64 = 8;
+/// Most places of turns that are kept.
+const SPARE_MAX: usize = 64;
 
 struct Live {
     run: Run,
@@ -64,7 +71,11 @@ enum Hold {
 
 impl Live {
     fn elapsed_ms(&self) -> u64 {
-        let here = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.elapsed_ms_at(Instant::now())
+    }
+
+    fn elapsed_ms_at(&self, now: Instant) -> u64 {
+        let here = u64::try_from(now.duration_since(self.started).as_millis()).unwrap_or(u64::MAX);
         here.saturating_add(self.elapsed_before_ms)
     }
 }
@@ -73,10 +84,17 @@ impl Live {
 pub struct Supervisor {
     plan: CellPlan,
     ring: Option<Ring>,
+    /// Its own address, once it has started.
+    home: Option<Addr<Self>>,
     restarts: [RestartLog; 3],
     runs: FxHashMap<RunId, Box<Live>>,
-    pub(super) deadlines: Deadlines,
+    deadlines: Deadlines,
     batch: Batch,
+    /// Read once for a batch, or when the mailbox was empty: what is done meanwhile takes less than a millisecond.
+    clock: Option<Instant>,
+    /// Places of turns that are over.
+    #[expect(clippy::vec_box, reason = "the box is what is used again")]
+    spare: Vec<Box<TurnBody>>,
     waiting: VecDeque<Box<Submitted>>,
     /// Turns that wait for their agent to be replaced.
     #[expect(clippy::vec_box, reason = "turns move on as the boxes that they came in")]
@@ -96,10 +114,13 @@ impl Supervisor {
         Self {
             plan,
             ring: None,
+            home: None,
             restarts: Default::default(),
             runs: FxHashMap::default(),
             deadlines: Deadlines::default(),
             batch: Batch::default(),
+            clock: None,
+            spare: Vec::new(),
             waiting: VecDeque::new(),
             parked: Default::default(),
             in_flight: 0,
@@ -107,14 +128,14 @@ impl Supervisor {
         }
     }
 
-    fn send(&mut self, body: Box<TurnBody>, home: Addr<Self>) {
+    fn send(&mut self, body: Box<TurnBody>) {
         let ring = self.ring.as_ref().expect("invariant: the ring stands once the actor has started");
         let role = body.stage;
         if !ring.is_connected(role) {
             self.parked[role as usize].push(body);
             return;
         }
-        let turn = Turn::new(body, home);
+        let turn = Turn::new(body);
         match role {
             Role::Executor => ring.executor.do_send(Propose(turn)),
             Role::Verifier => ring.verifier.do_send(Judge(turn)),
@@ -122,8 +143,11 @@ impl Supervisor {
         }
     }
 
-    fn propose(&mut self, run: RunId, waiting: Waiting, home: Addr<Self>) {
-        let Some(live) = self.runs.get_mut(&run) else { return };
+    fn propose(&mut self, run: RunId, mut waiting: Waiting) {
+        let (Some(live), Some(home)) = (self.runs.get_mut(&run), &self.home) else { return };
+        if let Some((_, begun)) = live.begun.take_if(|(of, _)| *of == waiting.id) {
+            waiting.speculation = Some(begun);
+        }
         let observer = &live.submission.observer;
         if live.hold.is_none() && live.run.is_whole() && observer.wants_saved() {
             live.hold = Some(Hold::Saving);
@@ -131,6 +155,7 @@ impl Supervisor {
         if live.hold.is_none() && observer.is_behind() {
             live.hold = Some(Hold::Behind);
             live.held.push(waiting);
+            let home = home.clone();
             return observer.wake_when_free(Box::new(move || home.do_send(Release(run))));
         }
         if live.hold.is_some() {
@@ -140,9 +165,17 @@ impl Supervisor {
         let Submission { plan, sampling: run_sampling, .. } = &live.submission;
         let sampling = run_sampling.of_turn(&plan.strategy, id, &trajectory);
         let foresight = live.round.as_ref().and_then(|round| Foresight::of(&live.run, *run_sampling, round));
-        let laps = live.submission.observer.wants_laps().then(|| Box::new(Laps::start()));
-        let body = TurnBody { foresight, speculation, laps, ..TurnBody::new(run, id, trajectory, sampling) };
-        self.send(Box::new(body), home);
+        let laps = observer.wants_laps().then(|| Box::new(Laps::start()));
+        let gives_way = self.in_flight > CROWD && trajectory.counts.proposals.is_multiple_of(STINT);
+        let mut body = match self.spare.pop() {
+            Some(mut body) => {
+                body.again(run, id, trajectory, sampling);
+                body
+            }
+            None => Box::new(TurnBody::new(home.clone(), run, id, trajectory, sampling)),
+        };
+        (body.gives_way, body.foresight, body.speculation, body.laps) = (gives_way, foresight, speculation, laps);
+        self.send(body);
     }
 
     /// Carries out effects of a run; the buffer is kept between calls.
@@ -150,9 +183,7 @@ impl Supervisor {
         for effect in effects.drain(..) {
             match effect {
                 Effect::Propose(id, trajectory) => {
-                    let begun = self.runs.get_mut(&run).and_then(|live| live.begun.take_if(|(of, _)| *of == id));
-                    let speculation = begun.map(|(_, speculation)| speculation);
-                    self.propose(run, Waiting { id, trajectory, speculation }, ctx.address());
+                    self.propose(run, Waiting { id, trajectory, speculation: None });
                 }
                 Effect::Ended(id, end, reward) => {
                     self.observe(run, &Event::TrajectoryEnded { id, end: &end, reward: &reward });
@@ -166,7 +197,7 @@ impl Supervisor {
             }
         }
         self.effects = effects;
-        self.save_if_gathered(run, ctx);
+        self.save_if_gathered(run);
     }
 
     /// Gives up what was begun early in the round.
@@ -178,7 +209,7 @@ impl Supervisor {
     }
 
     /// Saves a run all of whose live turns have come in for it, and lets them go on.
-    fn save_if_gathered(&mut self, run: RunId, ctx: &mut Context<Self>) {
+    fn save_if_gathered(&mut self, run: RunId) {
         let Some(live) = self.runs.get_mut(&run) else { return };
         if live.hold != Some(Hold::Saving) {
             return;
@@ -188,15 +219,15 @@ impl Supervisor {
         if live.held.len() == live.run.live() as usize {
             let waiting = live.held.iter().map(|held| (held.id, held.trajectory.as_ref()));
             live.submission.observer.save(Saved::of(&live.run, waiting, live.elapsed_ms()));
-            self.release(run, ctx);
+            self.release(run);
         }
     }
 
-    fn release(&mut self, run: RunId, ctx: &mut Context<Self>) {
+    fn release(&mut self, run: RunId) {
         let Some(live) = self.runs.get_mut(&run) else { return };
         live.hold = None;
         for waiting in std::mem::take(&mut live.held) {
-            self.propose(run, waiting, ctx.address());
+            self.propose(run, waiting);
         }
     }
 
@@ -308,7 +339,7 @@ impl Supervisor {
     }
 
     /// A run's time is up.
-    pub(super) fn expire(&mut self, run: RunId, ctx: &mut Context<Self>) {
+    fn expire(&mut self, run: RunId, ctx: &mut Context<Self>) {
         let Some(live) = self.runs.get_mut(&run) else { return };
         // The queue has forgotten it.
         live.deadline = None;
@@ -349,13 +380,24 @@ impl Supervisor {
     }
 }
 
+impl LooksRound for Supervisor {
+    fn look_round(&mut self, ctx: &mut Context<Self>, task: &mut TaskContext<'_>) {
+        self.clock = None;
+        while let Some(run) = self.deadlines.next(task) {
+            self.expire(run, ctx);
+        }
+    }
+}
+
 impl Actor for Supervisor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         // Decided turns of thousands of trajectories may wait here; each is bounded by admission, not by the mailbox.
         ctx.set_mailbox_capacity(1 << 16);
-        self.ring = Some(Ring::build(&self.plan, &ctx.address()));
+        let home = ctx.address();
+        self.ring = Some(Ring::build(&self.plan, &home));
+        self.home = Some(home);
         ctx.spawn(deadlines::Watch);
     }
 }
@@ -384,8 +426,8 @@ impl Handler<Release> for Supervisor {
     type Result = ();
     fn handle(&mut self, message: Release, ctx: &mut Context<Self>) {
         self.guarded(message.0, ctx, |this, ctx| {
-            this.release(message.0, ctx);
-            this.save_if_gathered(message.0, ctx);
+            this.release(message.0);
+            this.save_if_gathered(message.0);
         });
     }
 }
@@ -393,46 +435,55 @@ impl Handler<Release> for Supervisor {
 impl Handler<Decided> for Supervisor {
     type Result = ();
     fn handle(&mut self, message: Decided, ctx: &mut Context<Self>) {
-        self.batch.count(ctx);
+        let now = *self.clock.get_or_insert_with(Instant::now);
+        if self.batch.count(ctx) {
+            self.clock = None;
+        }
         let mut body = message.0.land();
         body.end(Leg::Home);
-        if self.runs.get(&body.run).is_none_or(|live| !live.run.wants(body.id)) {
-            return;
-        }
-        self.with_run(body.run, ctx, |live, effects| {
-            let elapsed_ms = live.elapsed_ms();
-            let decision = live.run.plan().strategy.ruling(body.ruling.decision);
-            if decision != Decision::Proceed || !body.is_applicable {
-                body.give_up_speculation();
+        let (run, trajectory) = (body.run, body.take_trajectory());
+        let turn = &mut *body;
+        self.with_run(run, ctx, |live, effects| {
+            if !live.run.wants(turn.id) {
+                return;
             }
-            live.begun = body.speculation.take().map(|speculation| (body.id, speculation));
-            let usage = body.usage();
-            let Proposal { line, derivation, logprobs, .. } = &body.proposal;
+            let elapsed_ms = live.elapsed_ms_at(now);
+            let decision = live.run.plan().strategy.ruling(turn.ruling.decision);
+            if decision != Decision::Proceed || !turn.is_applicable {
+                turn.give_up_speculation();
+            }
+            live.begun = turn.speculation.take().map(|speculation| (turn.id, speculation));
+            let usage = turn.usage();
+            let Proposal { line, derivation, logprobs, .. } = &turn.proposal;
             let (logprob, characters) = Settled::measure(line, derivation, logprobs);
             live.submission.observer.observe(&Event::Step {
-                id: body.id,
+                id: turn.id,
                 elapsed_ms,
-                depth: body.trajectory.stack.depth(),
-                proposal: &body.proposal,
-                is_applicable: body.is_applicable,
-                verdict: &body.verdict,
+                depth: trajectory.stack.depth(),
+                proposal: &turn.proposal,
+                is_applicable: turn.is_applicable,
+                verdict: &turn.verdict,
                 decision,
                 usage,
-                speculations: body.speculations,
-                laps: body.laps.as_deref(),
+                speculations: turn.speculations,
+                laps: turn.laps.as_deref(),
             });
             let settled = Settled {
                 line,
-                applicable: body.is_applicable,
-                verdict: &body.verdict,
+                applicable: turn.is_applicable,
+                verdict: &turn.verdict,
                 decision,
                 usage,
                 logprob,
                 characters,
-                speculations: body.speculations,
+                speculations: turn.speculations,
             };
-            live.run.settle(body.id, body.trajectory, settled, elapsed_ms, effects);
+            live.run.settle(turn.id, trajectory, settled, elapsed_ms, effects);
         });
+        if self.spare.len() < SPARE_MAX {
+            body.clear();
+            self.spare.push(body);
+        }
     }
 }
 
@@ -451,7 +502,7 @@ impl Handler<Returned> for Supervisor {
                 let (id, elapsed_ms, role) = (body.id, live.elapsed_ms(), body.stage);
                 let failed = Event::TurnFailed { id, elapsed_ms, role, failure, reason: &reason };
                 live.submission.observer.observe(&failed);
-                live.run.fail(body.id, body.trajectory, reason, elapsed_ms, effects);
+                live.run.fail(body.id, body.take_trajectory(), reason, elapsed_ms, effects);
             });
         } else {
             if let Some(error) = body.last_error.as_ref().filter(|_| body.mishaps > body.mishaps_told) {
@@ -460,7 +511,7 @@ impl Handler<Returned> for Supervisor {
                 self.observe(body.run, &mishap);
                 body.mishaps_told = body.mishaps;
             }
-            self.send(body, ctx.address());
+            self.send(body);
         }
     }
 }
@@ -474,7 +525,7 @@ impl Handler<Died> for Supervisor {
         if self.restarts[role as usize].allows(self.plan.restart_limit, Instant::now()) {
             tracing::warn!(%role, %reason, "agent replaced");
             for body in std::mem::take(&mut self.parked[role as usize]) {
-                self.send(body, ctx.address());
+                self.send(body);
             }
         } else {
             self.parked[role as usize].clear();
