@@ -29,6 +29,9 @@ pub trait Launch {
     /// Ends the runs that are under way.
     fn halt(&self);
 
+    /// Waits until all that was decided counts.
+    async fn settle(&self) {}
+
     /// Steps that are durable, where the load is about that.
     fn durable(&self) -> Option<u64> {
         None
@@ -129,22 +132,29 @@ pub async fn measure<L: Launch>(
     let (durable_before, spent_before, started) = first.expect("invariant: it was read, with a warm-up or without");
     match time {
         Some(time) => runs.carry_on(sleep(time)).await?,
-        None => runs.carry_on(session.all_finished()).await?,
+        None => {
+            let counted = async {
+                session.all_finished().await;
+                launch.settle().await;
+            };
+            runs.carry_on(counted).await?;
+        }
     }
     let (durable_after, spent_after, stopped) = start(Phase::Over);
     let decided: Vec<_> = watches.iter().map(|watch| watch.decided()).collect();
     let late = generator.map(Generator::end);
     runs.end().await;
 
-    let record = session.records();
-    // Of a number of steps the last one is the end, not the moment at which it was noticed.
-    let stopped = if steps.is_some() { record.last.max(started) } else { stopped };
+    let record = session.take_records();
+    let durable = durable_before.zip(durable_after).map(|(before, after)| after.saturating_sub(before));
+    // Of a number of steps the last decision is the end, not the moment at which it was noticed.
+    let is_last = steps.is_some() && durable.is_none();
+    let stopped = if is_last { record.last.max(started) } else { stopped };
     let seconds = (Duration::from_nanos(stopped.saturating_sub(started)).as_secs_f64()).max(1e-9);
     let rate = session
         .schedule
         .as_ref()
         .map(|schedule| schedule.rate(stopped, decided.into_iter(), record.latency.len(), seconds));
-    let durable = durable_before.zip(durable_after).map(|(before, after)| after.saturating_sub(before));
     Ok(Measured {
         trajectories,
         seconds,

@@ -24,7 +24,7 @@ use crate::bench::endless;
 use crate::journal::{SqliteJournal, SqliteOptions};
 use crate::metrics::Metrics;
 use crate::protocol::{RunPlan, Saved};
-use crate::runs::{LiveRun, NewRun, RunSpec, Runs};
+use crate::runs::{Committed, LiveRun, NewRun, RunSpec, Runs};
 use crate::runtime::{Event, Observer, Wake};
 use crate::settings::Settings;
 
@@ -197,6 +197,8 @@ impl DurableLoad {
         *self.watches.0.lock().unwrap_or_else(PoisonError::into_inner) = vec![None; trajectories as usize];
         let durably = Durably { load: self, steps, kept, commit: Arc::new(Mutex::new(empty())) };
         let mut measured = drive::measure(plan, trajectories, is_solved, &durably).await?;
+        // The next load must not find the end of this one.
+        durably.wait(|committed, _| committed.is_over).await;
         if let Some((_, commit)) = &mut measured.durable {
             commit.clone_from(&durably.commit.lock().unwrap_or_else(PoisonError::into_inner));
         }
@@ -229,6 +231,17 @@ impl Durably<'_> {
             traceparent: None,
         };
         NewRun { owner: OWNER.to_owned(), key: None, spec, problem }
+    }
+
+    /// Waits until so much of every present run is durable.
+    async fn wait(&self, is_enough: impl Fn(&Committed, &LiveRun) -> bool) {
+        for kept in &self.kept {
+            let run = kept.lock().unwrap_or_else(PoisonError::into_inner).run.clone();
+            if let Some(run) = run {
+                // A stream ends with its run at the earliest.
+                drop(run.stream.watch().wait_for(|committed| is_enough(committed, &run)).await);
+            }
+        }
     }
 
     /// Notes when the steps of a run are durable.
@@ -276,6 +289,10 @@ impl Launch for Durably<'_> {
         }
         lock(&self.kept[place], run);
         Ok(())
+    }
+
+    async fn settle(&self) {
+        self.wait(|committed, run| committed.progress.proposals >= run.stream.waiting_progress().proposals).await;
     }
 
     fn halt(&self) {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use futures::future::join_all;
+
 use super::drive;
 use super::error::LoadError;
 use super::in_process::{InProcess, greedy};
@@ -12,7 +14,7 @@ use super::watch::is_solved;
 use crate::agents::{AgentSet, Names};
 use crate::bench::{NullExecutor, endless};
 use crate::protocol::RunPlan;
-use crate::runtime::{Runtime, RuntimePlan};
+use crate::runtime::{RunHandle, Runtime, RuntimePlan, Silent, Submission};
 
 /// A closed loop on the ring.
 #[derive(Clone, Copy, Debug)]
@@ -67,11 +69,29 @@ pub(super) async fn with_agents(
     agents: AgentSet,
 ) -> Result<Point, LoadError> {
     let steps = plan.run_steps(trajectories)?;
+    let runtime_cells = runtime.cells.max(1);
     let runtime = Runtime::start(&RuntimePlan { in_flight_max: u32::MAX, ..runtime.clone() }, agents);
+    start_cells(&runtime, runtime_cells).await;
     let problem = endless(steps);
     let next = |run| (Arc::clone(&problem), RunPlan::single(steps + 1), greedy(run));
-    let measured = drive::measure(plan, trajectories, is_solved, &InProcess::new(&runtime, next)).await?;
-    measured.point()
+    let measured = drive::measure(plan, trajectories, is_solved, &InProcess::new(&runtime, next)).await;
+    // What the cells held must be given back before another load is weighed.
+    runtime.close();
+    measured?.point()
+}
+
+/// Lets each cell carry out a run, so that its agents are there and nothing is made for the first time later.
+async fn start_cells(runtime: &Runtime, cells: usize) {
+    let submission = |seed| Submission {
+        problem: endless(1),
+        plan: RunPlan::single(2),
+        sampling: greedy(seed),
+        observer: Arc::new(Silent),
+        resting: None,
+    };
+    let mut handles: Vec<_> = (0..cells as u64).map(|seed| runtime.submit(submission(seed))).collect();
+    // Whatever comes of it: the load's own runs say what is wrong.
+    join_all(handles.iter_mut().map(RunHandle::outcome)).await;
 }
 
 #[cfg(test)]

@@ -124,11 +124,12 @@ impl Session {
         });
     }
 
-    /// What all threads have seen.
-    pub fn records(&self) -> Record {
+    /// Takes what all threads have seen: the measurement is over. The threads keep an empty record each.
+    pub fn take_records(&self) -> Record {
         let mut all = Record::new(self.has_legs);
         for record in &*self.records.lock().unwrap_or_else(PoisonError::into_inner) {
-            all.add(&record.lock().unwrap_or_else(PoisonError::into_inner));
+            let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
+            all.add(&std::mem::replace(&mut *record, Record::small()));
         }
         all
     }
@@ -152,8 +153,9 @@ mod tests {
                 });
             }
         });
-        assert_eq!(sessions.each_ref().map(|session| session.records().latency.len()), [12, 0]);
-        assert_eq!(sessions.each_ref().map(|session| session.records().failures), [0, 12]);
+        let records = sessions.each_ref().map(Session::take_records);
+        assert_eq!(records.each_ref().map(|record| record.latency.len()), [12, 0]);
+        assert_eq!(records.each_ref().map(|record| record.failures), [0, 12]);
     }
 
     #[tokio::test]

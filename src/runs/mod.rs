@@ -24,3 +24,4 @@ pub use reading::{EventLine, ReadError};
 pub use reviews::{FlaggedStep, ReviewLine, Verdict};
 pub use service::{Accepted, NewRun, ObserveWith, RunError, Runs};
 pub use spec::{Origin, RunSpec};
+pub use stream::Committed;

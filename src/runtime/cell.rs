@@ -44,12 +44,18 @@ impl CellPlan {
     }
 }
 
-/// The arbiters for one cell's agents.
-pub(super) fn arbiters(placement: Placement, cell: &Arbiter) -> [ArbiterHandle; 3] {
-    match placement {
-        Placement::Shared => [cell.handle(), cell.handle(), cell.handle()],
-        Placement::Own => [Arbiter::new().handle(), Arbiter::new().handle(), Arbiter::new().handle()],
-    }
+/// The arbiters of one cell: the first is the Supervisor's, and everybody's where there is no other.
+pub(super) fn arbiters(placement: Placement) -> Vec<Arbiter> {
+    let count = match placement {
+        Placement::Shared => 1,
+        Placement::Own => 1 + Role::ALL.len(),
+    };
+    (0..count).map(|_| Arbiter::new()).collect()
+}
+
+/// Of these, the agents'.
+pub(super) fn of_agents(arbiters: &[Arbiter]) -> [ArbiterHandle; 3] {
+    Role::ALL.map(|role| arbiters[(1 + role as usize) % arbiters.len()].handle())
 }
 
 /// The three agents of a cell, wired from the sink up.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use actix::{Actor, Addr, Arbiter, ArbiterHandle};
+use actix::{Actor, Addr, Arbiter};
 use tokio::sync::oneshot;
 
-use super::cell::{CellPlan, Placement, arbiters};
+use super::cell::{CellPlan, Placement, arbiters, of_agents};
 use super::messages::{Halt, Submit};
 use super::submission::{Load, RunHandle, Submission, Submitted};
 use super::supervision::RestartLimit;
@@ -27,9 +27,8 @@ struct Cell {
     supervisor: Addr<Supervisor>,
     /// Runs handed in and not over.
     load: Arc<AtomicUsize>,
-    arbiter: Arbiter,
-    /// Of its agents: the cell's own, or one for each.
-    agents: [ArbiterHandle; 3],
+    /// The Supervisor's, then those that agents have for themselves.
+    arbiters: Vec<Arbiter>,
 }
 
 /// The cells of a process. Lives within an actix system.
@@ -45,17 +44,17 @@ impl Runtime {
         let agents = Arc::new(agents);
         let cells = (0..plan.cells.max(1))
             .map(|_| {
-                let arbiter = Arbiter::new();
-                let arbiters = arbiters(plan.placement, &arbiter);
+                let arbiters = arbiters(plan.placement);
                 let cell = CellPlan {
                     agents: Arc::clone(&agents),
                     placement: plan.placement,
                     restart_limit: plan.restart_limit,
                     in_flight_max: plan.in_flight_max,
-                    arbiters: arbiters.clone(),
+                    arbiters: of_agents(&arbiters),
                 };
-                let supervisor = Supervisor::start_in_arbiter(&arbiter.handle(), move |_| Supervisor::new(cell));
-                Cell { supervisor, load: Arc::default(), arbiter, agents: arbiters }
+                let handle = arbiters[0].handle();
+                let supervisor = Supervisor::start_in_arbiter(&handle, move |_| Supervisor::new(cell));
+                Cell { supervisor, load: Arc::default(), arbiters }
             })
             .collect();
         Self { cells, next_id: AtomicU64::new(1), agents }
@@ -90,12 +89,23 @@ impl Runtime {
     }
 }
 
+impl Runtime {
+    /// Ends the cells' threads and waits for them: what they held is given back when this returns. An agent that blocks
+    /// its thread holds it up.
+    pub fn close(mut self) {
+        for arbiter in std::mem::take(&mut self.cells).into_iter().flat_map(|cell| cell.arbiters) {
+            arbiter.stop();
+            // A panic of the thread was printed.
+            drop(arbiter.join());
+        }
+    }
+}
+
 impl Drop for Runtime {
     /// Ends the cells' threads. Whoever waits for a run holds the runtime.
     fn drop(&mut self) {
-        for cell in &self.cells {
-            cell.arbiter.stop();
-            cell.agents.iter().for_each(|agent| _ = agent.stop());
+        for arbiter in self.cells.iter().flat_map(|cell| &cell.arbiters) {
+            arbiter.stop();
         }
     }
 }

@@ -33,9 +33,12 @@ fn check(point: &Value) {
     point["legs"].as_array().unwrap().iter().for_each(|leg| in_order(&leg["latency"]));
     assert!(number(&point["latency"]["p50_us"]) > 0.0 && number(&point["cpu_us_per_step"]) > 0.0, "{point}");
     // The executable has the counting allocator.
-    for name in ["allocations_per_step", "allocated_bytes_per_step", "bytes_per_trajectory"] {
+    for name in ["allocations_per_step", "allocated_bytes_per_step"] {
         assert!(number(&point[name]) > 0.0, "{name}: {point}");
     }
+    // Beside a few trajectories the process itself is too loud.
+    let is_heard = number(&point["trajectories"]) >= 20.0;
+    assert!(number(&point["bytes_per_trajectory"]) >= if is_heard { 100.0 } else { 0.0 }, "{point}");
     assert!(point["histogram"].as_str().unwrap().len() > 20, "{point}");
 }
 
@@ -182,7 +185,8 @@ fn durable_steps_are_committed() {
     }
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("load.db");
-    measured(&format!("--durable --trajectories 2 --steps 10 --journal {}", shown(&journal)));
+    let counted = measured(&format!("--durable --trajectories 2 --steps 10 --journal {}", shown(&journal)));
+    assert_eq!(number(&counted["points"][0]["steps"]), 20.0);
     let bytes = fs::metadata(&journal).unwrap().len();
     assert!(bytes > 0);
     done(&["loadtest", "--durable", "--journal", shown(&journal)]).refused(&["--journal", shown(&journal), "new file"]);

@@ -16,7 +16,7 @@ use crate::app::runtime_plan;
 use crate::loadtest::plan::Plan;
 use crate::loadtest::report::{Point, Report, RuntimeFacts};
 use crate::loadtest::{Circumstances, DurableLoad, EngineLoad, ModelLoad, report, ring};
-use crate::settings::Settings;
+use crate::settings::{LogLevel, Settings};
 
 pub use arguments::LoadtestArguments;
 use arguments::ModeName;
@@ -91,7 +91,11 @@ fn facts(settings: &Settings, agents: Names) -> RuntimeFacts {
 
 pub fn loadtest(arguments: &LoadtestArguments) -> anyhow::Result<ExitCode> {
     let plan = arguments.plan()?;
-    let settings = arguments.configuration.load()?;
+    let mut settings = arguments.configuration.load()?;
+    if settings.log.level == LogLevel::Info {
+        // A line a run would be a part of what is measured.
+        settings.log.level = LogLevel::Warn;
+    }
     start_log(&settings);
     let circumstances = Circumstances::now(jiff::Timestamp::now());
     let found = actix::System::new().block_on(measure(arguments, &plan, &settings))?;
