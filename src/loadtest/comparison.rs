@@ -1,7 +1,7 @@
 //! Two reports of the same load, figure by figure: what became worse.
 
-use super::figures::{count, figure};
-use super::report::{Point, Report};
+use super::figures::{count, figure, plain, trajectories};
+use super::report::{Mode, Point, Report};
 use super::{sentences, tables};
 
 /// What is compared of each count of trajectories.
@@ -131,13 +131,13 @@ impl Row {
             _ => "",
         };
         format!(
-            "with {} trajectories, {} is {}, was {} ({} %, tolerance {} %){exact}",
-            count(self.trajectories.into()),
+            "with {}, {} is {}, was {} ({} %, tolerance {} %){exact}",
+            trajectories(self.trajectories),
             self.figure.name(),
             figure(self.now),
             figure(self.baseline),
             tables::change(self.change_percent),
-            super::figures::plain(tolerance_percent),
+            plain(tolerance_percent),
         )
     }
 }
@@ -208,17 +208,14 @@ fn warnings(now: &Report, baseline: &Report) -> Vec<String> {
     }
     for point in &now.points {
         let Some(was) = find(baseline, point.trajectories) else { continue };
-        let held = |point: &Point| point.rate.is_none_or(|rate| rate.is_held);
-        if !held(point) || !held(was) {
-            let count = count(point.trajectories.into());
-            warnings.push(format!(
-                "with {count} trajectories the rate was not held: its latencies are of a queue that grows"
-            ));
+        let with = trajectories(point.trajectories);
+        let is_held = |point: &Point| point.rate.is_none_or(|rate| rate.is_held);
+        if !is_held(point) || !is_held(was) {
+            warnings.push(format!("with {with} the rate was not held: its latencies are of a queue that grows"));
         }
         for figure in Figure::ALL {
             if figure.of(point).is_some() != figure.of(was).is_some() {
-                let count = count(point.trajectories.into());
-                warnings.push(format!("with {count} trajectories, {} was measured only once", figure.name()));
+                warnings.push(format!("with {with}, {} was measured only once", figure.name()));
             }
         }
     }
@@ -229,7 +226,7 @@ fn warnings(now: &Report, baseline: &Report) -> Vec<String> {
 ///
 /// # Errors
 /// As [`compare`].
-pub fn check(baseline: &Report, mode: super::report::Mode, trajectories: &[u32]) -> Result<(), ComparisonError> {
+pub fn check(baseline: &Report, mode: Mode, trajectories: &[u32]) -> Result<(), ComparisonError> {
     if baseline.mode != mode {
         let (baseline, now) = (sentences::mode(baseline.mode), sentences::mode(mode));
         return Err(ComparisonError::OtherMode { baseline, now });
@@ -270,7 +267,7 @@ pub fn compare(now: &Report, baseline: &Report, tolerance_percent: f64) -> Resul
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::{Length, Mode, Rate};
+    use super::super::report::{Length, Rate};
     use super::super::testing::{open_loop, report};
     use super::*;
 
@@ -331,7 +328,7 @@ mod tests {
             (|other| other.machine.load_average = 2.01, "the baseline's machine was busy"),
             (
                 |other| other.points[0].rate = Some(Rate { due: 1.0, reached: 0.5, behind: 9, is_held: false }),
-                "with 1 trajectories the rate was not held",
+                "with 1 trajectory the rate was not held",
             ),
         ];
         for (change, part) in rows {

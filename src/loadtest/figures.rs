@@ -20,6 +20,11 @@ pub fn count(value: u64) -> String {
     grouped(&value.to_string())
 }
 
+/// `1 trajectory`, `1,000 trajectories`.
+pub fn trajectories(value: u32) -> String {
+    format!("{} {}", count(value.into()), if value == 1 { "trajectory" } else { "trajectories" })
+}
+
 /// A measured number: three significant digits below a thousand, but not more than three after the point; whole above.
 pub fn figure(value: f64) -> String {
     let size = value.abs();

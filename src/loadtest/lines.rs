@@ -6,8 +6,8 @@ use super::svg::{Anchor, Svg};
 const WIDTH: f64 = 460.0;
 const HEIGHT: f64 = 330.0;
 /// Between the drawing's edge and the axes.
-const LEFT: f64 = 66.0;
-const RIGHT: f64 = 20.0;
+const LEFT: f64 = 78.0;
+const RIGHT: f64 = 26.0;
 const BOTTOM: f64 = 50.0;
 /// Of the axes' upper end; the rows of the legend come on top of it.
 const TOP: f64 = 14.0;
@@ -115,8 +115,13 @@ impl Lines {
                 let title = format!("{}: {} at {}", series.name, (self.y.mark)(value.1), (self.x.mark)(value.0));
                 svg.dot((x, y), &format!("dot c{}", series.colour % COLOURS), &title);
                 if let Some(text) = self.value.filter(|_| !series.is_dashed) {
-                    // Those near the right edge would be cut off.
-                    let anchor = if x > right - 20.0 { Anchor::End } else { Anchor::Middle };
+                    // Those near an edge would be cut off, or stand on the axis.
+                    let anchor = match x {
+                        _ if x > right - 20.0 => Anchor::End,
+                        _ if x < LEFT + 20.0 => Anchor::Start,
+                        _ => Anchor::Middle,
+                    };
+                    let x = if x < LEFT + 20.0 { x + 6.0 } else { x };
                     let above = if y - top > 20.0 { y - 8.0 } else { y + 16.0 };
                     svg.text((x, above), anchor, "value", &text(value.1));
                 }

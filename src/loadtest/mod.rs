@@ -5,6 +5,7 @@ pub mod baseline;
 pub mod comparison;
 mod figures;
 pub mod histogram;
+pub mod http;
 mod lines;
 pub mod page;
 mod plots;
@@ -16,5 +17,5 @@ mod sentences;
 mod svg;
 mod tables;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 pub mod text;

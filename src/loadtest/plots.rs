@@ -3,7 +3,7 @@
 use hdrhistogram::Histogram;
 
 use super::bars::{Bar, bars};
-use super::figures::{count, figure, plain};
+use super::figures::{self, count, figure, plain};
 use super::histogram::{self, HistogramError};
 use super::lines::{Axis, COLOURS, Lines, Series};
 use super::report::{Leg, Point, Report};
@@ -23,16 +23,26 @@ fn trajectories(scale: Scale) -> Axis {
     Axis { label: "trajectories", scale, mark: plain }
 }
 
-/// A large number in few letters, for the marks of an axis.
-fn short(value: f64) -> String {
+/// A number in units of thousands, millions, …
+fn in_units(value: f64, text: fn(f64) -> String) -> String {
     let units = [(1e9, " G"), (1e6, " M"), (1e3, " k")];
     let unit = units.into_iter().find(|(size, _)| value.abs() >= *size);
-    unit.map_or_else(|| plain(value), |(size, name)| format!("{}{name}", plain((value / size * 100.0).round() / 100.0)))
+    unit.map_or_else(|| text(value), |(size, name)| format!("{}{name}", text(value / size)))
+}
+
+/// A mark of an axis in few letters.
+fn short(value: f64) -> String {
+    in_units(value, plain)
+}
+
+/// A measured number in few letters.
+fn rounded(value: f64) -> String {
+    in_units(value, figure)
 }
 
 /// The place of a share of all values on an axis of percentiles: `1 / (1 - share)`; here backwards, as per cent.
 fn percentile(place: f64) -> String {
-    format!("{} %", plain(100.0 - 100.0 / place))
+    plain(100.0 - 100.0 / place)
 }
 
 /// A report and its baseline, which is dashed.
@@ -63,7 +73,7 @@ fn steps_per_second(report: &Report, baseline: Option<&Report>) -> Plot {
     let (x, y) = (Scale::log(values(|point| point.0)), Scale::linear(values(|point| point.1)));
     let title = "Steps per second";
     let y = Axis { label: "steps/s", scale: y, mark: short };
-    let svg = Lines { title, x: trajectories(x), y, series, value: Some(short) }.svg();
+    let svg = Lines { title, x: trajectories(x), y, series, value: Some(rounded) }.svg();
     Plot { title: title.to_owned(), note: "More is better.".to_owned(), svg }
 }
 
@@ -130,7 +140,7 @@ fn percentiles(report: &Report, baseline: Option<&Report>) -> Result<Plot, Histo
         }
     }
     let values = |axis: fn(&(f64, f64)) -> f64| series.iter().flat_map(|series| &series.points).map(axis);
-    let x = Axis { label: "percentile", scale: Scale::decades(values(|point| point.0)), mark: percentile };
+    let x = Axis { label: "percentile, %", scale: Scale::decades(values(|point| point.0)), mark: percentile };
     let y = Axis { label: "latency, µs", scale: Scale::log(values(|point| point.1)), mark: plain };
     let title = "Latency over percentiles";
     let left_out = report.points.len() - shown.len();
@@ -169,8 +179,7 @@ fn legs(report: &Report, baseline: Option<&Report>) -> Vec<Plot> {
     let plots = first.into_iter().chain(last).map(|point| {
         let was = baseline.and_then(|report| report.points.iter().find(|was| was.trajectories == point.trajectories));
         let drawn: Vec<_> = point.legs.iter().map(|leg| leg_bar(leg, was)).collect();
-        let of = if point.trajectories == 1 { "trajectory" } else { "trajectories" };
-        let title = format!("The way of a step with {} {of}", count(point.trajectories.into()));
+        let title = format!("The way of a step with {}", figures::trajectories(point.trajectories));
         let work = if point.legs.iter().any(|leg| leg.is_work) { " Pale bars are the agents' own work." } else { "" };
         let dashed = if was.is_some() { " Dashed: the baseline." } else { "" };
         let svg = bars(&title, "p50, µs", &drawn);

@@ -83,7 +83,7 @@ pub fn change(percent: f64) -> String {
 
 /// One row a figure of a point.
 pub fn comparison(comparison: &Comparison) -> Cells {
-    let header = ["trajectories", "figure", "baseline", "now", "change %", ""].map(str::to_owned).into();
+    let header = ["figure", "trajectories", "baseline", "now", "change %", ""].map(str::to_owned).into();
     let rows = comparison.rows.iter().map(|row| {
         let verdict = match row.verdict {
             Verdict::Worse => "worse",
@@ -91,13 +91,13 @@ pub fn comparison(comparison: &Comparison) -> Cells {
             Verdict::Better => "better",
         };
         vec![
-            count(row.trajectories.into()),
             row.figure.name().to_owned(),
+            count(row.trajectories.into()),
             optional(Some(row.baseline)),
             optional(Some(row.now)),
             change(row.change_percent),
             verdict.to_owned(),
         ]
     });
-    Cells { header, rows: rows.collect(), names: 0 }
+    Cells { header, rows: rows.collect(), names: 1 }
 }

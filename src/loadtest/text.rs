@@ -3,6 +3,7 @@
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
 use super::comparison::Comparison;
+use super::figures::plain;
 use super::report::Report;
 use super::sentences::{how, mode, place};
 use super::tables::{self, Cells};
@@ -10,12 +11,16 @@ use super::tables::{self, Cells};
 fn table(cells: &Cells) -> String {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
-    table.set_header(&cells.header);
-    for row in &cells.rows {
-        table.add_row(row.iter().enumerate().map(|(column, text)| {
+    let aligned = |row: &[String]| -> Vec<Cell> {
+        let cells = row.iter().enumerate().map(|(column, text)| {
             let is_name = column < cells.names;
             Cell::new(text).set_alignment(if is_name { CellAlignment::Left } else { CellAlignment::Right })
-        }));
+        });
+        cells.collect()
+    };
+    table.set_header(aligned(&cells.header));
+    for row in &cells.rows {
+        table.add_row(aligned(row));
     }
     format!("{table}\n")
 }
@@ -40,7 +45,7 @@ pub fn comparison(comparison: &Comparison) -> String {
         "against the baseline (prime-agents {}, {}), with a tolerance of {} %:\n{}",
         comparison.baseline_version,
         comparison.baseline_started,
-        super::figures::plain(comparison.tolerance_percent),
+        plain(comparison.tolerance_percent),
         table(&tables::comparison(comparison))
     );
     for warning in &comparison.warnings {
@@ -106,17 +111,17 @@ The clock was read twice a step.
         (point.cpu_us_per_step, point.allocations_per_step) = (None, Some(3.5));
         let expected = "\
 against the baseline (prime-agents 0.1.0, 2026-11-21T10:00:00Z), with a tolerance of 10 %:
-| trajectories |           figure | baseline |     now | change % |        |
-|--------------|------------------|----------|---------|----------|--------|
-|            1 |          steps/s |  824,000 | 412,000 |    -50.0 |  worse |
-|            1 |           p50 µs |     2.00 |    2.00 |      0.0 |        |
-|            1 |           p99 µs |     16.0 |    8.00 |    -50.0 | better |
-|            1 | allocations/step |     3.50 |    4.00 |    +14.3 |  worse |
-|            1 | bytes/trajectory |    2,048 |   2,048 |      0.0 |        |
+| figure           | trajectories | baseline |     now | change % |        |
+|------------------|--------------|----------|---------|----------|--------|
+| steps/s          |            1 |  824,000 | 412,000 |    -50.0 |  worse |
+| p50 µs           |            1 |     2.00 |    2.00 |      0.0 |        |
+| p99 µs           |            1 |     16.0 |    8.00 |    -50.0 | better |
+| allocations/step |            1 |     3.50 |    4.00 |    +14.3 |  worse |
+| bytes/trajectory |            1 |    2,048 |   2,048 |      0.0 |        |
 warning: the baseline has another number of cores: 4, and now 2
-warning: with 1 trajectories, CPU µs/step was measured only once
-regression: with 1 trajectories, steps/s is 412,000, was 824,000 (-50.0 %, tolerance 10 %)
-regression: with 1 trajectories, allocations/step is 4.00, was 3.50 (+14.3 %, tolerance 10 %), which is exact: it is no noise of the machine
+warning: with 1 trajectory, CPU µs/step was measured only once
+regression: with 1 trajectory, steps/s is 412,000, was 824,000 (-50.0 %, tolerance 10 %)
+regression: with 1 trajectory, allocations/step is 4.00, was 3.50 (+14.3 %, tolerance 10 %), which is exact: it is no noise of the machine
 ";
         assert_eq!(comparison(&compare(&now, &baseline, 10.0).unwrap()), expected);
         let same = comparison(&compare(&now, &now, 10.0).unwrap());

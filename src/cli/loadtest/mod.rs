@@ -1,5 +1,9 @@
 //! `prime-agents loadtest`: what coordination costs, without a model.
 
+#[expect(dead_code, reason = "taken up with the modes of the command")]
+mod output;
+mod target;
+
 use std::io::Write as _;
 use std::process::ExitCode;
 
