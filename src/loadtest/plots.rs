@@ -19,6 +19,9 @@ pub struct Plot {
     pub svg: String,
 }
 
+/// A figure of a point.
+type Value = fn(&Point) -> f64;
+
 fn trajectories(scale: Scale) -> Axis {
     Axis { label: "trajectories", scale, mark: plain }
 }
@@ -78,7 +81,7 @@ fn steps_per_second(report: &Report, baseline: Option<&Report>) -> Plot {
 }
 
 fn latency(report: &Report, baseline: Option<&Report>) -> Plot {
-    let percentiles: [(&str, fn(&Point) -> f64); 4] = [
+    let percentiles: [(&str, Value); 4] = [
         ("p50", |point| point.latency.p50_us),
         ("p90", |point| point.latency.p90_us),
         ("p99", |point| point.latency.p99_us),

@@ -17,6 +17,7 @@ mod figures;
 mod golden;
 mod journal;
 mod layers;
+mod loadtest_http;
 mod malformed;
 mod metrics;
 mod notify;

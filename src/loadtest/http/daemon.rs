@@ -1,6 +1,5 @@
 //! A daemon as one of its clients: a run is handed in, and its end waited for. Nothing is asked for twice.
 
-use std::error::Error as _;
 use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
@@ -13,7 +12,7 @@ use super::error::HttpLoadError;
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 /// Longest silence: a stream has a sign of life every ten seconds.
-const SILENCE_MAX: Duration = Duration::from_secs(60);
+const SILENCE_MAX: Duration = Duration::from_mins(1);
 /// Longest record that is read, in bytes.
 const RECORD_BYTES_MAX: usize = 256 << 20;
 /// A refusal that does not say when to come again.

@@ -33,8 +33,11 @@ pub enum HttpLoadError {
          limit (`ulimit -n`), here and for the daemon, or give fewer trajectories"
     )]
     Descriptors { connections: u32, limit: u64 },
-    #[error("{runs} runs of a client in a row ended without a step, the last as `{status}`: {advice}")]
-    Stepless { runs: u32, status: String, advice: &'static str },
+    #[error(
+        "{runs} runs of a client in a row ended without a step, the last as `{status}`: look at one of them \
+         (`prime-agents runs list`), or measure for a time"
+    )]
+    Stepless { runs: u32, status: String },
     #[error("no run ended in the time that was measured: give a longer time, or a smaller problem")]
     NothingEnded,
 }

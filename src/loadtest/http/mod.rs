@@ -5,7 +5,8 @@ mod error;
 mod lag;
 mod tally;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use super::report::{Length, Point};
-use daemon::{Answered, Daemon};
+use daemon::{Answered, Daemon, Ended};
 pub use error::HttpLoadError;
 use lag::Lag;
 use tally::{Due, Lap, Tally};
@@ -66,13 +67,14 @@ struct Shared {
     trajectories: u32,
     rate: Option<f64>,
     begins: Instant,
-    /// When no further run is due; none where steps are counted.
-    ends: Option<Instant>,
+    /// The end of the warm-up.
+    from: Instant,
     /// Of each client.
     steps: Option<u64>,
+    /// When no further run is due; set amid the load where steps are counted.
+    ends: Mutex<Option<Instant>>,
     /// Of the next run of an open loop.
     ticket: AtomicU64,
-    is_over: AtomicBool,
     /// The last time at which a run was taken.
     taken: Mutex<Instant>,
     tally: Mutex<Tally>,
@@ -86,11 +88,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Shared {
     /// The moment at which a run of the open loop is due.
     fn due_at(&self, rate: f64, ticket: u64) -> Instant {
-        self.begins + Duration::from_secs_f64((ticket as f64 / rate).min(SECONDS_MAX))
+        self.begins + Duration::from_secs_f64((ticket as f64 / rate).min(2.0 * SECONDS_MAX))
+    }
+
+    /// Runs of the open loop that are due before a moment, the first one at the beginning.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded by rate and time")]
+    fn due_before(&self, rate: f64, moment: Instant) -> u64 {
+        (moment.duration_since(self.begins).as_secs_f64() * rate - 1e-6).ceil().max(0.0) as u64
     }
 
     fn is_past(&self, moment: Instant) -> bool {
-        self.ends.is_some_and(|ends| moment >= ends)
+        lock(&self.ends).is_some_and(|ends| moment >= ends)
     }
 
     /// When a client's next run is due, waited for; none when there is no further one.
@@ -99,17 +107,28 @@ impl Shared {
             let now = Instant::now();
             return (!self.is_past(now)).then_some(now);
         };
-        loop {
-            let due = self.due_at(rate, self.ticket.fetch_add(1, Ordering::Relaxed));
-            if self.is_past(due) || self.is_over.load(Ordering::Relaxed) {
-                return None;
-            }
-            sleep_until(due).await;
-            if !self.is_past(Instant::now()) {
-                return (!self.is_over.load(Ordering::Relaxed)).then_some(due);
-            }
-            lock(&self.tally).unsent(due);
+        let ticket = self.ticket.fetch_add(1, Ordering::Relaxed);
+        let due = self.due_at(rate, ticket);
+        if self.is_past(due) {
+            return None;
         }
+        sleep_until(due).await;
+        let ends = *lock(&self.ends);
+        if let Some(ends) = ends.filter(|ends| Instant::now() >= *ends) {
+            // Too late for this one and all that follow.
+            let last = self.due_before(rate, ends);
+            let next = self.ticket.fetch_max(last, Ordering::Relaxed);
+            self.unsent(rate, ticket..(ticket + 1).min(last));
+            self.unsent(rate, next..last);
+            return None;
+        }
+        Some(due)
+    }
+
+    /// Notes runs that were due and not handed in, as far as they were due after the warm-up.
+    fn unsent(&self, rate: f64, tickets: Range<u64>) {
+        let first = tickets.start.max(self.due_before(rate, self.from));
+        lock(&self.tally).unsent(tickets.end.saturating_sub(first));
     }
 
     /// Waits as the daemon asked. False: the test is over before.
@@ -127,15 +146,15 @@ impl Shared {
         Ok(true)
     }
 
-    /// One run from its due moment to its end; gives its steps, or nothing where it was never taken.
-    async fn lap(&self, due: Instant) -> Result<Option<u64>, HttpLoadError> {
+    /// One run from its due moment to its end; its record and the steps that count. Nothing where it was never taken.
+    async fn lap(&self, due: Instant) -> Result<Option<(Ended, u64)>, HttpLoadError> {
         let (id, sent, accepted) = loop {
             let sent = Instant::now();
             match self.daemon.submit().await? {
                 Answered::Done(id) => break (id, sent, Instant::now()),
                 Answered::Refused { pause, message } => {
                     if !self.stay_away(pause, message, true).await? {
-                        lock(&self.tally).unsent(due);
+                        lock(&self.tally).unsent(u64::from(due >= self.from));
                         return Ok(None);
                     }
                 }
@@ -145,53 +164,43 @@ impl Shared {
         let record = loop {
             match self.daemon.end_of(&id).await? {
                 Answered::Done(record) => break record,
-                Answered::Refused { pause, message } => drop(self.stay_away(pause, message, false).await?),
+                // Whatever the time, it is waited for.
+                Answered::Refused { pause, message } => _ = self.stay_away(pause, message, false).await?,
             }
         };
         let lap = Lap { due, sent, accepted, ended: Instant::now() };
-        let steps = lock(&self.tally).ended(&lap, &record);
-        if record.steps == 0 && self.steps.is_some() {
-            return Err(HttpLoadError::Stepless { runs: 1, status: record.status, advice: "" });
-        }
-        Ok(Some(steps))
+        let in_time = !self.is_past(lap.ended);
+        let steps = lock(&self.tally).ended(&lap, &record, in_time);
+        Ok(Some((record, steps)))
     }
 
     /// One client, from its first run to its last.
     async fn client(&self) -> Result<(), HttpLoadError> {
         let (mut steps, mut stepless) = (0, 0);
         while let Some(due) = self.next_due().await {
-            match self.lap(due).await {
-                Ok(Some(made)) => (steps, stepless) = (steps + made, 0),
-                Ok(None) => return Ok(()),
-                Err(HttpLoadError::Stepless { status, .. }) => {
-                    stepless += 1;
-                    if stepless == STEPLESS_MAX {
-                        let advice = "look at one of them (`prime-agents runs list`), or measure for a time";
-                        return Err(HttpLoadError::Stepless { runs: stepless, status, advice });
-                    }
-                }
-                Err(error) => return Err(error),
-            }
+            let Some((record, counted)) = self.lap(due).await? else { return Ok(()) };
             let Some(wanted) = self.steps else { continue };
+            steps += counted;
+            stepless = if record.steps == 0 { stepless + 1 } else { 0 };
+            if stepless == STEPLESS_MAX {
+                return Err(HttpLoadError::Stepless { runs: stepless, status: record.status });
+            }
             if self.rate.is_none() && steps >= wanted {
                 return Ok(());
             }
             if self.rate.is_some() && lock(&self.tally).steps() >= wanted.saturating_mul(self.trajectories.into()) {
-                self.is_over.store(true, Ordering::Relaxed);
+                lock(&self.ends).get_or_insert_with(Instant::now);
             }
         }
         Ok(())
     }
 
     /// The open loop as it was due, when all clients have ended.
-    fn due(&self, from: Instant) -> Option<Due> {
+    fn due(&self) -> Option<Due> {
         let rate = self.rate?;
-        let until = self.ends.unwrap_or_else(Instant::now);
-        let since = |moment: Instant| moment.duration_since(self.begins).as_secs_f64();
-        // Runs that are due before a moment, the first one at the beginning.
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded by rate and time")]
-        let before = |moment| (since(moment) * rate - 1e-9).ceil() as u64;
-        Some(Due { rate, runs: before(until) - before(from.min(until)), until })
+        let until = lock(&self.ends).unwrap_or_else(Instant::now);
+        let runs = self.due_before(rate, until) - self.due_before(rate, self.from.min(until));
+        Some(Due { rate, runs, until })
     }
 }
 
@@ -242,10 +251,10 @@ pub async fn http(load: &HttpLoad) -> Result<Measured, HttpLoadError> {
         trajectories: load.trajectories,
         rate: load.rate,
         begins,
-        ends,
+        from,
         steps,
+        ends: Mutex::new(ends),
         ticket: AtomicU64::new(0),
-        is_over: AtomicBool::new(false),
         taken: Mutex::new(begins),
         tally: Mutex::new(Tally::new(from)),
     });
@@ -266,7 +275,7 @@ pub async fn http(load: &HttpLoad) -> Result<Measured, HttpLoadError> {
         result = all => result?,
         never = lag.watch() => match never {},
     }
-    let due = shared.due(from);
+    let due = shared.due();
     let tally = lock(&shared.tally);
     let point = tally.point(load.trajectories, due).ok_or(HttpLoadError::NothingEnded)?;
     let mut remarks = tally.remarks(&point);

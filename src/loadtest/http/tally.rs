@@ -32,10 +32,10 @@ pub struct Tally {
     run: Histogram<u64>,
     steps: u64,
     last: Option<Instant>,
-    /// When each run ended that did so after the warm-up, whenever it was due.
-    ends: Vec<Instant>,
-    /// Of the runs that were due after the warm-up.
-    measured_ends: Vec<Instant>,
+    /// Runs that ended between the end of the warm-up and the end of the measurement, whenever they were due.
+    reached: u64,
+    /// Those of them that were due after the warm-up.
+    done: u64,
     statuses: BTreeMap<String, u64>,
     refusals: u64,
     refusal: Option<String>,
@@ -68,8 +68,8 @@ impl Tally {
             run: empty(),
             steps: 0,
             last: None,
-            ends: Vec::new(),
-            measured_ends: Vec::new(),
+            reached: 0,
+            done: 0,
             statuses: BTreeMap::new(),
             refusals: 0,
             refusal: None,
@@ -78,13 +78,13 @@ impl Tally {
     }
 
     /// A run that ended; gives the steps of it that count. Those of a run that was due in the warm-up do not.
-    pub fn ended(&mut self, lap: &Lap, record: &Ended) -> u64 {
-        if lap.ended >= self.from {
-            self.ends.push(lap.ended);
-        }
+    /// `in_time`: before the end of the measurement.
+    pub fn ended(&mut self, lap: &Lap, record: &Ended, in_time: bool) -> u64 {
+        self.reached += u64::from(in_time && lap.ended >= self.from);
         if lap.due < self.from {
             return 0;
         }
+        self.done += u64::from(in_time);
         let legs = [
             (&mut self.latency, lap.due, lap.ended),
             (&mut self.late, lap.due, lap.sent),
@@ -96,7 +96,6 @@ impl Tally {
         }
         self.steps += record.steps;
         self.last = self.last.max(Some(lap.ended));
-        self.measured_ends.push(lap.ended);
         *self.statuses.entry(record.status.clone()).or_default() += 1;
         record.steps
     }
@@ -107,9 +106,9 @@ impl Tally {
         self.refusal = Some(message);
     }
 
-    /// A run that was due and was not handed in before the end.
-    pub fn unsent(&mut self, due: Instant) {
-        self.unsent += u64::from(due >= self.from);
+    /// Runs that were due after the warm-up and were not handed in before the end.
+    pub fn unsent(&mut self, runs: u64) {
+        self.unsent += runs;
     }
 
     /// Steps of runs that were due after the warm-up.
@@ -119,12 +118,11 @@ impl Tally {
 
     fn rate(&self, due: Due) -> Rate {
         let seconds = due.until.duration_since(self.from).as_secs_f64();
-        let in_time = |ends: &[Instant]| ends.iter().filter(|end| **end <= due.until).count() as u64;
-        let (reached, done) = (in_time(&self.ends) as f64 / seconds, in_time(&self.measured_ends));
+        let reached = self.reached as f64 / seconds;
         Rate {
             due: due.rate,
             reached,
-            behind: due.runs.saturating_sub(done),
+            behind: due.runs.saturating_sub(self.done),
             is_held: self.unsent == 0 && reached >= due.rate * HELD,
         }
     }
