@@ -121,9 +121,9 @@ impl Lines {
                         _ if x < LEFT + 20.0 => Anchor::Start,
                         _ => Anchor::Middle,
                     };
-                    let x = if x < LEFT + 20.0 { x + 6.0 } else { x };
-                    let above = if y - top > 20.0 { y - 8.0 } else { y + 16.0 };
-                    svg.text((x, above), anchor, "value", &text(value.1));
+                    let is_first = x < LEFT + 20.0;
+                    let place = if is_first || y - top < 20.0 { y + 16.0 } else { y - 8.0 };
+                    svg.text((if is_first { x + 6.0 } else { x }, place), anchor, "value", &text(value.1));
                 }
             }
         }

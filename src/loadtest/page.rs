@@ -8,7 +8,7 @@ use super::figures::plain;
 use super::histogram::HistogramError;
 use super::plots::{Plot, plots};
 use super::report::Report;
-use super::sentences::{how, mode, place};
+use super::sentences::{how, mode, place, unit};
 use super::tables::{self, Cells};
 
 /// Its name ends in `html`, by which texts are escaped.
@@ -53,6 +53,7 @@ pub fn page(report: &Report, against: Option<(&Report, &Comparison)>) -> Result<
     let template = environment.get_template(name).expect("invariant: it was added");
     let page = template.render(context! {
         mode => mode(report.mode),
+        unit => unit(report.mode),
         how => how(report),
         place => place(report),
         remarks => report.remarks,

@@ -8,6 +8,7 @@ use super::histogram::{self, HistogramError};
 use super::lines::{Axis, COLOURS, Lines, Series};
 use super::report::{Leg, Point, Report};
 use super::scale::Scale;
+use super::sentences::unit;
 
 /// Marks in each halving of what lies above, of a curve of percentiles.
 const CURVE_FINENESS: u32 = 5;
@@ -182,7 +183,7 @@ fn legs(report: &Report, baseline: Option<&Report>) -> Vec<Plot> {
     let plots = first.into_iter().chain(last).map(|point| {
         let was = baseline.and_then(|report| report.points.iter().find(|was| was.trajectories == point.trajectories));
         let drawn: Vec<_> = point.legs.iter().map(|leg| leg_bar(leg, was)).collect();
-        let title = format!("The way of a step with {}", figures::trajectories(point.trajectories));
+        let title = format!("The way of a {} with {}", unit(report.mode), figures::trajectories(point.trajectories));
         let work = if point.legs.iter().any(|leg| leg.is_work) { " Pale bars are the agents' own work." } else { "" };
         let dashed = if was.is_some() { " Dashed: the baseline." } else { "" };
         let svg = bars(&title, "p50, µs", &drawn);

@@ -13,6 +13,11 @@ pub fn mode(mode: Mode) -> &'static str {
     }
 }
 
+/// What a trajectory's latency is of.
+pub fn unit(mode: Mode) -> &'static str {
+    if mode == Mode::Http { "run" } else { "step" }
+}
+
 /// What the latency of a load is the time between.
 fn latency(mode: Mode, load: &Load) -> &'static str {
     match (mode, load.rate) {
@@ -48,9 +53,9 @@ fn faults(load: &Load) -> String {
 /// What was measured how, without the name of the mode.
 pub fn how(report: &Report) -> String {
     let load = &report.load;
-    let unit = if report.mode == Mode::Http { "runs/s" } else { "steps/s" };
+    let unit = unit(report.mode);
     let mut text =
-        load.rate.map_or_else(|| "closed loop".to_owned(), |rate| format!("open loop, {} {unit} due", plain(rate)));
+        load.rate.map_or_else(|| "closed loop".to_owned(), |rate| format!("open loop, {} {unit}s/s due", plain(rate)));
     text += &format!(", {} after {} s of warm-up", length(load.length), plain(load.warmup_seconds));
     if load.payload_bytes > 0 {
         text += &format!(", {} bytes of payload", count(load.payload_bytes as u64));
