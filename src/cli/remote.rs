@@ -8,6 +8,23 @@ use ureq::http::Uri;
 
 use super::Configuration;
 
+/// The variable of the environment that has the key. An argument would show in the list of processes.
+pub const KEY_VARIABLE: &str = "PRIME_API_KEY";
+
+/// The key of the environment, if there is one.
+///
+/// # Errors
+/// When it has other characters than a key can have.
+pub fn key() -> anyhow::Result<Option<String>> {
+    let key = std::env::vars_os().find(|(name, _)| name == KEY_VARIABLE).map(|(_, key)| key);
+    let Some(key) = key.filter(|key| !key.is_empty()) else { return Ok(None) };
+    let visible = key.to_str().filter(|key| key.bytes().all(|byte| byte.is_ascii_graphic()));
+    match visible {
+        Some(key) => Ok(Some(key.to_owned())),
+        None => bail!("{KEY_VARIABLE}: a key has visible ASCII characters only, and this has others: set it again"),
+    }
+}
+
 #[derive(Args)]
 pub struct Remote {
     /// The daemon, as http://HOST:PORT. Without it, the address of the configuration (server.bind).

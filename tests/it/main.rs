@@ -19,6 +19,7 @@ mod instructions;
 mod journal;
 mod layers;
 mod loadtest;
+mod loadtest_http;
 mod malformed;
 mod metrics;
 mod notify;

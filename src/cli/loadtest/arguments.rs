@@ -8,7 +8,7 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 
 use super::super::Configuration;
-use super::super::run::Output;
+use super::output::OutputArguments;
 use super::values::{rate, share, time, time_or_none};
 use crate::loadtest::plan::{Flaws, PAYLOAD_BYTES_MAX, Plan, SWEEP, TRAJECTORIES_MAX};
 use crate::loadtest::report::{Length, Mode};
@@ -84,7 +84,8 @@ pub struct LoadtestArguments {
     /// The counts 1, 10, 100, 1000 and 10000, one after another.
     #[arg(long, conflicts_with = "trajectories")]
     sweep: bool,
-    /// Steps of each trajectory that are measured (runs, with `--mode http`), instead of a time.
+    /// Steps of each trajectory that are measured, instead of a time (with `--mode http` committed steps of each client's
+    /// runs).
     #[arg(
         long,
         value_name = "N",
@@ -139,8 +140,8 @@ pub struct LoadtestArguments {
     difficulty: Option<Difficulty>,
     #[command(flatten)]
     pub configuration: Configuration,
-    #[arg(long, value_enum, default_value_t = Output::Text)]
-    pub output: Output,
+    #[command(flatten)]
+    pub outputs: OutputArguments,
 }
 
 impl LoadtestArguments {

@@ -1,18 +1,19 @@
 //! `prime-agents loadtest`: what coordination costs.
 
 mod arguments;
-mod table;
+mod output;
+mod target;
 mod values;
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
-use anyhow::bail;
+use serde_json::json;
 
-use super::run::Output;
+use super::remote::key;
 use super::start_log;
 use crate::agents::Names;
 use crate::app::runtime_plan;
+use crate::loadtest::http::{HttpLoad, http};
 use crate::loadtest::plan::Plan;
 use crate::loadtest::report::{Point, Report, RuntimeFacts};
 use crate::loadtest::{Circumstances, DurableLoad, EngineLoad, ModelLoad, report, ring};
@@ -23,14 +24,15 @@ use arguments::ModeName;
 
 /// What one mode measured.
 struct Found {
-    agents: Names,
+    /// Where they are not in another process.
+    agents: Option<Names>,
     points: Vec<Point>,
     remarks: Vec<String>,
 }
 
 impl Found {
     fn by(agents: Names) -> Self {
-        Self { agents, points: Vec::new(), remarks: Vec::new() }
+        Self { agents: Some(agents), points: Vec::new(), remarks: Vec::new() }
     }
 }
 
@@ -74,7 +76,25 @@ async fn measure(arguments: &LoadtestArguments, plan: &Plan, settings: &Settings
             }
             Ok(found)
         }
-        ModeName::Http => bail!("--mode http cannot be measured by this version"),
+        ModeName::Http => {
+            let (task, difficulty) = arguments.task()?;
+            let mut found = Found { agents: None, points: Vec::new(), remarks: Vec::new() };
+            for trajectories in counts {
+                let load = HttpLoad {
+                    url: arguments.url.clone().unwrap_or_default(),
+                    key: key()?,
+                    request: json!({ "task": task.spec().slug, "difficulty": difficulty.name() }),
+                    trajectories,
+                    rate: plan.rate,
+                    warmup: plan.warmup,
+                    length: plan.length,
+                };
+                let measured = http(&load).await?;
+                found.points.push(measured.point);
+                found.remarks.extend(measured.remarks);
+            }
+            Ok(found)
+        }
     }
 }
 
@@ -91,6 +111,7 @@ fn facts(settings: &Settings, agents: Names) -> RuntimeFacts {
 
 pub fn loadtest(arguments: &LoadtestArguments) -> anyhow::Result<ExitCode> {
     let plan = arguments.plan()?;
+    let outputs = arguments.outputs.check(arguments.mode.mode(), &arguments.counts())?;
     let mut settings = arguments.configuration.load()?;
     if settings.log.level == LogLevel::Info {
         // A line a run would be a part of what is measured.
@@ -100,14 +121,8 @@ pub fn loadtest(arguments: &LoadtestArguments) -> anyhow::Result<ExitCode> {
     let circumstances = Circumstances::now(jiff::Timestamp::now());
     let found = actix::System::new().block_on(measure(arguments, &plan, &settings))?;
     let load = plan.load(arguments.durable);
-    let runtime = facts(&settings, found.agents);
-    let mut report: Report = report(circumstances, arguments.mode.mode(), load, Some(runtime), found.points);
+    let runtime = found.agents.map(|agents| facts(&settings, agents));
+    let mut report: Report = report(circumstances, arguments.mode.mode(), load, runtime, found.points);
     report.remarks.extend(found.remarks);
-    let text = match arguments.output {
-        Output::Text => table::text(&report),
-        Output::Json => serde_json::to_string_pretty(&report)? + "\n",
-    };
-    // A reader that closed the pipe has seen enough.
-    drop(std::io::stdout().write_all(text.as_bytes()));
-    Ok(ExitCode::SUCCESS)
+    outputs.write(&report)
 }

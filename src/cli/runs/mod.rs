@@ -22,12 +22,10 @@ use anyhow::bail;
 use clap::{Args, Subcommand};
 use ureq::http::HeaderValue;
 
-use super::remote::Remote;
+use super::remote::{KEY_VARIABLE, Remote, key};
 use super::run::Output;
 use client::{Client, ClientError};
 
-/// The variable of the environment that has the key. An argument would show in the list of processes.
-const KEY_VARIABLE: &str = "PRIME_API_KEY";
 /// Longest identifier that is sent on, in bytes.
 const ID_BYTES_MAX: usize = 64;
 
@@ -82,15 +80,13 @@ impl Common {
 
 /// The header with the key of the environment, if there is one.
 fn authorization() -> anyhow::Result<Option<HeaderValue>> {
-    let key = std::env::vars_os().find(|(name, _)| name == KEY_VARIABLE).map(|(_, key)| key);
-    let Some(key) = key.filter(|key| !key.is_empty()) else { return Ok(None) };
-    let visible = key.to_str().filter(|key| key.bytes().all(|byte| byte.is_ascii_graphic()));
-    let header = visible.and_then(|key| HeaderValue::from_str(&format!("Bearer {key}")).ok());
-    let Some(mut header) = header else {
-        bail!("{KEY_VARIABLE}: a key has visible ASCII characters only, and this has others: set it again");
-    };
+    let header = key()?.map(|key| HeaderValue::from_str(&format!("Bearer {key}")).map(sensitive));
+    Ok(header.transpose()?)
+}
+
+fn sensitive(mut header: HeaderValue) -> HeaderValue {
     header.set_sensitive(true);
-    Ok(Some(header))
+    header
 }
 
 /// An identifier as it may stand in a path. Whether there is such a run, the daemon says.

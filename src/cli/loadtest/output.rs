@@ -1,0 +1,204 @@
+//! Where a load test's report goes, and what it is compared with.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+
+use super::super::run::Output;
+use super::target::Target;
+use crate::loadtest::comparison::{Comparison, check, compare};
+use crate::loadtest::page::page;
+use crate::loadtest::raw::raw;
+use crate::loadtest::report::{Mode, Report};
+use crate::loadtest::{baseline, text};
+
+/// Exit code for figures that became worse.
+const REGRESSION: u8 = 3;
+
+#[derive(Args)]
+pub struct OutputArguments {
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+    /// Write the report with its plots to this file, as one HTML page that needs nothing else.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write the histograms of all latencies to this file, in nanoseconds, as HdrHistogram's interval log.
+    #[arg(long, value_name = "FILE")]
+    raw: Option<PathBuf>,
+    /// Write the report to this file as JSON, which --baseline reads, whatever --output says.
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+    /// Compare with the report in this file, which --save wrote. Exit code 3: something became worse.
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// By how much a figure may be worse than the baseline's.
+    #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = tolerance)]
+    tolerance: f64,
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    let percent = text.parse().ok().filter(|percent: &f64| percent.is_finite() && *percent > 0.0);
+    percent.ok_or_else(|| "give per cent, above 0, for example 10".to_owned())
+}
+
+/// Where a report goes, known to be there; and the baseline as it was before the test.
+pub struct Outputs {
+    output: Output,
+    html: Option<Target>,
+    raw: Option<Target>,
+    save: Option<Target>,
+    baseline: Option<Report>,
+    tolerance: f64,
+}
+
+impl OutputArguments {
+    /// Looks at all files before the test begins. `trajectories` are the counts that it will have.
+    ///
+    /// # Errors
+    /// When a file cannot be written, or the baseline cannot be read or compared with this load.
+    pub fn check(&self, mode: Mode, trajectories: &[u32]) -> anyhow::Result<Outputs> {
+        let target =
+            |option, path: &Option<PathBuf>| path.as_deref().map(|path| Target::check(option, path)).transpose();
+        let html = target("--html", &self.html)?;
+        let raw = target("--raw", &self.raw)?;
+        let save = target("--save", &self.save)?;
+        let targets: Vec<_> = [&html, &raw, &save].into_iter().flatten().collect();
+        for (index, one) in targets.iter().enumerate() {
+            if let Some(other) = targets[index + 1..].iter().find(|other| one.is_same(other)) {
+                bail!("{} and {} name the same file: give each its own", one.option(), other.option());
+            }
+        }
+        let baseline = self.baseline.as_deref().map(|path| {
+            let place = || format!("--baseline {}", path.display());
+            let report = baseline::read(path).with_context(place)?;
+            check(&report, mode, trajectories).with_context(place)?;
+            anyhow::Ok(report)
+        });
+        let baseline = baseline.transpose()?;
+        Ok(Outputs { output: self.output, html, raw, save, baseline, tolerance: self.tolerance })
+    }
+}
+
+impl Outputs {
+    /// Prints the report and writes the files; 3 where a figure became worse than the baseline's. With `--output json`,
+    /// standard output has the report alone, and the comparison goes to standard error.
+    ///
+    /// # Errors
+    /// When a file cannot be written; the others are, and the report is printed all the same.
+    pub fn write(&self, report: &Report) -> anyhow::Result<ExitCode> {
+        let json = serde_json::to_string_pretty(report)? + "\n";
+        let baseline = self.baseline.as_ref();
+        let comparison = baseline.map(|baseline| compare(report, baseline, self.tolerance)).transpose();
+        let compared = comparison.as_ref().ok().and_then(Option::as_ref);
+        self.print(report, &json, compared);
+
+        let html = self.html.as_ref().map(|target| {
+            let page = page(report, baseline.zip(compared)).context("the page cannot be made")?;
+            target.write(&page)
+        });
+        let raw = self.raw.as_ref().map(|target| target.write(&raw(report).context("the log cannot be made")?));
+        let save = self.save.as_ref().map(|target| target.write(&json));
+        [html, raw, save].into_iter().flatten().collect::<anyhow::Result<()>>()?;
+        let is_worse = comparison?.is_some_and(|comparison| !comparison.regressions.is_empty());
+        Ok(if is_worse { ExitCode::from(REGRESSION) } else { ExitCode::SUCCESS })
+    }
+
+    fn print(&self, report: &Report, json: &str, comparison: Option<&Comparison>) {
+        let said = comparison.map(text::comparison).unwrap_or_default();
+        let shown = match self.output {
+            Output::Text if said.is_empty() => text::text(report),
+            Output::Text => format!("{}\n{said}", text::text(report)),
+            Output::Json => {
+                eprint!("{said}");
+                json.to_owned()
+            }
+        };
+        // A reader that closed the pipe has seen enough.
+        drop(std::io::stdout().write_all(shown.as_bytes()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use clap::Parser;
+
+    use super::*;
+    use crate::loadtest::report::Point;
+    use crate::loadtest::testing::report;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        output: OutputArguments,
+    }
+
+    fn arguments(list: &[&str]) -> Result<OutputArguments, clap::Error> {
+        Command::try_parse_from([&["loadtest"], list].concat()).map(|command| command.output)
+    }
+
+    fn checked(list: &[&str]) -> anyhow::Result<Outputs> {
+        arguments(list).unwrap().check(Mode::Ring, &[1, 1_000])
+    }
+
+    fn saved(folder: &Path, report: &Report) -> String {
+        let path = folder.join("baseline.json");
+        std::fs::write(&path, serde_json::to_string(report).unwrap()).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn tolerances_are_above_zero() {
+        assert_eq!(arguments(&[]).unwrap().tolerance, 10.0);
+        assert_eq!(arguments(&["--tolerance", "2.5"]).unwrap().tolerance, 2.5);
+        for text in ["0", "-1", "NaN", "inf", "ten"] {
+            let error = arguments(&[&format!("--tolerance={text}")]).err().unwrap().to_string();
+            assert!(error.contains("above 0"), "{error}");
+        }
+    }
+
+    #[test]
+    fn everything_is_written_and_a_regression_has_its_exit_code() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let (html, raw, save) = (file("a.html"), file("a.hlog"), file("a.json"));
+        let mut better = report();
+        better.points.iter_mut().for_each(|Point { allocations_per_step, .. }| *allocations_per_step = Some(3.0));
+        let baseline = saved(folder.path(), &better);
+        let list = ["--html", &html, "--raw", &raw, "--save", &save, "--baseline", &baseline];
+        let code = |more: &[&str]| checked(&[&list[..], more].concat()).unwrap().write(&report()).unwrap();
+        assert_eq!(code(&["--output", "json"]), ExitCode::from(3));
+        assert_eq!(code(&["--tolerance", "50"]), ExitCode::SUCCESS);
+        assert_eq!(baseline::read(Path::new(&save)).unwrap(), report());
+        assert!(std::fs::read_to_string(&html).unwrap().contains("Against the baseline"));
+        assert_eq!(std::fs::read_to_string(&raw).unwrap().lines().count(), 11);
+        assert_eq!(folder.path().read_dir().unwrap().count(), 4, "nothing is left beside them");
+        // The baseline may be where the new report goes.
+        let over = checked(&["--save", &baseline, "--baseline", &baseline]).unwrap();
+        assert_eq!(over.write(&report()).unwrap(), ExitCode::from(3));
+        assert_eq!(baseline::read(Path::new(&baseline)).unwrap(), report());
+    }
+
+    #[test]
+    fn mistakes_are_said_before_the_test() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = folder.path().to_str().unwrap();
+        let http = saved(folder.path(), &Report { mode: Mode::Http, ..report() });
+        let rows: [(&[&str], &str); 6] = [
+            (&["--html", here], "--html"),
+            (&["--save", "/no/such/folder/x.json"], "is its folder there?"),
+            (&["--baseline", "/no/such/file"], "--baseline /no/such/file: cannot be read"),
+            (&["--baseline", &http], "is of mode `http`, and this is mode `ring`"),
+            (&["--baseline", here], "cannot be read"),
+            (&["--html", &format!("{here}/x"), "--raw", &format!("{here}/x")], "name the same file"),
+        ];
+        for (list, part) in rows {
+            let error = format!("{:#}", checked(list).err().unwrap());
+            assert!(error.contains(part), "{part:?} is missing in {error:?}");
+        }
+    }
+}
