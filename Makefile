@@ -99,6 +99,7 @@ golden: setup ## record the digests of the benchmark, after a change that is mea
 lint: setup deny ## format, clippy, docs, licences: every warning is an error
 	$(CARGO) fmt --check
 	$(CARGO) clippy --release --all-targets $(CHECKED) -- -D warnings
+	$(CARGO) clippy --release --bench instructions $(CHECKED) -- -D warnings
 	$(CARGO) clippy --release --all-targets --no-default-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --no-deps $(CHECKED)
 

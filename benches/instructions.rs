@@ -20,7 +20,7 @@ use support::steps::Steps;
 use support::votes::Opinions;
 use support::{null_ring, records, votes};
 
-/// The whole process is counted: the steps are on the cell's thread. They are so many that its beginning is little.
+// The whole process is counted: the steps are on the cell's thread. They are so many that its beginning is little.
 #[library_benchmark(config = LibraryBenchmarkConfig::default().tool(Callgrind::default().entry_point(EntryPoint::None)))]
 #[bench::one_trajectory(1, 10_000)]
 #[bench::hundred_trajectories(100, 100)]
