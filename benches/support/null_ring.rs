@@ -16,7 +16,7 @@ fn null_agents() -> AgentSet {
     AgentSet::of(
         Names { executor: "null".into(), verifier: "rules".into(), coordinator: "threshold".into() },
         kinds,
-        || Arc::new(NullExecutor),
+        || Arc::new(NullExecutor::with_payload(0)),
         move || Arc::new(RulesVerifier::new(kinds)),
         move || Arc::new(ThresholdCoordinator(thresholds)),
     )

@@ -35,8 +35,8 @@ impl Deadlines {
     }
 
     /// Forgets a deadline that has not come.
-    pub fn forget(&mut self, key: &delay_queue::Key) {
-        self.0.try_remove(key);
+    pub fn forget(&mut self, key: delay_queue::Key) {
+        self.0.try_remove(&key);
     }
 }
 

@@ -1,11 +1,13 @@
 //! The Supervisor's actor: carries out what `protocol` decides for its cell's runs, and replaces agents that die.
 
+mod handlers;
+
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Context as TaskContext;
 use std::time::Duration;
 
-use actix::{Actor, Addr, AsyncContext, Context, Handler};
+use actix::{Actor, Addr, AsyncContext, Context};
 use rustc_hash::FxHashMap;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
@@ -14,15 +16,14 @@ use tokio_util::time::delay_queue;
 use super::batch::{Batch, LooksRound};
 use super::cell::{CellPlan, Ring};
 use super::deadlines::{self, Deadlines};
-use super::laps::{Laps, Leg};
-use super::messages::{Cancel, Decide, Decided, Died, Halt, Judge, Propose, Release, Returned, Submit};
+use super::laps::Laps;
+use super::messages::{Decide, Judge, Propose, Release};
 use super::observer::Event;
 use super::speculation::{Foresight, Speculation};
 use super::submission::{Load, RunId, Submission, Submitted};
 use super::supervision::{RestartLog, panic_text};
 use super::turn::{Turn, TurnBody};
-use crate::agents::{Failure, Proposal};
-use crate::protocol::{Decision, Effect, Ending, Outcome, Resting, Role, Run, Saved, Settled, Trajectory, TurnId};
+use crate::protocol::{Effect, Ending, Outcome, Resting, Role, Run, Saved, Trajectory, TurnId};
 
 /// Mishaps of one turn (panics and errors of agents working on it) before its trajectory fails.
 const MISHAPS_MAX: u32 = 5;
@@ -240,7 +241,7 @@ impl Supervisor {
     fn finish(&mut self, run: RunId, outcome: Outcome, ctx: &mut Context<Self>) {
         if let Some(live) = self.runs.remove(&run) {
             live.submission.observer.observe(&Event::Finished(&outcome));
-            if let Some(deadline) = &live.deadline {
+            if let Some(deadline) = live.deadline {
                 self.deadlines.forget(deadline);
             }
             self.in_flight -= live.submission.plan.fanout;
@@ -399,147 +400,5 @@ impl Actor for Supervisor {
         self.ring = Some(Ring::build(&self.plan, &home));
         self.home = Some(home);
         ctx.spawn(deadlines::Watch);
-    }
-}
-
-impl Handler<Submit> for Supervisor {
-    type Result = ();
-    fn handle(&mut self, message: Submit, ctx: &mut Context<Self>) {
-        self.waiting.push_back(message.0);
-        self.admit(ctx);
-    }
-}
-
-impl Handler<Cancel> for Supervisor {
-    type Result = ();
-    fn handle(&mut self, message: Cancel, ctx: &mut Context<Self>) {
-        if let Some(at) = self.waiting.iter().position(|submitted| submitted.id == message.0) {
-            let submitted = *self.waiting.remove(at).expect("invariant: it was just found");
-            self.in_flight += submitted.submission.plan.fanout;
-            self.begin(submitted, ctx);
-        }
-        self.stop(message.0, Ending::Cancelled, ctx);
-    }
-}
-
-impl Handler<Release> for Supervisor {
-    type Result = ();
-    fn handle(&mut self, message: Release, ctx: &mut Context<Self>) {
-        self.guarded(message.0, ctx, |this, ctx| {
-            this.release(message.0);
-            this.save_if_gathered(message.0);
-        });
-    }
-}
-
-impl Handler<Decided> for Supervisor {
-    type Result = ();
-    fn handle(&mut self, message: Decided, ctx: &mut Context<Self>) {
-        let now = *self.clock.get_or_insert_with(Instant::now);
-        if self.batch.count(ctx) {
-            self.clock = None;
-        }
-        let mut body = message.0.land();
-        body.end(Leg::Home);
-        let (run, trajectory) = (body.run, body.take_trajectory());
-        let turn = &mut *body;
-        self.with_run(run, ctx, |live, effects| {
-            if !live.run.wants(turn.id) {
-                return;
-            }
-            let elapsed_ms = live.elapsed_ms_at(now);
-            let decision = live.run.plan().strategy.ruling(turn.ruling.decision);
-            if decision != Decision::Proceed || !turn.is_applicable {
-                turn.give_up_speculation();
-            }
-            live.begun = turn.speculation.take().map(|speculation| (turn.id, speculation));
-            let usage = turn.usage();
-            let Proposal { line, derivation, logprobs, .. } = &turn.proposal;
-            let (logprob, characters) = Settled::measure(line, derivation, logprobs);
-            live.submission.observer.observe(&Event::Step {
-                id: turn.id,
-                elapsed_ms,
-                depth: trajectory.stack.depth(),
-                proposal: &turn.proposal,
-                is_applicable: turn.is_applicable,
-                verdict: &turn.verdict,
-                decision,
-                usage,
-                speculations: turn.speculations,
-                laps: turn.laps.as_deref(),
-            });
-            let settled = Settled {
-                line,
-                applicable: turn.is_applicable,
-                verdict: &turn.verdict,
-                decision,
-                usage,
-                logprob,
-                characters,
-                speculations: turn.speculations,
-            };
-            live.run.settle(turn.id, trajectory, settled, elapsed_ms, effects);
-        });
-        if self.spare.len() < SPARE_MAX {
-            body.clear();
-            self.spare.push(body);
-        }
-    }
-}
-
-impl Handler<Returned> for Supervisor {
-    type Result = ();
-    fn handle(&mut self, message: Returned, ctx: &mut Context<Self>) {
-        let mut body = message.0;
-        let is_final = body.last_error.as_ref().is_some_and(|error| !error.is_transient);
-        if self.runs.get(&body.run).is_none_or(|live| !live.run.wants(body.id)) {
-            return;
-        }
-        if is_final || body.mishaps >= MISHAPS_MAX {
-            let reason = body.last_error.as_ref().map_or_else(String::new, ToString::to_string);
-            let failure = body.last_error.as_ref().map_or(Failure::Panicked, |error| error.failure);
-            self.with_run(body.run, ctx, |live, effects| {
-                let (id, elapsed_ms, role) = (body.id, live.elapsed_ms(), body.stage);
-                let failed = Event::TurnFailed { id, elapsed_ms, role, failure, reason: &reason };
-                live.submission.observer.observe(&failed);
-                live.run.fail(body.id, body.take_trajectory(), reason, elapsed_ms, effects);
-            });
-        } else {
-            if let Some(error) = body.last_error.as_ref().filter(|_| body.mishaps > body.mishaps_told) {
-                let (id, elapsed_ms) = (body.id, self.elapsed_ms(body.run));
-                let mishap = Event::Mishap { id, elapsed_ms, role: body.stage, error, mishaps: body.mishaps };
-                self.observe(body.run, &mishap);
-                body.mishaps_told = body.mishaps;
-            }
-            self.send(body);
-        }
-    }
-}
-
-impl Handler<Died> for Supervisor {
-    type Result = ();
-    fn handle(&mut self, message: Died, ctx: &mut Context<Self>) {
-        let Died { role, generation, reason } = message;
-        let Some(ring) = self.ring.as_mut().filter(|ring| ring.generation(role) == generation) else { return };
-        ring.replace(role, &self.plan, &ctx.address());
-        if self.restarts[role as usize].allows(self.plan.restart_limit, Instant::now()) {
-            tracing::warn!(%role, %reason, "agent replaced");
-            for body in std::mem::take(&mut self.parked[role as usize]) {
-                self.send(body);
-            }
-        } else {
-            self.parked[role as usize].clear();
-            self.give_up(role, &reason, ctx);
-        }
-    }
-}
-
-impl Handler<Halt> for Supervisor {
-    type Result = ();
-    fn handle(&mut self, _: Halt, ctx: &mut Context<Self>) {
-        // A run that ends makes room for one that waits, which then ends too.
-        while let Some(run) = self.runs.keys().next().copied() {
-            self.stop(run, Ending::Cancelled, ctx);
-        }
     }
 }

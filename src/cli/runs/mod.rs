@@ -18,7 +18,6 @@ mod watch;
 
 use std::process::ExitCode;
 
-use anyhow::bail;
 use clap::{Args, Subcommand};
 use ureq::http::HeaderValue;
 
