@@ -29,7 +29,7 @@ GUNGRAUN := $(TOOLS)/gungraun-$(GUNGRAUN_VERSION)
 KILLS ?= 1000
 FAULTS ?= 100
 
-.PHONY: help setup cuda-arch gpu-check demo test chaos openai api recompute golden lint deny bench bench-check instructions peers clean
+.PHONY: help setup cuda-arch gpu-check demo test chaos openai api recompute golden lint deny bench bench-check instructions peers coordination clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -135,6 +135,11 @@ peers: $(PEERS)/venv/installed ## the same step through other frameworks and thr
 	$(CARGO) build --release --locked --manifest-path benches/peers/rust/Cargo.toml --target-dir $(PEERS)/rust
 	python3 -B benches/peers/run.py --prime $(PRIME) --programs $(PEERS)/rust/release --python $(PEERS)/venv/bin/python \
 		--out $(PEERS) $(if $(QUICK),--quick,) $(if $(CHECK),--check,) $(if $(DOCS),--docs,)
+
+coordination: ## all figures of docs/coordination.md: make peers DOCS=1, then our own load test in all of its modes
+	@$(MAKE) --no-print-directory peers DOCS=1
+	scripts/measure-coordination $(PRIME) >$(TARGET)/coordination.md
+	python3 -B benches/peers/page.py docs/coordination.md loadtest $(TARGET)/coordination.md
 
 $(PEERS)/venv/installed: benches/peers/requirements.txt
 	@scripts/setup --python

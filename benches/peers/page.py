@@ -1,18 +1,33 @@
-"""The generated block of docs/coordination.md: what stands between its two marks is written again, the rest is left."""
+"""The generated blocks of docs/coordination.md: what stands between two marks is written again, the rest is left.
 
-BEGIN, END = "<!-- figures: peers -->", "<!-- end of figures: peers -->"
+    page.py PAGE NAME FILE        the block of this name becomes what is in FILE
+"""
+
+import pathlib
+import sys
+
+
+def marks(name):
+    """Before and after the block of this name."""
+    return f"<!-- figures: {name} -->", f"<!-- end of figures: {name} -->"
+
+
+# Of the block that run.py writes.
+PEERS = "peers"
+BEGIN, END = marks(PEERS)
 
 
 class NoMarks(Exception):
     """The page has no place for the block."""
 
 
-def with_block(text, block):
+def with_block(text, block, name=PEERS):
     """The page with this block."""
-    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
-        raise NoMarks(f"needs `{BEGIN}` and after it `{END}`, each once and on a line of its own")
-    before, after = text[: text.index(BEGIN)], text[text.index(END) :]
-    return f"{before}{BEGIN}\n{block.strip()}\n{after}"
+    begin, end = marks(name)
+    if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
+        raise NoMarks(f"needs `{begin}` and after it `{end}`, each once and on a line of its own")
+    before, after = text[: text.index(begin)], text[text.index(end) :]
+    return f"{before}{begin}\n{block.strip()}\n{after}"
 
 
 def conditions(facts):
@@ -25,3 +40,10 @@ def conditions(facts):
         f"{facts['date']}, {machine['cores']} cores of {machine['processor']}{memory}, {machine['system']}. {rounds}, "
         f"{facts['scale']:.0%} of the steps; load average {middle} ({least} to {most}); {facts['seconds']:.0f} s."
     )
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    page, block = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[3]).read_text()
+    page.write_text(with_block(page.read_text(), block, sys.argv[2]))
