@@ -22,8 +22,8 @@ use support::{null_ring, records, votes};
 
 // The whole process is counted: the steps are on the cell's thread. They are so many that its beginning is little.
 #[library_benchmark(config = LibraryBenchmarkConfig::default().tool(Callgrind::default().entry_point(EntryPoint::None)))]
-#[bench::one_trajectory(1, 10_000)]
-#[bench::hundred_trajectories(100, 100)]
+#[bench::one_trajectory(1, 50_000)]
+#[bench::hundred_trajectories(100, 500)]
 fn ring_step(trajectories: u64, steps: u64) {
     let system = actix::System::new();
     let runtime = system.block_on(async { null_ring::start(Placement::Shared) });

@@ -30,7 +30,7 @@ const MISHAPS_MAX: u32 = 5;
 /// Turns of live runs beyond which trajectories take their steps in stints, while their state is in the processor's caches.
 const CROWD: u32 = 256;
 /// Proposals that a trajectory then makes before others are let in.
-const STINT: u64 = 8;
+const STINT: u64 = 16;
 /// Most places of turns that are kept.
 const SPARE_MAX: usize = 64;
 
