@@ -199,6 +199,7 @@ impl DurableLoad {
         let mut measured = drive::measure(plan, trajectories, is_solved, &durably).await?;
         // The next load must not find the end of this one.
         durably.wait(|committed, _| committed.is_over).await;
+        durably.let_go().await;
         if let Some((_, commit)) = &mut measured.durable {
             commit.clone_from(&durably.commit.lock().unwrap_or_else(PoisonError::into_inner));
         }
@@ -240,6 +241,16 @@ impl Durably<'_> {
             if let Some(run) = run {
                 // A stream ends with its run at the earliest.
                 drop(run.stream.watch().wait_for(|committed| is_enough(committed, &run)).await);
+            }
+        }
+    }
+
+    /// Lets those who followed the runs on this thread give up what they held: they have been told that it is over.
+    async fn let_go(&self) {
+        for kept in &self.kept {
+            let run = kept.lock().unwrap_or_else(PoisonError::into_inner).run.clone();
+            while run.as_ref().is_some_and(|run| self.load.runs.live(&run.stream.id).is_some()) {
+                tokio::task::yield_now().await;
             }
         }
     }

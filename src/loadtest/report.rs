@@ -97,9 +97,9 @@ pub struct RuntimeFacts {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     pub trajectories: u32,
-    /// Steps whose latency was taken.
+    /// Steps that were decided in the time; of a durable load, that became durable in it.
     pub steps: u64,
-    /// From the end of the warm-up to the last of these steps.
+    /// That were measured: the time that was asked for, or until the last of the steps that were asked for.
     pub seconds: f64,
     pub steps_per_second: f64,
     /// Closed loop: from one decision of a trajectory to its next. Open loop: from the moment at which the step was due
@@ -113,7 +113,8 @@ pub struct Point {
     pub cpu_us_per_step: Option<f64>,
     pub allocations_per_step: Option<f64>,
     pub allocated_bytes_per_step: Option<f64>,
-    /// Of the heap while all trajectories are under way, less what there was before, over their count.
+    /// Of the heap while all trajectories wait before their first proposal, less what there was without them, over their
+    /// count. With few trajectories, or beside a journal's buffers, it is a rough figure.
     pub bytes_per_trajectory: Option<f64>,
     /// Open loop.
     pub rate: Option<Rate>,
@@ -153,6 +154,7 @@ pub struct Rate {
     pub reached: f64,
     /// Steps that were due and not decided when the measurement ended.
     pub behind: u64,
-    /// The rate was held: latencies are those of a system that keeps up.
+    /// The rate was held: latencies are those of a system that keeps up. At least 99 % of it was reached, and of the steps
+    /// that waited behind another one of their trajectory there were at most 1 % of a second's.
     pub is_held: bool,
 }

@@ -13,6 +13,10 @@ fn measured(arguments: &str) -> Value {
     let report = done(&line.split_whitespace().collect::<Vec<_>>()).json(0);
     for point in report["points"].as_array().unwrap() {
         check(point);
+        // Beside a few trajectories, or a journal's own buffers, a trajectory is not heard.
+        if number(&point["trajectories"]) >= 20.0 && report["load"]["durable"] == false {
+            assert!(number(&point["bytes_per_trajectory"]) >= 100.0, "{point}");
+        }
     }
     report
 }
@@ -36,9 +40,7 @@ fn check(point: &Value) {
     for name in ["allocations_per_step", "allocated_bytes_per_step"] {
         assert!(number(&point[name]) > 0.0, "{name}: {point}");
     }
-    // Beside a few trajectories the process itself is too loud.
-    let is_heard = number(&point["trajectories"]) >= 20.0;
-    assert!(number(&point["bytes_per_trajectory"]) >= if is_heard { 100.0 } else { 0.0 }, "{point}");
+    assert!(number(&point["bytes_per_trajectory"]) >= 0.0, "{point}");
     assert!(point["histogram"].as_str().unwrap().len() > 20, "{point}");
 }
 
