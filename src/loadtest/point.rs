@@ -48,6 +48,8 @@ impl Measured {
         }
         let each = |sum: f64| sum / steps as f64;
         let heap = self.spent.heap;
+        // Where others gave back more than the trajectories took, nothing is known of these.
+        let idle_bytes = self.idle_bytes.filter(|bytes| *bytes > 0);
         Ok(Point {
             trajectories: self.trajectories,
             steps,
@@ -59,7 +61,7 @@ impl Measured {
             cpu_us_per_step: Some(each(self.spent.cpu.as_secs_f64() * 1e6)),
             allocations_per_step: heap.map(|heap| each(heap.allocations as f64)),
             allocated_bytes_per_step: heap.map(|heap| each(heap.allocated as f64)),
-            bytes_per_trajectory: self.idle_bytes.map(|bytes| bytes.max(0) as f64 / f64::from(self.trajectories)),
+            bytes_per_trajectory: idle_bytes.map(|bytes| bytes as f64 / f64::from(self.trajectories)),
             rate: self.pace.as_ref().map(|(rate, _)| *rate),
             failures: self.record.failures,
             histogram: encode(&self.record.latency),

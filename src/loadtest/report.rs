@@ -114,7 +114,7 @@ pub struct Point {
     pub allocations_per_step: Option<f64>,
     pub allocated_bytes_per_step: Option<f64>,
     /// Of the heap while all trajectories wait before their first proposal, less what there was without them, over their
-    /// count. With few trajectories, or beside a journal's buffers, it is a rough figure.
+    /// count. With few trajectories, or beside a journal's buffers, it is a rough figure or none.
     pub bytes_per_trajectory: Option<f64>,
     /// Open loop.
     pub rate: Option<Rate>,
