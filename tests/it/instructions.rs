@@ -11,6 +11,9 @@ use crate::binary::shown;
 
 const COMPILER: &str = "rustc 1.95.0 (made up)";
 
+/// Instructions by bench.
+type Counts<'a> = &'a [(&'a str, u64)];
+
 /// A folder with a record and the counts of a run.
 struct Files {
     _folder: TempDir,
@@ -27,7 +30,7 @@ fn summary(name: &str, instructions: u64) -> String {
 }
 
 impl Files {
-    fn of(record: &Value, counts: &[(&str, u64)]) -> Self {
+    fn of(record: &Value, counts: Counts) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (record_path, counts_path) = (folder.path().join("record.json"), folder.path().join("counts.jsonl"));
         fs::write(&record_path, record.to_string()).unwrap();
@@ -64,7 +67,11 @@ fn only_what_is_more_than_a_tenth_worse_or_unknown_fails() {
     let uncounted = ["push::deep: 1,000 instructions are recorded, and it was not counted"];
     let unrecorded = ["pop: 5 instructions, and no record of it"];
     let none: [&str; 0] = [];
+<<<<<<< HEAD
     let cases: [Case; 7] = [
+=======
+    let cases: [(Counts, i32, &[&str]); 7] = [
+>>>>>>> benches
         (&[("push::deep", 1_000)], 0, &none),
         (&[("push::deep", 1_100)], 0, &none),
         (&[("push::deep", 900)], 0, &none),
@@ -108,7 +115,7 @@ fn what_is_recorded_is_what_was_counted() {
 #[test]
 fn files_that_cannot_be_read_are_named() {
     let good = record(&json!({ "push": 1_000 }));
-    let counts: &[(&str, u64)] = &[("push", 1_000)];
+    let counts: Counts = &[("push", 1_000)];
     for bad in [json!([1]), json!({ "compiler": COMPILER }), record(&json!({ "push": 0 })), record(&json!([1_000]))] {
         let (code, printed) = Files::of(&bad, counts).gate(&[]);
         assert_eq!(code, 2, "{bad}: {printed}");
