@@ -55,9 +55,6 @@ fn record(counts: &Value) -> Value {
     json!({ "compiler": COMPILER, "instructions": counts })
 }
 
-/// What is counted, the exit code, and what is said.
-type Case<'a> = (&'a [(&'a str, u64)], i32, &'a [&'a str]);
-
 #[test]
 fn only_what_is_more_than_a_tenth_worse_or_unknown_fails() {
     let regression =
@@ -67,11 +64,7 @@ fn only_what_is_more_than_a_tenth_worse_or_unknown_fails() {
     let uncounted = ["push::deep: 1,000 instructions are recorded, and it was not counted"];
     let unrecorded = ["pop: 5 instructions, and no record of it"];
     let none: [&str; 0] = [];
-<<<<<<< HEAD
-    let cases: [Case; 7] = [
-=======
     let cases: [(Counts, i32, &[&str]); 7] = [
->>>>>>> benches
         (&[("push::deep", 1_000)], 0, &none),
         (&[("push::deep", 1_100)], 0, &none),
         (&[("push::deep", 900)], 0, &none),
