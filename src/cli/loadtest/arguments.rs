@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 
 use super::super::Configuration;
 use super::output::OutputArguments;
-use super::values::{rate, share, time, time_or_none};
+use super::values::{delay, rate, share, time, time_or_none};
 use crate::loadtest::plan::{Flaws, PAYLOAD_BYTES_MAX, Plan, SWEEP, TRAJECTORIES_MAX};
 use crate::loadtest::report::{Length, Mode};
 use crate::protocol::Role;
@@ -111,8 +111,8 @@ pub struct LoadtestArguments {
         value_parser = RangedU64ValueParser::<usize>::new().range(0..=PAYLOAD_BYTES_MAX)
     )]
     payload: usize,
-    /// Time that each turn of a faulty agent waits, such as 200us; with up to 0.1 ms more than is said.
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    /// Time that each turn of a faulty agent waits, such as 200us, at most 10s; with up to 0.1 ms more than is said.
+    #[arg(long, value_name = "TIME", value_parser = delay)]
     delay: Option<Duration>,
     /// Share of the turns of a faulty agent that fail, and are then tried again.
     #[arg(long, value_name = "SHARE", value_parser = share, allow_negative_numbers = true)]

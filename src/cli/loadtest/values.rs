@@ -8,11 +8,19 @@ use crate::loadtest::plan::RATE_MAX;
 
 /// Longest time that can be asked for.
 const TIME_MAX: Duration = Duration::from_hours(24);
+/// Longest time that an agent's turn may be made to wait: a test ends only when its last turns have come home.
+const DELAY_MAX: Duration = Duration::from_secs(10);
 
 /// A time above zero, as `200us`, `5ms` or `10s`.
 pub fn time(text: &str) -> Result<Duration, String> {
     let time = time_or_none(text)?;
     if time.is_zero() { Err("give a time above zero, as 200us, 5ms or 10s".to_owned()) } else { Ok(time) }
+}
+
+/// What a turn is made to wait.
+pub fn delay(text: &str) -> Result<Duration, String> {
+    let delay = time(text)?;
+    if delay > DELAY_MAX { Err("give at most 10s: the test waits for its last turns".to_owned()) } else { Ok(delay) }
 }
 
 /// A time, zero included.
@@ -63,6 +71,8 @@ mod tests {
             assert_eq!(time_or_none(text), Ok(Duration::ZERO));
         }
         assert!(time("24h1s").unwrap_err().contains("24h"));
+        assert_eq!(delay("10s"), Ok(Duration::from_secs(10)));
+        assert!(delay("10001ms").unwrap_err().contains("10s"));
     }
 
     #[test]
