@@ -18,7 +18,7 @@ use prime_agents::engine::{Device, Engine, EngineSpec, Finish, Format, Isolation
 /// Tokens of a prompt and of a generation, by the number of sequences: long where that is cheap, so that beginning and
 /// end, when decodes are not full yet or any more, count little.
 const PROMPT: usize = 32;
-const LENGTHS: [(usize, usize); 4] = [(1, 480), (8, 480), (32, 240), (128, 24)];
+const LENGTHS: [(usize, usize); 4] = [(1, 480), (8, 480), (32, 240), (128, 60)];
 /// The same for a fan-out: a long head, and a short step.
 const HEAD: usize = 512;
 const FANOUT: usize = 32;
@@ -69,19 +69,36 @@ fn cpu_seconds(worker: Option<u32>) -> f64 {
     of("self".to_owned()) + worker.map_or(0.0, |pid| of(pid.to_string()))
 }
 
-/// Median, smallest and largest of the rounds.
+/// Median of the rounds, and what surrounds it.
 struct Spread([f64; 3]);
 
 impl Spread {
+    /// With six rounds or more the interval around the median is its 95 % confidence interval, whatever the distribution:
+    /// each round is above the true median as likely as below. With fewer, the smallest and the largest.
     fn of(mut values: Vec<f64>) -> Self {
         values.sort_unstable_by(f64::total_cmp);
-        Self([values[values.len() / 2], values[0], values[values.len() - 1]])
+        let from = outside(values.len());
+        Self([values[values.len() / 2], values[from], values[values.len() - 1 - from]])
     }
 
     fn show(&self, digits: usize) -> String {
         let Self([median, least, most]) = self;
         format!("{median:.digits$} ({least:.digits$}–{most:.digits$})")
     }
+}
+
+/// How many of `rounds` sorted values lie below the 95 % confidence interval of their median: the binomial distribution's
+/// tail of 2.5 %.
+fn outside(rounds: usize) -> usize {
+    let mut probability = 0.5_f64.powi(i32::try_from(rounds).expect("few rounds"));
+    let mut tail = probability;
+    let mut below = 0;
+    while tail <= 0.025 {
+        below += 1;
+        probability *= (rounds + 1 - below) as f64 / below as f64;
+        tail += probability;
+    }
+    below.saturating_sub(1)
 }
 
 impl Bench {
@@ -122,9 +139,11 @@ impl Bench {
 
     fn speed(&self) {
         println!(
-            "\nTokens per second of the engine as shares of a plain loop's, by processor time / by wall time; the loop"
+            "\nTokens per second of the engine as shares of a plain loop's, by processor time / by wall time; the loop writes"
         );
-        println!("writes the likeliest token (greedy) or drawn letters; prompts of {PROMPT} tokens, all different:\n");
+        println!(
+            "the likeliest token (greedy), what llama.cpp's samplers draw, or drawn letters (grammar); prompts of {PROMPT} tokens, all different:\n"
+        );
         println!(
             "| sequences | tokens | KV pool | plain loop, tokens/s | greedy, share | drawn + ln p, share | grammar + drawn + ln p, share | process, share of thread |"
         );
@@ -138,7 +157,7 @@ impl Bench {
                 let mut row = String::new();
                 let mut plain_rate = Vec::new();
                 let tokens = (sequences * length) as f64;
-                let texts = [PlainText::Likeliest, PlainText::Letters, PlainText::Letters];
+                let texts = [PlainText::Likeliest, PlainText::Drawn, PlainText::Letters];
                 for (request, text) in kinds(length).into_iter().zip(texts) {
                     let work = (sequences, PROMPT, length);
                     let (plain, ours) = self.side_by_side(&spec, work, text, || turns(&engine, sequences, &request));

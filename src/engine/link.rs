@@ -217,6 +217,8 @@ pub(super) fn worker_command(worker: Option<&PathBuf>) -> io::Result<Command> {
     command.envs(ENVIRONMENT.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
     // ggml's own handler would start a debugger.
     command.env("GGML_NO_BACKTRACE", "1");
+    // KV pools lie in large pages, where the system gives them to those who ask: about 5 % faster decodes on a processor.
+    command.env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
     // CUDA's own order is by speed, and changes with the cards.
     command.env("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
     Ok(command)

@@ -13,6 +13,9 @@ use crate::engine::{Bytes, EngineError, EngineSpec, KvPool};
 
 /// Tokens that are computed at once at most, whatever the batch: memory for activations grows with it.
 pub(in crate::engine) const MICRO_BATCH_TOKENS_MAX: u32 = 512;
+/// With so many tokens at once llama.cpp's attention on a processor looks at all tokens of the pool for each; with fewer it
+/// leaves out those that a token does not see, in a shared pool all of other sequences.
+const DENSE_TOKENS: u32 = 64;
 /// What CUDA takes on a GPU before any model: context, kernels, cuBLAS's workspace.
 const GPU_RESERVE_BYTES: u64 = 512 << 20;
 /// What a worker process takes beside the model.
@@ -227,7 +230,9 @@ fn context_that_fits(spec: &EngineSpec, shape: &Shape, rooms: &[Room]) -> u32 {
 
 /// Tokens of one pass through the model.
 pub(in crate::engine) fn micro_batch(spec: &EngineSpec) -> u32 {
-    spec.batch_tokens.min(MICRO_BATCH_TOKENS_MAX)
+    let is_sparse = spec.device.is_cpu() && spec.kv == KvPool::Shared && spec.sequences() > 1;
+    let most = if is_sparse { DENSE_TOKENS - 1 } else { MICRO_BATCH_TOKENS_MAX };
+    spec.batch_tokens.min(most)
 }
 
 /// Tokens that the KV pool will have: llama.cpp rounds it, or each part of a split one, up to 256.
@@ -274,11 +279,14 @@ mod tests {
 
     #[test]
     fn needs_are_the_sums_of_their_parts() {
-        // 512 × (6 × 128256 + 48 × 4096 + 16 × 14336 + 4 × 8192) bytes.
-        let compute = 512 * (769_536 + 196_608 + 229_376 + 32_768);
+        // 6 × 128256 + 48 × 4096 + 16 × 14336 + 4 × 8192 bytes.
+        let row = 769_536 + 196_608 + 229_376 + 32_768;
+        let compute = 512 * row;
         for (devices, kv, weights, host, kv_tokens, kv_mib, compute, reserve) in [
             (&[0][..], KvPool::Shared, 14_314, 1002, 8192, 1024, compute, 512),
-            (&[], KvPool::Shared, 15_316, 0, 8192, 1024, compute + 4 * 128_256 * 32, 64),
+            // Sparse attention.
+            (&[], KvPool::Shared, 15_316, 0, 8192, 1024, 63 * row + 4 * 128_256 * 32, 64),
+            (&[], KvPool::Split, 15_316, 0, 8192, 1024, compute - 512 * 4 * (8192 - 256) + 4 * 128_256 * 32, 64),
             // Four copies of the mask.
             (&[0, 1], KvPool::Shared, 14_314, 1002, 8192, 1024, compute + 512 * 3 * 32_768, 512),
             // 32 parts of 256 tokens.

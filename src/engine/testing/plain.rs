@@ -8,6 +8,7 @@ use rand::{Rng as _, SeedableRng as _};
 
 use llama_cpp_2::context::LlamaContext;
 use llama_cpp_2::llama_batch::LlamaBatch;
+use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
 
 use crate::engine::{EngineSpec, KvPool, ffi, model};
@@ -62,6 +63,8 @@ fn prefill(context: &mut LlamaContext<'_>, batch: &mut LlamaBatch<'_>, sequences
 pub enum PlainText {
     /// The likeliest token, as greedy generation has it: often the same again and again.
     Likeliest,
+    /// A token that llama.cpp's own samplers draw, at temperature 1 and top-p 0.95.
+    Drawn,
     /// A letter drawn from all alike, after the likeliest was looked for all the same.
     Letters,
 }
@@ -81,6 +84,8 @@ pub fn plain_loop<T>(
     let mut context = model::context(&loaded, spec).ok()?;
     let mut batch = LlamaBatch::new(spec.batch_tokens as usize, 1);
     let mut draw = rand_chacha::ChaCha8Rng::seed_from_u64(1);
+    let mut sampler =
+        LlamaSampler::chain_simple([LlamaSampler::top_p(0.95, 1), LlamaSampler::temp(1.0), LlamaSampler::dist(1)]);
     let started = clock();
     prefill(&mut context, &mut batch, sequences, prompt)?;
     let mut next = vec![LETTER; usize::try_from(sequences).ok()?];
@@ -91,11 +96,15 @@ pub fn plain_loop<T>(
         }
         context.decode(&mut batch).ok()?;
         for (row, token) in (0..).zip(&mut next) {
+            if text == PlainText::Drawn {
+                *token = sampler.sample(&context, row);
+                continue;
+            }
             let logits = context.get_logits_ith(row);
             let best = (0..).zip(logits).max_by(|a, b| a.1.total_cmp(b.1))?;
             *token = match text {
-                PlainText::Likeliest => LlamaToken(best.0),
                 PlainText::Letters => LlamaToken(LETTER.0 + draw.random_range(0..26)),
+                _ => LlamaToken(best.0),
             };
         }
     }

@@ -164,7 +164,7 @@ fn a_worker_sees_nothing_of_its_parents_environment_that_it_does_not_need() {
     let environment = String::from_utf8_lossy(&environment);
     let names: Vec<&str> = environment.split('\0').filter_map(|pair| pair.split('=').next()).collect();
     assert!(std::env::vars().any(|(name, _)| name == "CARGO_MANIFEST_DIR"), "the parent has more than it hands on");
-    let known = ["PATH", "LD_LIBRARY_PATH", "HOME", "TMPDIR", "LANG", "GGML_NO_BACKTRACE", ""];
+    let known = ["PATH", "LD_LIBRARY_PATH", "HOME", "TMPDIR", "LANG", "GGML_NO_BACKTRACE", "GLIBC_TUNABLES", ""];
     let cuda_or_openmp = |name: &str| ["CUDA_", "OMP_", "GOMP_"].iter().any(|prefix| name.starts_with(prefix));
     assert!(names.iter().all(|name| known.contains(name) || cuda_or_openmp(name)), "{names:?}");
     assert!(environment.contains("CUDA_VISIBLE_DEVICES=\0"), "a worker on the CPU sees no GPU");
