@@ -12,9 +12,10 @@ fn ring_step(criterion: &mut Criterion) {
         for (trajectories, steps) in [(1, 10_000), (1_000, 100)] {
             let name = format!("{placement:?}").to_lowercase();
             group.throughput(Throughput::Elements(trajectories * steps));
+            // One of each: the agents' threads of `Placement::Own` outlive a runtime.
+            let system = actix::System::new();
+            let runtime = system.block_on(async { null_ring::start(placement) });
             group.bench_function(BenchmarkId::new(name, trajectories), |bencher| {
-                let system = actix::System::new();
-                let runtime = system.block_on(async { null_ring::start(placement) });
                 bencher.iter(|| system.block_on(null_ring::go_round(&runtime, trajectories, steps)));
             });
         }
