@@ -96,6 +96,8 @@ struct Batcher<'m> {
     grammars: Grammars<'m>,
     tools: Tools<'m>,
     pace: Pace,
+    /// Turns that are over, and not told yet.
+    answers: Vec<(TurnId, Result<Generation, EngineError>)>,
     counts: EngineCounts,
     told: (Instant, EngineCounts),
 }
@@ -124,6 +126,7 @@ impl<'m> Batcher<'m> {
             grammars: Grammars::new(model),
             tools: Tools::new(model),
             pace: Pace::new(),
+            answers: Vec::new(),
             counts: EngineCounts::default(),
             told: (Instant::now(), EngineCounts::default()),
             context,
@@ -155,21 +158,22 @@ impl<'m> Batcher<'m> {
                     self.tell(port, true);
                 }
                 match port.take(idle) {
-                    Intake::Frame(ToWorker::Turn(turn)) => self.enqueue(turn, port),
+                    Intake::Frame(ToWorker::Turn(turn)) => self.enqueue(turn),
                     Intake::Frame(ToWorker::Cancel(id)) => self.cancel(id)?,
                     Intake::Frame(ToWorker::Start { .. }) => return Err(Fatal("started twice".to_owned())),
                     Intake::Nothing => break,
                     Intake::Closed => return Ok(()),
                 }
             }
-            self.admit(port)?;
-            let done = self.decode(port)?;
-            self.tell(port, done);
+            self.admit()?;
+            self.decode()?;
+            self.tell(port, false);
         }
     }
 
-    /// Sends what was put, and how things stand if something ended or nothing was said for long.
-    fn tell(&mut self, port: &mut impl Port, done: bool) {
+    /// Sends the answers, and before them how things stand, so that whoever has an answer finds it counted; without
+    /// answers only before a wait and when nothing was said for long.
+    fn tell(&mut self, port: &mut impl Port, idle: bool) {
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let spared = self.memory.spared();
         self.counts.shared_tokens = spared.shared_tokens;
@@ -178,15 +182,19 @@ impl<'m> Batcher<'m> {
         self.counts.evictions = spared.evictions;
         (self.counts.live, self.counts.queued) = (count(self.live.len()), count(self.queued.len()));
         let (when, what) = self.told;
-        if when.elapsed() > BEAT_EVERY || (done && what != self.counts) {
+        let is_news = (idle || !self.answers.is_empty()) && what != self.counts;
+        if is_news || when.elapsed() > BEAT_EVERY {
             self.counts.decode_p99_us = self.pace.p99_us();
             self.told = (Instant::now(), self.counts);
             port.put(FromWorker::Counts(self.counts));
         }
+        for (id, result) in self.answers.drain(..) {
+            port.put(FromWorker::Done { id, result });
+        }
         port.flush();
     }
 
-    fn enqueue(&mut self, mut turn: Turn<'static>, port: &mut impl Port) {
+    fn enqueue(&mut self, mut turn: Turn<'static>) {
         match &self.fault {
             Some(Fault::AbortOn(prompt)) if *prompt == turn.prompt => ffi::abort_on_purpose(),
             Some(Fault::HangOn(prompt)) if *prompt == turn.prompt => loop {
@@ -196,7 +204,7 @@ impl<'m> Batcher<'m> {
         }
         match self.prepared(&mut turn) {
             Ok((prompt, grammar)) => self.queued.push(turn.group, Queued { turn, prompt, grammar }),
-            Err(error) => port.put(FromWorker::Done { id: turn.id, result: Err(error) }),
+            Err(error) => self.answers.push((turn.id, Err(error))),
         }
     }
 
@@ -233,7 +241,7 @@ impl<'m> Batcher<'m> {
     }
 
     /// Gives sequences to queued turns, the groups one after another, while sequences and cells last.
-    fn admit(&mut self, port: &mut impl Port) -> Result<(), Fatal> {
+    fn admit(&mut self) -> Result<(), Fatal> {
         while !self.queued.is_empty() && !self.memory.is_full() {
             let (memory, live, changes) = (&mut self.memory, &self.live, &mut self.changes);
             let mut placed = None;
@@ -251,7 +259,7 @@ impl<'m> Batcher<'m> {
             self.counts.prompt_tokens += prompt.len() as u64;
             let live = Live::new(&turn, placed, prompt, grammar, &self.tools);
             if let Some(finish) = live.is_over() {
-                self.finish(live, Ok(finish), port)?;
+                self.finish(live, Ok(finish))?;
             } else {
                 let at = self.live.partition_point(|other| other.seq() < live.seq());
                 self.live.insert(at, live);
@@ -283,10 +291,10 @@ impl<'m> Batcher<'m> {
         Ok(())
     }
 
-    /// Decodes once. Returns whether a turn ended.
-    fn decode(&mut self, port: &mut impl Port) -> Result<bool, Fatal> {
+    /// Decodes once.
+    fn decode(&mut self) -> Result<(), Fatal> {
         if self.live.is_empty() {
-            return Ok(false);
+            return Ok(());
         }
         self.fill_batch();
         self.memory.drop_stale(self.batch.n_tokens().unsigned_abs() as usize, &mut self.changes);
@@ -298,9 +306,9 @@ impl<'m> Batcher<'m> {
                 // The pool is as before the decode: let the newest turn go and try again with the others.
                 if let Some(at) = (0..self.live.len()).max_by_key(|at| self.live[*at].id()) {
                     let newest = self.live.remove(at);
-                    self.finish(newest, Err(EngineError::Overflow), port)?;
+                    self.finish(newest, Err(EngineError::Overflow))?;
                 }
-                return Ok(true);
+                return Ok(());
             }
             // -1 means a batch that we built wrongly, anything else a backend that failed: both are the end.
             Err(error) => return Err(Fatal(format!("decode failed: {error}: {}", ffi::take_logs()))),
@@ -309,19 +317,17 @@ impl<'m> Batcher<'m> {
         self.counts.decodes += 1;
         self.counts.decoded_tokens += u64::from(self.batch.n_tokens().unsigned_abs());
         let mut at = 0;
-        let mut done = false;
         while let Some(live) = self.live.get_mut(at) {
             self.memory.computed(live.seq(), live.batched());
             match live.decoded(&self.context, &mut self.tools) {
                 Step::Continue => at += 1,
                 Step::Finish(result) => {
                     let over = self.live.remove(at);
-                    self.finish(over, result, port)?;
-                    done = true;
+                    self.finish(over, result)?;
                 }
             }
         }
-        Ok(done)
+        Ok(())
     }
 
     /// What each turn needs for its next choice, and prompts.
@@ -334,7 +340,7 @@ impl<'m> Batcher<'m> {
         }
     }
 
-    fn finish(&mut self, over: Live, result: Result<Finish, EngineError>, port: &mut impl Port) -> Result<(), Fatal> {
+    fn finish(&mut self, over: Live, result: Result<Finish, EngineError>) -> Result<(), Fatal> {
         let (id, seq, forced) = (over.id(), over.seq(), over.forced());
         // A pool that was full, or a model that wrote nonsense, is nothing to build on.
         let is_sound = result.is_ok();
@@ -343,9 +349,8 @@ impl<'m> Batcher<'m> {
             self.counts.generated_tokens += generation.tokens.len() as u64;
             self.counts.forced_tokens += forced as u64;
         }
-        self.release(seq, is_sound)?;
-        port.put(FromWorker::Done { id, result });
-        Ok(())
+        self.answers.push((id, result));
+        self.release(seq, is_sound)
     }
 
     fn release(&mut self, seq: Seq, is_sound: bool) -> Result<(), Fatal> {

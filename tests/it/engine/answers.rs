@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use crossbeam_channel::unbounded;
 use prime_agents::engine::testing::{END, teacher_forced};
 use prime_agents::engine::{Engine, EngineError, EngineSpec, Finish, Generation, Isolation, KvPool, Request, Sampling};
 
-use super::{ask, collect, fixture, one, request, spec, submit_all};
+use super::{PATIENCE, ask, collect, fixture, one, request, spec, submit_all};
 
 #[test]
 fn the_same_seed_gives_the_same_text_alone_and_in_company() {
@@ -25,6 +26,28 @@ fn the_same_seed_gives_the_same_text_alone_and_in_company() {
     assert!(status.ready && status.worker_pid.is_none() && status.in_flight == 0, "{status:?}");
     assert!(status.model.contains("tiny random") && !status.device.is_empty(), "{status:?}");
     assert_eq!((status.context_tokens, status.turn_tokens_max), (2048, 2048));
+}
+
+#[test]
+fn whoever_has_an_answer_finds_it_counted() {
+    let fixture = fixture();
+    for isolation in [Isolation::Thread, Isolation::Process] {
+        let engine = Arc::new(Engine::start(spec(&fixture.model, isolation)).expect("started"));
+        let mut generated = 0;
+        for seed in 0..20 {
+            let (sender, answers) = unbounded();
+            let asked = Arc::clone(&engine);
+            engine.submit(request("a turn", seed), move |result| {
+                let counts = asked.status().counts;
+                // Not here, where it would wait for itself, is the engine to end.
+                drop(asked);
+                drop(sender.send((result, counts)));
+            });
+            let (result, counts) = answers.recv_timeout(PATIENCE).expect("an answer in time");
+            generated += result.expect("generated").tokens.len() as u64;
+            assert_eq!((counts.generated_tokens, counts.live), (generated, 0), "{isolation:?}: {counts:?}");
+        }
+    }
 }
 
 #[test]
