@@ -22,7 +22,7 @@ use super::port::{Intake, Port};
 use super::spec::Fault;
 use super::tools::Tools;
 use super::wire::{Facts, FromWorker, ToWorker, Turn, TurnId};
-use super::{EngineCounts, EngineError, EngineSpec, Finish, KvPool, chat, ffi, model, share};
+use super::{EngineCounts, EngineError, EngineSpec, Finish, Generation, KvPool, chat, ffi, model, share};
 
 /// Longest silence towards the parent while there are turns.
 pub(super) const BEAT_EVERY: Duration = Duration::from_millis(100);
