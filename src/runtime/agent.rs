@@ -15,19 +15,19 @@ use futures::task::noop_waker_ref;
 use futures::{FutureExt, StreamExt};
 use tokio_util::sync::ReusableBoxFuture;
 
-use super::batch::{self, Batch, LooksRound};
+use super::batch::{self, Batch, LooksRound, Outbox};
 use super::laps::Leg;
 use super::messages::{Decide, Decided, Judge, Propose, Rewire};
 use super::speculation;
 use super::supervision::{Watch, panic_text};
-use super::turn::{Turn, TurnBody};
+use super::turn::{Turn, TurnBody, Turns};
 use crate::agents::{AgentError, Coordinator, Executor, Failure, Verifier};
 use crate::protocol::{Decision, Role, Score, Verdict};
 
 /// What a role does to a turn, and the messages that bring it and take it on.
 pub trait Work: Send + Sync + 'static {
-    type In: Message<Result = ()> + Into<Turn> + Send + 'static;
-    type Out: Message<Result = ()> + From<Turn> + Send + 'static;
+    type In: Message<Result = ()> + Send + 'static;
+    type Out: Message<Result = ()> + From<Turns> + Send + 'static;
     const ROLE: Role;
     const NEXT: Role;
 
@@ -36,11 +36,6 @@ pub trait Work: Send + Sync + 'static {
     /// The same for an agent that never waits: no future is made for such a turn. `None`: nothing was done.
     fn work_at_once(&self, turn: &mut TurnBody) -> Option<Result<(), AgentError>>;
 }
-
-macro_rules! into_turn {
-    ($($message:ident),*) => { $( impl From<$message> for Turn { fn from(message: $message) -> Self { message.0 } } )* };
-}
-into_turn!(Propose, Judge, Decide);
 
 /// The work of an Executor: propose a line and carry it out on a copy of the state. It may begin the next one early.
 pub struct Execute(pub Arc<dyn Executor>);
@@ -140,6 +135,7 @@ pub struct Agent<W: Work> {
     downstream: Recipient<W::Out>,
     watch: Watch,
     batch: Batch,
+    out: Outbox,
     /// Where the next turn's work is put; work that is ready at once leaves the place to the next.
     place: Option<ReusableBoxFuture<'static, Worked>>,
     /// Work that waits: for a model, a process, a person.
@@ -148,8 +144,6 @@ pub struct Agent<W: Work> {
     later: VecDeque<Turn>,
     /// How often the mailbox was empty since a turn came.
     idle: u32,
-    /// Whether there is an [`Await`] that looks after the two.
-    is_awaited: bool,
     role: PhantomData<fn() -> W>,
 }
 
@@ -157,19 +151,31 @@ type Panic = Box<dyn std::any::Any + Send>;
 type Worked = (Turn, Result<Result<(), AgentError>, Panic>);
 
 impl<W: Work> Agent<W> {
-    pub fn new(make: impl Fn() -> W + Send + 'static, downstream: Recipient<W::Out>, watch: Watch) -> Self {
+    pub fn new(
+        make: impl Fn() -> W + Send + 'static,
+        downstream: Recipient<W::Out>,
+        watch: Watch,
+        out: Outbox,
+    ) -> Self {
         Self {
             work: None,
             make: Box::new(make),
             downstream,
             watch,
             batch: Batch::default(),
+            out,
             place: None,
             waiting: FuturesUnordered::new(),
             later: VecDeque::new(),
             idle: 0,
-            is_awaited: false,
             role: PhantomData,
+        }
+    }
+
+    /// Sends what was done.
+    fn send(&mut self) {
+        if let Some(turns) = self.out.take() {
+            self.downstream.do_send(W::Out::from(turns));
         }
     }
 
@@ -179,7 +185,10 @@ impl<W: Work> Agent<W> {
                 let body = turn.body();
                 body.end(Leg::Work(W::ROLE));
                 body.stage = W::NEXT;
-                self.downstream.do_send(W::Out::from(turn));
+                self.out.push(turn);
+                if self.out.is_full() {
+                    self.send();
+                }
             }
             Ok(Err(error)) => {
                 // Dropped, the turn goes home, where it is tried again or given up.
@@ -203,30 +212,31 @@ impl<W: Work> Agent<W> {
 
 impl<W: Work> Actor for Agent<W> {
     type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.spawn(Await);
+    }
 }
 
 /// Handles the role's message; named by the bound `Handler<W::In>`.
 impl<W: Work> Agent<W> {
-    fn take(&mut self, mut turn: Turn, ctx: &mut Context<Self>) {
-        self.batch.count(ctx);
+    fn take(&mut self, mut turns: Turns, ctx: &mut Context<Self>) {
         self.idle = 0;
-        if turn.body().gives_way {
-            self.later.push_back(turn);
-            self.watch_over(ctx);
-        } else {
-            self.begin(turn, ctx);
+        let is_full = self.batch.count(turns.len(), ctx);
+        for mut turn in turns.drain(..) {
+            if turn.body().gives_way {
+                self.later.push_back(turn);
+            } else {
+                self.begin(turn);
+            }
+        }
+        self.out.give(turns);
+        if is_full {
+            self.send();
         }
     }
 
-    /// Sees to it that what waits goes on.
-    fn watch_over(&mut self, ctx: &mut Context<Self>) {
-        if !self.is_awaited {
-            self.is_awaited = true;
-            ctx.spawn(Await);
-        }
-    }
-
-    fn begin(&mut self, mut turn: Turn, ctx: &mut Context<Self>) {
+    fn begin(&mut self, mut turn: Turn) {
         turn.body().end(Leg::To(W::ROLE));
         let work = match &self.work {
             Some(work) => work,
@@ -257,10 +267,7 @@ impl<W: Work> Agent<W> {
                 self.place = Some(place);
                 self.pass_on(worked);
             }
-            Poll::Pending => {
-                self.waiting.push(place);
-                self.watch_over(ctx);
-            }
+            Poll::Pending => self.waiting.push(place),
         }
     }
 }
@@ -271,10 +278,11 @@ impl<W: Work> LooksRound for Agent<W> {
         while let Poll::Ready(Some(worked)) = self.waiting.poll_next_unpin(task) {
             self.pass_on(worked);
         }
+        self.send();
     }
 }
 
-/// Looks after turns that wait, as long as there are any.
+/// Looks after turns that wait or are done, whenever the mailbox is empty.
 struct Await;
 
 /// Empty mailboxes in a row after which no turn is on its way round on this thread: there are four actors on it at most.
@@ -289,21 +297,17 @@ impl<W: Work> ActorFuture<Agent<W>> for Await {
         ctx: &mut Context<Agent<W>>,
         task: &mut TaskContext<'_>,
     ) -> Poll<()> {
-        agent.look_round(ctx, task);
         if agent.idle >= ROUND {
             agent.idle = 0;
             for _ in 0..batch::TURNS_MAX {
                 let Some(turn) = agent.later.pop_front() else { break };
-                agent.begin(turn, ctx);
+                agent.begin(turn);
             }
-            agent.look_round(ctx, task);
         }
+        agent.look_round(ctx, task);
         agent.idle += 1;
         if !agent.later.is_empty() {
             task.waker().wake_by_ref();
-        } else if agent.waiting.is_empty() {
-            agent.is_awaited = false;
-            return Poll::Ready(());
         }
         Poll::Pending
     }

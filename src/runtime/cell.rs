@@ -5,6 +5,7 @@ use std::sync::Arc;
 use actix::{Actor, Addr, Arbiter, ArbiterHandle};
 
 use super::agent::{Agent, Coordinate, Execute, Verify};
+use super::batch::Outbox;
 use super::messages::{Decide, Decided, Judge, Rewire};
 use super::supervision::{RestartLimit, Watch};
 use super::supervisor::Supervisor;
@@ -18,6 +19,16 @@ pub enum Placement {
     Shared,
     /// Each agent on an arbiter of its own: a hop wakes a thread, agents compute side by side.
     Own,
+}
+
+impl Placement {
+    /// Of an agent that is placed so.
+    fn outbox(self) -> Outbox {
+        match self {
+            Self::Shared => Outbox::that_gathers(),
+            Self::Own => Outbox::at_once(),
+        }
+    }
 }
 
 /// What a cell is made from.
@@ -67,10 +78,11 @@ pub struct Ring {
 }
 
 fn coordinator(plan: &CellPlan, home: &Addr<Supervisor>, generation: u32) -> Addr<Agent<Coordinate>> {
-    let (agents, home) = (Arc::clone(&plan.agents), home.clone());
+    let (agents, placement, home) = (Arc::clone(&plan.agents), plan.placement, home.clone());
     plan.start(Role::Coordinator, move || {
         let decided = home.clone().recipient::<Decided>();
-        Agent::new(move || Coordinate(agents.coordinator()), decided, Watch::new(home, Role::Coordinator, generation))
+        let watch = Watch::new(home, Role::Coordinator, generation);
+        Agent::new(move || Coordinate(agents.coordinator()), decided, watch, placement.outbox())
     })
 }
 
@@ -80,9 +92,11 @@ fn verifier(
     generation: u32,
     coordinator: &Addr<Agent<Coordinate>>,
 ) -> Addr<Agent<Verify>> {
-    let (agents, home, decide) = (Arc::clone(&plan.agents), home.clone(), coordinator.clone().recipient::<Decide>());
+    let (agents, placement, home) = (Arc::clone(&plan.agents), plan.placement, home.clone());
+    let decide = coordinator.clone().recipient::<Decide>();
     plan.start(Role::Verifier, move || {
-        Agent::new(move || Verify(agents.verifier()), decide, Watch::new(home, Role::Verifier, generation))
+        let watch = Watch::new(home, Role::Verifier, generation);
+        Agent::new(move || Verify(agents.verifier()), decide, watch, placement.outbox())
     })
 }
 
@@ -92,9 +106,11 @@ fn executor(
     generation: u32,
     verifier: &Addr<Agent<Verify>>,
 ) -> Addr<Agent<Execute>> {
-    let (agents, home, judge) = (Arc::clone(&plan.agents), home.clone(), verifier.clone().recipient::<Judge>());
+    let (agents, placement, home) = (Arc::clone(&plan.agents), plan.placement, home.clone());
+    let judge = verifier.clone().recipient::<Judge>();
     plan.start(Role::Executor, move || {
-        Agent::new(move || Execute(agents.executor()), judge, Watch::new(home, Role::Executor, generation))
+        let watch = Watch::new(home, Role::Executor, generation);
+        Agent::new(move || Execute(agents.executor()), judge, watch, placement.outbox())
     })
 }
 

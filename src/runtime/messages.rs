@@ -1,9 +1,10 @@
-//! The messages of the ring and round it, one type each.
+//! The messages of the ring and round it, one type each. Those of the ring carry all turns that an actor has done since
+//! it last passed some on: what a message costs is shared by them.
 
 use actix::Message;
 
 use super::submission::{RunId, Submitted};
-use super::turn::{Turn, TurnBody};
+use super::turn::{TurnBody, Turns};
 use crate::protocol::Role;
 
 macro_rules! ring_messages {
@@ -11,11 +12,11 @@ macro_rules! ring_messages {
         $(#[$doc])*
         #[derive(Message)]
         #[rtype(result = "()")]
-        pub struct $name(pub Turn);
+        pub struct $name(pub Turns);
 
-        impl From<Turn> for $name {
-            fn from(turn: Turn) -> Self {
-                Self(turn)
+        impl From<Turns> for $name {
+            fn from(turns: Turns) -> Self {
+                Self(turns)
             }
         }
     )* };

@@ -13,7 +13,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::time::delay_queue;
 
-use super::batch::{Batch, LooksRound};
+use super::batch::{Batch, LooksRound, Outbox};
 use super::cell::{CellPlan, Ring};
 use super::deadlines::{self, Deadlines};
 use super::laps::Laps;
@@ -91,6 +91,8 @@ pub struct Supervisor {
     runs: FxHashMap<RunId, Box<Live>>,
     deadlines: Deadlines,
     batch: Batch,
+    /// Turns for the Executor.
+    out: Outbox,
     /// Read once for a batch, or when the mailbox was empty: what is done meanwhile takes less than a millisecond.
     clock: Option<Instant>,
     /// Places of turns that are over.
@@ -120,6 +122,7 @@ impl Supervisor {
             runs: FxHashMap::default(),
             deadlines: Deadlines::default(),
             batch: Batch::default(),
+            out: Outbox::that_gathers(),
             clock: None,
             spare: Vec::new(),
             waiting: VecDeque::new(),
@@ -129,6 +132,7 @@ impl Supervisor {
         }
     }
 
+    /// Sends a turn to the agent whose work it needs; those for the Executor, which are most, with others.
     fn send(&mut self, body: Box<TurnBody>) {
         let ring = self.ring.as_ref().expect("invariant: the ring stands once the actor has started");
         let role = body.stage;
@@ -138,9 +142,21 @@ impl Supervisor {
         }
         let turn = Turn::new(body);
         match role {
-            Role::Executor => ring.executor.do_send(Propose(turn)),
-            Role::Verifier => ring.verifier.do_send(Judge(turn)),
-            Role::Coordinator => ring.coordinator.do_send(Decide(turn)),
+            Role::Executor => {
+                self.out.push(turn);
+                if self.out.is_full() {
+                    self.send_proposals();
+                }
+            }
+            Role::Verifier => ring.verifier.do_send(Judge(vec![turn])),
+            Role::Coordinator => ring.coordinator.do_send(Decide(vec![turn])),
+        }
+    }
+
+    fn send_proposals(&mut self) {
+        if let (Some(turns), Some(ring)) = (self.out.take(), &self.ring) {
+            // If the Executor has died meanwhile they come back, and find its successor.
+            ring.executor.do_send(Propose(turns));
         }
     }
 
@@ -387,6 +403,7 @@ impl LooksRound for Supervisor {
         while let Some(run) = self.deadlines.next(task) {
             self.expire(run, ctx);
         }
+        self.send_proposals();
     }
 }
 

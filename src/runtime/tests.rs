@@ -5,6 +5,7 @@ mod custom;
 mod deaths;
 mod ends;
 mod mishaps;
+mod own;
 mod speculation;
 mod storms;
 mod whole;

@@ -155,6 +155,9 @@ impl TurnBody {
     }
 }
 
+/// Turns that go the same way in one message.
+pub type Turns = Vec<Turn>;
+
 /// A [`TurnBody`] in flight. Dropping it anywhere but in [`Turn::land`] sends the body home.
 pub struct Turn(Option<Box<TurnBody>>);
 

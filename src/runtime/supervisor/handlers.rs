@@ -9,6 +9,7 @@ use crate::protocol::{Decision, Ending, Settled};
 use crate::runtime::laps::Leg;
 use crate::runtime::messages::{Cancel, Decided, Died, Halt, Release, Returned, Submit};
 use crate::runtime::observer::Event;
+use crate::runtime::turn::Turn;
 
 impl Handler<Submit> for Supervisor {
     type Result = ();
@@ -43,11 +44,24 @@ impl Handler<Release> for Supervisor {
 impl Handler<Decided> for Supervisor {
     type Result = ();
     fn handle(&mut self, message: Decided, ctx: &mut Context<Self>) {
+        let mut turns = message.0;
         let now = *self.clock.get_or_insert_with(Instant::now);
-        if self.batch.count(ctx) {
-            self.clock = None;
+        let is_full = self.batch.count(turns.len(), ctx);
+        for turn in turns.drain(..) {
+            self.settle(turn, now, ctx);
         }
-        let mut body = message.0.land();
+        self.out.give(turns);
+        if is_full {
+            self.clock = None;
+            self.send_proposals();
+        }
+    }
+}
+
+impl Supervisor {
+    /// Carries out what was decided.
+    fn settle(&mut self, turn: Turn, now: Instant, ctx: &mut Context<Self>) {
+        let mut body = turn.land();
         body.end(Leg::Home);
         let (run, trajectory) = (body.run, body.take_trajectory());
         let turn = &mut *body;

@@ -1,0 +1,50 @@
+//! Agents on threads of their own, which they may block.
+
+use crossbeam_channel::{Receiver, Sender, unbounded};
+
+use super::*;
+
+/// The second turn blocks until the first has come to the verifier.
+struct Blocks {
+    turns: AtomicU64,
+    verified: Receiver<()>,
+}
+
+struct Tells(Sender<()>);
+
+#[async_trait]
+impl Before for Arc<Blocks> {
+    async fn before(&self, _: u64, _: &Trajectory) -> Result<(), AgentError> {
+        if self.turns.fetch_add(1, Ordering::SeqCst) == 1 {
+            self.verified.recv_timeout(PATIENCE / 2).expect("the first turn has gone on");
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Before for Tells {
+    async fn before(&self, _: u64, _: &Trajectory) -> Result<(), AgentError> {
+        // Only the first is waited for.
+        let _ = self.0.send(());
+        Ok(())
+    }
+}
+
+#[test]
+fn an_agent_that_blocks_holds_up_no_turn_that_it_has_done() {
+    let (verified, to_verify) = unbounded();
+    let blocks = Arc::new(Blocks { turns: AtomicU64::new(0), verified: to_verify });
+    let (agents, made) = agents(
+        move |_| reference_after(Arc::clone(&blocks)),
+        move |_| After(Tells(verified.clone()), rules()),
+        |_| threshold(),
+    );
+    in_system(async {
+        let runtime = Runtime::start(&runtime_plan(Placement::Own), agents);
+        // Both turns set out in one message.
+        let outcome = outcome_of(runtime.submit(submission(&problem("bubble-sort"), plan(2)))).await;
+        assert!(outcome.verified, "{outcome:?}");
+    });
+    assert_eq!(made.counts(), [1, 1, 1], "no agent has died");
+}
