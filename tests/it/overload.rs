@@ -21,8 +21,9 @@ const OVER: u32 = 10;
 const SLOWER_MAX: u32 = 2;
 const REFUSED_WITHIN: Duration = Duration::from_millis(50);
 const NORMAL_WITHIN: Duration = Duration::from_secs(5);
-/// For clients and a busy machine, which take turns with the daemon on the same cores.
-const ALLOWANCE: Duration = Duration::from_millis(optimised(150, 2_000));
+/// For clients and a busy machine, which take turns with the daemon on the same cores: on two slow ones that are shared
+/// with others, p99 was seen at 0.4 s (idle) and 0.8 s (a build beside it). What waits without a bound waits for seconds.
+const ALLOWANCE: Duration = Duration::from_millis(optimised(1_000, 2_000));
 /// More than before; the journal's caches are part of it.
 const GROWTH_MAX: u64 = 192 * MIB;
 

@@ -91,7 +91,8 @@ fn a_run_of_a_problem_survives_a_kill() {
     });
     let sets = ["agents.executor.implementation=replay", r#"agents.executor.lines=["one"]"#];
     let daemon = Daemon::start(&sets);
-    let run = daemon.submitted(&json!({"problem": endless, "fanout": 1}));
+    // A round has ten thousand steps, and each is checked with all before it.
+    let run = daemon.submitted(&json!({"problem": endless, "fanout": 1, "max_rounds": 1}));
     daemon.until(&run, |record| record["steps"].as_u64() >= Some(20));
     let daemon = Daemon::start_in(&daemon.kill(), &sets);
     let record = daemon.finished(&run);
