@@ -15,7 +15,8 @@ const BYTES_MAX: u64 = 64 << 20;
 /// Why a file is no baseline.
 #[derive(Debug, thiserror::Error)]
 pub enum BaselineError {
-    #[error("cannot be read: {0}")]
+    /// Its source says why.
+    #[error("cannot be read")]
     Unreadable(#[from] std::io::Error),
     #[error("has more than {BYTES_MAX} bytes, and no report has so many: give a file that --save wrote")]
     TooLong,

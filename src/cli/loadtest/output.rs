@@ -199,6 +199,7 @@ mod tests {
         for (list, part) in rows {
             let error = format!("{:#}", checked(list).err().unwrap());
             assert!(error.contains(part), "{part:?} is missing in {error:?}");
+            assert!(error.matches("os error").count() <= 1, "said twice: {error:?}");
         }
     }
 }
