@@ -12,8 +12,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::unbounded;
-use prime_agents::engine::testing::{PlainText, TinyModel, plain_loop, pool_times};
-use prime_agents::engine::{Device, Engine, EngineSpec, Finish, Format, Isolation, KvPool, Request, Sampling};
+use prime_engine::testing::{PlainText, TinyModel, plain_loop, pool_times};
+use prime_engine::{Device, Engine, EngineSpec, Finish, Format, Isolation, KvPool, Request, Sampling};
 
 /// Tokens of a prompt and of a generation, by the number of sequences: long where that is cheap, so that beginning and
 /// end, when decodes are not full yet or any more, count little.

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use llguidance::api::TopLevelGrammar;
 use llguidance::toktrie::{ApproximateTokEnv, TokEnv, TokRxInfo, TokTrie};
 use llguidance::{Matcher, ParserFactory};
-use prime_agents::engine::testing::{Place, Walker, Words};
-use prime_agents::tasks::{self, pattern};
+use prime_engine::testing::{Place, Walker, Words};
+use prime_bench::tasks::{self, pattern};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
@@ -86,7 +86,7 @@ impl Contender for Guidance {
 
 #[cfg(feature = "llama")]
 struct Llama {
-    sampler: prime_agents::engine::testing::GrammarSampler,
+    sampler: prime_engine::testing::GrammarSampler,
     grammar: String,
 }
 
@@ -183,8 +183,8 @@ fn main() {
         if random == 0 {
             let folder = tempfile::tempdir().expect("a temporary folder");
             let model = folder.path().join("tiny.gguf");
-            prime_agents::engine::testing::TinyModel::default().write(&model).expect("model written");
-            let sampler = prime_agents::engine::testing::GrammarSampler::new(&model).expect("loaded");
+            prime_engine::testing::TinyModel::default().write(&model).expect("model written");
+            let sampler = prime_engine::testing::GrammarSampler::new(&model).expect("loaded");
             report("llama.cpp", &lines, rounds, || Box::new(Llama { sampler, grammar: grammar.clone() }));
         }
     }

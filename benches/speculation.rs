@@ -12,9 +12,9 @@ use prime_agents::agents::{
     AgentError, AgentSet, Executor, Names, Proposal, ReferenceExecutor, RulesVerifier, Sampling, ThresholdCoordinator,
     Verifier,
 };
-use prime_agents::protocol::{Limits, RunPlan, Score, Speculations, Thresholds, Trajectory, Verdict};
+use prime_protocol::{Limits, RunPlan, Score, Speculations, Thresholds, Trajectory, Verdict};
 use prime_agents::runtime::{Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission};
-use prime_agents::tasks::{self, Draw, Kinds};
+use prime_bench::tasks::{self, Draw, Kinds};
 use tokio::time::Instant;
 
 /// Proposes the right line after a while.

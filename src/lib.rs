@@ -5,24 +5,14 @@
 //! `engine` knows tokens, not tasks.
 
 pub mod agents;
-pub mod allocations;
 pub mod app;
 pub mod bench;
 pub mod cli;
 pub mod daemon;
-pub mod dataset;
-pub mod engine;
-pub mod journal;
-pub mod judge;
 pub mod loadtest;
 pub mod metrics;
-pub mod problems;
-pub mod protocol;
 pub mod report;
 pub mod runs;
 pub mod runtime;
 pub mod settings;
-pub mod tasks;
 pub mod telemetry;
-#[cfg(feature = "train")]
-pub mod train;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use prime_agents::allocations::Counting;
+use prime_allocator::Counting;
 
 /// Counts nothing until a load test asks.
 #[global_allocator]

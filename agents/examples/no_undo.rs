@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use prime_agents::agents::{AgentError, Coordinator, Ruling, ThresholdCoordinator, conformance};
-use prime_agents::protocol::{Decision, Score, Thresholds, Trajectory, Verdict};
+use prime_protocol::{Decision, Score, Thresholds, Trajectory, Verdict};
 
 struct NoUndo(ThresholdCoordinator);
 
@@ -41,8 +41,8 @@ async fn main() {
 
 #[cfg(test)]
 mod tests {
-    use prime_agents::protocol::trajectory::Limits;
-    use prime_agents::tasks::{self, Difficulty};
+    use prime_protocol::trajectory::Limits;
+    use prime_bench::tasks::{self, Difficulty};
 
     use super::*;
 

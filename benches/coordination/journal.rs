@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
-use prime_agents::journal::{Head, Journal as _, ReviewCounts, RunRow, SqliteJournal, SqliteOptions, Write};
+use prime_journal::{Head, Journal as _, ReviewCounts, RunRow, SqliteJournal, SqliteOptions, Write};
 use tokio::time::Instant;
 
 use crate::support::records::segment;

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, criterion_group};
-use prime_agents::tasks::{self, Difficulty, Kinds};
+use prime_bench::tasks::{self, Difficulty, Kinds};
 
 fn task_step(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("task: propose, judge, commit");

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use prime_agents::protocol::{Effect, Run, RunPlan, Saved, Score, Trajectory, TurnId};
-use prime_agents::tasks::{self, Problem};
+use prime_protocol::{Effect, Run, RunPlan, Saved, Score, Trajectory, TurnId};
+use prime_bench::tasks::{self, Problem};
 
 /// Lines that are known beyond the trajectory's depth.
 const AHEAD: usize = 64;

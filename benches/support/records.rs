@@ -1,8 +1,8 @@
 //! The record of a step, as the journal keeps it.
 
 use prime_agents::agents::Proposal;
-use prime_agents::journal::{Head, Segment};
-use prime_agents::protocol::{Decision, Speculations, TurnId, Usage, Verdict};
+use prime_journal::{Head, Segment};
+use prime_protocol::{Decision, Speculations, TurnId, Usage, Verdict};
 use prime_agents::report::TraceLine;
 use prime_agents::runtime::Event;
 

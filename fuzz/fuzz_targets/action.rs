@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use prime_agents::tasks::{self, Difficulty, Kinds};
+use prime_bench::tasks::{self, Difficulty, Kinds};
 
 fuzz_target!(|bytes: &[u8]| {
     let [place, seed, lines @ ..] = bytes else { return };

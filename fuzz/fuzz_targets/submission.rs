@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use prime_agents::judge::check;
-use prime_agents::tasks::Kinds;
+use prime_bench::judge::check;
+use prime_bench::tasks::Kinds;
 
 fuzz_target!(|bytes: &[u8]| {
     check(bytes, 42, Kinds::ALL, 1, |_| Ok(())).expect("memory can be read");

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::{AgentError, Coordinator, Ruling};
-use crate::protocol::{Adaptive, Trajectory, Verdict};
+use prime_protocol::{Adaptive, Trajectory, Verdict};
 
 /// Decides from the trajectory alone, so that a run that is taken up again decides the same.
 pub struct AdaptiveCoordinator(pub Adaptive);
@@ -22,8 +22,8 @@ mod tests {
     use futures::executor::block_on;
 
     use super::*;
-    use crate::protocol::{Decision, Limits, Score, Thresholds};
-    use crate::tasks::{self, Difficulty};
+    use prime_protocol::{Decision, Limits, Score, Thresholds};
+    use prime_bench::tasks::{self, Difficulty};
 
     #[test]
     fn a_trajectory_that_is_rejected_often_is_judged_more_mildly() {

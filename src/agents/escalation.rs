@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use futures::future::join_all;
 
 use super::{AgentError, Executor, Proposal, Sampling};
-use crate::protocol::{Trajectory, Usage, sample_seed};
+use prime_protocol::{Trajectory, Usage, sample_seed};
 
 /// An executor with the name that records give as the source of its proposals.
 #[derive(Clone)]

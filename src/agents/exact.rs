@@ -4,8 +4,9 @@
 use async_trait::async_trait;
 
 use super::{AgentError, Failure, Verifier, rules};
-use crate::protocol::{Trajectory, Verdict};
-use crate::tasks::{Kind, Kinds, Machine};
+use prime_protocol::{Trajectory, Verdict};
+use prime_bench::judge::is_right;
+use prime_bench::tasks::Kinds;
 
 /// V = 0 for the step that the algorithm prescribes, and for one that is as good; every other step breaks `next-step` beside
 /// what else it breaks.
@@ -19,37 +20,6 @@ use crate::tasks::{Kind, Kinds, Machine};
 /// steps than it still needs with its own choice. A choice that leads into a dead end, or round about, is rejected, but for
 /// the algorithm's own. So the reference trace is never rejected.
 pub struct ExactVerifier;
-
-/// Steps that the algorithm takes from here to a right answer; `None` if there are more than `most`, or it comes to none.
-fn remaining(mut machine: Box<dyn Machine>, most: u64) -> Option<u64> {
-    for steps in 0..=most {
-        if machine.ended() {
-            return machine.answer().filter(|answer| machine.problem().accepts(answer)).map(|_| steps);
-        }
-        if !machine.follow_reference() {
-            return None;
-        }
-    }
-    None
-}
-
-/// Whether a choice that is not the prescribed one is as good.
-fn is_as_good(machine: &dyn Machine, line: &str) -> bool {
-    let is_choice = machine.choices().is_some_and(|choices| choices.iter().any(|choice| choice == line));
-    if !is_choice {
-        return false;
-    }
-    let Some(prescribed) = remaining(machine.fork(), machine.problem().steps_max()) else { return false };
-    let mut after = machine.fork();
-    after.replay(line).is_ok() && prescribed.checked_sub(1).is_some_and(|most| remaining(after, most).is_some())
-}
-
-/// Whether a step is right as [`ExactVerifier`] has it. The line is the machine's candidate, or was refused; the problem must
-/// have an algorithm.
-pub fn is_right(machine: &dyn Machine, line: &str) -> bool {
-    let checked = Kinds::from_iter([Kind::Format, Kind::Invariant, Kind::Terminal]);
-    machine.violations(Kinds::ALL).is_empty() || (machine.violations(checked).is_empty() && is_as_good(machine, line))
-}
 
 #[async_trait]
 impl Verifier for ExactVerifier {

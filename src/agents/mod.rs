@@ -25,8 +25,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::protocol::{Decision, Trajectory, Usage, Verdict};
-use crate::tasks::Kinds;
+use prime_protocol::{Decision, Trajectory, Usage, Verdict};
+use prime_bench::tasks::Kinds;
 
 pub use adaptive::AdaptiveCoordinator;
 pub use ensemble::{EnsembleVerifier, Member};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{AgentError, Sampling};
-use crate::protocol::Usage;
+use prime_protocol::Usage;
 
 /// What a model is asked.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::{AgentError, Executor, Failure, Proposal, Sampling};
-use crate::protocol::{Decision, Trajectory, TurnId, Usage, turn_seed};
+use prime_protocol::{Decision, Trajectory, TurnId, Usage, turn_seed};
 
 /// What is wanted of a line of a trace.
 #[derive(Deserialize)]

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::{AgentError, Executor, Failure, Proposal, Sampling};
-use crate::protocol::Trajectory;
+use prime_protocol::Trajectory;
 
 pub struct ReferenceExecutor;
 

@@ -23,12 +23,12 @@ use super::rules::RulesVerifier;
 use super::scripted::ScriptedExecutor;
 use super::threshold::ThresholdCoordinator;
 use super::{Coordinator, Executor, Verifier};
-use crate::engine::Engine;
-use crate::protocol::{Adaptive, Role, Score, Thresholds};
+use prime_engine::Engine;
+use prime_protocol::{Adaptive, Role, Score, Thresholds};
 use crate::settings::{
     AdaptiveOptions, CoordinatorAgent, Ensemble, Escalation, ExecutorAgent, RoleOptions, Settings, VerifierAgent,
 };
-use crate::tasks::{Kind, Kinds};
+use prime_bench::tasks::{Kind, Kinds};
 
 /// Which agents a run used, by the names in the configuration; part of every result.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]

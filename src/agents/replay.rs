@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 
 use super::{AgentError, Executor, Proposal, Sampling};
-use crate::protocol::Trajectory;
+use prime_protocol::Trajectory;
 
 pub struct ReplayExecutor {
     /// Not empty.

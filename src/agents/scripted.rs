@@ -7,8 +7,8 @@
 use async_trait::async_trait;
 
 use super::{AgentError, Executor, Proposal, Sampling};
-use crate::protocol::Trajectory;
-use crate::tasks::Draw;
+use prime_protocol::Trajectory;
+use prime_bench::tasks::Draw;
 
 pub struct ScriptedExecutor {
     /// Probability of an error at each proposal, in millionths.
@@ -65,8 +65,8 @@ impl Executor for ScriptedExecutor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::Limits;
-    use crate::tasks::{self, Difficulty};
+    use prime_protocol::Limits;
+    use prime_bench::tasks::{self, Difficulty};
 
     #[tokio::test]
     async fn lines_have_the_log_probabilities_of_the_error_rate() {

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::{AgentError, Coordinator, Ruling};
-use crate::protocol::{Thresholds, Trajectory, Verdict};
+use prime_protocol::{Thresholds, Trajectory, Verdict};
 
 pub struct ThresholdCoordinator(pub Thresholds);
 

@@ -4,10 +4,10 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use super::Overrides;
-use crate::protocol::Role;
+use prime_protocol::Role;
 use crate::report::Arm;
 use crate::settings::Split;
-use crate::tasks::Problem;
+use prime_bench::tasks::Problem;
 
 impl Overrides {
     /// The agent that is chosen in a role.
@@ -59,7 +59,7 @@ fn fraction(text: &str) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tasks::{self, Difficulty};
+    use prime_bench::tasks::{self, Difficulty};
 
     fn split(share: f64) -> Split {
         Split { role: Role::Verifier, other: "strict".to_owned(), share }

@@ -6,9 +6,9 @@ use futures::future::join_all;
 use tokio::time::Instant;
 
 use crate::agents::AgentSet;
-use crate::protocol::{Ending, Outcome, RunPlan, Strategy};
+use prime_protocol::{Ending, Outcome, RunPlan, Strategy};
 use crate::runtime::{RunHandle, RunSampling, Runtime, RuntimePlan, Silent, Submission};
-use crate::tasks::{AnyTask, Difficulty, Problem};
+use prime_bench::tasks::{AnyTask, Difficulty, Problem};
 
 /// A trajectory may take this many times the steps of the reference before its run is cut off: what a run may spend
 /// is bounded, so that an executor that walks in circles does not hold up the measurement.
@@ -154,7 +154,7 @@ pub async fn contest(
 mod tests {
     use super::*;
     use crate::bench::contenders::plan;
-    use crate::protocol::{Ahead, Beam};
+    use prime_protocol::{Ahead, Beam};
 
     #[test]
     fn a_run_may_spend_what_its_strategy_needs() {

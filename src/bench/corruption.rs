@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::tasks::{AnyTask, Difficulty, Draw, Kind, Kinds, Problem};
+use prime_bench::tasks::{AnyTask, Difficulty, Draw, Kind, Kinds, Problem};
 
 /// Lines of a trace that are used; a longer trace is judged as far as this.
 const LINES_MAX: usize = 4_000;
@@ -116,7 +116,7 @@ pub fn corrupt(task: &'static dyn AnyTask, count: u64, base_seed: u64) -> Corrup
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tasks;
+    use prime_bench::tasks;
 
     #[test]
     fn every_corruption_of_every_task_is_found_at_its_step() {

@@ -4,7 +4,6 @@
 mod contenders;
 pub mod contest;
 pub mod corruption;
-pub mod interval;
 mod null;
 pub mod overhead;
 pub mod solve;

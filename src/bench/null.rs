@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use crate::agents::{AgentError, Executor, Proposal, Sampling};
-use crate::protocol::Trajectory;
-use crate::tasks::machine::{BadInput, Machine, Problem, Refusal, Snapshot};
-use crate::tasks::page::Page;
-use crate::tasks::{Category, Constraint, Draw, Kind, Kinds, Severity, Spec, Violations};
+use prime_protocol::Trajectory;
+use prime_bench::tasks::machine::{BadInput, Machine, Problem, Refusal, Snapshot};
+use prime_bench::tasks::page::Page;
+use prime_bench::tasks::{Category, Constraint, Draw, Kind, Kinds, Severity, Spec, Violations};
 
 /// The line that every step of the null problem takes; what follows it after a space is carried and not looked at.
 const STEP: &str = "step";
@@ -29,7 +29,7 @@ static SPEC: Spec = Spec {
     }],
     decisive: &[],
     hidden: &[],
-    paper: crate::tasks::spec::PaperFigures { steps: 0, baseline: 0.0, prime: 0.0 },
+    paper: prime_bench::tasks::spec::PaperFigures { steps: 0, baseline: 0.0, prime: 0.0 },
     page: &Page::EMPTY,
 };
 
@@ -140,10 +140,6 @@ impl Machine for NullMachine {
 
     fn view(&self) -> String {
         self.done.to_string()
-    }
-
-    fn derivation(&self) -> Option<String> {
-        None
     }
 
     fn state(&self) -> Value {

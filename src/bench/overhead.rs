@@ -9,8 +9,8 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::agents::{AgentError, Executor, Sampling, Verifier};
-use crate::protocol::{Limits, Role, Trajectory};
-use crate::tasks::{AnyTask, Difficulty};
+use prime_protocol::{Limits, Role, Trajectory};
+use prime_bench::tasks::{AnyTask, Difficulty};
 
 /// Turns before the clock starts, so that processes have started and connections are open.
 const WARM_UP: u32 = 4;
@@ -146,7 +146,7 @@ mod tests {
 
     use super::*;
     use crate::agents::{Failure, Proposal};
-    use crate::tasks;
+    use prime_bench::tasks;
 
     /// Takes this long for every turn, and fails at the turn of this number.
     struct Slow(Duration, AtomicU32, u32);

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use tokio::time::{Duration, Instant};
 
-use crate::dataset::Selection;
-use crate::tasks::{AnyTask, Kinds};
+use prime_bench::dataset::Selection;
+use prime_bench::tasks::{AnyTask, Kinds};
 
 /// Time after which judging stops: it goes on in the same way.
 const JUDGING_MAX: Duration = Duration::from_secs(2);

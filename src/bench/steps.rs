@@ -4,11 +4,11 @@ use futures::StreamExt as _;
 use futures::stream;
 use serde::Serialize;
 
-use super::interval::Proportion;
+use prime_bench::interval::Proportion;
 use crate::agents::{Executor, Sampling};
-use crate::protocol::{Limits, Trajectory};
-use crate::tasks::sampling::state_on_trace;
-use crate::tasks::{AnyTask, Difficulty, Draw};
+use prime_protocol::{Limits, Trajectory};
+use prime_bench::tasks::sampling::state_on_trace;
+use prime_bench::tasks::{AnyTask, Difficulty, Draw};
 
 /// Proposals that wait for the executor at the same time.
 const IN_FLIGHT: usize = 64;

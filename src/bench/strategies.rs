@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::contest::{Contest, Judged};
-use super::interval::Proportion;
-use crate::protocol::{Ending, StepVotes};
+use prime_bench::interval::Proportion;
+use prime_protocol::{Ending, StepVotes};
 
 /// A way to run that is measured, by the names in the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

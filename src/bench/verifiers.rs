@@ -5,10 +5,10 @@ use futures::stream;
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::interval::Proportion;
+use prime_bench::interval::Proportion;
 use super::wrong_steps::{Label, Labelled};
 use crate::agents::Verifier;
-use crate::protocol::{Score, Usage, Verdict};
+use prime_protocol::{Score, Usage, Verdict};
 
 /// Steps that wait for the verifier at the same time.
 const IN_FLIGHT: usize = 64;

@@ -2,9 +2,9 @@
 //! verifier rejects.
 
 use crate::agents::{ExactVerifier, Verifier as _};
-use crate::protocol::{Limits, Score, Trajectory};
-use crate::tasks::sampling::state_on_trace;
-use crate::tasks::{AnyTask, Difficulty, Draw, Machine};
+use prime_protocol::{Limits, Score, Trajectory};
+use prime_bench::tasks::sampling::state_on_trace;
+use prime_bench::tasks::{AnyTask, Difficulty, Draw, Machine};
 
 /// Lines of a mutation that are tried before the next one is.
 const LINES_MAX: usize = 32;
@@ -200,7 +200,7 @@ pub async fn labelled_steps(task: &dyn AnyTask, difficulty: Difficulty, count: u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tasks;
+    use prime_bench::tasks;
 
     #[tokio::test]
     async fn every_task_has_right_wrong_and_unreadable_steps() {

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::Configuration;
 use crate::app::{cores, engine_spec};
-use crate::engine::{self, Bytes, EngineSpec, Fit};
+use prime_engine::{self, Bytes, EngineSpec, Fit};
 use crate::settings::Settings;
 
 #[derive(Args)]
@@ -47,7 +47,7 @@ fn cpu() -> Finding {
 }
 
 fn devices() -> Vec<Finding> {
-    match engine::devices() {
+    match prime_engine::devices() {
         Ok(devices) => devices
             .into_iter()
             .map(|device| {
@@ -95,7 +95,7 @@ fn engines(settings: &Settings, no_load: bool) -> Vec<Finding> {
                 continue;
             }
         };
-        match engine::needs(&spec) {
+        match prime_engine::needs(&spec) {
             Ok(fit) => findings.push(finding(format!("memory for {name}"), Ok(account(&spec, &fit)))),
             Err(error) => {
                 findings.push(finding(what, Err(error.to_string())));
@@ -111,7 +111,7 @@ fn engines(settings: &Settings, no_load: bool) -> Vec<Finding> {
 
 fn decodes(spec: EngineSpec) -> Result<String, String> {
     let path = spec.model.display().to_string();
-    let engine = engine::Engine::start(spec).map_err(|error| error.to_string())?;
+    let engine = prime_engine::Engine::start(spec).map_err(|error| error.to_string())?;
     let status = engine.status();
     engine.shutdown();
     Ok(format!("{path} on {}: {}, decodes", status.device, status.model))

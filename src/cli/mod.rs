@@ -16,7 +16,6 @@ mod remote;
 mod run;
 mod runs;
 mod serve;
-#[cfg(feature = "train")]
 mod train;
 
 use std::ffi::OsString;
@@ -63,7 +62,6 @@ enum Command {
     /// Print the manual, or write the pages of all commands into a folder.
     Man(man::ManArguments),
     /// Train a model for an agent.
-    #[cfg(feature = "train")]
     Train(train::TrainArguments),
 }
 
@@ -96,7 +94,7 @@ const ENGINE_WORKER: &str = "engine-worker";
 pub fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     if arguments.get(1).is_some_and(|command| command == ENGINE_WORKER) {
-        return crate::engine::worker_main();
+        return prime_engine::worker_main();
     }
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
@@ -120,7 +118,6 @@ pub fn main() -> ExitCode {
         Command::Health(arguments) => health::health(&arguments),
         Command::Completions(arguments) => Ok(completions::completions(&arguments, Arguments::command())),
         Command::Man(arguments) => man::man(&arguments, Arguments::command()),
-        #[cfg(feature = "train")]
         Command::Train(arguments) => train::train(&arguments),
     };
     result.unwrap_or_else(|error| {

@@ -16,8 +16,8 @@ use super::{Configuration, start_log};
 use crate::app::{App, Overrides, run_plan, run_sampling, split};
 use crate::report::{Reviews, RunResult, Solved, TraceLine};
 use crate::runtime::{Event, Observer, Submission};
-use crate::tasks::instance::read_problem;
-use crate::tasks::{self, BASE_SEED, Difficulty, InstanceId, Problem};
+use prime_bench::tasks::instance::read_problem;
+use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId, Problem};
 
 #[derive(Args)]
 pub struct RunArguments {
@@ -153,9 +153,9 @@ impl Observer for Watcher {
             Event::Step { decision, verdict, .. } => {
                 self.reviews_needed.fetch_add(u64::from(verdict.needs_review), Ordering::Relaxed);
                 let counter = match decision {
-                    crate::protocol::Decision::Proceed => &self.steps,
-                    crate::protocol::Decision::Retry => &self.retries,
-                    crate::protocol::Decision::Backtrack => &self.backtracks,
+                    prime_protocol::Decision::Proceed => &self.steps,
+                    prime_protocol::Decision::Retry => &self.retries,
+                    prime_protocol::Decision::Backtrack => &self.backtracks,
                 };
                 let count = counter.fetch_add(1, Ordering::Relaxed);
                 self.bar.set_position(self.steps.load(Ordering::Relaxed));

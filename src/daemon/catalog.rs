@@ -7,7 +7,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::{State, no_such_method};
 use crate::settings::{CoordinatorAgent, ExecutorAgent, RoleOptions, Settings, VerifierAgent};
-use crate::tasks::{self, AnyTask};
+use prime_bench::tasks::{self, AnyTask};
 
 pub fn configure(config: &mut web::ServiceConfig) {
     config

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use utoipa::ToSchema;
 
 use super::{State, no_such_method};
-use crate::engine::{Engine, Format, Request, Sampling};
+use prime_engine::{Engine, Format, Request, Sampling};
 
 /// How long a write to the journal may take before the daemon is not ready.
 const PROBE: Duration = Duration::from_millis(800);

@@ -4,7 +4,7 @@ use actix_web::{HttpResponse, web};
 
 use super::guard::Answered;
 use super::{State, no_such_method};
-use crate::engine::Engine;
+use prime_engine::Engine;
 use crate::metrics::{CONTENT_TYPE, Metrics};
 
 /// The patterns that become labels; whatever a client asks for beside them is one label.

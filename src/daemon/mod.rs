@@ -27,7 +27,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use crate::app::App;
-use crate::journal::{JournalError, SqliteJournal, SqliteOptions};
+use prime_journal::{JournalError, SqliteJournal, SqliteOptions};
 use crate::metrics::Metrics;
 use crate::runs::Runs;
 use crate::telemetry::Telemetry;

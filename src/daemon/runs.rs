@@ -11,7 +11,7 @@ use super::guard::{Body, Owner, json};
 use super::request::spec_of;
 use super::wire::{CollectRequest, Collected, ForkQuery, ListQuery, RunList, RunRequest, SubmitHeaders};
 use super::{State, no_such_method};
-use crate::journal::{IdempotencyKey, JournalError, Query, Removed};
+use prime_journal::{IdempotencyKey, JournalError, Query, Removed};
 use crate::runs::{NewRun, RunError, RunRecord, Status};
 use crate::telemetry::TraceParent;
 

@@ -7,7 +7,7 @@ use super::runs::{filter_of, query};
 use super::wire::{SplitInfo, SplitQuery, SplitReport};
 use super::{State, no_such_method};
 use crate::agents::Names;
-use crate::protocol::Role;
+use prime_protocol::Role;
 use crate::settings::Settings;
 
 pub fn configure(config: &mut web::ServiceConfig) {

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use super::error::ApiError;
 use super::guard::{Body, json};
 use super::no_such_method;
-use crate::judge::verify::{Verification, VerifyError, VerifyRequest, verify};
+use prime_bench::judge::verify::{Verification, VerifyError, VerifyRequest, verify};
 
 /// Requests of a batch.
 const BATCH_MAX: usize = 10_000;

@@ -6,11 +6,11 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::catalog::TaskSlug;
 use crate::app::Overrides;
-use crate::problems::Definition;
-use crate::protocol::Role;
+use prime_problems::Definition;
+use prime_protocol::Role;
 use crate::runs::{ArmFigures, FlaggedStep, RunRecord, Status, Verdict};
 use crate::settings::{StrategyName, VoteName};
-use crate::tasks::Difficulty;
+use prime_bench::tasks::Difficulty;
 
 /// A run to carry out: a task with an instance of the benchmark, or with an input.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]

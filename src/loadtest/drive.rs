@@ -16,7 +16,7 @@ use super::report::Length;
 use super::session::{Phase, Session};
 use super::spent::Spent;
 use super::watch::{Accepts, Ended, Watch};
-use crate::allocations::Tally;
+use prime_allocator::Tally;
 
 /// Runs that are handed in at the same time.
 const ABREAST: usize = 256;

@@ -15,10 +15,10 @@ use crate::agents::{
     ThresholdCoordinator, Verifier,
 };
 use crate::bench::null_line;
-use crate::engine::{Engine, EngineSpec, Format, Request};
-use crate::protocol::{Role, Trajectory, Verdict};
+use prime_engine::{Engine, EngineSpec, Format, Request};
+use prime_protocol::{Role, Trajectory, Verdict};
 use crate::runtime::RuntimePlan;
-use crate::tasks::Kinds;
+use prime_bench::tasks::Kinds;
 
 /// Turns that a worker has at once are twice as many.
 const SEQUENCES_MAX: u16 = 256;
@@ -42,13 +42,13 @@ impl Asking {
             prompt: self.prompt.as_ref().to_owned(),
             format: Format::Raw,
             grammar: None,
-            sampling: crate::engine::Sampling::GREEDY,
+            sampling: prime_engine::Sampling::GREEDY,
             max_tokens: 1,
             logprobs: false,
             ignore_end: false,
             group: 0,
         };
-        let failed = |error: crate::engine::EngineError| {
+        let failed = |error: prime_engine::EngineError| {
             AgentError::new(format!("{} `echo`", self.role), Failure::Engine, error.to_string())
         };
         Ok(self.engine.generate(request).await.map_err(failed)?.text)

@@ -1,8 +1,8 @@
 //! Why a load test has no figures.
 
 use crate::app::AppError;
-use crate::engine::EngineError;
-use crate::journal::JournalError;
+use prime_engine::EngineError;
+use prime_journal::JournalError;
 use crate::runs::RunError;
 
 /// Why a load test has no figures.

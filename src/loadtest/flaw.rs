@@ -8,8 +8,8 @@ use async_trait::async_trait;
 
 use super::alarm::Alarm;
 use crate::agents::{AgentError, Coordinator, Executor, Failure, Proposal, Ruling, Sampling, Verifier};
-use crate::protocol::{Role, Trajectory, Verdict};
-use crate::tasks::Kinds;
+use prime_protocol::{Role, Trajectory, Verdict};
+use prime_bench::tasks::Kinds;
 
 /// What is wrong with one agent.
 pub struct Flaw {
@@ -83,7 +83,7 @@ impl Coordinator for Flawed<dyn Coordinator> {
 mod tests {
     use super::*;
     use crate::bench::endless;
-    use crate::protocol::Limits;
+    use prime_protocol::Limits;
 
     #[tokio::test]
     async fn a_turn_fails_once_and_is_then_done() {

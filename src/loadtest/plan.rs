@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::error::LoadError;
 use super::report::{Length, Load};
-use crate::protocol::Role;
+use prime_protocol::Role;
 
 /// Most trajectories of a load.
 pub const TRAJECTORIES_MAX: u32 = 100_000;

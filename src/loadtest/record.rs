@@ -3,7 +3,7 @@
 use hdrhistogram::Histogram;
 
 use super::histogram::empty;
-use crate::protocol::Usage;
+use prime_protocol::Usage;
 use crate::runtime::{Laps, Leg};
 
 /// See the module. Times are nanoseconds.
@@ -81,7 +81,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::protocol::Role;
+    use prime_protocol::Role;
 
     #[tokio::test(start_paused = true)]
     async fn what_is_left_after_the_legs_is_the_last_of_them() {

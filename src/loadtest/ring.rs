@@ -13,7 +13,7 @@ use super::report::Point;
 use super::watch::is_solved;
 use crate::agents::{AgentSet, Names};
 use crate::bench::{NullExecutor, endless};
-use crate::protocol::RunPlan;
+use prime_protocol::RunPlan;
 use crate::runtime::{RunHandle, Runtime, RuntimePlan, Silent, Submission};
 
 /// A closed loop on the ring.
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use crate::agents::{AgentError, Executor, Proposal, Sampling};
     use crate::loadtest::report::Length;
-    use crate::protocol::Trajectory;
+    use prime_protocol::Trajectory;
     use crate::runtime::{Placement, RestartLimit};
 
     /// Stops once, for 200 ms.

@@ -138,7 +138,7 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::Usage;
+    use prime_protocol::Usage;
 
     #[test]
     fn every_thread_has_a_record_and_every_session_its_own() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::allocations::{Counts, Tally};
+use prime_allocator::{Counts, Tally};
 
 /// What the process has spent by a moment.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use super::gate::Gate;
 use super::session::{Phase, Session};
-use crate::protocol::{Ending, Outcome};
+use prime_protocol::{Ending, Outcome};
 use crate::runtime::{Event, Observer, Wake};
 
 /// How a run of a trajectory ended.

@@ -9,7 +9,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::labels::Engine;
 use super::level;
-use crate::engine::{EngineCounts, EngineStatus};
+use prime_engine::{EngineCounts, EngineStatus};
 
 /// A counter's name, what it says, and where its number is. They begin at 0 again with each worker.
 type Row = (&'static str, &'static str, fn(&EngineCounts) -> u64);

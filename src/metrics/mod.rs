@@ -25,9 +25,9 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::agents::Failure;
-use crate::engine::EngineStatus;
-use crate::protocol::Role;
-use crate::tasks::{self, Spec};
+use prime_engine::EngineStatus;
+use prime_protocol::Role;
+use prime_bench::tasks::{self, Spec};
 use engines::Engines;
 pub use gpus::{GpuReading, GpuSource};
 use labels::{Answered, Broken, Decided, Failed, Reason, Route, Speculated, Status, Tokens, Version, Vote};

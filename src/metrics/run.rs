@@ -11,9 +11,9 @@ use tokio::time::Instant;
 use super::labels::{Broken, Decided, Failed, Speculated, Status, Tokens, Vote};
 use super::{Metrics, OTHER};
 use crate::agents::Failure;
-use crate::protocol::{Decision, Ending, Outcome, Role};
+use prime_protocol::{Decision, Ending, Outcome, Role};
 use crate::runtime::{Event, Observer};
-use crate::tasks::Spec;
+use prime_bench::tasks::Spec;
 
 pub const STATUSES: [&str; 4] = ["verified", "unverified", "failed", "cancelled"];
 /// In the order of [`Decision`].

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::agents::Failure;
-use crate::protocol::{
+use prime_protocol::{
     Chosen, Decision, End, Ending, Happened, Opinion, Reward, Role, Score, Settled, Speculations, TurnId, Usage,
     Verdict,
 };

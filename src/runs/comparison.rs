@@ -8,8 +8,8 @@ use utoipa::ToSchema;
 use super::live::{RunRecord, Status};
 use super::service::{RunError, Runs};
 use crate::agents::Names;
-use crate::bench::interval::Proportion;
-use crate::journal::{JournalError, Query};
+use prime_bench::interval::Proportion;
+use prime_journal::{JournalError, Query};
 use crate::report::Arm;
 
 /// Rows that are read at once.

@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 use super::live::{LiveRun, Status};
 use super::service::{Place, Runs};
 use super::stream::{Recorder, RowUpdate};
-use crate::protocol::{Ending, Outcome, Resting};
+use prime_protocol::{Ending, Outcome, Resting};
 use crate::report::{RunResult, TraceLine};
 use crate::runtime::{Observer, Submission, Watched};
-use crate::tasks::Problem;
+use prime_bench::tasks::Problem;
 use crate::telemetry::TracedRun;
 
 /// Carries a run to its end.

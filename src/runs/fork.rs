@@ -7,8 +7,8 @@ use super::progress::Progress;
 use super::resume::{Recovered, fold};
 use super::service::{RunError, Runs};
 use super::spec::{Origin, RunSpec};
-use crate::journal::RunRow;
-use crate::protocol::Folded;
+use prime_journal::RunRow;
+use prime_protocol::Folded;
 use crate::report::{Recorded, TraceLine};
 
 /// Bytes of events that are copied at once.

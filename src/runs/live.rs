@@ -8,8 +8,8 @@ use utoipa::ToSchema;
 
 use super::spec::{Origin, RunSpec};
 use super::stream::Stream;
-use crate::journal::{ReviewCounts, RunRow};
-use crate::protocol::{Ending, Outcome};
+use prime_journal::{ReviewCounts, RunRow};
+use prime_protocol::{Ending, Outcome};
 use crate::report::{Reviews, RunResult, Solved};
 use crate::runtime::Canceller;
 

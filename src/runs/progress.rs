@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::{Decision, Speculations, Usage};
+use prime_protocol::{Decision, Speculations, Usage};
 use crate::report::{RunResult, StepLine, TraceLine};
 
 /// Counts over the events of a run.

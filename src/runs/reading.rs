@@ -10,8 +10,8 @@ use super::progress::Progress;
 use super::resume::apply;
 use super::service::{RunError, Runs};
 use super::spec::RunSpec;
-use crate::journal::Segment;
-use crate::protocol::Fold;
+use prime_journal::Segment;
+use prime_protocol::Fold;
 use crate::report::Recorded;
 
 /// Bytes of events that are read at once.

@@ -10,10 +10,10 @@ use super::progress::Progress;
 use super::service::{Place, RunError, Runs, solved};
 use super::spec::RunSpec;
 use super::stream::{RowUpdate, SavedRun};
-use crate::journal::{Journal, RunRow, Snapshot};
-use crate::protocol::{Fold, Folded, Happened, TurnId};
+use prime_journal::{Journal, RunRow, Snapshot};
+use prime_protocol::{Fold, Folded, Happened, TurnId};
 use crate::report::{Recorded, RunResult, TraceLine};
-use crate::tasks::{Kinds, Problem};
+use prime_bench::tasks::{Kinds, Problem};
 
 /// Bytes of events that are read at once.
 const READ_BYTES: usize = 4 << 20;

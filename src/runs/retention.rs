@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::service::{RunError, Runs};
-use crate::journal::{Removed, Retention};
+use prime_journal::{Removed, Retention};
 
 /// Time between two looks at what may be removed.
 const PERIOD: Duration = Duration::from_mins(1);

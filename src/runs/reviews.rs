@@ -5,8 +5,8 @@ use utoipa::ToSchema;
 
 use super::live::timestamp;
 use super::service::{RunError, Runs};
-use crate::journal::{Flagged, Journal, JournalError, Review, Segment};
-use crate::protocol::{Decision, Opinion};
+use prime_journal::{Flagged, Journal, JournalError, Review, Segment};
+use prime_protocol::{Decision, Opinion};
 use crate::report::{Recorded, StepLine};
 
 /// Reviews of one step, the repeated ones not counted.

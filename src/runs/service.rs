@@ -15,14 +15,14 @@ use super::spec::RunSpec;
 use super::stream::Stream;
 use super::writer::Writer;
 use crate::app::App;
-use crate::journal::{
+use prime_journal::{
     ChainHash, Head, IdempotencyKey, Journal, JournalError, Query, ReviewCounts, RunRow, Segment, Size,
 };
 use crate::metrics::Metrics;
-use crate::protocol::Resting;
+use prime_protocol::Resting;
 use crate::report::{RunResult, Solved};
 use crate::runtime::Observer;
-use crate::tasks::Problem;
+use prime_bench::tasks::Problem;
 use crate::telemetry::Telemetry;
 
 /// Why a run could not be taken, found or changed.
@@ -421,7 +421,7 @@ impl Runs {
 }
 
 /// What results say beside the outcome.
-pub(super) fn solved(spec: &RunSpec, kinds: crate::tasks::Kinds) -> Solved {
+pub(super) fn solved(spec: &RunSpec, kinds: prime_bench::tasks::Kinds) -> Solved {
     Solved {
         task: spec.task.clone(),
         instance: spec.instance.clone(),

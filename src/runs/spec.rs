@@ -8,11 +8,10 @@ use utoipa::ToSchema;
 
 use crate::agents::Names;
 use crate::app::Overrides;
-use crate::problems;
-use crate::protocol::RunPlan;
+use prime_protocol::RunPlan;
 use crate::report::Arm;
 use crate::runtime::RunSampling;
-use crate::tasks::{self, Problem};
+use prime_bench::tasks::{self, Problem};
 
 /// A step of another run that a run begins with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -58,8 +57,8 @@ impl RunSpec {
     /// # Errors
     /// When this version does not know the task, or not in this form.
     pub fn problem(&self) -> Result<Arc<dyn Problem>, String> {
-        if self.task == problems::SPEC.slug {
-            return problems::Custom::read(&self.input)
+        if self.task == prime_problems::SPEC.slug {
+            return prime_problems::Custom::read(&self.input)
                 .map(|custom| custom.problem())
                 .map_err(|error| error.to_string());
         }

@@ -12,8 +12,8 @@ use tokio::sync::{oneshot, watch};
 
 use super::progress::Progress;
 use super::writer::Order;
-use crate::journal::{Head, Segment, Snapshot};
-use crate::protocol::Saved;
+use prime_journal::{Head, Segment, Snapshot};
+use prime_protocol::Saved;
 use crate::report::TraceLine;
 use crate::runtime::{Event, Observer, Wake};
 

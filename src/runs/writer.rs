@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::stream::{Committed, Shared, Stream};
-use crate::journal::{IdempotencyKey, Journal, JournalError, Review, RunRow, Segment, Write};
+use prime_journal::{IdempotencyKey, Journal, JournalError, Review, RunRow, Segment, Write};
 
 /// Time between two attempts to write a journal that could not be written.
 const RETRY: Duration = Duration::from_millis(200);

@@ -22,7 +22,7 @@ use super::speculation;
 use super::supervision::{Watch, panic_text};
 use super::turn::{Turn, TurnBody, Turns};
 use crate::agents::{AgentError, Coordinator, Executor, Failure, Verifier};
-use crate::protocol::{Decision, Role, Score, Verdict};
+use prime_protocol::{Decision, Role, Score, Verdict};
 
 /// What a role does to a turn, and the messages that bring it and take it on.
 pub trait Work: Send + Sync + 'static {

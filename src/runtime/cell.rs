@@ -10,7 +10,7 @@ use super::messages::{Decide, Decided, Judge, Rewire};
 use super::supervision::{RestartLimit, Watch};
 use super::supervisor::Supervisor;
 use crate::agents::AgentSet;
-use crate::protocol::Role;
+use prime_protocol::Role;
 
 /// How the actors of a cell share threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::protocol::Role;
+use prime_protocol::Role;
 
 /// A part of the way that a turn goes from its proposal's request to its decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use actix::Message;
 
 use super::submission::{RunId, Submitted};
 use super::turn::{TurnBody, Turns};
-use crate::protocol::Role;
+use prime_protocol::Role;
 
 macro_rules! ring_messages {
     ($($(#[$doc:meta])* $name:ident;)*) => { $(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::laps::Laps;
 use crate::agents::{AgentError, Failure, Proposal};
-use crate::protocol::{
+use prime_protocol::{
     Ballot, Chosen, Decision, End, Ending, Outcome, Reward, Role, Saved, Speculations, TurnId, Usage, Verdict,
 };
 

@@ -10,7 +10,7 @@ use tokio::sync::{oneshot, watch};
 use super::submission::RunSampling;
 use super::turn::TurnBody;
 use crate::agents::{AgentError, Executor, Failure, Proposal, Sampling};
-use crate::protocol::{Left, Limits, Run, Strategy, Trajectory, Usage};
+use prime_protocol::{Left, Limits, Run, Strategy, Trajectory, Usage};
 
 /// What a turn's successor can be foreseen from.
 #[derive(Clone)]

@@ -11,8 +11,8 @@ use super::messages::Cancel;
 use super::observer::Observer;
 use super::supervisor::Supervisor;
 use crate::agents::Sampling;
-use crate::protocol::{Outcome, Resting, RunPlan, Strategy, Trajectory, TurnId, turn_seed};
-use crate::tasks::Problem;
+use prime_protocol::{Outcome, Resting, RunPlan, Strategy, Trajectory, TurnId, turn_seed};
+use prime_bench::tasks::Problem;
 
 /// Names a run within the process.
 pub type RunId = u64;

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::messages::Died;
 use super::supervisor::Supervisor;
-use crate::protocol::Role;
+use prime_protocol::Role;
 
 /// A field of every agent's actor: tells the Supervisor when the actor is dropped, whatever the cause.
 pub struct Watch {

@@ -23,7 +23,7 @@ use super::speculation::{Foresight, Speculation};
 use super::submission::{Load, RunId, Submission, Submitted};
 use super::supervision::{RestartLog, panic_text};
 use super::turn::{Turn, TurnBody};
-use crate::protocol::{Effect, Ending, Outcome, Resting, Role, Run, Saved, Trajectory, TurnId};
+use prime_protocol::{Effect, Ending, Outcome, Resting, Role, Run, Saved, Trajectory, TurnId};
 
 /// Mishaps of one turn (panics and errors of agents working on it) before its trajectory fails.
 const MISHAPS_MAX: u32 = 5;

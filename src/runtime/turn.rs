@@ -9,7 +9,7 @@ use super::messages::Returned;
 use super::speculation::{Foresight, Speculation};
 use super::supervisor::Supervisor;
 use crate::agents::{AgentError, Proposal, Ruling, Sampling};
-use crate::protocol::{Decision, Role, Speculations, Trajectory, TurnId, Usage, Verdict};
+use prime_protocol::{Decision, Role, Speculations, Trajectory, TurnId, Usage, Verdict};
 
 /// Names a run within its cell.
 pub type RunKey = u64;

@@ -11,8 +11,8 @@ use super::api_key::{KeyHash, is_name};
 use super::error::SettingsError;
 use super::nearest::nearest;
 use super::schema::{child, choices, is_list_of_tables, is_map, keys};
-use crate::engine::Device;
-use crate::protocol::Role;
+use prime_engine::Device;
+use prime_protocol::Role;
 
 /// Finds the first thing in `value` that the schema does not allow. Names of agents are not looked up.
 pub(super) fn check(value: &Value, root: &Json) -> Result<(), SettingsError> {

@@ -15,7 +15,7 @@ use super::check::check;
 use super::error::SettingsError;
 use super::layers::Layer;
 use super::schema::child;
-use crate::protocol::Role;
+use prime_protocol::Role;
 
 /// The folder that need not exist: the default.
 const DEFAULT_FOLDER: &str = "agents";

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Devices, Isolation, KvPool};
+use prime_engine::{Devices, Isolation, KvPool};
 
 /// Folders above the executable that are searched: `target/<triple>/release/` lies three below a checkout, a test's
 /// executable `target/<triple>/release/deps/` four.

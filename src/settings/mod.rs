@@ -25,7 +25,7 @@ mod search;
 mod sections;
 mod upstreams;
 
-pub use crate::engine::{Device, DeviceError, Isolation, KvPool};
+pub use prime_engine::{Device, DeviceError, Isolation, KvPool};
 pub use agents::{
     AdaptiveOptions, Agents, COORDINATORS, CoordinatorAgent, EXECUTORS, Ensemble, Escalation, ExecutorAgent,
     HistoryName, Implementation, Split, VERIFIERS, VerdictName, VerifierAgent, implementations,

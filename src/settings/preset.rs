@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::search::{StrategyName, VoteName};
-use crate::protocol::Role;
+use prime_protocol::Role;
 
 /// One entry of `presets`. What it leaves out stays as configured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

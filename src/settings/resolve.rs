@@ -11,7 +11,7 @@ use super::error::SettingsError;
 use super::nearest::nearest;
 use super::program::Program;
 use super::sections::Settings;
-use crate::protocol::Role;
+use prime_protocol::Role;
 
 /// The options of a role's agents.
 pub trait RoleOptions: Clone + Serialize {

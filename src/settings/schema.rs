@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::agents::implementations;
 use super::sections::Settings;
-use crate::protocol::Role;
+use prime_protocol::Role;
 
 impl Settings {
     /// The JSON Schema (draft 2020-12) of a configuration file, with the documentation as descriptions. Every key is

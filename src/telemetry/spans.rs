@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::{TraceParent, TracedRun};
 use crate::agents::{Failure, Proposal};
-use crate::protocol::{Decision, Ending, Outcome, Role, TurnId, Verdict};
+use prime_protocol::{Decision, Ending, Outcome, Role, TurnId, Verdict};
 use crate::runtime::{Event, Observer};
 
 /// Steps of a run that get a span; of further ones only the number is known. Runs may have millions.

@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use prime_agents::journal::{
+use prime_journal::{
     Head, Journal, JournalError, Retention, ReviewCounts, RunRow, Segment, SqliteJournal, SqliteOptions, Verifier,
     Write,
 };

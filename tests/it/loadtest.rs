@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use prime_agents::allocations::Tally;
+use prime_allocator::Tally;
 use serde_json::Value;
 
 use crate::binary::{done, shown};

@@ -2,7 +2,7 @@
 //! it says, and the daemon lives.
 #![allow(clippy::disallowed_methods, reason = "the number of cases comes from the environment")]
 
-use prime_agents::tasks::{self, Difficulty};
+use prime_bench::tasks::{self, Difficulty};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use rustix::process::Signal;

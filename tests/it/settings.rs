@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use prime_agents::settings::{
     COORDINATORS, DEFAULT_TOML, EXECUTORS, Implementation, LogLevel, Placement, Settings, VERIFIERS, reference_markdown,
 };
-use prime_agents::tasks::Kind;
+use prime_bench::tasks::Kind;
 
 const NO_FILES: &[PathBuf] = &[];
 

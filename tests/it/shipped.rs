@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use actix_web::{App, HttpResponse, HttpServer, web};
-use prime_agents::engine::{Engine, EngineSpec, Format, Request, Sampling};
+use prime_engine::{Engine, EngineSpec, Format, Request, Sampling};
 use serde_json::{Value, json};
 
 use crate::binary::{Done, prime};

@@ -8,7 +8,7 @@ use super::finding::Findings;
 use super::turns::Turn;
 use super::{Demands, drive};
 use crate::agents::{AgentError, Coordinator, Ruling};
-use crate::protocol::Role;
+use prime_protocol::Role;
 
 pub(super) struct Subject(pub Arc<dyn Coordinator>);
 

@@ -2,9 +2,9 @@ use futures::executor::block_on;
 use serde_json::json;
 
 use super::*;
-use crate::problems::Custom;
-use crate::protocol::{Limits, Score};
-use crate::tasks::{self, BASE_SEED, Difficulty, InstanceId, Problem};
+use prime_problems::Custom;
+use prime_protocol::{Limits, Score};
+use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId, Problem};
 
 const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8 };
 

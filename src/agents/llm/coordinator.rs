@@ -9,7 +9,7 @@ use super::{affinity, label, malformed, rendered, seed};
 use crate::agents::model::{Ask, Model};
 use crate::agents::prompt::{History, Prompt, Scene, TemplateError, Templates};
 use crate::agents::{AgentError, Coordinator, Ruling, Sampling};
-use crate::protocol::{Decision, Role, Score, Thresholds, Trajectory, Verdict};
+use prime_protocol::{Decision, Role, Score, Thresholds, Trajectory, Verdict};
 
 const GRAMMAR: &str = "root ::= \"Proceed\" | \"Retry\" | \"Backtrack\"";
 /// A word in the smallest pieces that tokenizers have, and an end of text.

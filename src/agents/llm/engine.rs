@@ -4,8 +4,8 @@ use async_trait::async_trait;
 
 use crate::agents::model::{Ask, Model, Reply};
 use crate::agents::{AgentError, Failure};
-use crate::engine::{Engine, Finish, Format, Request, Sampling};
-use crate::protocol::Usage;
+use prime_engine::{Engine, Finish, Format, Request, Sampling};
+use prime_protocol::Usage;
 
 /// Asks an engine.
 pub struct EngineModel {
@@ -46,7 +46,7 @@ fn request(ask: Ask, is_chat: bool) -> Request {
 impl Model for EngineModel {
     async fn ask(&self, ask: Ask) -> Result<Reply, AgentError> {
         // The engine has sent the turn again itself where that can help.
-        let failed = |error: crate::engine::EngineError| AgentError::new("model", Failure::Engine, error.to_string());
+        let failed = |error: prime_engine::EngineError| AgentError::new("model", Failure::Engine, error.to_string());
         let generation = self.engine.generate(request(ask, self.is_chat)).await.map_err(failed)?;
         Ok(Reply {
             usage: Usage { prompt: u64::from(generation.prompt_tokens), completion: generation.tokens.len() as u64 },

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 
 use crate::agents::AgentError;
 use crate::agents::model::{Ask, Model, Reply};
-use crate::protocol::{Limits, Trajectory, Usage};
-use crate::tasks::{self, Difficulty, Problem};
+use prime_protocol::{Limits, Trajectory, Usage};
+use prime_bench::tasks::{self, Difficulty, Problem};
 
 type Answer = Box<dyn Fn(&Ask) -> Result<Reply, AgentError> + Send + Sync>;
 
@@ -65,8 +65,8 @@ pub fn walked(task: &str, steps: usize) -> Trajectory {
     for _ in 0..steps {
         let line = trajectory.machine.reference().expect("a next step");
         trajectory.machine.propose(&line).expect("legal");
-        let clean = crate::protocol::Verdict::default();
-        trajectory.settle(&line, true, &clean, crate::protocol::Decision::Proceed, &LIMITS);
+        let clean = prime_protocol::Verdict::default();
+        trajectory.settle(&line, true, &clean, prime_protocol::Decision::Proceed, &LIMITS);
     }
     trajectory
 }

@@ -8,7 +8,7 @@ use crate::agents::model::Model;
 use crate::agents::prompt::{History, TemplateError, Templates};
 use crate::agents::registry::Factory;
 use crate::agents::{Coordinator, Executor, Verifier};
-use crate::protocol::{Role, Thresholds};
+use prime_protocol::{Role, Thresholds};
 use crate::settings::{
     BUILT_IN, CoordinatorAgent, ExecutorAgent, HistoryName, RoleOptions, Settings, VerdictName, VerifierAgent,
 };

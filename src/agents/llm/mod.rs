@@ -21,7 +21,7 @@ pub use verifier::{LlmVerifier, Mode, VerifierOptions};
 
 use super::prompt::{Prompt, Scene, TemplateError};
 use super::{AgentError, Failure};
-use crate::protocol::{Role, Trajectory};
+use prime_protocol::{Role, Trajectory};
 
 /// The same for all turns of an instance: what has seen one of them has the beginning of the others.
 fn affinity(trajectory: &Trajectory) -> u64 {

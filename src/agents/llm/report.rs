@@ -1,7 +1,7 @@
 //! The report that a verifying model writes (the paper's appendix, "Verifier Prompt Template"): its grammar, and how it is
 //! read. It is read strictly: a report that leaves something out, adds something or contradicts itself is no verdict.
 
-use crate::protocol::Score;
+use prime_protocol::Score;
 
 /// A report that says one thing.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::pool::ProcessPool;
 use super::{ProcessError, answer, request};
 use crate::agents::{AgentError, Coordinator, Ruling};
-use crate::protocol::{Role, Thresholds, Trajectory, Verdict};
+use prime_protocol::{Role, Thresholds, Trajectory, Verdict};
 use crate::settings::Program;
 
 /// A program as coordinator. Copies share its processes, which end with the last copy.

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::pool::ProcessPool;
 use super::{ProcessError, answer, request};
 use crate::agents::{AgentError, Executor, Proposal, Sampling};
-use crate::protocol::{Role, Trajectory};
+use prime_protocol::{Role, Trajectory};
 use crate::settings::Program;
 
 /// A program as executor. Copies share its processes, which end with the last copy.

@@ -16,7 +16,7 @@ use super::child::Launch;
 use super::fault::ProcessError;
 use super::slot::{Job, Slot};
 use crate::agents::{AgentError, Failure};
-use crate::protocol::Role;
+use prime_protocol::Role;
 use crate::settings::Program;
 
 /// What every program gets of the environment.

@@ -4,9 +4,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::agents::Sampling;
-use crate::protocol::{Thresholds, Trajectory, Verdict};
-use crate::tasks::page::ActionPage;
-use crate::tasks::{Kind, Machine, Severity, Violations};
+use prime_protocol::{Thresholds, Trajectory, Verdict};
+use prime_bench::tasks::page::ActionPage;
+use prime_bench::tasks::{Kind, Machine, Severity, Violations};
 
 /// What every role is told.
 #[derive(Serialize)]
@@ -112,7 +112,7 @@ fn situation(trajectory: &Trajectory, hidden: Hidden) -> Situation<'_> {
         constraints: constraints(machine),
         input,
         state: machine.state(),
-        view: machine.view(),
+        view: prime_lessons::view(machine),
         depth: trajectory.stack.depth(),
         feedback: trajectory.feedback.as_deref(),
         excluded: &trajectory.stack.top().excluded,

@@ -10,8 +10,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::TEMPLATES;
-use crate::tasks::page::{ActionPage, Example};
-use crate::tasks::{Category, Constraint, Machine, Problem, Refusal, Spec};
+use prime_bench::tasks::page::{ActionPage, Example};
+use prime_bench::tasks::{Category, Constraint, Machine, Problem, Refusal, Spec};
 
 /// A prompt that asks for a whole problem at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,7 +188,7 @@ pub fn verifier(machine: &dyn Machine, action: &str) -> Result<String, Refusal> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tasks::{self, Difficulty};
+    use prime_bench::tasks::{self, Difficulty};
 
     #[test]
     fn every_task_has_every_prompt() {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::templates::{Prompt, TemplateError, Templates};
 use super::variables::{History, Scene};
-use crate::protocol::{Decision, Limits, Role, Score, Thresholds, Trajectory, Verdict};
-use crate::tasks::{self, Difficulty, Kind, Machine, Problem, Rule};
+use prime_protocol::{Decision, Limits, Role, Score, Thresholds, Trajectory, Verdict};
+use prime_bench::tasks::{self, Difficulty, Kind, Machine, Problem, Rule};
 
 const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8 };
 
@@ -84,7 +84,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::problems::Custom;
+    use prime_problems::Custom;
 
     fn clients() -> Vec<Arc<dyn Problem>> {
         let stepwise = json!({"statement": "s", "steps": "stepwise", "constraints": [

@@ -9,7 +9,7 @@ use minijinja::{Environment, Error, ErrorKind, Value as Variable};
 
 use super::TEMPLATES;
 use super::variables::{self, Scene, names};
-use crate::protocol::Role;
+use prime_protocol::Role;
 
 /// A template that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

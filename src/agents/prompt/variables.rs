@@ -6,8 +6,8 @@ use dashmap::DashMap;
 use minijinja::{Value as Variable, context};
 
 use super::benchmark;
-use crate::protocol::{Role, Thresholds, Trajectory, Verdict};
-use crate::tasks::{Problem, Rule};
+use prime_protocol::{Role, Thresholds, Trajectory, Verdict};
+use prime_bench::tasks::{Problem, Rule};
 
 /// How many of the committed steps a prompt shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -133,7 +133,7 @@ pub(super) fn value(name: &str, role: Role, scene: &Scene<'_>, tasks: &DashMap<&
             data.to_string().into()
         }
         "state" => machine.state().to_string().into(),
-        "view" => machine.view().into(),
+        "view" => prime_lessons::view(machine).into(),
         "depth" => trajectory.stack.depth().into(),
         "steps" => steps(scene).1.into(),
         "step_offset" => steps(scene).0.into(),

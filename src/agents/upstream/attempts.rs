@@ -12,7 +12,7 @@ use super::request::Form;
 use crate::agents::model::{Ask, Reply};
 use crate::agents::{AgentError, Failure};
 use crate::settings::Upstreams;
-use crate::tasks::Draw;
+use prime_bench::tasks::Draw;
 
 /// Asks a pool.
 pub(super) struct Asker {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::agents::model::Reply;
-use crate::protocol::Usage;
+use prime_protocol::Usage;
 
 /// Why an answer is no reply.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

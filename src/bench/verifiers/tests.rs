@@ -5,8 +5,8 @@ use async_trait::async_trait;
 use super::*;
 use crate::agents::{AgentError, ExactVerifier, Failure, RulesVerifier};
 use crate::bench::wrong_steps::labelled_steps;
-use crate::protocol::Trajectory;
-use crate::tasks::{self, Difficulty, Kind, Kinds};
+use prime_protocol::Trajectory;
+use prime_bench::tasks::{self, Difficulty, Kind, Kinds};
 
 /// Judges `count` states of a task: so many right steps, so many that are no action, and at most so many that are wrong.
 async fn row(verifier: &dyn Verifier, slug: &'static str, count: u32) -> VerifierRow {

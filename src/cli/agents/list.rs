@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::{OfRole, with_role};
 use crate::cli::bench::{say, table};
-use crate::protocol::Role;
+use prime_protocol::Role;
 use crate::settings::{ListedAgent, RoleOptions, Settings};
 
 struct Listed<'a>(&'a Settings);

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::Configuration;
-use crate::protocol::Role;
+use prime_protocol::Role;
 use crate::settings::{CoordinatorAgent, ExecutorAgent, RoleOptions, Settings, VerifierAgent};
 
 #[derive(Args)]

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{OfRole, with_role};
 use crate::cli::bench::say;
-use crate::protocol::Role;
+use prime_protocol::Role;
 use crate::settings::{RoleOptions, Settings, implementations};
 
 /// An agent as it is shown: where it is defined, its options, and the templates that they name.

@@ -13,10 +13,10 @@ use crate::agents::{AgentError, AgentSet, Sampling};
 use crate::app::{resources, run_sampling};
 use crate::cli::bench::say;
 use crate::cli::start_log;
-use crate::engine::Engine;
-use crate::protocol::{Limits, Role, Score, Trajectory, Verdict};
+use prime_engine::Engine;
+use prime_protocol::{Limits, Role, Score, Trajectory, Verdict};
 use crate::settings::Settings;
-use crate::tasks::{self, BASE_SEED, Difficulty, InstanceId};
+use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId};
 
 #[derive(Args)]
 pub struct TryArguments {
@@ -95,7 +95,7 @@ async fn told(agents: &AgentSet, arguments: &TryArguments, settings: &Settings) 
         "state",
         arguments.task,
         arguments.after,
-        trajectory.machine.view()
+        prime_lessons::view(trajectory.machine.as_ref())
     )?;
     let line = match (role, &arguments.action) {
         (Role::Executor, _) => {

@@ -7,7 +7,7 @@ use clap::Args;
 use super::super::run::Output;
 use super::{say, table};
 use crate::bench::corruption::{CorruptionRow, corrupt as measure};
-use crate::tasks::{self, AnyTask, BASE_SEED};
+use prime_bench::tasks::{self, AnyTask, BASE_SEED};
 
 #[derive(Args)]
 pub struct CorruptArguments {

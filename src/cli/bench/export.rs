@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 
 use super::{Chosen, progress};
 use crate::agents::prompt::benchmark::{Components, Style, whole};
-use crate::dataset::export::{Format, export as write_export};
-use crate::tasks::Problem;
+use prime_dataset::export::{Format, export as write_export};
+use prime_bench::tasks::Problem;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum FileFormat {
@@ -35,7 +35,7 @@ pub fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
     let mut chosen = arguments.chosen.tasks();
     // A dataset is the whole benchmark unless something is named.
     if arguments.chosen.tasks.is_empty() && arguments.chosen.categories.is_empty() {
-        chosen = Ok(crate::tasks::all().collect());
+        chosen = Ok(prime_bench::tasks::all().collect());
     }
     let (tasks, selection) = (chosen?, arguments.chosen.selection());
     let format = match arguments.format {

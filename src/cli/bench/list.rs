@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::super::run::Output;
 use super::{say, table};
-use crate::tasks::{self, Category, Spec};
+use prime_bench::tasks::{self, Category, Spec};
 
 #[derive(Args)]
 pub struct ListArguments {

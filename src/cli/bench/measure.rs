@@ -14,7 +14,7 @@ use crate::bench::contest::Instances;
 use crate::bench::solve::{SolveRow, solve};
 use crate::bench::steps::{StepRow, steps};
 use crate::settings::Settings;
-use crate::tasks::AnyTask;
+use prime_bench::tasks::AnyTask;
 
 /// A single pass of the executor: one trajectory, nobody checks it.
 fn single_pass(settings: &Settings) -> Settings {

@@ -13,9 +13,9 @@ use super::say;
 use crate::agents::{AgentSet, Resources};
 use crate::app::{resources_of, run_plan, run_sampling};
 use crate::bench::contest::{Contender, Instances};
-use crate::engine::Engine;
+use prime_engine::Engine;
 use crate::settings::Settings;
-use crate::tasks::{self, AnyTask, Difficulty, Problem};
+use prime_bench::tasks::{self, AnyTask, Difficulty, Problem};
 
 #[derive(Args)]
 pub struct Measured {
@@ -40,7 +40,7 @@ pub struct Measured {
 impl Measured {
     pub fn tasks(&self) -> anyhow::Result<Vec<&'static dyn AnyTask>> {
         if self.tasks.is_empty() {
-            let is_taught = |task: &&dyn AnyTask| task.generate(Difficulty::Easy, 0).start().derivation().is_some();
+            let is_taught = |task: &&dyn AnyTask| prime_lessons::is_taught(task.spec().slug);
             return Ok(tasks::all().filter(is_taught).collect());
         }
         self.tasks.iter().map(|slug| Ok(tasks::find(slug)?)).collect()

@@ -25,9 +25,9 @@ use clap::{Args, Subcommand};
 use comfy_table::{Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::dataset::Selection;
-use crate::judge::INDEX_LIMIT;
-use crate::tasks::{self, AnyTask, BASE_SEED, Category, Difficulty, INSTANCES};
+use prime_bench::dataset::Selection;
+use prime_bench::judge::INDEX_LIMIT;
+use prime_bench::tasks::{self, AnyTask, BASE_SEED, Category, Difficulty, INSTANCES};
 
 #[derive(Args)]
 pub struct BenchArguments {

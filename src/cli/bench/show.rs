@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::super::run::Output;
 use super::say;
-use crate::tasks::{self, AnyTask, Spec, pattern};
+use prime_bench::tasks::{self, AnyTask, Spec, pattern};
 
 /// Steps of the example that are shown with their states; of longer ones the beginning.
 const STEPS_SHOWN: usize = 40;

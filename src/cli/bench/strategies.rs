@@ -15,7 +15,7 @@ use crate::app::runtime_plan;
 use crate::bench::contest::{Contest, contest};
 use crate::bench::strategies::{Approach, StrategyRow};
 use crate::settings::{Settings, StrategyName};
-use crate::tasks::AnyTask;
+use prime_bench::tasks::AnyTask;
 
 #[derive(Args)]
 pub struct StrategiesArguments {

@@ -10,11 +10,11 @@ use super::super::start_log;
 use super::measured::{Measured, note, with_engines};
 use super::table;
 use crate::agents::{AgentSet, Resources, Verifier};
-use crate::bench::interval::Proportion;
+use prime_bench::interval::Proportion;
 use crate::bench::verifiers::{LogProbability, Verdicts, VerifierRow};
 use crate::bench::wrong_steps::{Labelled, labelled_steps};
 use crate::settings::{Settings, VerdictName, VerifierAgent};
-use crate::tasks::AnyTask;
+use prime_bench::tasks::AnyTask;
 
 /// The verifiers that are always measured: they cost little, and the others are seen beside them.
 const ALWAYS: [&str; 4] = ["rules", "strict", "reference", "none"];

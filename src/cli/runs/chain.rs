@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::super::run::Output;
 use super::client::ClientError;
 use super::{Common, run_id, show, trace};
-use crate::journal::{ChainHash, Head};
+use prime_journal::{ChainHash, Head};
 
 #[derive(Args)]
 pub struct VerifyChainArguments {

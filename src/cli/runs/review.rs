@@ -72,7 +72,7 @@ fn said(step: &FlaggedStep) -> String {
 }
 
 fn row(step: &FlaggedStep) -> [String; 6] {
-    let opinion = |opinion: &crate::protocol::Opinion| {
+    let opinion = |opinion: &prime_protocol::Opinion| {
         let score = opinion.score.map_or_else(|| "none".to_owned(), |score| score.to_string());
         format!("{} {score}", opinion.verifier)
     };

@@ -14,7 +14,7 @@ use super::display::Display;
 use super::watch::{Patience, Watched, exit_code};
 use super::{Common, KEY_VARIABLE, show};
 use crate::settings::{StrategyName, VoteName};
-use crate::tasks::Difficulty;
+use prime_bench::tasks::Difficulty;
 
 /// Longest idempotency key, in bytes.
 const KEY_BYTES_MAX: usize = 255;

@@ -15,7 +15,7 @@ use crate::daemon::request::spec_of;
 use crate::daemon::runs::{owner_of, to_the_end};
 use crate::daemon::{State, now_ms};
 use crate::runs::{NewRun, RunError, RunSpec, Runs};
-use crate::tasks::Problem;
+use prime_bench::tasks::Problem;
 
 /// What is to be recorded of a run, and its problem.
 type Checked = (RunSpec, Arc<dyn Problem>);

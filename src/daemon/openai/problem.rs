@@ -17,7 +17,7 @@ pub fn run_of(statement: &str, schema: Option<&Value>) -> RunRequest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problems::Custom;
+    use prime_problems::Custom;
 
     #[test]
     fn a_problem_in_words_is_one_step_with_the_form_of_its_answer() {

@@ -8,7 +8,7 @@ use futures::TryStreamExt as _;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::protocol::{Decision, Score, TurnId};
+use prime_protocol::{Decision, Score, TurnId};
 use crate::report::{Recorded, StepLine};
 use crate::runs::{RunError, RunRecord, Runs};
 

@@ -4,9 +4,9 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::protocol::{Ballot, Usage};
+use prime_protocol::{Ballot, Usage};
 use crate::runs::{RunRecord, Status};
-use crate::tasks::Kind;
+use prime_bench::tasks::Kind;
 
 /// A chat completion.
 #[derive(Debug, Serialize, ToSchema)]

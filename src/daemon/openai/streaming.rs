@@ -15,7 +15,7 @@ use super::response::{Chunk, Delta, Head, content, finish_reason};
 use super::whole::record_of;
 use crate::daemon::error::ApiError;
 use crate::daemon::events::with_heartbeat;
-use crate::protocol::Usage;
+use prime_protocol::Usage;
 use crate::runs::Runs;
 
 /// The data of an event.

@@ -11,7 +11,7 @@ use super::held::Held;
 use super::reasoning;
 use super::response::{ChatCompletion, Choice, Head, RunInfo};
 use crate::daemon::error::ApiError;
-use crate::protocol::Usage;
+use prime_protocol::Usage;
 use crate::runs::{RunRecord, Runs, Status};
 
 /// After the last event of any run.

@@ -5,7 +5,7 @@ use tokio::time::Instant;
 
 use super::{MISHAPS_MAX, SPARE_MAX, Supervisor};
 use crate::agents::{Failure, Proposal};
-use crate::protocol::{Decision, Ending, Settled};
+use prime_protocol::{Decision, Ending, Settled};
 use crate::runtime::laps::Leg;
 use crate::runtime::messages::{Cancel, Decided, Died, Halt, Release, Returned, Submit};
 use crate::runtime::observer::Event;

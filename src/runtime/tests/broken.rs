@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 use serde_json::Value;
 
 use super::*;
-use crate::protocol::Ending;
-use crate::tasks::{BadInput, Draw, Machine, Spec};
+use prime_protocol::Ending;
+use prime_bench::tasks::{BadInput, Draw, Machine, Spec};
 
 /// Panics once, when it sees its first event of this kind.
 struct Breaks {

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::*;
-use crate::problems::Custom;
-use crate::protocol::Ending;
+use prime_problems::Custom;
+use prime_protocol::Ending;
 
 /// Writes wrong answers one after another until the feedback has named each constraint, then a right one.
 #[derive(Default)]

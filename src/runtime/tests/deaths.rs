@@ -9,7 +9,7 @@ use tokio::sync::{Notify, mpsc};
 
 use super::*;
 use crate::agents::ScriptedExecutor;
-use crate::protocol::Ending;
+use prime_protocol::Ending;
 
 /// Panics at every nth call of all agents that share it, but only once at the same turn: calls can come in a rhythm,
 /// and a turn that is hit five times is rightly given up.

@@ -3,7 +3,7 @@
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::protocol::Ending;
+use prime_protocol::Ending;
 
 /// Fails the first calls.
 #[derive(Clone)]

@@ -1,7 +1,7 @@
 //! Agents that cannot do a turn this time: each mishap is seen once, with whose it was and of what kind.
 
 use super::*;
-use crate::protocol::Role;
+use prime_protocol::Role;
 
 /// Fails the first times, and then no more.
 struct Fails {

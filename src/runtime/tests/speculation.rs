@@ -11,8 +11,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::*;
 use crate::agents::ScriptedExecutor;
-use crate::protocol::{Speculations, Usage};
-use crate::tasks::Draw;
+use prime_protocol::{Speculations, Usage};
+use prime_bench::tasks::Draw;
 
 /// Draws from what a turn is, so that every run of a test draws the same.
 fn draw_of(trajectory: &Trajectory, line: &str, salt: u64) -> Draw {

@@ -7,8 +7,8 @@ use futures::future::join_all;
 use tokio::sync::watch;
 
 use super::*;
-use crate::protocol::Ending;
-use crate::protocol::Role;
+use prime_protocol::Ending;
+use prime_protocol::Role;
 use crate::runtime::messages::Died;
 
 /// Panics until it is healed.

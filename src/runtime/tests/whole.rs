@@ -6,7 +6,7 @@ use futures::future::join_all;
 
 use super::*;
 use crate::agents::ScriptedExecutor;
-use crate::protocol::Ending;
+use prime_protocol::Ending;
 
 fn erring() -> AgentSet {
     checked(|_| ScriptedExecutor::new(0.2)).0

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crossbeam_channel::unbounded;
-use prime_agents::engine::testing::{END, teacher_forced};
-use prime_agents::engine::{Engine, EngineError, EngineSpec, Finish, Generation, Isolation, KvPool, Request, Sampling};
+use prime_engine::testing::{END, teacher_forced};
+use prime_engine::{Engine, EngineError, EngineSpec, Finish, Generation, Isolation, KvPool, Request, Sampling};
 
 use super::{PATIENCE, ask, collect, fixture, one, request, spec, submit_all};
 

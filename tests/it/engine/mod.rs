@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, unbounded};
-use prime_agents::engine::testing::TinyModel;
-use prime_agents::engine::{
+use prime_engine::testing::TinyModel;
+use prime_engine::{
     Device, Devices, Engine, EngineError, EngineSpec, EngineStatus, Format, Generation, Isolation, Request, Sampling,
 };
 use tempfile::TempDir;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use prime_agents::engine::testing::teacher_forced;
-use prime_agents::engine::{
+use prime_engine::testing::teacher_forced;
+use prime_engine::{
     Engine, EngineCounts, EngineSpec, Finish, Generation, Isolation, KvPool, Request, Sampling,
 };
 use rand::{Rng, SeedableRng};

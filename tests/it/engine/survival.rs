@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
-use prime_agents::engine::{
+use prime_engine::{
     Device, Engine, EngineError, EngineSpec, EngineStatus, Fault, Isolation, Request, devices_of,
 };
 use rand::{Rng, SeedableRng};

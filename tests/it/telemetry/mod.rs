@@ -10,10 +10,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use prime_agents::app::{App, run_sampling};
-use prime_agents::protocol::Outcome;
+use prime_protocol::Outcome;
 use prime_agents::runtime::Silent;
 use prime_agents::settings::Settings;
-use prime_agents::tasks::{self, BASE_SEED, Difficulty, InstanceId};
+use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId};
 use prime_agents::telemetry::{Telemetry, TraceParent, TracedRun};
 use protobuf::{Span, attribute, spans};
 

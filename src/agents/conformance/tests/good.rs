@@ -9,9 +9,9 @@ use crate::agents::{
     Coordinator, Executor, ReferenceExecutor, ReplayExecutor, RulesVerifier, ScriptedExecutor, ThresholdCoordinator,
     Verifier,
 };
-use crate::protocol::{Score, Thresholds};
+use prime_protocol::{Score, Thresholds};
 use crate::settings::Program;
-use crate::tasks::{Kind, Kinds};
+use prime_bench::tasks::{Kind, Kinds};
 
 const THRESHOLDS: Thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(8), retries_max: 2 };
 

@@ -5,9 +5,9 @@ use super::*;
 use crate::agents::Failure;
 use crate::agents::llm::fake::{Fake, LIMITS, USAGE, reply, started, walked};
 use crate::agents::model::Reply;
-use crate::problems::Custom;
-use crate::protocol::{Decision, Score, Verdict};
-use crate::tasks::{self, Difficulty};
+use prime_problems::Custom;
+use prime_protocol::{Decision, Score, Verdict};
+use prime_bench::tasks::{self, Difficulty};
 
 const SAMPLING: Sampling = Sampling { temperature: 0.7, top_p: 0.9, seed: 11 };
 
@@ -42,8 +42,8 @@ fn the_compact_executor_asks_as_the_shipped_model_was_trained() {
     };
     assert_eq!(proposal, expected);
     let ask = model.last();
-    assert_eq!(ask.prompt, format!("tower-of-hanoi {}\n", trajectory.machine.view()));
-    assert_eq!(ask.prompt, prompt::compact(trajectory.machine.as_ref()), "what training uses");
+    assert_eq!(ask.prompt, format!("tower-of-hanoi {}\n", prime_lessons::view(trajectory.machine.as_ref())));
+    assert_eq!(ask.prompt, prime_lessons::compact(trajectory.machine.as_ref()), "what training uses");
     assert_eq!((ask.system, ask.sampling, ask.max_tokens, ask.logprobs), (None, SAMPLING, 64, true));
     assert_eq!(ask.grammar.as_deref(), Some(prompt::grammar(trajectory.machine.spec()).as_str()));
 }

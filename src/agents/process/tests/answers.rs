@@ -2,7 +2,7 @@
 
 use super::super::answer::{proposal, ruling, verdict};
 use crate::agents::{Failure, Proposal};
-use crate::protocol::{Decision, Score, Usage, Verdict};
+use prime_protocol::{Decision, Score, Usage, Verdict};
 
 #[test]
 fn a_proposal_is_an_action_and_what_comes_with_it() {

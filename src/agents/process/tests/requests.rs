@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::request;
 use super::{LIMITS, SAMPLING, trajectory};
-use crate::protocol::{Decision, Score, Thresholds, Verdict};
+use prime_protocol::{Decision, Score, Thresholds, Verdict};
 
 fn read(line: &[u8]) -> Value {
     let (end, text) = line.split_last().expect("not empty");

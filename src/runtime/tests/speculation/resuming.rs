@@ -1,7 +1,7 @@
 //! A run that goes on elsewhere: what was begun early is not saved, and not missed.
 
 use super::*;
-use crate::protocol::{Fold, Folded, Happened, Resting, Saved, Settled};
+use prime_protocol::{Fold, Folded, Happened, Resting, Saved, Settled};
 
 const MOODY: Moody = Moody { millis: (0, 9), tolerable: 10, intolerable: 15 };
 

@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::*;
 use crate::agents::ReplayExecutor;
-use crate::problems::Custom;
-use crate::protocol::{Ahead, Beam};
+use prime_problems::Custom;
+use prime_protocol::{Ahead, Beam};
 
 /// Rejects, asks again and tolerates often.
 const MOODY: Moody = Moody { millis: (0, 12), tolerable: 15, intolerable: 10 };

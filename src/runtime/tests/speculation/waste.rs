@@ -3,7 +3,7 @@
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::protocol::Ending;
+use prime_protocol::Ending;
 
 /// Rejects often, otherwise judges by the rules.
 fn strict(millis: usize) -> Moody {

@@ -1,0 +1,22 @@
+//! Judges submitted outputs in the paper's four stages: format parsing, syntax validation, semantic verification of the
+//! steps, comparison of the result. Says where a trace first goes wrong, and how.
+
+mod actions;
+pub mod check;
+mod extract;
+mod lines;
+mod step;
+mod submission;
+mod tally;
+mod taxonomy;
+mod verdict;
+pub mod verify;
+
+pub use actions::ActionList;
+pub use check::{Finding, check};
+pub use step::is_right;
+pub use submission::{Body, INDEX_LIMIT, Submission, read_submission};
+pub use tally::{Report, Row, Tally};
+pub use taxonomy::ErrorType;
+pub use verdict::{FirstError, Stage, StageResult, Verdict, judge};
+pub use verify::{Verification, VerifyError, VerifyRequest, verify};

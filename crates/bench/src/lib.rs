@@ -1,0 +1,8 @@
+//! PRIME-Bench: 86 algorithmic tasks as step machines, the lines of its instances and traces, and the judge of outputs.
+//!
+//! Pure: no I/O but to writers that the caller gives, no clock, no threads, no async.
+
+pub mod dataset;
+pub mod interval;
+pub mod judge;
+pub mod tasks;

@@ -1,0 +1,166 @@
+//! DFA Simulation: read a word letter by letter and follow the transition table.
+//!
+//! A step is one letter read; its line names the new state.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::automaton;
+use crate::tasks::pages::dfa_simulation as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations, limits};
+
+pub struct DfaSimulation;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    pub states: usize,
+    pub alphabet: String,
+    pub delta: Vec<Vec<usize>>,
+    pub start: usize,
+    pub accept: Vec<usize>,
+    pub word: String,
+}
+
+impl Instance {
+    /// Column of delta for the letter at this place of the word.
+    pub fn column(&self, pos: usize) -> Option<usize> {
+        let letter = *self.word.as_bytes().get(pos)?;
+        self.alphabet.bytes().position(|c| c == letter)
+    }
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    pub pos: usize,
+    pub q: usize,
+    pub visits: Vec<u64>,
+    pub last: Last<Action>,
+}
+
+/// Enter this state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Action(usize);
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "q{}", self.0)
+    }
+}
+
+impl ActionOf for Action {
+    type Task = DfaSimulation;
+}
+
+impl Task for DfaSimulation {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["q<nat>"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let states = page::size::STATES.draw(difficulty, draw);
+            let letters = page::size::ALPHABET.draw(difficulty, draw);
+            let length = page::size::LENGTH.draw(difficulty, draw);
+            let alphabet = "abcd"[..letters].to_owned();
+            let delta: Vec<Vec<usize>> =
+                (0..states).map(|_| (0..letters).map(|_| draw.index(states)).collect()).collect();
+            let accept = automaton::draw_accepting(states, 1, 2, draw);
+            let word: Vec<usize> = (0..length).map(|_| draw.index(letters)).collect();
+            let mut seen = vec![false; states];
+            seen[0] = true;
+            word.iter().fold(0, |q, letter| {
+                let next: usize = delta[q][*letter];
+                seen[next] = true;
+                next
+            });
+            let visited = seen.iter().filter(|seen| **seen).count();
+            if !automaton::separates(&accept, states) || 2 * visited < states {
+                continue;
+            }
+            let word = word.into_iter().map(|letter| char::from(alphabet.as_bytes()[letter])).collect();
+            return Instance { states, alphabet, delta, start: 0, accept, word };
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let states = instance.states;
+        let range = format!("is {states}; give 1 to 10000");
+        InvalidInput::unless((1..=10_000).contains(&states), "states", range)?;
+        automaton::validate_alphabet("alphabet", &instance.alphabet)?;
+        let letters = instance.alphabet.as_bytes();
+        InvalidInput::unless(instance.delta.len() == states, "delta", format!("must have one row a state ({states})"))?;
+        let rows = instance.delta.iter().all(|row| row.len() == letters.len() && row.iter().all(|q| *q < states));
+        InvalidInput::unless(rows, "delta", format!("every row needs one state below {states} for each letter"))?;
+        automaton::validate_states(states, instance.start, &instance.accept)?;
+        automaton::validate_word(&instance.word, &instance.alphabet)
+    }
+
+    fn start(instance: &Instance) -> State {
+        let mut visits = vec![0; instance.states];
+        visits[instance.start] = 1;
+        State { pos: 0, q: instance.start, visits, last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        limits::below("q", [state.q], instance.states)?;
+        limits::length("visits", state.visits.len(), instance.states)?;
+        limits::counts("visits", state.visits.iter().copied())
+    }
+
+    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
+        Some(Action(fields.nat(0)?))
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        if action.0 >= instance.states {
+            return Err(Illegal("there is no such state"));
+        }
+        if state.pos >= instance.word.len() {
+            return Err(Illegal("the word has been read"));
+        }
+        state.q = action.0;
+        state.visits[action.0] += 1;
+        state.pos += 1;
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let column = instance.column(state.pos)?;
+        Some(Action(instance.delta[state.q][column]))
+    }
+
+    fn violations(instance: &Instance, before: &State, _: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        found.require(page::VISIT_SUM, after.visits.iter().sum::<u64>() == after.pos as u64 + 1);
+        let reachable =
+            instance.column(before.pos).is_some_and(|column| instance.delta.iter().any(|row| row[column] == after.q));
+        found.require(page::POSSIBLE_TARGET, reachable);
+        found.require(page::PROGRESS, after.pos == before.pos + 1 && after.pos <= instance.word.len());
+        if Self::ended(instance, after) {
+            found.require(page::WHOLE_WORD, after.pos == instance.word.len());
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        state.pos >= instance.word.len()
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        instance.word.len() as u64
+    }
+
+    fn answer(instance: &Instance, state: &State) -> Value {
+        json!({ "final": state.q, "accepted": instance.accept.contains(&state.q), "visits": state.visits })
+    }
+}

@@ -1,0 +1,180 @@
+//! N-Queens: place n queens on an n × n board so that none attacks another, by depth-first search, row by row.
+//!
+//! A step is one placement or one step back. Many boards are right: an answer counts if its queens pass the goal test.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::chessboard::{attacks, is_peaceful, is_solution};
+use crate::tasks::pages::n_queens as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_steps};
+use crate::tasks::{Draw, Violations, limits};
+
+pub struct NQueens;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    pub n: usize,
+    pub order: Vec<usize>,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    pub queens: Vec<usize>,
+    pub next: usize,
+    pub backtracks: u64,
+    pub last: Last<Action>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Place(usize, usize),
+    Back(usize),
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Place(r, c) => write!(f, "place {r} {c}"),
+            Self::Back(r) => write!(f, "back {r}"),
+        }
+    }
+}
+
+impl ActionOf for Action {
+    type Task = NQueens;
+}
+
+impl Task for NQueens {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["place <nat> <nat>", "back <nat>"], decisive: &["queens"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        let n = page::size::N.draw(difficulty, draw);
+        let mut order: Vec<_> = (0..n).collect();
+        draw.shuffle(&mut order);
+        Instance { n, order }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let n = instance.n;
+        InvalidInput::unless((1..=26).contains(&n), "n", format!("is {n}; give 1 to 26"))?;
+        let mut columns = instance.order.clone();
+        columns.sort_unstable();
+        let permutation = columns.iter().copied().eq(0..n);
+        InvalidInput::unless(permutation, "order", format!("must hold each column 0 to {} once", n - 1))?;
+        let longest = Self::steps_max(instance);
+        // Boards of 2 and 3 have no solution; that a search proves it is a result too.
+        let is_searched = reference_steps::<Self>(instance, longest).is_some();
+        InvalidInput::unless(is_searched, "order", format!("leads to no end of the search within {longest} steps"))
+    }
+
+    fn start(_: &Instance) -> State {
+        State { queens: Vec::new(), next: 0, backtracks: 0, last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        limits::at_most("queens", state.queens.len(), instance.n)?;
+        limits::below("queens", state.queens.iter().copied(), instance.n)?;
+        limits::below("next", [state.next], instance.n + 1)
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Some(if form == 0 { Action::Place(fields.nat(0)?, fields.nat(1)?) } else { Action::Back(fields.nat(0)?) })
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        match *action {
+            Action::Place(r, c) => {
+                if r >= instance.n || c >= instance.n {
+                    return Err(Illegal("there is no such row or column on the board"));
+                }
+                if state.queens.len() >= instance.n {
+                    return Err(Illegal("every row has its queen"));
+                }
+                state.queens.push(c);
+                state.next = 0;
+            }
+            Action::Back(r) => {
+                if r >= instance.n {
+                    return Err(Illegal("there is no such row on the board"));
+                }
+                let column = state.queens.pop().ok_or(Illegal("there is no queen to take back"))?;
+                let place =
+                    instance.order.iter().position(|c| *c == column).expect("invariant: order holds each column");
+                state.next = place + 1;
+                state.backtracks += 1;
+            }
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let row = state.queens.len();
+        if row == instance.n {
+            return None;
+        }
+        let free = instance.order[state.next..].iter().find(|column| !attacks(&state.queens, row, **column));
+        match free {
+            Some(column) => Some(Action::Place(row, *column)),
+            None => row.checked_sub(1).map(Action::Back),
+        }
+    }
+
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        found.require(page::NO_ATTACK, is_peaceful(&after.queens));
+        found.require(page::ROWS, after.queens.len() <= instance.n && after.queens.iter().all(|c| *c < instance.n));
+        let placed = matches!(action, Action::Place(..));
+        found.require(page::NEXT, after.next <= instance.n && (!placed || after.next == 0));
+        if Self::ended(instance, after) {
+            found.require(page::GOAL, is_peaceful(&after.queens));
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        state.queens.len() == instance.n
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({ "queens": state.queens, "backtracks": state.backtracks })
+    }
+
+    /// A search of all boards of 12 queens has 856,188 placements, and each is taken back at most once. For the larger
+    /// boards of users the search may take longer: those are refused.
+    fn steps_max(_: &Instance) -> u64 {
+        1 << 24
+    }
+
+    fn goal(instance: &Instance, answer: &Value) -> Option<bool> {
+        let queens: Option<Vec<usize>> = serde_json::from_value(answer["queens"].clone()).ok();
+        Some(queens.is_some_and(|queens| is_solution(instance.n, &queens)))
+    }
+
+    fn choices(instance: &Instance, state: &State) -> Option<Vec<Action>> {
+        let row = state.queens.len();
+        Some(if row < instance.n { (0..instance.n).map(|c| Action::Place(row, c)).collect() } else { Vec::new() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Instance, NQueens, Task};
+
+    #[test]
+    fn boards_without_a_solution_are_problems_too() {
+        let valid = |n: usize| NQueens::validate(&Instance { n, order: (0..n).collect() }).is_ok();
+        assert_eq!((0..=8).filter(|n| valid(*n)).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7, 8]);
+    }
+}

@@ -1,0 +1,296 @@
+//! Tower of Hanoi: move n disks from one peg to another, one at a time, never a larger onto a smaller.
+//!
+//! A step is one move; the optimal solution of 2^n - 1 moves is unique.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Value, json};
+
+use crate::tasks::pages::tower_of_hanoi as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations, limits};
+
+pub struct TowerOfHanoi;
+
+/// Counters of moves stay below 2^53 up to here, and a peg fits its array.
+const DISKS_MAX: usize = 32;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    pub n: usize,
+    pub from: usize,
+    pub to: usize,
+}
+
+/// The disks of one peg, lowest first.
+#[derive(Clone, Copy)]
+pub struct Peg {
+    disks: [u8; DISKS_MAX],
+    len: u8,
+}
+
+impl Peg {
+    const EMPTY: Self = Self { disks: [0; DISKS_MAX], len: 0 };
+
+    fn as_slice(&self) -> &[u8] {
+        &self.disks[..usize::from(self.len)]
+    }
+
+    fn top(&self) -> Option<u8> {
+        self.as_slice().last().copied()
+    }
+
+    fn push(&mut self, disk: u8) {
+        self.disks[usize::from(self.len)] = disk;
+        self.len += 1;
+    }
+
+    fn pop(&mut self) {
+        self.len -= 1;
+    }
+}
+
+impl Serialize for Peg {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.as_slice())
+    }
+}
+
+impl<'de> Deserialize<'de> for Peg {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let disks: Vec<u8> = Vec::deserialize(deserializer)?;
+        if disks.len() > DISKS_MAX {
+            return Err(serde::de::Error::custom(format!("a peg holds at most {DISKS_MAX} disks")));
+        }
+        let mut peg = Self::EMPTY;
+        disks.into_iter().for_each(|disk| peg.push(disk));
+        Ok(peg)
+    }
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    pegs: [Peg; 3],
+    disk_moves: Vec<u64>,
+    pair_moves: [u64; 6],
+    pub last: Last<Action>,
+    #[serde(skip)]
+    plan: Plan,
+}
+
+/// Where every disk is and where the larger ones need it to be, kept up move by move: half of the moves of a solution
+/// change nothing of it but one place, and the next move is found at the smallest disks.
+#[derive(Clone, Copy, Default)]
+struct Plan {
+    /// The peg of disk k+1.
+    places: [u8; DISKS_MAX],
+    /// The peg where disk k+1 must be for the larger ones to go on.
+    wanted: [u8; DISKS_MAX],
+}
+
+impl Plan {
+    fn new(n: usize, to: usize, pegs: &[Peg; 3]) -> Self {
+        let mut plan = Self { places: [0; DISKS_MAX], wanted: [0; DISKS_MAX] };
+        for (peg, disks) in (0..).zip(pegs) {
+            for disk in disks.as_slice() {
+                plan.places[usize::from(*disk) - 1] = peg;
+            }
+        }
+        plan.wanted[n - 1] = u8::try_from(to).expect("invariant: there are three pegs");
+        plan.want_below(n - 1);
+        plan
+    }
+
+    /// Finds anew where the disks smaller than disk k+1 must be: with it, if it is in place, and else out of its way.
+    fn want_below(&mut self, k: usize) {
+        for above in (1..=k).rev() {
+            let (place, wanted) = (self.places[above], self.wanted[above]);
+            self.wanted[above - 1] = if place == wanted { wanted } else { 3 - place - wanted };
+        }
+    }
+
+    fn move_disk(&mut self, disk: u8, to: usize) {
+        let k = usize::from(disk) - 1;
+        self.places[k] = u8::try_from(to).expect("invariant: there are three pegs");
+        self.want_below(k);
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Action {
+    pub disk: u8,
+    pub from: usize,
+    pub to: usize,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "move {} {} {}", self.disk, self.from, self.to)
+    }
+}
+
+/// Place of a pair of pegs among 0->1, 0->2, 1->0, 1->2, 2->0, 2->1.
+fn pair_index(from: usize, to: usize) -> usize {
+    2 * from + usize::from(if to > from { to - 1 } else { to } == 1)
+}
+
+impl State {
+    /// From the largest disk down: (disk, its peg, the peg where it must be for the larger ones to go on).
+    pub fn wants(&self, instance: &Instance) -> impl Iterator<Item = (u8, u8, u8)> {
+        let plan = self.plan;
+        let disk = |k| u8::try_from(k + 1).expect("invariant: at most 32 disks");
+        (0..instance.n).rev().map(move |k| (disk(k), plan.places[k], plan.wanted[k]))
+    }
+}
+
+impl ActionOf for Action {
+    type Task = TowerOfHanoi;
+}
+
+impl Task for TowerOfHanoi {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["move <nat> <nat> <nat>"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        let n = page::size::N.draw(difficulty, draw);
+        let (from, to) = draw.one_of(&[(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]);
+        Instance { n, from, to }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let range = format!("is {}; give 1 to {DISKS_MAX}", instance.n);
+        InvalidInput::unless((1..=DISKS_MAX).contains(&instance.n), "n", range)?;
+        InvalidInput::unless(instance.from < 3, "from", "give peg 0, 1 or 2")?;
+        InvalidInput::unless(instance.to < 3, "to", "give peg 0, 1 or 2")?;
+        InvalidInput::unless(instance.from != instance.to, "to", "must be another peg than `from`")
+    }
+
+    fn start(instance: &Instance) -> State {
+        let mut pegs = [Peg::EMPTY; 3];
+        for disk in (1..=instance.n).rev() {
+            pegs[instance.from].push(u8::try_from(disk).expect("invariant: at most 32 disks"));
+        }
+        let plan = Plan::new(instance.n, instance.to, &pegs);
+        State { pegs, disk_moves: vec![0; instance.n], pair_moves: [0; 6], last: Last(None), plan }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        let n = instance.n;
+        let mut disks: Vec<u8> = state.pegs.iter().flat_map(Peg::as_slice).copied().collect();
+        disks.sort_unstable();
+        let once = disks.into_iter().map(usize::from).eq(1..=n);
+        InvalidInput::unless(once, "pegs", format!("must hold the disks 1 to {n}, each once"))?;
+        limits::length("disk_moves", state.disk_moves.len(), n)?;
+        limits::counts("disk_moves", state.disk_moves.iter().copied())?;
+        limits::counts("pair_moves", state.pair_moves)
+    }
+
+    fn complete(instance: &Instance, state: &mut State) {
+        state.plan = Plan::new(instance.n, instance.to, &state.pegs);
+    }
+
+    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
+        Some(Action { disk: fields.nat(0)?, from: fields.nat(1)?, to: fields.nat(2)? })
+    }
+
+    fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let Action { disk, from, to } = *action;
+        if from > 2 || to > 2 {
+            return Err(Illegal("there is no such peg: they are 0, 1 and 2"));
+        }
+        // A move from a peg to itself has no entry in pair_moves to be counted in.
+        if from == to {
+            return Err(Illegal("the disk must go to another peg"));
+        }
+        if state.pegs[from].top() != Some(disk) {
+            return Err(Illegal("that disk is not on top of that peg"));
+        }
+        state.pegs[from].pop();
+        state.pegs[to].push(disk);
+        state.disk_moves[usize::from(disk) - 1] += 1;
+        state.pair_moves[pair_index(from, to)] += 1;
+        state.plan.move_disk(disk, to);
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        // The smallest disk that is not where the larger ones need it: everything below it waits on the third peg.
+        let Plan { places, wanted } = &state.plan;
+        let k = (0..instance.n).find(|k| places[*k] != wanted[*k])?;
+        let disk = u8::try_from(k + 1).expect("invariant: at most 32 disks");
+        let action = Action { disk, from: usize::from(places[k]), to: usize::from(wanted[k]) };
+        // After a wrong line the disk may lie under a larger one: then there is no next move.
+        (state.pegs[action.from].top() == Some(disk)).then_some(action)
+    }
+
+    fn violations(instance: &Instance, _: &State, _: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        found.require(page::STACKING, after.pegs.iter().all(|peg| peg.as_slice().is_sorted_by(|a, b| a > b)));
+        let held = after.pegs.iter().flat_map(Peg::as_slice).fold(0u64, |set, disk| set | 1 << (disk - 1));
+        let count: u8 = after.pegs.iter().map(|peg| peg.len).sum();
+        found.require(page::DISKS, usize::from(count) == instance.n && held == (1 << instance.n) - 1);
+        found.require(page::COUNTS, after.disk_moves.iter().sum::<u64>() == after.pair_moves.iter().sum::<u64>());
+        let halved = after.disk_moves.iter().enumerate().all(|(k, moves)| *moves <= 1 << (instance.n - k - 1));
+        found.require(page::HALVING, halved);
+        if Self::ended(instance, after) {
+            found.require(page::GOAL, usize::from(after.pegs[instance.to].len) == instance.n);
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        usize::from(state.pegs[instance.to].len) == instance.n
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        // The optimal solution has 2^n - 1; a legal detour may take as many again.
+        2 << instance.n
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        json!({
+            "moves": state.disk_moves.iter().sum::<u64>(),
+            "disk_moves": state.disk_moves,
+            "pair_moves": state.pair_moves,
+            "pegs": state.pegs,
+        })
+    }
+
+    fn state_on_path(instance: &Instance, draw: &mut Draw) -> Option<State> {
+        let moves = draw.below((1u64 << instance.n) - 1);
+        let (from, to) = (instance.from, instance.to);
+        let mut state = Self::start(instance);
+        state.pegs = [Peg::EMPTY; 3];
+        for k in (0..instance.n).rev() {
+            // Disk k+1 goes round the pegs, the largest to `to` and every other one against the next larger one. It
+            // makes the moves 2^k, 3·2^k, 5·2^k, … of the trace.
+            let mut round = [from, to, 3 - from - to];
+            if (instance.n - k).is_multiple_of(2) {
+                round.swap(1, 2);
+            }
+            let made = (moves + (1 << k)) >> (k + 1);
+            state.disk_moves[k] = made;
+            let disk = u8::try_from(k + 1).expect("invariant: at most 32 disks");
+            let mut peg = from;
+            for (hop, next) in [(0, round[1]), (1, round[2]), (2, from)] {
+                state.pair_moves[pair_index(peg, next)] += (made + 2 - hop) / 3;
+                if made > 0 && (made - 1) % 3 == hop && moves.trailing_zeros() as usize == k {
+                    state.last = Last(Some(Action { disk, from: peg, to: next }));
+                }
+                peg = next;
+            }
+            state.pegs[round[usize::try_from(made % 3).expect("invariant: below three")]].push(disk);
+        }
+        state.plan = Plan::new(instance.n, instance.to, &state.pegs);
+        Some(state)
+    }
+}

@@ -1,0 +1,166 @@
+//! Bubble Sort: compare neighbours, swap those out of order, pass by pass, until a pass swaps nothing.
+//!
+//! A step is one action line: `cmp i i+1`, `swap i i+1`, `pass` at the end of a pass, `done` at the end of the last.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::input::{Input, has_a_quarter_square_of_steps, require_places};
+use super::inversions::InversionChange;
+use crate::tasks::pages::bubble_sort as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
+use crate::tasks::word_actions::word_actions;
+use crate::tasks::{Draw, Violations, array, limits};
+
+pub struct BubbleSort;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    pub a: Vec<i64>,
+    pub swapped: bool,
+    pub comparisons: u64,
+    pub swaps: u64,
+    pub passes: u64,
+    pub last: Last<Action>,
+    #[serde(skip)]
+    inversion_change: InversionChange,
+}
+
+word_actions!(Action { Cmp(i, j) = "cmp", Swap(i, j) = "swap", Pass = "pass", Done = "done" });
+
+/// Comparisons of pass p end with the pair (n-2-p, n-1-p).
+pub fn last_left(n: usize, passes: u64) -> Option<usize> {
+    n.checked_sub(2)?.checked_sub(usize::try_from(passes).ok()?)
+}
+
+impl ActionOf for Action {
+    type Task = BubbleSort;
+}
+
+impl Task for BubbleSort {
+    type Instance = Input;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Input {
+        Input::draw(&page::size::N, difficulty, draw, has_a_quarter_square_of_steps::<Self>)
+    }
+
+    fn validate(input: &Input) -> Result<(), InvalidInput> {
+        input.validate()
+    }
+
+    fn start(input: &Input) -> State {
+        State {
+            a: input.a.clone(),
+            swapped: false,
+            comparisons: 0,
+            swaps: 0,
+            passes: 0,
+            last: Last(None),
+            inversion_change: InversionChange::default(),
+        }
+    }
+
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
+        if let Some(Action::Cmp(i, j) | Action::Swap(i, j)) = state.last.0 {
+            limits::below("last", [i, j], state.a.len())?;
+        }
+        array::check("a", &state.a, &input.a)
+    }
+
+    fn complete(input: &Input, state: &mut State) {
+        state.inversion_change = InversionChange::between(&input.a, &state.a);
+    }
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
+        Action::read(form, fields)
+    }
+
+    fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        match *action {
+            Action::Cmp(i, j) => {
+                require_places(&state.a, i, j)?;
+                state.comparisons += 1;
+            }
+            Action::Swap(i, j) => {
+                require_places(&state.a, i, j)?;
+                state.inversion_change.exchange(&mut state.a, i, j);
+                state.swaps += 1;
+                state.swapped = true;
+            }
+            Action::Pass => {
+                state.passes += 1;
+                state.swapped = false;
+            }
+            Action::Done => state.passes += 1,
+        }
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(_: &Input, state: &State) -> Option<Action> {
+        let n = state.a.len();
+        let after_pair = |right: usize| {
+            let last = last_left(n, state.passes)?;
+            if right <= last {
+                Some(Action::Cmp(right, right + 1))
+            } else if right == last + 1 {
+                Some(if !state.swapped || last == 0 { Action::Done } else { Action::Pass })
+            } else {
+                None
+            }
+        };
+        match state.last.0 {
+            None => Some(Action::Cmp(0, 1)),
+            Some(Action::Pass) => last_left(n, state.passes).map(|_| Action::Cmp(0, 1)),
+            Some(Action::Cmp(i, j)) if j == i + 1 && last_left(n, state.passes)? >= i => {
+                if state.a[i] > state.a[j] {
+                    Some(Action::Swap(i, j))
+                } else {
+                    after_pair(j)
+                }
+            }
+            Some(Action::Swap(i, j)) if j == i + 1 => after_pair(j),
+            Some(_) => None,
+        }
+    }
+
+    fn violations(input: &Input, _: &State, action: &Action, after: &State) -> Violations {
+        let mut found = Violations::NONE;
+        // Only swaps move values.
+        if matches!(action, Action::Swap(..)) {
+            found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
+        }
+        found.require(page::INVERSIONS, after.inversion_change.makes_up_for(after.swaps));
+        let settled = usize::try_from(after.passes).unwrap_or(usize::MAX);
+        found.require(page::TAIL, array::is_final_tail(&after.a, after.a.len().saturating_sub(settled)));
+        if let Action::Cmp(i, j) | Action::Swap(i, j) = *action {
+            found.require(page::ADJACENT, j == i + 1);
+        }
+        found.require(page::COUNTS, after.swaps <= after.comparisons);
+        if *action == Action::Done {
+            found.require(page::SORTED, after.a.is_sorted());
+        }
+        found
+    }
+
+    fn ended(_: &Input, state: &State) -> bool {
+        state.last.0 == Some(Action::Done)
+    }
+
+    fn steps_max(input: &Input) -> u64 {
+        // n(n-1)/2 comparisons, as many swaps, n passes.
+        input.len() * input.len()
+    }
+
+    fn answer(_: &Input, state: &State) -> Value {
+        json!({ "sorted": state.a, "comparisons": state.comparisons, "swaps": state.swaps, "passes": state.passes })
+    }
+}
+

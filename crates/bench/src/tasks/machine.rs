@@ -1,0 +1,486 @@
+//! The object-safe face of tasks. A [`Problem`] is an instance of some task, a [`Machine`] a state of one.
+//! JSON appears here, at the edge, and nowhere in the typed tasks.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::draw::Draw;
+use super::pattern;
+use super::spec::{Constraint, Difficulty, Kind, Kinds, Severity, Spec};
+use super::state_json;
+use super::task::Task;
+use super::violations::Violations;
+
+/// Why a line could not be carried out. The two are different findings about a model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The line matches none of the task's action forms.
+    #[error("not an action line")]
+    Unparsable,
+    /// The line is an action that cannot be applied to this state.
+    #[error("cannot be applied here: {0}")]
+    Illegal(&'static str),
+}
+
+/// An input object that is not one of the task.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{task}: {detail}")]
+pub struct BadInput {
+    pub task: &'static str,
+    pub detail: String,
+}
+
+/// What the reference algorithm makes of an instance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reference {
+    pub answer: Value,
+    /// Actions in the reference trace.
+    pub steps: u64,
+}
+
+/// A constraint that a step breaks, as verdicts name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    pub name: Cow<'static, str>,
+    pub meaning: Cow<'static, str>,
+    pub severity: Severity,
+}
+
+/// A constraint as prompts show it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Rule {
+    pub name: Cow<'static, str>,
+    /// `None` for a constraint in words, which nothing here evaluates: a verifier that reads must judge it.
+    pub kind: Option<Kind>,
+    pub severity: Severity,
+    pub meaning: Cow<'static, str>,
+}
+
+/// A saved state; a cheap handle.
+#[derive(Clone)]
+pub struct Snapshot(Arc<dyn Any + Send + Sync>);
+
+impl Snapshot {
+    pub fn of<S: Send + Sync + 'static>(state: S) -> Self {
+        Self(Arc::new(state))
+    }
+
+    /// The state; a snapshot only ever goes back to the machine's own kind.
+    pub fn get<S: 'static>(&self) -> &S {
+        self.0.downcast_ref().expect("invariant: a snapshot goes back to its own task")
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Snapshot")
+    }
+}
+
+/// A task without its types.
+pub trait AnyTask: Send + Sync {
+    fn spec(&self) -> &'static Spec;
+
+    /// The instance that this seed draws.
+    fn generate(&self, difficulty: Difficulty, seed: u64) -> Arc<dyn Problem>;
+
+    /// Reads the contract's `input`.
+    ///
+    /// # Errors
+    /// Names the field that is missing, of the wrong type, unknown or out of range.
+    fn read_input(&self, input: &Value) -> Result<Arc<dyn Problem>, BadInput>;
+}
+
+/// One instance of a task, immutable and shared.
+pub trait Problem: Send + Sync {
+    fn spec(&self) -> &'static Spec;
+    fn input(&self) -> Value;
+    fn start(&self) -> Box<dyn Machine>;
+
+    /// The machine in a state of this instance, read from the JSON that [`Machine::state`] writes. The state need not
+    /// lie on any trace.
+    ///
+    /// # Errors
+    /// Names the field of the state that is missing, of the wrong type, unknown or out of range.
+    fn machine_at(&self, state: &Value) -> Result<Box<dyn Machine>, BadInput>;
+
+    /// T_max: a bound on the steps of valid traces that follows from the input's size.
+    fn steps_max(&self) -> u64;
+    /// A random state of the reference trace, where the task can jump there.
+    fn on_path(&self, draw: &mut Draw) -> Option<Box<dyn Machine>>;
+    /// Whether there is an algorithm for it; a client's own problem has none.
+    fn has_reference(&self) -> bool {
+        true
+    }
+
+    /// Whether anything but the form of lines can be checked.
+    fn has_checks(&self) -> bool {
+        true
+    }
+
+    /// What is to be done, in words.
+    fn statement(&self) -> Cow<'_, str> {
+        self.spec().page.algorithm.trim().into()
+    }
+
+    /// The data that the statement speaks of.
+    fn data(&self) -> Value {
+        self.input()
+    }
+
+    /// The constraints in their order; `format` is the first.
+    fn rules(&self) -> Vec<Rule> {
+        let rule = |c: &'static Constraint| Rule {
+            name: c.name.into(),
+            kind: Some(c.kind),
+            severity: c.severity,
+            meaning: c.meaning.into(),
+        };
+        self.spec().constraints.iter().map(rule).collect()
+    }
+
+    /// Whether there are constraints in words: without a verifier that reads nobody would judge them.
+    fn needs_reader(&self) -> bool {
+        false
+    }
+
+    /// Judges an answer by the task's goal test; `None` where only the reference answer is right.
+    fn goal(&self, answer: &Value) -> Option<bool>;
+
+    /// Whether an answer is right. Runs the reference unless the task has a goal test; for the benchmark's eyes only.
+    fn accepts(&self, answer: &Value) -> bool {
+        self.goal(answer).unwrap_or_else(|| *answer == self.reference().answer)
+    }
+
+    /// Runs the reference algorithm to its end.
+    fn reference(&self) -> Reference {
+        let mut machine = self.start();
+        let mut steps = 0;
+        while machine.follow_reference() {
+            steps += 1;
+        }
+        Reference { answer: machine.answer().unwrap_or(Value::Null), steps }
+    }
+}
+
+/// A state of an instance, with at most one candidate successor that waits for its verdict.
+pub trait Machine: Send + Sync {
+    fn spec(&self) -> &'static Spec;
+    fn problem(&self) -> Arc<dyn Problem>;
+
+    /// Parses a line and applies it to a copy of the state, which becomes the candidate.
+    ///
+    /// # Errors
+    /// [`Refusal`]; there is then no candidate, and the state is as it was.
+    fn propose(&mut self, line: &str) -> Result<(), Refusal>;
+
+    /// What the candidate breaks, looking at constraints of these kinds only. Without a candidate the last line was
+    /// refused: that breaks `format` alone.
+    fn violations(&self, kinds: Kinds) -> Violations;
+
+    /// The constraints of a set that [`Machine::violations`] gave, by name.
+    fn broken(&self, violations: Violations) -> Vec<Broken> {
+        let name =
+            |c: &'static Constraint| Broken { name: c.name.into(), meaning: c.meaning.into(), severity: c.severity };
+        violations.iter(self.spec()).map(name).collect()
+    }
+
+    /// Whether there is a candidate, and the trace ends with it.
+    fn candidate_ends(&self) -> bool;
+
+    /// The candidate becomes the state. Without one nothing happens.
+    fn commit(&mut self);
+
+    /// Parses and applies a line in place, unjudged: for lines that were committed before.
+    ///
+    /// # Errors
+    /// As [`Machine::propose`].
+    fn replay(&mut self, line: &str) -> Result<(), Refusal>;
+
+    /// Applies the reference action, if there is one.
+    fn follow_reference(&mut self) -> bool;
+
+    /// The reference action's line.
+    fn reference(&self) -> Option<String>;
+
+    /// Applies the reference action, if there is one, and writes its line in place of what `line` holds.
+    fn advance(&mut self, line: &mut String) -> bool {
+        line.clear();
+        match self.reference() {
+            Some(reference) => line.push_str(&reference),
+            None => return false,
+        }
+        self.follow_reference()
+    }
+
+    fn ended(&self) -> bool;
+    /// The answer, when the trace has ended.
+    fn answer(&self) -> Option<Value>;
+    fn choices(&self) -> Option<Vec<String>>;
+    fn state(&self) -> Value;
+
+    /// The state as a reader without further knowledge of the task is shown it: its JSON, unless the problem has words
+    /// of its own.
+    fn view(&self) -> String {
+        self.state().to_string()
+    }
+
+    /// Instance and state with their types erased, for [`typed`].
+    fn parts(&self) -> Option<(&dyn Any, &dyn Any)> {
+        None
+    }
+
+    /// Writes the state's JSON in place of what `text` holds.
+    fn write_state(&self, text: &mut Vec<u8>) {
+        text.clear();
+        serde_json::to_writer(text, &self.state()).expect("invariant: writing to memory succeeds");
+    }
+
+    fn snapshot(&self) -> Snapshot;
+    /// Goes back to a saved state of the same instance; a candidate is dropped.
+    fn restore(&mut self, snapshot: &Snapshot);
+    fn fork(&self) -> Box<dyn Machine>;
+}
+
+/// Instance and state of a machine of task `T`; `None` for any other machine.
+pub fn typed<T: Task>(machine: &dyn Machine) -> Option<(&T::Instance, &T::State)> {
+    let (instance, state) = machine.parts()?;
+    Some((instance.downcast_ref()?, state.downcast_ref()?))
+}
+
+/// The bridge from a typed task to [`AnyTask`].
+pub struct Of<T>(PhantomData<fn() -> T>);
+
+impl<T> Of<T> {
+    pub const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<T> Default for Of<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+struct Instance<T: Task>(T::Instance);
+
+struct Run<T: Task> {
+    instance: Arc<Instance<T>>,
+    state: T::State,
+    candidate: Option<(T::State, T::Action)>,
+    /// A state that is needed no more; its memory takes the next candidate.
+    spare: Option<T::State>,
+}
+
+/// Reads a value of the contract; says at which field it fails.
+fn read<V: DeserializeOwned>(what: &str, value: &Value) -> Result<V, String> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        let place = if path == "." { what.to_owned() } else { format!("{what} field `{path}`") };
+        format!("{place}: {}", error.into_inner())
+    })
+}
+
+impl<T: Task> AnyTask for Of<T> {
+    fn spec(&self) -> &'static Spec {
+        &T::SPEC
+    }
+
+    fn generate(&self, difficulty: Difficulty, seed: u64) -> Arc<dyn Problem> {
+        Arc::new(Arc::new(Instance::<T>(T::generate(difficulty, &mut Draw::new(seed)))))
+    }
+
+    fn read_input(&self, input: &Value) -> Result<Arc<dyn Problem>, BadInput> {
+        let bad = |detail: String| BadInput { task: T::SPEC.slug, detail };
+        let instance: T::Instance = read("input", input).map_err(bad)?;
+        T::validate(&instance).map_err(|error| bad(error.to_string()))?;
+        Ok(Arc::new(Arc::new(Instance::<T>(instance))))
+    }
+}
+
+impl<T: Task> Problem for Arc<Instance<T>> {
+    fn spec(&self) -> &'static Spec {
+        &T::SPEC
+    }
+
+    fn input(&self) -> Value {
+        serde_json::to_value(&self.0).expect("invariant: instances serialise")
+    }
+
+    fn start(&self) -> Box<dyn Machine> {
+        Box::new(Run::<T> { instance: Arc::clone(self), state: T::start(&self.0), candidate: None, spare: None })
+    }
+
+    fn machine_at(&self, state: &Value) -> Result<Box<dyn Machine>, BadInput> {
+        let bad = |detail: String| BadInput { task: T::SPEC.slug, detail };
+        state_json::check_limits(state).map_err(bad)?;
+        let mut read: T::State = read("state", state).map_err(bad)?;
+        T::check_state(&self.0, &read)
+            .map_err(|error| bad(format!("state field `{}`: {}", error.field, error.reason)))?;
+        // What reads in two ways, or is unknown to the task, would be judged as something else than was handed in.
+        let written = serde_json::to_value(&read).expect("invariant: states serialise");
+        if let Some(field) = state_json::first_difference(state, &written) {
+            return Err(bad(format!("state field `{field}`: is unknown, or not in the form that the task writes")));
+        }
+        T::complete(&self.0, &mut read);
+        Ok(Box::new(Run::<T> { instance: Arc::clone(self), state: read, candidate: None, spare: None }))
+    }
+
+    fn steps_max(&self) -> u64 {
+        T::steps_max(&self.0)
+    }
+
+    fn on_path(&self, draw: &mut Draw) -> Option<Box<dyn Machine>> {
+        let state = T::state_on_path(&self.0, draw)?;
+        Some(Box::new(Run::<T> { instance: Arc::clone(self), state, candidate: None, spare: None }))
+    }
+
+    fn goal(&self, answer: &Value) -> Option<bool> {
+        T::goal(&self.0, answer)
+    }
+}
+
+fn transition_index(spec: &Spec) -> Option<usize> {
+    spec.constraints.iter().position(|constraint| constraint.kind == Kind::Transition)
+}
+
+impl<T: Task> Run<T> {
+    fn action_of(line: &str) -> Result<T::Action, Refusal> {
+        let (form, fields) = pattern::parse(T::SPEC.actions, line).ok_or(Refusal::Unparsable)?;
+        T::read(form, &fields).ok_or(Refusal::Illegal("a number is out of range"))
+    }
+}
+
+impl<T: Task> Machine for Run<T> {
+    fn spec(&self) -> &'static Spec {
+        &T::SPEC
+    }
+
+    fn problem(&self) -> Arc<dyn Problem> {
+        Arc::new(Arc::clone(&self.instance))
+    }
+
+    fn propose(&mut self, line: &str) -> Result<(), Refusal> {
+        if let Some((state, _)) = self.candidate.take() {
+            self.spare = Some(state);
+        }
+        let action = Self::action_of(line)?;
+        if T::ended(&self.instance.0, &self.state) {
+            return Err(Refusal::Illegal("the trace has ended"));
+        }
+        let mut next = match self.spare.take() {
+            Some(mut spare) => {
+                spare.clone_from(&self.state);
+                spare
+            }
+            None => self.state.clone(),
+        };
+        T::apply(&self.instance.0, &mut next, &action).map_err(|illegal| Refusal::Illegal(illegal.0))?;
+        self.candidate = Some((next, action));
+        Ok(())
+    }
+
+    fn violations(&self, kinds: Kinds) -> Violations {
+        let Some((after, action)) = &self.candidate else {
+            return Violations::FORMAT.of_kinds(&T::SPEC, kinds);
+        };
+        let mut found = if kinds.contains(Kind::Invariant) || kinds.contains(Kind::Terminal) {
+            T::violations(&self.instance.0, &self.state, action, after).of_kinds(&T::SPEC, kinds)
+        } else {
+            Violations::NONE
+        };
+        if kinds.contains(Kind::Transition)
+            && let Some(index) = transition_index(&T::SPEC)
+        {
+            found.require(index, T::reference(&self.instance.0, &self.state).as_ref() == Some(action));
+        }
+        found
+    }
+
+    fn candidate_ends(&self) -> bool {
+        self.candidate.as_ref().is_some_and(|(state, _)| T::ended(&self.instance.0, state))
+    }
+
+    fn commit(&mut self) {
+        if let Some((state, _)) = self.candidate.take() {
+            self.spare = Some(std::mem::replace(&mut self.state, state));
+        }
+    }
+
+    fn replay(&mut self, line: &str) -> Result<(), Refusal> {
+        let action = Self::action_of(line)?;
+        T::apply(&self.instance.0, &mut self.state, &action).map_err(|illegal| Refusal::Illegal(illegal.0))
+    }
+
+    fn follow_reference(&mut self) -> bool {
+        match T::reference(&self.instance.0, &self.state) {
+            Some(action) => {
+                T::apply(&self.instance.0, &mut self.state, &action).expect("invariant: reference actions are legal");
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn reference(&self) -> Option<String> {
+        T::reference(&self.instance.0, &self.state).map(|action| action.to_string())
+    }
+
+    fn advance(&mut self, line: &mut String) -> bool {
+        line.clear();
+        let Some(action) = T::reference(&self.instance.0, &self.state) else { return false };
+        write!(line, "{action}").expect("invariant: writing to memory succeeds");
+        T::apply(&self.instance.0, &mut self.state, &action).expect("invariant: reference actions are legal");
+        true
+    }
+
+    fn ended(&self) -> bool {
+        T::ended(&self.instance.0, &self.state)
+    }
+
+    fn answer(&self) -> Option<Value> {
+        self.ended().then(|| T::answer(&self.instance.0, &self.state))
+    }
+
+    fn choices(&self) -> Option<Vec<String>> {
+        Some(T::choices(&self.instance.0, &self.state)?.iter().map(ToString::to_string).collect())
+    }
+
+    fn parts(&self) -> Option<(&dyn Any, &dyn Any)> {
+        Some((&self.instance.0, &self.state))
+    }
+
+    fn view(&self) -> String {
+        serde_json::to_string(&self.state).expect("invariant: states serialise")
+    }
+
+    fn state(&self) -> Value {
+        serde_json::to_value(&self.state).expect("invariant: states serialise")
+    }
+
+    fn write_state(&self, text: &mut Vec<u8>) {
+        text.clear();
+        serde_json::to_writer(text, &self.state).expect("invariant: states serialise");
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot::of(self.state.clone())
+    }
+
+    fn restore(&mut self, snapshot: &Snapshot) {
+        self.state.clone_from(snapshot.get());
+        self.candidate = None;
+    }
+
+    fn fork(&self) -> Box<dyn Machine> {
+        Box::new(Self { instance: Arc::clone(&self.instance), state: self.state.clone(), candidate: None, spare: None })
+    }
+}

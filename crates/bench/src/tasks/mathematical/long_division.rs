@@ -1,0 +1,176 @@
+//! Long Division: divide a long number by a shorter one, digit by digit.
+//!
+//! A step takes one digit of the dividend; its line is the digit of the quotient and the new remainder.
+
+use std::fmt;
+
+use num_bigint::BigUint;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tasks::pages::long_division as page;
+use crate::tasks::pattern::Fields;
+use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
+use crate::tasks::{Draw, Violations, limits};
+
+pub struct LongDivision;
+
+/// Ten times a remainder must stay below 2^63.
+const DIVISOR_DIGITS_MAX: usize = 15;
+const DIVIDEND_DIGITS_MAX: usize = 10_000;
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    pub dividend: String,
+    pub divisor: String,
+}
+
+impl Instance {
+    pub fn digit(&self, pos: usize) -> Option<u64> {
+        self.dividend.as_bytes().get(pos).map(|c| u64::from(c - b'0'))
+    }
+
+    pub fn divisor(&self) -> u64 {
+        self.divisor.parse().expect("invariant: divisors are checked to have at most 15 digits")
+    }
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    pub pos: usize,
+    pub q: String,
+    pub r: u64,
+    pub last: Last<Action>,
+}
+
+/// The next digit of the quotient, and the remainder after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Action {
+    pub digit: u8,
+    pub remainder: u64,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.digit, self.remainder)
+    }
+}
+
+fn digit_sum(digits: &str) -> u64 {
+    digits.bytes().map(|c| u64::from(c - b'0')).sum()
+}
+
+fn big(digits: &str) -> BigUint {
+    BigUint::parse_bytes(digits.as_bytes(), 10).unwrap_or_default()
+}
+
+/// A decimal number without leading zeros.
+fn is_number(digits: &str) -> bool {
+    !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit()) && (digits.len() == 1 || !digits.starts_with('0'))
+}
+
+/// A number of exactly `len` digits.
+fn number_of(len: usize, draw: &mut Draw) -> String {
+    (0..len)
+        .map(|place| {
+            let digit = draw.between(if place == 0 && len > 1 { 1 } else { 0 }, 9);
+            char::from_digit(u32::try_from(digit).expect("invariant: a digit"), 10).expect("invariant: a digit")
+        })
+        .collect()
+}
+
+impl ActionOf for Action {
+    type Task = LongDivision;
+}
+
+impl Task for LongDivision {
+    type Instance = Instance;
+    type State = State;
+    type Action = Action;
+
+    const SPEC: Spec = Spec { actions: &["<digit> <nat>"], ..page::SPEC };
+
+    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+        loop {
+            let dividend = page::size::DIVIDEND_DIGITS.draw(difficulty, draw);
+            let divisor = page::size::DIVISOR_DIGITS.draw(difficulty, draw);
+            let instance = Instance { dividend: number_of(dividend, draw), divisor: number_of(divisor, draw) };
+            if instance.divisor() >= 3 {
+                return instance;
+            }
+        }
+    }
+
+    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
+        let dividend = is_number(&instance.dividend) && instance.dividend.len() <= DIVIDEND_DIGITS_MAX;
+        let allowed = |max: usize| format!("must be a decimal number without leading zeros, of at most {max} digits");
+        InvalidInput::unless(dividend, "dividend", allowed(DIVIDEND_DIGITS_MAX))?;
+        let divisor = is_number(&instance.divisor) && instance.divisor.len() <= DIVISOR_DIGITS_MAX;
+        InvalidInput::unless(divisor, "divisor", allowed(DIVISOR_DIGITS_MAX))?;
+        InvalidInput::unless(instance.divisor != "0", "divisor", "must not be 0")
+    }
+
+    fn start(_: &Instance) -> State {
+        State { pos: 0, q: String::new(), r: 0, last: Last(None) }
+    }
+
+    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+        limits::below("pos", [state.pos], instance.dividend.len() + 1)?;
+        limits::letters("q", &state.q, "0123456789")?;
+        limits::length("q", state.q.len(), state.pos)?;
+        limits::sayable("r", [state.r])
+    }
+
+    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
+        Some(Action { digit: fields.nat(0)?, remainder: fields.nat(1)? })
+    }
+
+    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        if state.pos >= instance.dividend.len() {
+            return Err(Illegal("every digit has been used"));
+        }
+        state.q.push(char::from(b'0' + action.digit));
+        state.r = action.remainder;
+        state.pos += 1;
+        state.last = Last(Some(*action));
+        Ok(())
+    }
+
+    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+        let part = state.r * 10 + instance.digit(state.pos)?;
+        let divisor = instance.divisor();
+        // After a wrong remainder the quotient may have no single digit: no action is prescribed then.
+        let digit = u8::try_from(part / divisor).ok().filter(|digit| *digit < 10)?;
+        Some(Action { digit, remainder: part % divisor })
+    }
+
+    fn violations(instance: &Instance, _: &State, _: &Action, after: &State) -> Violations {
+        let divisor = instance.divisor();
+        let mut found = Violations::NONE;
+        found.require(page::REMAINDER_RANGE, after.r < divisor);
+        let sum = digit_sum(&after.q) % 9 * (divisor % 9) + after.r % 9;
+        found.require(page::CASTING_OUT_NINES, sum % 9 == digit_sum(&instance.dividend[..after.pos]) % 9);
+        found.require(page::LENGTH, after.q.len() == after.pos);
+        if Self::ended(instance, after) {
+            let exact = big(&after.q) * divisor + after.r == big(&instance.dividend);
+            found.require(page::EXACT, exact && after.r < divisor);
+        }
+        found
+    }
+
+    fn ended(instance: &Instance, state: &State) -> bool {
+        state.pos == instance.dividend.len()
+    }
+
+    fn steps_max(instance: &Instance) -> u64 {
+        instance.dividend.len() as u64
+    }
+
+    fn answer(_: &Instance, state: &State) -> Value {
+        let quotient = state.q.trim_start_matches('0');
+        json!({ "quotient": if quotient.is_empty() { "0" } else { quotient }, "remainder": state.r.to_string() })
+    }
+}

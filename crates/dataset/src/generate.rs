@@ -1,0 +1,159 @@
+//! A folder of contract lines, one file a task, and the manifest that says what it holds.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+use super::files::Whole;
+use prime_bench::dataset::line::{Extras, write_line};
+use super::ordered;
+use prime_bench::dataset::Selection;
+use prime_bench::tasks::AnyTask;
+
+/// The manifest's file name.
+pub const MANIFEST: &str = "manifest.json";
+
+/// What a folder holds and how it was made. Files that it names are complete; a rerun leaves them alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The version of the program.
+    pub version: String,
+    #[serde(flatten)]
+    pub selection: Selection,
+    pub traces: bool,
+    pub states_every: Option<u64>,
+    pub files: BTreeMap<String, FileRecord>,
+}
+
+/// A file of the folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileRecord {
+    pub lines: u64,
+    /// Reference steps of its instances together.
+    pub steps: u64,
+    /// Before compression.
+    pub bytes: u64,
+    /// Of the lines before compression; hexadecimal.
+    pub sha256: String,
+}
+
+/// Why a folder could not be filled.
+#[derive(Debug, thiserror::Error)]
+pub enum GenerateError {
+    #[error("{0}: {1}")]
+    File(String, io::Error),
+    #[error("{0}: not a manifest of this program: {1}. Give another folder")]
+    Manifest(String, serde_json::Error),
+    #[error("{folder}: holds another selection ({there}), not the one asked for ({asked}). Give another folder")]
+    Differs { folder: String, there: String, asked: String },
+}
+
+impl Manifest {
+    fn new(selection: Selection, extras: Extras) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            selection,
+            traces: extras.traces,
+            states_every: extras.states_every,
+            files: BTreeMap::new(),
+        }
+    }
+
+    /// What must agree for a folder to be filled further.
+    fn terms(&self) -> String {
+        let levels: Vec<_> = self.selection.difficulties.iter().map(|level| level.name()).collect();
+        format!(
+            "version {}, base seed {}, {} instances of {}, traces {}, states every {}",
+            self.version,
+            self.selection.base_seed,
+            self.selection.instances,
+            levels.join(", "),
+            self.traces,
+            self.states_every.map_or("never".to_owned(), |every| every.to_string()),
+        )
+    }
+
+    fn store(&self, folder: &Path) -> io::Result<()> {
+        let mut file = Whole::create(&folder.join(MANIFEST))?;
+        serde_json::to_writer_pretty(&mut file, self)?;
+        file.write_all(b"\n")?;
+        file.finish().map(drop)
+    }
+}
+
+/// Writes instances as lines, spread over threads and in order; returns the sum of their steps. `finished` is called
+/// after each line.
+///
+/// # Errors
+/// When `out` fails.
+pub fn write_lines(
+    tasks: &[&'static dyn AnyTask],
+    selection: &Selection,
+    extras: Extras,
+    threads: usize,
+    out: &mut dyn Write,
+    mut finished: impl FnMut(),
+) -> io::Result<u64> {
+    let ids: Vec<_> = tasks.iter().flat_map(|task| selection.of(*task)).collect();
+    let steps = AtomicU64::new(0);
+    let produce = |id: &_, out: &mut dyn Write| {
+        steps.fetch_add(write_line(id, extras, out)?, Ordering::Relaxed);
+        Ok(())
+    };
+    ordered(&ids, threads, produce, out, |_| finished())?;
+    Ok(steps.into_inner())
+}
+
+/// Fills a folder with one file a task, `<slug>.jsonl` or, compressed, `<slug>.jsonl.zst`. Files that are there
+/// already, from an earlier run of the same selection, are kept. `finished` is called with the number of lines done.
+///
+/// # Errors
+/// When the folder cannot be written or was made for another selection.
+pub fn fill_folder(
+    folder: &Path,
+    tasks: &[&'static dyn AnyTask],
+    selection: &Selection,
+    extras: Extras,
+    compressed: bool,
+    threads: usize,
+    mut finished: impl FnMut(u64),
+) -> Result<Manifest, GenerateError> {
+    let failed = |path: &Path| {
+        let path = path.display().to_string();
+        |error| GenerateError::File(path, error)
+    };
+    fs::create_dir_all(folder).map_err(failed(folder))?;
+    let mut manifest = Manifest::new(selection.clone(), extras);
+    let path = folder.join(MANIFEST);
+    if path.exists() {
+        let text = fs::read_to_string(&path).map_err(failed(&path))?;
+        let there: Manifest =
+            serde_json::from_str(&text).map_err(|error| GenerateError::Manifest(path.display().to_string(), error))?;
+        if there.terms() != manifest.terms() {
+            let (there, asked) = (there.terms(), manifest.terms());
+            return Err(GenerateError::Differs { folder: folder.display().to_string(), there, asked });
+        }
+        manifest = there;
+    }
+    for task in tasks {
+        let name = format!("{}.jsonl{}", task.spec().slug, if compressed { ".zst" } else { "" });
+        let path = folder.join(&name);
+        if manifest.files.contains_key(&name) && path.is_file() {
+            finished(selection.per_task());
+            continue;
+        }
+        let mut file = Whole::create(&path).map_err(failed(&path))?;
+        let steps = write_lines(&[*task], selection, extras, threads, &mut file, || finished(1));
+        let record = steps.and_then(|steps| {
+            let content = file.finish()?;
+            Ok(FileRecord { lines: selection.per_task(), steps, bytes: content.bytes, sha256: content.sha256 })
+        });
+        manifest.files.insert(name, record.map_err(failed(&path))?);
+        manifest.store(folder).map_err(failed(folder))?;
+    }
+    Ok(manifest)
+}

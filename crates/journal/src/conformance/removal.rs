@@ -1,0 +1,141 @@
+//! Retention: what goes, in which order, and what stays.
+
+use super::{Make, accept, append, end, events, ids, noise, row};
+use crate::{IdempotencyKey, Journal, JournalError, Query, Removed, Retention, RunRow, Write};
+
+/// All rounds of retention, in one.
+fn collect(journal: &dyn Journal, retention: Retention) -> Removed {
+    let mut all = Removed::default();
+    loop {
+        let round = journal.collect(retention).unwrap();
+        all = Removed {
+            runs: all.runs + round.runs,
+            events: all.events + round.events,
+            bytes: all.bytes + round.bytes,
+            has_more: false,
+        };
+        if !round.has_more {
+            return all;
+        }
+    }
+}
+
+fn all_ids(journal: &dyn Journal) -> Vec<String> {
+    let mut ids = ids(journal.list(&Query { limit: 1_000, ..Query::default() }).unwrap());
+    ids.sort();
+    ids
+}
+
+pub fn old_runs_are_removed(make: Make<'_>) {
+    let mut store = make();
+    let key = |key: &str| Some(IdempotencyKey { key: key.to_owned(), fingerprint: [1; 32] });
+    let journal = store.journal();
+    for (id, ended) in [("a", 10), ("b", 30), ("c", 20), ("d", 20)] {
+        let first = events(row(id).head, 3);
+        journal.commit(&[Write::Accept { row: row(id), key: key(id) }, append(id, &first), end(id, ended)]).unwrap();
+    }
+    assert_eq!(collect(journal, Retention::default()).runs, 0);
+    assert_eq!(collect(journal, Retention { updated_before_ms: Some(10), bytes_max: None }).runs, 0);
+    let removed = collect(journal, Retention { updated_before_ms: Some(21), bytes_max: None });
+    assert_eq!((removed.runs, removed.events), (3, 9));
+    for _ in 0..2 {
+        let journal = store.journal();
+        assert_eq!(all_ids(journal), ["b"]);
+        assert_eq!(journal.segments("a", 0, 1).unwrap(), []);
+        assert_eq!(journal.run_of_key("ada", "a").unwrap(), None);
+        assert!(journal.run_of_key("ada", "b").unwrap().is_some());
+        let after = Query { after: Some("c".to_owned()), limit: 9, ..Query::default() };
+        assert!(matches!(journal.list(&after), Err(JournalError::NoSuchRun { .. })));
+        store.reopen();
+    }
+    // What it was known by may be used again, and nothing of the old run comes with it.
+    let again = Write::Accept { row: row("a"), key: key("a") };
+    store.journal().commit(&[again, append("a", &events(row("a").head, 2))]).unwrap();
+    assert_eq!(store.journal().segments("a", 0, 1 << 20).unwrap(), [events(row("a").head, 2)]);
+}
+
+pub fn open_runs_are_never_removed(make: Make<'_>) {
+    let store = make();
+    let first = noise(row("a").head, 100_000);
+    store.journal().commit(&[accept("a"), append("a", &first), accept("b"), end("b", 1)]).unwrap();
+    let all = Retention { updated_before_ms: Some(u64::MAX), bytes_max: Some(0) };
+    assert_eq!(collect(store.journal(), all).runs, 1);
+    assert_eq!(all_ids(store.journal()), ["a"]);
+    assert_eq!(store.journal().segments("a", 0, 1).unwrap(), [first]);
+}
+
+pub fn bytes_are_removed_from_the_oldest_end(make: Make<'_>) {
+    let store = make();
+    let journal = store.journal();
+    // In the order of their ends; the order of their making is another.
+    let runs: [(&str, u64); 6] = [("c", 1), ("a", 2), ("f", 3), ("b", 3), ("e", 4), ("d", 5)];
+    for id in ["a", "b", "c", "d", "e", "f"] {
+        journal.commit(&[accept(id), append(id, &noise(row(id).head, 200_000))]).unwrap();
+    }
+    journal.commit(&[accept("open"), append("open", &noise(row("open").head, 200_000))]).unwrap();
+    for (id, ended) in runs {
+        journal.commit(&[end(id, ended)]).unwrap();
+    }
+    let full = journal.size().unwrap().bytes;
+    assert_eq!(collect(journal, Retention { updated_before_ms: None, bytes_max: Some(full) }).runs, 0);
+    let one = full / 7;
+    let removed = collect(journal, Retention { updated_before_ms: None, bytes_max: Some(full - one - one / 2) });
+    let size = journal.size().unwrap();
+    assert_eq!((removed.runs, size.runs, size.open_runs), (2, 5, 1));
+    assert_eq!(all_ids(journal), ["b", "d", "e", "f", "open"]);
+    assert!(size.bytes <= full - one - one / 2, "{size:?} of {full}");
+    assert_eq!(removed.bytes, full - size.bytes);
+    collect(journal, Retention { updated_before_ms: None, bytes_max: Some(1) });
+    assert_eq!(all_ids(journal), ["open"]);
+}
+
+/// Accepts a run that one round cannot remove, with one beside it; both are over.
+fn with_a_large_run(journal: &dyn Journal) {
+    journal.commit(&[accept("r"), accept("s"), end("s", 2)]).unwrap();
+    let mut head = row("r").head;
+    for _ in 0..3 {
+        let mut writes = Vec::new();
+        for _ in 0..1_500 {
+            let segment = events(head, 2);
+            head = segment.head();
+            writes.push(append("r", &segment));
+        }
+        journal.commit(&writes).unwrap();
+    }
+    journal.commit(&[end("r", 1)]).unwrap();
+}
+
+pub fn large_runs_vanish_at_once(make: Make<'_>) {
+    let store = make();
+    let journal = store.journal();
+    with_a_large_run(journal);
+    let old = Retention { updated_before_ms: Some(2), bytes_max: None };
+    let first = journal.collect(old).unwrap();
+    assert!(first.has_more && first.runs == 1 && first.events < 9_000, "{first:?}");
+    assert_eq!((journal.run("r").unwrap(), journal.snapshot("r").unwrap()), (None, None));
+    assert_eq!(journal.segments("r", 5_000, 1).unwrap(), []);
+    assert_eq!(all_ids(journal), ["s"]);
+    assert_eq!(journal.size().unwrap().runs, 1);
+    // A run of the same name does not meet what is left of it.
+    let again = events(row("r").head, 1);
+    journal.commit(&[accept("r"), append("r", &again)]).unwrap();
+    let rest = collect(journal, old);
+    assert_eq!((rest.runs, first.events + rest.events), (0, 9_000));
+    assert_eq!(journal.segments("r", 0, 1 << 20).unwrap(), [again]);
+}
+
+pub fn a_removal_is_finished_by_another_process(make: Make<'_>) {
+    let mut store = make();
+    with_a_large_run(store.journal());
+    let before = store.journal().size().unwrap();
+    let first = store.journal().collect(Retention { updated_before_ms: Some(2), bytes_max: None }).unwrap();
+    store.reopen();
+    let journal = store.journal();
+    assert_eq!(all_ids(journal), ["s"]);
+    // Also when nothing else is to be removed.
+    let rest = collect(journal, Retention::default());
+    assert_eq!((rest.runs, first.events + rest.events), (0, 9_000));
+    let after = journal.size().unwrap();
+    assert!(before.bytes - after.bytes > 9_000 * 20, "{before:?} {after:?}");
+    assert!(journal.run("s").unwrap().is_some_and(|row: RunRow| row.is_over));
+}

@@ -1,0 +1,114 @@
+//! Connections to the file: the one that writes, and those that read.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::JournalError;
+
+/// How long to wait for another program that looks into the file, such as a backup.
+const BUSY: Duration = Duration::from_secs(5);
+/// Pages of the log before they are moved into the file: 16 MiB. Most pages are written by many commits, and moved
+/// once; a commit that moves them takes longer than others.
+const CHECKPOINT_PAGES: u32 = 4_096;
+/// The log's file shrinks to this when it begins anew, in bytes.
+const LOG_BYTES: u32 = 32 << 20;
+/// Memory for pages, in KiB: of the writer for the last page of each of thousands of runs.
+const WRITER_CACHE_KIB: i32 = 64 << 10;
+const READER_CACHE_KIB: i32 = 4 << 10;
+/// Readers that are kept open; there may be more at once.
+const READERS_KEPT: usize = 4;
+/// Statements that stay prepared.
+const STATEMENTS: usize = 48;
+
+fn open(path: &Path, flags: OpenFlags, cache_kib: i32) -> Result<Connection, JournalError> {
+    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.busy_timeout(BUSY)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.pragma_update(None, "cache_size", -cache_kib)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    // A damaged page is found when it is read, not by what it does.
+    connection.pragma_update(None, "cell_size_check", true)?;
+    Ok(connection)
+}
+
+/// The connection that writes. `bytes_max` bounds the file without its log; 0 is no bound. A file that is not new is
+/// not written to, so that a journal opens on a full disk.
+///
+/// # Errors
+/// `NotWritable`, and the others of a read.
+pub(super) fn writer(path: &Path, bytes_max: u64, is_new: bool) -> Result<Connection, JournalError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    let connection = open(path, flags, WRITER_CACHE_KIB)?;
+    if connection.is_readonly("main")? {
+        return Err(JournalError::NotWritable("this process has no right to write to the file".to_owned()));
+    }
+    if is_new {
+        // Before the first page, which the log's mode writes.
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    }
+    let mode: String = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
+    if mode != "wal" {
+        let reason = "SQLite's write-ahead log does not work on this file system; use a local disk";
+        return Err(JournalError::NotWritable(reason.to_owned()));
+    }
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    connection.pragma_update(None, "journal_size_limit", LOG_BYTES)?;
+    bound(&connection, bytes_max, 0)?;
+    Ok(connection)
+}
+
+/// Bounds the file to so many bytes and some pages more; 0 bytes are no bound.
+pub(super) fn bound(connection: &Connection, bytes_max: u64, more: u64) -> Result<(), JournalError> {
+    if bytes_max > 0 {
+        let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+        let pages = (bytes_max / u64::from(page)).saturating_add(more).clamp(1, u64::from(u32::MAX - 1));
+        connection.pragma_update(None, "max_page_count", pages.cast_signed())?;
+    }
+    Ok(())
+}
+
+/// Connections that only read, as many as are needed at once.
+#[derive(Debug)]
+pub(super) struct Readers {
+    path: PathBuf,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl Readers {
+    /// None are open before the first read.
+    pub(super) fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), idle: Mutex::default() }
+    }
+
+    /// Reads with a connection of its own.
+    ///
+    /// # Errors
+    /// `Open` if there cannot be another connection; those of the closure.
+    pub(super) fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T, JournalError>) -> Result<T, JournalError> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let connection = match idle {
+            Some(connection) => Ok(connection),
+            None => open(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY, READER_CACHE_KIB),
+        };
+        let done = connection.and_then(|connection| Ok((read(&connection)?, connection)));
+        let (done, connection) = done.map_err(|error| opening(&self.path, error))?;
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < READERS_KEPT {
+            idle.push(connection);
+        }
+        Ok(done)
+    }
+}
+
+/// The error of something that writes nothing.
+pub(super) fn opening(path: &Path, error: JournalError) -> JournalError {
+    match error {
+        JournalError::NotWritable(reason) => JournalError::Open { path: path.to_owned(), reason },
+        other => other,
+    }
+}

@@ -1,0 +1,164 @@
+//! Removal of runs that are over, in rounds that hold the writer briefly.
+//!
+//! A run's row goes first, and with it all that shows of the run. Its flags and segments follow in as many rounds as it
+//! takes; `removing` says that they are still there. Pages that become free then go back to the file system.
+
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
+
+use super::connection::bound;
+use super::reading::bytes;
+use super::reviews;
+use super::writing::Writer;
+use crate::{JournalError, Removed, Retention};
+
+/// What a round may do: rows to remove, and bytes in them.
+const ROWS: i64 = 1_000;
+const BYTES: i64 = 4 << 20;
+/// What the row of a run costs beside a segment's: it stands in up to ten indexes.
+const RUN_ROWS: i64 = 10;
+/// Pages that a round gives back to the file system.
+const VACUUM_PAGES: u32 = 1_024;
+/// Pages by which a file may grow above its bound while room is made in it.
+const SPARE_PAGES: u64 = 64;
+
+/// What is left of a round's bounds.
+struct Budget {
+    rows: i64,
+    bytes: i64,
+}
+
+impl Budget {
+    fn is_spent(&self) -> bool {
+        self.rows <= 0 || self.bytes <= 0
+    }
+}
+
+impl Writer {
+    pub(super) fn collect(&mut self, retention: Retention) -> Result<Removed, JournalError> {
+        let bytes_max = self.bytes_max;
+        self.write(|connection, _| {
+            bound(connection, bytes_max, SPARE_PAGES)?;
+            let removed = round(connection, retention);
+            bound(connection, bytes_max, 0)?;
+            removed
+        })
+    }
+}
+
+fn round(connection: &mut Connection, retention: Retention) -> Result<Removed, JournalError> {
+    let mut removed = Removed::default();
+    let mut budget = Budget { rows: ROWS, bytes: BYTES };
+    let before = bytes(connection)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    loop {
+        let pending = pending(&transaction)?;
+        let victim = if pending.is_none() { victim(&transaction, retention)? } else { None };
+        if budget.is_spent() {
+            removed.has_more = pending.or(victim).is_some();
+            break;
+        }
+        match (pending, victim) {
+            (Some(run), _) => remove_rest(&transaction, run, &mut budget, &mut removed)?,
+            (None, Some(run)) => hide(&transaction, run, &mut budget, &mut removed)?,
+            (None, None) => break,
+        }
+    }
+    removed.bytes = before.saturating_sub(bytes(&transaction)?);
+    transaction.commit()?;
+    removed.has_more |= vacuum(connection)?;
+    Ok(removed)
+}
+
+/// A run whose flags and segments are not all removed.
+fn pending(transaction: &Transaction<'_>) -> Result<Option<i64>, JournalError> {
+    let mut statement = transaction.prepare_cached("SELECT run FROM removing LIMIT 1")?;
+    Ok(statement.query_row([], |row| row.get(0)).optional()?)
+}
+
+/// The next run to remove.
+fn victim(transaction: &Transaction<'_>, retention: Retention) -> Result<Option<i64>, JournalError> {
+    let mut statement = transaction
+        .prepare_cached("SELECT no, updated_ms FROM run WHERE is_over = 1 ORDER BY updated_ms, no LIMIT 1")?;
+    let oldest: Option<(i64, i64)> = statement.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    let Some((run, updated)) = oldest else { return Ok(None) };
+    let is_old = retention.updated_before_ms.is_some_and(|before| updated.unsigned_abs() < before);
+    let is_victim = is_old
+        || match retention.bytes_max {
+            Some(most) => bytes(transaction)? > most,
+            None => false,
+        };
+    Ok(is_victim.then_some(run))
+}
+
+/// Removes all of a run but its flags and segments.
+fn hide(
+    transaction: &Transaction<'_>,
+    run: i64,
+    budget: &mut Budget,
+    removed: &mut Removed,
+) -> Result<(), JournalError> {
+    for sql in [
+        "DELETE FROM snapshot WHERE run = ?1",
+        "DELETE FROM spec WHERE run = ?1",
+        "DELETE FROM run WHERE no = ?1",
+        "INSERT INTO removing (run) VALUES (?1)",
+    ] {
+        transaction.prepare_cached(sql)?.execute([run])?;
+    }
+    budget.rows -= RUN_ROWS;
+    removed.runs += 1;
+    Ok(())
+}
+
+/// Removes a run's flags and then its first segments, as many as the budget allows.
+fn remove_rest(
+    transaction: &Transaction<'_>,
+    run: i64,
+    budget: &mut Budget,
+    removed: &mut Removed,
+) -> Result<(), JournalError> {
+    budget.rows -= reviews::remove(transaction, run, budget.rows)?;
+    let mut last = None;
+    {
+        // The length of a body is known without reading it.
+        let mut statement = transaction.prepare_cached(
+            "SELECT at, count, length(body) FROM segment
+             WHERE at BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY at",
+        )?;
+        let mut rows = statement.query([run])?;
+        while !budget.is_spent() {
+            let Some(row) = rows.next()? else { break };
+            last = Some(row.get::<_, i64>(0)?);
+            removed.events += u64::from(row.get::<_, u32>(1)?);
+            budget.rows -= 1;
+            budget.bytes -= row.get::<_, i64>(2)?;
+        }
+    }
+    if let Some(last) = last {
+        transaction.prepare_cached("DELETE FROM segment WHERE at BETWEEN ?1 << 32 AND ?2")?.execute([run, last])?;
+    }
+    if !budget.is_spent() {
+        transaction.prepare_cached("DELETE FROM removing WHERE run = ?1")?.execute([run])?;
+    }
+    Ok(())
+}
+
+/// Gives free pages back to the file system, and says whether there are more. The file itself shrinks when the log is
+/// moved into it, which is done with the last of them.
+fn vacuum(connection: &Connection) -> Result<bool, JournalError> {
+    let free = || connection.pragma_query_value(None, "freelist_count", |row| row.get::<_, u32>(0));
+    if free()? == 0 {
+        return Ok(false);
+    }
+    // It removes a page a row.
+    let mut statement = connection.prepare_cached(&format!("PRAGMA incremental_vacuum({VACUUM_PAGES})"))?;
+    let mut rows = statement.query([])?;
+    while rows.next()?.is_some() {}
+    drop(rows);
+    let left = free()?;
+    if left == 0 {
+        // Without waiting for readers: what they still use is moved later.
+        connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
+    }
+    Ok(left > 0)
+}

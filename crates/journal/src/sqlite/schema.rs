@@ -1,0 +1,167 @@
+//! Tables of the store, and whether a file has them.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use crate::JournalError;
+
+/// Written into the file's header, so that it is known again: "PRJL".
+pub(super) const APPLICATION_ID: i64 = 0x5052_4a4c;
+/// Counts changes of the tables.
+const VERSION: usize = CHANGES.len();
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
+/// Bits of `segment.at` below the number of the run: the number of the segment's first event.
+pub(super) const SEQ_BITS: u32 = 32;
+/// The largest number of a segment's first event.
+pub(super) const FIRST_SEQ_MAX: u64 = (1 << SEQ_BITS) - 1;
+/// The largest number of a run.
+pub(super) const RUN_MAX: i64 = i64::MAX >> SEQ_BITS;
+
+/// `segment.at` is the run's number and the number of the segment's first event in one integer. So a run's segments
+/// lie side by side, without an index beside the table, and a page takes bodies of up to 4 KB, of which a
+/// `WITHOUT ROWID` table would put all above 1 KB on pages of their own. A run's head is not stored a second time:
+/// it is its last segment, on the page that an append writes anyway.
+///
+/// What changes lies apart from what does not, so that progress does not rewrite specs. Numbers of runs are never
+/// used again, because segments of a removed run stay for a while.
+const FIRST: &str = "
+    CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+    INSERT INTO meta VALUES ('probe', 0);
+
+    CREATE TABLE run (
+        no INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        owner TEXT NOT NULL,
+        created_ms INTEGER NOT NULL,
+        updated_ms INTEGER NOT NULL,
+        task TEXT NOT NULL,
+        status TEXT NOT NULL,
+        is_over INTEGER NOT NULL,
+        resumed INTEGER NOT NULL,
+        key TEXT,
+        fingerprint BLOB,
+        summary TEXT NOT NULL
+    ) STRICT;
+    CREATE UNIQUE INDEX run_of_key ON run (owner, key) WHERE key IS NOT NULL;
+    CREATE INDEX run_by_created ON run (created_ms, id);
+    CREATE INDEX run_by_owner ON run (owner, created_ms, id);
+    CREATE INDEX run_by_status ON run (status, created_ms, id);
+    CREATE INDEX run_by_task ON run (task, created_ms, id);
+    CREATE INDEX run_open ON run (created_ms, id) WHERE is_over = 0;
+    CREATE INDEX run_ended ON run (updated_ms, no) WHERE is_over = 1;
+
+    CREATE TABLE spec (run INTEGER PRIMARY KEY REFERENCES run (no), body TEXT NOT NULL) STRICT;
+
+    CREATE TABLE segment (
+        at INTEGER PRIMARY KEY,
+        count INTEGER NOT NULL,
+        hash BLOB NOT NULL,
+        packing INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        body BLOB NOT NULL
+    ) STRICT;
+
+    CREATE TABLE snapshot (
+        run INTEGER PRIMARY KEY REFERENCES run (no),
+        seq INTEGER NOT NULL,
+        packing INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        body BLOB NOT NULL
+    ) STRICT;
+
+    CREATE TABLE removing (run INTEGER PRIMARY KEY) STRICT;
+";
+
+/// `flag.at` is made as `segment.at` is. A run's row counts its flags, so that runs to review are found by an index, and
+/// a record is read without looking at flags.
+const REVIEWS: &str = "
+    ALTER TABLE run ADD COLUMN split TEXT;
+    ALTER TABLE run ADD COLUMN flagged INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE run ADD COLUMN reviewed INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE run ADD COLUMN rejected INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX run_in_split ON run (created_ms, id) WHERE split IS NOT NULL;
+    CREATE INDEX run_to_review ON run (created_ms, id) WHERE flagged > reviewed;
+
+    CREATE TABLE flag (at INTEGER PRIMARY KEY) STRICT;
+
+    CREATE TABLE review (
+        no INTEGER PRIMARY KEY,
+        flag INTEGER NOT NULL REFERENCES flag (at),
+        at_ms INTEGER NOT NULL,
+        reviewer TEXT NOT NULL,
+        is_rejected INTEGER NOT NULL,
+        note TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX review_of_flag ON review (flag, no);
+";
+
+/// What each version added to the one before. Files of any version are out there: what stands here never changes.
+pub(super) const CHANGES: [&str; 2] = [FIRST, REVIEWS];
+
+/// What is at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// Nothing, or a database in which nothing is: tables may be made.
+    Empty,
+    /// Tables of this version, which may be older than this program's.
+    Journal { version: usize },
+}
+
+/// Looks at a file without writing to it.
+///
+/// # Errors
+/// `Open` with the reason if the file is not a journal that this version understands.
+pub(super) fn inspect(path: &Path) -> Result<Found, JournalError> {
+    let refused = |reason: String| JournalError::Open { path: path.to_owned(), reason };
+    let unreadable = |cause: std::io::Error| refused(format!("cannot be read: {cause}"));
+    let mut magic = Vec::new();
+    match File::open(path) {
+        Ok(file) => file.take(MAGIC.len() as u64).read_to_end(&mut magic).map_err(unreadable)?,
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(Found::Empty),
+        Err(cause) => return Err(unreadable(cause)),
+    };
+    let foreign =
+        |what: &str| refused(format!("it is {what}, and stays as it is: name another file, or move this one away"));
+    if magic.is_empty() {
+        return Ok(Found::Empty);
+    }
+    if magic != MAGIC {
+        return Err(foreign("not a journal, nor any SQLite database"));
+    }
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let (application, version) = (number("application_id")?, number("user_version")?);
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    match (application, usize::try_from(version).unwrap_or_default(), tables) {
+        (APPLICATION_ID, version @ 1..=VERSION, _) => Ok(Found::Journal { version }),
+        (APPLICATION_ID, newer, _) if newer > VERSION => Err(refused(format!(
+            "its tables have version {newer}, and this program knows versions up to {VERSION}: it was written by a \
+             newer prime-agents; use that one, or name another file"
+        ))),
+        (0, _, 0) if version == 0 => Ok(Found::Empty),
+        _ => Err(foreign("a SQLite database of another program")),
+    }
+}
+
+/// Makes the tables, all or none.
+pub(super) fn create(connection: &mut Connection) -> Result<(), JournalError> {
+    upgrade(connection, 0)
+}
+
+/// Gives tables of an older version what they lack, all or nothing. Those of this version are not touched.
+pub(super) fn upgrade(connection: &mut Connection, from: usize) -> Result<(), JournalError> {
+    if from >= VERSION {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for change in &CHANGES[from..] {
+        transaction.execute_batch(change)?;
+    }
+    transaction.pragma_update(None, "user_version", VERSION.cast_signed())?;
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    Ok(transaction.commit()?)
+}

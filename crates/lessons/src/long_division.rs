@@ -1,0 +1,45 @@
+//! Long Division: multiples of the divisor are subtracted until the result is negative.
+
+use prime_bench::tasks::Task as _;
+use prime_bench::tasks::mathematical::long_division::{Instance, LongDivision, State};
+
+use super::Lesson;
+
+pub struct Of;
+
+impl Lesson for Of {
+    type Task = LongDivision;
+
+    fn view(instance: &Instance, state: &State) -> String {
+        let width = width_of(&instance.divisor);
+        let digit = instance.digit(state.pos).map_or_else(|| "-".to_owned(), |digit| digit.to_string());
+        format!("by {} with {} next {digit}", reversed(instance.divisor(), width), reversed(state.r, width))
+    }
+
+    fn derivation(instance: &Instance, state: &State) -> Option<String> {
+        let action = LongDivision::reference(instance, state)?;
+        let (width, divisor) = (width_of(&instance.divisor), instance.divisor());
+        let part = state.r * 10 + instance.digit(state.pos)?;
+        let mut line = reversed(part, width);
+        // Subtract until the result goes below zero. It is written modulo 10^width with its sign behind, so that the
+        // comparison falls out of the last borrow.
+        for times in 1..=9.min(u64::from(action.digit) + 1) {
+            let (rest, sign) = match part.checked_sub(times * divisor) {
+                Some(rest) => (rest, '+'),
+                None => (10u64.pow(u32::try_from(width).ok()?) + part - times * divisor, '-'),
+            };
+            line += &format!(" {times}:{}{sign}", reversed(rest, width));
+        }
+        Some(line + " stop")
+    }
+}
+
+/// Digits from the lowest up, in a field of at least `width`: subtraction then runs in reading order.
+fn reversed(number: u64, width: usize) -> String {
+    format!("{number:0width$}").chars().rev().collect()
+}
+
+/// Width of numbers in views and derivations: a digit more than the divisor has, at least that of the hard level.
+fn width_of(divisor: &str) -> usize {
+    (divisor.len() + 1).max(7)
+}

@@ -1,0 +1,46 @@
+//! N-Queens: the squares that each queen attacks in the row, then the columns that are left.
+
+use prime_bench::tasks::Task as _;
+use prime_bench::tasks::classic_puzzles::attacks;
+use prime_bench::tasks::classic_puzzles::n_queens::{Action, Instance, NQueens, State};
+
+use super::Lesson;
+
+pub struct Of;
+
+impl Lesson for Of {
+    type Task = NQueens;
+
+    fn view(instance: &Instance, state: &State) -> String {
+        let columns = |columns: &[usize]| columns.iter().map(|c| letter(*c).to_ascii_lowercase()).collect::<String>();
+        let left = columns(&instance.order[state.next..]);
+        format!("n={:02} row={:02} queens={} left={left}", instance.n, state.queens.len(), columns(&state.queens))
+    }
+
+    fn derivation(instance: &Instance, state: &State) -> Option<String> {
+        let action = NQueens::reference(instance, state)?;
+        let row = state.queens.len();
+        let on_board = |column: Option<usize>| column.filter(|c| *c < instance.n).map_or('.', letter);
+        let mut line = String::new();
+        // What each queen attacks in this row: both diagonals and her column.
+        for (r, c) in state.queens.iter().enumerate() {
+            let away = row - r;
+            let diagonals = (on_board(c.checked_sub(away)), on_board(Some(c + away)));
+            line += &format!("{}{away}{}{}{} ", letter(*c).to_ascii_lowercase(), diagonals.0, letter(*c), diagonals.1);
+        }
+        line += "try";
+        for column in &instance.order[state.next..] {
+            let attacked = attacks(&state.queens, row, *column);
+            line += &format!(" {}{}", letter(*column), if attacked { '-' } else { '+' });
+            if !attacked {
+                break;
+            }
+        }
+        Some(line + if matches!(action, Action::Place(..)) { "" } else { " none" })
+    }
+}
+
+/// Letters for columns in derivations, so that they differ from the digits of the view.
+fn letter(column: usize) -> char {
+    char::from(b'A' + u8::try_from(column % 26).expect("invariant: below 26"))
+}

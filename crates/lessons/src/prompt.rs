@@ -1,0 +1,87 @@
+//! The compact prompt of small models, and how their completions are written and read.
+
+use std::sync::LazyLock;
+
+use minijinja::{Environment, UndefinedBehavior, context};
+use prime_bench::tasks::Machine;
+
+use super::{derivation, view};
+
+const COMPACT: &str = "executor/compact.j2";
+const TOKEN: &str = "verifier/token.j2";
+
+static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut templates = Environment::new();
+    templates.set_undefined_behavior(UndefinedBehavior::Strict);
+    templates.set_keep_trailing_newline(true);
+    for (name, text) in [
+        (COMPACT, include_str!("../../../agents/executor/compact.j2")),
+        (TOKEN, include_str!("../../../agents/verifier/token.j2")),
+    ] {
+        templates.add_template(name, text).expect("invariant: the built-in templates parse, as a test shows");
+    }
+    templates
+});
+
+/// What the executor sees: the task and a local view of the state, one line (`agents/executor/compact.j2`).
+pub fn compact(machine: &dyn Machine) -> String {
+    let variables = context! { task => context! { slug => machine.spec().slug }, view => view(machine) };
+    let template = TEMPLATES.get_template(COMPACT).expect("invariant: the template was added");
+    template.render(variables).expect("invariant: the built-in templates use these variables, as a test shows")
+}
+
+/// What a single-token verifier sees: task, view and the proposed line (`agents/verifier/token.j2`).
+pub fn token_check(machine: &dyn Machine, line: &str) -> String {
+    let task = context! { slug => machine.spec().slug };
+    let template = TEMPLATES.get_template(TOKEN).expect("invariant: the template was added");
+    let rendered = template.render(context! { task, view => view(machine), action => line });
+    rendered.expect("invariant: the built-in templates use these variables, as a test shows")
+}
+
+/// What a trained executor writes for the reference step: the lesson's derivation, then the action. `None` at the end
+/// of a trace.
+pub fn completion(machine: &dyn Machine) -> Option<String> {
+    let action = machine.reference()?;
+    Some(match derivation(machine) {
+        Some(derivation) => format!("{derivation}\n{action}"),
+        None => action,
+    })
+}
+
+/// The action line of a completion: its last line that is not empty.
+pub fn action_line(completion: &str) -> &str {
+    completion.trim_end_matches(['\n', '\r']).rsplit('\n').next().unwrap_or("").trim_end_matches('\r')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prime_bench::tasks::{self, Difficulty};
+
+    #[test]
+    fn the_action_is_the_last_line() {
+        assert_eq!(action_line("12 so 3\nmove 1 0 2"), "move 1 0 2");
+        assert_eq!(action_line("done\r\n"), "done");
+        assert_eq!(action_line(""), "");
+    }
+
+    #[test]
+    fn a_view_shows_what_the_derivation_needs_and_fits_a_small_context() {
+        for slug in crate::taught() {
+            let task = tasks::find(slug).expect("a lesson of a task");
+            let machine = task.generate(Difficulty::Hard, 9).start();
+            let prompt = compact(machine.as_ref());
+            let wanted = completion(machine.as_ref()).expect("a start has a next step");
+            assert_eq!(prompt, format!("{slug} {}\n", view(machine.as_ref())), "what the model was trained on");
+            assert!(prompt.ends_with('\n') && prompt.len() + wanted.len() < 500, "{prompt}{wanted}");
+            assert_eq!(action_line(&wanted), machine.reference().expect("a next step"));
+        }
+    }
+
+    #[test]
+    fn a_task_without_a_lesson_is_shown_as_json() {
+        let machine = tasks::find("heap-sort").expect("a task").generate(Difficulty::Easy, 0).start();
+        assert_eq!(view(machine.as_ref()), machine.state().to_string());
+        assert_eq!(derivation(machine.as_ref()), None);
+    }
+}

@@ -1,0 +1,197 @@
+//! The checks of a problem: CEL expressions over `input`, `state` and `answer`. CEL has no side effects and no way out;
+//! what is left to bound is work and depth. Depth is bounded when an expression is read. So is work, for the input at
+//! hand and an ordinary trace; and again before each evaluation, for the values that are there.
+
+mod expression;
+mod shape;
+mod values;
+mod work;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, LazyLock};
+
+use cel::common::types::CelBool;
+use cel::common::value::{CowVal, Val};
+use cel::context::VariableResolver;
+use cel::extractors::This;
+use cel::{Context, Env, ExecutionError, Value as CelValue};
+use serde_json::Value;
+
+use self::expression::{Expression, MATCHES};
+use self::shape::Shape;
+use self::work::Scene;
+use super::error::{Fault, ProblemError, quoted};
+use super::limits::{ORDINARY_ANSWER_PARTS, ORDINARY_STEP_BYTES, ORDINARY_STEPS, WORK_MAX};
+use super::steps::Steps;
+use prime_bench::tasks::Kind;
+
+static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib().with_optional_support(false)));
+
+/// A check of a problem.
+#[derive(Debug)]
+struct Check {
+    /// Its place among the problem's constraints.
+    constraint: usize,
+    kind: Kind,
+    expression: Expression,
+}
+
+/// A check that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Its place among the problem's constraints.
+    pub constraint: usize,
+    /// Why it could not be evaluated; without it the expression is false.
+    pub reason: Option<String>,
+}
+
+/// The checks of a problem, with its input.
+pub struct Checks {
+    all: Vec<Check>,
+    input: Box<dyn Val>,
+    input_shape: Shape,
+}
+
+impl fmt::Debug for Checks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Checks").field("all", &self.all).finish_non_exhaustive()
+    }
+}
+
+/// What the names of an expression stand for.
+struct Names<'a> {
+    input: &'a dyn Val,
+    state: Option<Box<dyn Val + 'a>>,
+    answer: Option<Box<dyn Val>>,
+}
+
+impl VariableResolver for Names<'_> {
+    fn resolve<'b>(&'b self, variable: &str) -> Option<CowVal<'b, 'b>> {
+        match variable {
+            "input" => Some(CowVal::Borrowed(self.input)),
+            "state" => self.state.as_deref().map(CowVal::Borrowed),
+            "answer" => self.answer.as_deref().map(CowVal::Borrowed),
+            _ => None,
+        }
+    }
+}
+
+fn state_shape(steps: u64, step_bytes: u64, steps_parts: u64, answer: &Shape) -> Shape {
+    let steps = Shape::list(steps, Shape::text(step_bytes), steps_parts);
+    Shape::map([("steps".to_owned(), steps), ("answer".to_owned(), answer.clone())])
+}
+
+impl Checks {
+    /// Reads expressions, given with the places of their constraints.
+    ///
+    /// # Errors
+    /// Names the first expression that cannot be used, or the dearest one where all together are too dear.
+    pub fn read(
+        input: &Value,
+        sources: &[(usize, &str)],
+        path: impl Fn(usize) -> String,
+    ) -> Result<Self, ProblemError> {
+        let mut all = Vec::new();
+        for (constraint, source) in sources {
+            let expression = Expression::parse(source).map_err(|fault| fault.at(path(*constraint)))?;
+            let kind = if expression.mentions("answer") { Kind::Terminal } else { Kind::Invariant };
+            all.push(Check { constraint: *constraint, kind, expression });
+        }
+        let this = Self { all, input: values::of_json(input), input_shape: Shape::of(input) };
+        this.unless_dear().map_err(|(constraint, fault)| fault.at(path(constraint)))?;
+        Ok(this)
+    }
+
+    /// Refuses what is too dear for this input and an ordinary trace.
+    fn unless_dear(&self) -> Result<(), (usize, Fault)> {
+        let answer = Shape::Any { parts: ORDINARY_ANSWER_PARTS };
+        let step_parts = Shape::text(ORDINARY_STEP_BYTES).parts();
+        let state = state_shape(ORDINARY_STEPS, ORDINARY_STEP_BYTES, ORDINARY_STEPS * step_parts, &answer);
+        let scene = Scene { input: &self.input_shape, state: &state, answer: &answer };
+        let works = self.all.iter().map(|check| (work::bound(&check.expression, &scene), check.constraint));
+        let works: Vec<(u64, usize)> = works.collect();
+        let all = works.iter().fold(0_u64, |all, (work, _)| all.saturating_add(*work));
+        match works.iter().max() {
+            Some((work, constraint)) if all > WORK_MAX => Err((
+                *constraint,
+                Fault::new(
+                    format!(
+                        "it may take {work} units of work after a step, and all checks together {all}, which is more \
+                         than {WORK_MAX}"
+                    ),
+                    "put fewer loops into each other, or give a smaller input",
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The kind of the check at this place among the constraints.
+    pub fn kind_of(&self, constraint: usize) -> Option<Kind> {
+        self.all.iter().find(|check| check.constraint == constraint).map(|check| check.kind)
+    }
+
+    /// The checks of this kind that do not hold. What is too dear for the values at hand is not evaluated, and counts
+    /// as broken.
+    pub fn broken(&self, kind: Kind, steps: &Steps, answer: Option<&Value>) -> Vec<Finding> {
+        let mut checks = self.all.iter().filter(|check| check.kind == kind).peekable();
+        if checks.peek().is_none() {
+            return Vec::new();
+        }
+        let answer_shape = answer.map_or(Shape::SMALL, Shape::of);
+        let (count, bytes) = (steps.count(), steps.bytes() as u64);
+        let steps_parts = count.saturating_mul(2).saturating_add(Shape::text(bytes).parts());
+        let state_shape = state_shape(count, steps.longest() as u64, steps_parts, &answer_shape);
+        let scene = Scene { input: &self.input_shape, state: &state_shape, answer: &answer_shape };
+        let mentions = |name: &str| self.all.iter().any(|check| check.kind == kind && check.expression.mentions(name));
+        let lines = if mentions("state") { steps.lines() } else { Vec::new() };
+        let names = Names {
+            input: self.input.as_ref(),
+            state: mentions("state").then(|| values::of_state(&lines, answer)),
+            answer: answer.map(values::of_json),
+        };
+        let mut left = WORK_MAX;
+        checks
+            .filter_map(|check| {
+                let work = work::bound(&check.expression, &scene);
+                let holds = if work > left {
+                    Err(format!("too dear here: up to {work} units of work, and {left} of {WORK_MAX} are left"))
+                } else {
+                    left -= work;
+                    evaluate(&check.expression, &names)
+                };
+                let reason = match holds {
+                    Ok(true) => return None,
+                    Ok(false) => None,
+                    Err(reason) => Some(reason),
+                };
+                Some(Finding { constraint: check.constraint, reason })
+            })
+            .collect()
+    }
+}
+
+/// Whether an expression is true.
+fn evaluate(expression: &Expression, names: &Names<'_>) -> Result<bool, String> {
+    // Nothing that could be left half done is used again after a panic.
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        let mut context = Context::with_env(Arc::clone(&ENV));
+        context.set_variable_resolver(names);
+        if !expression.patterns.is_empty() {
+            let patterns = Arc::clone(&expression.patterns);
+            let matches = move |This(text): This<Arc<String>>, number: i64| -> Result<bool, ExecutionError> {
+                let pattern = usize::try_from(number).ok().and_then(|number| patterns.get(number));
+                pattern.map(|pattern| pattern.matches(&text)).ok_or_else(ExecutionError::missing_argument_or_target)
+            };
+            context.add_function(MATCHES, matches).map_err(|error| quoted(&error))?;
+        }
+        let value = CelValue::resolve_val(&expression.tree, &context).map_err(|error| quoted(&error))?;
+        let truth = value.downcast_ref::<CelBool>().map(|truth| *truth.inner());
+        truth.ok_or_else(|| format!("it is a value of the type {}, and not true or false", value.get_type().name()))
+    }));
+    result.unwrap_or_else(|_| Err("the evaluation failed".to_owned()))
+}

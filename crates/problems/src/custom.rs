@@ -1,0 +1,280 @@
+//! A problem that a client wrote, read and ready to be solved.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::answer::{Answers, depth_of};
+use super::checks::Checks;
+use super::definition::{ConstraintDefinition, Definition, StepMode};
+use super::error::{Fault, ProblemError, quoted};
+use super::limits::{
+    CONSTRAINTS_MAX, INPUT_BYTES_MAX, JSON_DEPTH_MAX, NAME_BYTES_MAX, STATEMENT_BYTES_MAX, STEPS_MAX, TEXT_BYTES_MAX,
+};
+use super::machine::Walk;
+use prime_bench::tasks::page::Page;
+use prime_bench::tasks::spec::PaperFigures;
+use prime_bench::tasks::{BadInput, Category, Constraint, Draw, Kind, Machine, Problem, Rule, Severity, Spec};
+
+/// The spec of all problems of clients. Their constraints are each problem's own: [`Machine::broken`] names them.
+pub static SPEC: Spec = Spec {
+    id: u16::MAX,
+    slug: "problem",
+    title: "Problem",
+    category: Category::Logic,
+    sizes: ["", "", ""],
+    // One line of what can be printed.
+    actions: &["<[ -~\u{a0}-\u{10ffff}]+>"],
+    constraints: &[Constraint {
+        name: "format",
+        kind: Kind::Format,
+        severity: Severity::Critical,
+        meaning: "the line is a step or an answer of the form that the problem asks for",
+    }],
+    decisive: &[],
+    hidden: &[],
+    paper: PaperFigures { steps: 0, baseline: 0.0, prime: 0.0 },
+    page: &Page::EMPTY,
+};
+
+/// A constraint in words, for a verifier that reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Textual<'a> {
+    /// Its place in a set of violations.
+    pub index: usize,
+    pub name: &'a str,
+    pub severity: Severity,
+    pub text: &'a str,
+}
+
+#[derive(Debug)]
+struct Read {
+    definition: Definition,
+    answers: Answers,
+    checks: Checks,
+}
+
+/// A client's problem. A copy is a handle.
+#[derive(Clone, Debug)]
+pub struct Custom(Arc<Read>);
+
+fn path_of(constraint: usize) -> String {
+    format!("problem.constraints[{constraint}]")
+}
+
+fn statement(definition: &Definition) -> Result<(), Fault> {
+    if definition.statement.trim().is_empty() {
+        return Err(Fault::new("the statement is empty", "write what is to be done"));
+    }
+    Fault::unless_short("the statement", definition.statement.len(), STATEMENT_BYTES_MAX)
+}
+
+fn input(definition: &Definition) -> Result<(), Fault> {
+    // First of all: what follows recurses.
+    if depth_of(&definition.input, JSON_DEPTH_MAX + 1) > JSON_DEPTH_MAX {
+        let problem = format!("the input is nested more than {JSON_DEPTH_MAX} deep");
+        return Err(Fault::new(problem, "write it flatter"));
+    }
+    Fault::unless_short("the input", definition.input.to_string().len(), INPUT_BYTES_MAX)
+}
+
+/// Checks a name, and takes it.
+fn name<'d>(constraint: &'d ConstraintDefinition, taken: &mut BTreeSet<&'d str>) -> Result<(), Fault> {
+    let name = constraint.name.as_str();
+    Fault::unless_short("the name", name.len(), NAME_BYTES_MAX)?;
+    if name.trim().is_empty() || name.trim() != name || name.chars().any(char::is_control) {
+        return Err(Fault::new(format!("{name:?} is no name"), "write one without blanks round it"));
+    }
+    if name == "format" {
+        return Err(Fault::new("the name `format` is that of the lines' own form", "write another one"));
+    }
+    if !taken.insert(name) {
+        return Err(Fault::new(format!("the name {name:?} is taken by an earlier constraint"), "write another one"));
+    }
+    Ok(())
+}
+
+/// Checks that there is either a check or a text.
+fn judge(constraint: &ConstraintDefinition, path: &str) -> Result<(), ProblemError> {
+    match (&constraint.check, &constraint.text) {
+        (Some(_), None) => Ok(()),
+        (None, Some(text)) => {
+            let is_empty = text.trim().is_empty();
+            let empty = || Fault::new("the text is empty", "write the constraint in words");
+            if is_empty { Err(empty()) } else { Fault::unless_short("the text", text.len(), TEXT_BYTES_MAX) }
+                .map_err(|fault| fault.at(format!("{path}.text")))
+        }
+        (check, _) => {
+            let both = if check.is_some() { "both `check` and `text`" } else { "neither `check` nor `text`" };
+            let remedy = "write `check` for what can be evaluated, or `text` for what must be read";
+            Err(ProblemError::new(path, format!("there is {both}"), remedy))
+        }
+    }
+}
+
+fn constraints(definition: &Definition) -> Result<(), ProblemError> {
+    let count = definition.constraints.len();
+    if count > CONSTRAINTS_MAX {
+        let (problem, remedy) = (format!("there are {count} constraints"), format!("write at most {CONSTRAINTS_MAX}"));
+        return Err(ProblemError::new("problem.constraints", problem, remedy));
+    }
+    let mut taken = BTreeSet::new();
+    for (place, constraint) in definition.constraints.iter().enumerate() {
+        let path = path_of(place);
+        name(constraint, &mut taken).map_err(|fault| fault.at(format!("{path}.name")))?;
+        judge(constraint, &path)?;
+    }
+    Ok(())
+}
+
+impl Custom {
+    /// Reads the JSON of a problem.
+    ///
+    /// # Errors
+    /// As [`Custom::new`], and for fields that are missing, unknown or of the wrong type.
+    pub fn read(json: &Value) -> Result<Self, ProblemError> {
+        let definition = serde_path_to_error::deserialize(json).map_err(|error| {
+            let path = error.path().to_string();
+            let path = if path == "." { "problem".to_owned() } else { format!("problem.{path}") };
+            ProblemError::new(path, quoted(error.inner()), "write it as the documentation of problems says")
+        })?;
+        Self::new(definition)
+    }
+
+    /// Checks a definition and compiles what is in it; takes up to some 20 ms a check.
+    ///
+    /// # Errors
+    /// The first field that cannot be used, with what to do about it.
+    pub fn new(definition: Definition) -> Result<Self, ProblemError> {
+        statement(&definition).map_err(|fault| fault.at("problem.statement"))?;
+        input(&definition).map_err(|fault| fault.at("problem.input"))?;
+        let form = definition.answer.as_ref();
+        let answers = Answers::new(form).map_err(|fault| fault.at("problem.answer"))?;
+        constraints(&definition)?;
+        let checks = definition.constraints.iter().enumerate();
+        let sources: Vec<(usize, &str)> =
+            checks.filter_map(|(place, constraint)| Some((place, constraint.check.as_deref()?))).collect();
+        let checks = Checks::read(&definition.input, &sources, |place| format!("{}.check", path_of(place)))?;
+        Ok(Self(Arc::new(Read { definition, answers, checks })))
+    }
+
+    /// The JSON that [`Custom::read`] makes the same problem of.
+    pub fn definition(&self) -> Value {
+        serde_json::to_value(&self.0.definition).expect("invariant: definitions serialise")
+    }
+
+    pub fn as_definition(&self) -> &Definition {
+        &self.0.definition
+    }
+
+    /// The constraints in words. Nothing here judges them.
+    pub fn textual(&self) -> impl Iterator<Item = Textual<'_>> {
+        let constraints = self.0.definition.constraints.iter().enumerate();
+        constraints.filter_map(|(place, constraint)| {
+            let text = constraint.text.as_deref()?;
+            Some(Textual { index: place + 1, name: &constraint.name, severity: constraint.severity, text })
+        })
+    }
+
+    /// The kind of each constraint, in their order; `None` for those in words.
+    pub fn kinds(&self) -> impl Iterator<Item = Option<Kind>> {
+        (0..self.0.definition.constraints.len()).map(|place| self.0.checks.kind_of(place))
+    }
+
+    /// The problem as the runtime takes it.
+    pub fn problem(&self) -> Arc<dyn Problem> {
+        Arc::new(self.clone())
+    }
+
+    pub(super) fn answers(&self) -> &Answers {
+        &self.0.answers
+    }
+
+    pub(super) fn checks(&self) -> &Checks {
+        &self.0.checks
+    }
+}
+
+impl Problem for Custom {
+    fn spec(&self) -> &'static Spec {
+        &SPEC
+    }
+
+    /// The whole definition.
+    fn input(&self) -> Value {
+        self.definition()
+    }
+
+    fn start(&self) -> Box<dyn Machine> {
+        Box::new(Walk::start(self.clone()))
+    }
+
+    fn steps_max(&self) -> u64 {
+        match self.0.definition.steps {
+            StepMode::Single => 1,
+            StepMode::Stepwise => STEPS_MAX,
+        }
+    }
+
+    fn on_path(&self, _: &mut Draw) -> Option<Box<dyn Machine>> {
+        None
+    }
+
+    /// A state between two steps: the lines so far, without an answer.
+    fn machine_at(&self, state: &Value) -> Result<Box<dyn Machine>, BadInput> {
+        let bad = |detail: &str| BadInput { task: SPEC.slug, detail: detail.to_owned() };
+        let lines = state["steps"].as_array().ok_or_else(|| bad("field `steps`: give the lines so far, a list"))?;
+        if !state["answer"].is_null() {
+            return Err(bad("field `answer`: a state with an answer is an end; give one without"));
+        }
+        let mut machine = self.start();
+        for (at, line) in lines.iter().enumerate() {
+            let line = line.as_str().ok_or_else(|| bad(&format!("field `steps[{at}]`: give a line of text")))?;
+            machine.replay(line).map_err(|refusal| bad(&format!("field `steps[{at}]`: {refusal}")))?;
+        }
+        Ok(machine)
+    }
+
+    fn has_reference(&self) -> bool {
+        false
+    }
+
+    fn has_checks(&self) -> bool {
+        self.kinds().any(|kind| kind.is_some())
+    }
+
+    fn statement(&self) -> Cow<'_, str> {
+        self.0.definition.statement.as_str().into()
+    }
+
+    fn data(&self) -> Value {
+        self.0.definition.input.clone()
+    }
+
+    fn rules(&self) -> Vec<Rule> {
+        let form = &SPEC.constraints[0];
+        let format = Rule {
+            name: form.name.into(),
+            kind: Some(form.kind),
+            severity: form.severity,
+            meaning: form.meaning.into(),
+        };
+        let own = self.0.definition.constraints.iter().zip(self.kinds()).map(|(constraint, kind)| Rule {
+            name: constraint.name.clone().into(),
+            kind,
+            severity: constraint.severity,
+            meaning: constraint.check.as_ref().or(constraint.text.as_ref()).cloned().unwrap_or_default().into(),
+        });
+        std::iter::once(format).chain(own).collect()
+    }
+
+    fn needs_reader(&self) -> bool {
+        self.textual().next().is_some()
+    }
+
+    fn goal(&self, _: &Value) -> Option<bool> {
+        None
+    }
+}

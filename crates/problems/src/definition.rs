@@ -1,0 +1,69 @@
+//! A problem as a client writes it in JSON, and as it is written again.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use prime_bench::tasks::Severity;
+
+/// A problem of a client's own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schema(as = Problem))]
+pub struct Definition {
+    /// What is to be done, in words.
+    pub statement: String,
+    /// The data that the statement speaks of: any JSON.
+    #[serde(default)]
+    pub input: Value,
+    #[serde(default)]
+    pub steps: StepMode,
+    /// What an answer looks like; any text where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<AnswerForm>,
+    /// What the steps and the answer must obey.
+    #[serde(default)]
+    pub constraints: Vec<ConstraintDefinition>,
+}
+
+/// How a trace comes to its answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum StepMode {
+    /// One line, which is the answer.
+    #[default]
+    Single,
+    /// A line is a step; the line `answer: TEXT` is the last one.
+    Stepwise,
+}
+
+/// What an answer looks like.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum AnswerForm {
+    /// A regular expression that the whole text matches. The answer is a string.
+    Pattern(String),
+    /// A JSON Schema. The text is JSON that is valid under it, and the answer is its value.
+    #[cfg_attr(feature = "schema", schema(value_type = Object))]
+    Schema(Value),
+}
+
+/// A constraint: either a `check`, which is evaluated, or a `text`, which a verifier reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ConstraintDefinition {
+    /// What verdicts call it.
+    pub name: String,
+    /// How bad it is to break it.
+    pub severity: Severity,
+    /// A CEL expression over `input`, `state` and `answer` that must be true. With `answer` in it, it is evaluated at
+    /// the end, else after every step. The keys of a map come in no order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<String>,
+    /// The constraint in words, for a verifier that reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}

@@ -1,0 +1,220 @@
+//! The machine of a client's problem: lines become steps, and one of them the answer.
+
+use std::sync::{Arc, OnceLock};
+
+use serde_json::{Value, json};
+
+use super::answer::Refused;
+use super::checks::Finding;
+use super::custom::{Custom, SPEC};
+use super::definition::StepMode;
+use super::limits::{LINE_BYTES_MAX, STEPS_BYTES_MAX, STEPS_MAX};
+use super::steps::Steps;
+use super::view::view;
+use prime_bench::tasks::{Broken, Kind, Kinds, Machine, Problem, Refusal, Snapshot, Spec, Violations};
+
+/// Begins the line of an answer where lines are steps.
+const ANSWER: &str = "answer:";
+
+#[derive(Clone, Debug, Default)]
+struct State {
+    steps: Steps,
+    answer: Option<Arc<Value>>,
+}
+
+/// A successor that waits for its verdict. Its checks are evaluated when they are asked for, and once.
+#[derive(Debug)]
+struct Candidate {
+    state: State,
+    invariant: OnceLock<Vec<Finding>>,
+    terminal: OnceLock<Vec<Finding>>,
+}
+
+/// A state of a client's problem.
+pub struct Walk {
+    problem: Custom,
+    state: State,
+    candidate: Option<Candidate>,
+    /// Why the last line was refused.
+    refused: Option<Refused>,
+}
+
+impl Walk {
+    pub fn start(problem: Custom) -> Self {
+        Self::at(problem, State::default())
+    }
+
+    fn at(problem: Custom, state: State) -> Self {
+        Self { problem, state, candidate: None, refused: None }
+    }
+
+    /// The state after a line.
+    fn after(&self, line: &str) -> Result<State, Refused> {
+        if self.ended() {
+            return Err(Refused::illegal("the trace has ended"));
+        }
+        if line.trim().is_empty() {
+            return Err(Refused::form("the line is empty"));
+        }
+        if line.len() > LINE_BYTES_MAX {
+            let bytes = line.len();
+            return Err(Refused::form(format!("the line has {bytes} bytes; write at most {LINE_BYTES_MAX}")));
+        }
+        if line.chars().any(char::is_control) {
+            return Err(Refused::form("the line has a control character in it, such as a tab"));
+        }
+        let text = match self.problem.as_definition().steps {
+            StepMode::Single => Some(line),
+            StepMode::Stepwise => line.strip_prefix(ANSWER),
+        };
+        let mut next = self.state.clone();
+        match text {
+            Some(text) => next.answer = Some(Arc::new(self.problem.answers().read(text)?)),
+            None if next.steps.count() >= STEPS_MAX => return Err(Refused::illegal("there are too many steps")),
+            None if next.steps.bytes() + line.len() > STEPS_BYTES_MAX => {
+                return Err(Refused::illegal("the steps are too long together; write the answer"));
+            }
+            None => next.steps.push(line),
+        }
+        Ok(next)
+    }
+
+    /// The broken checks of a kind in the candidate.
+    fn findings<'c>(&self, candidate: &'c Candidate, kind: Kind) -> &'c [Finding] {
+        let (cell, state) = match kind {
+            Kind::Invariant => (&candidate.invariant, &candidate.state),
+            Kind::Terminal if candidate.state.answer.is_some() => (&candidate.terminal, &candidate.state),
+            Kind::Terminal | Kind::Format | Kind::Transition => return &[],
+        };
+        cell.get_or_init(|| self.problem.checks().broken(kind, &state.steps, state.answer.as_deref()))
+    }
+
+    /// Why a check of the candidate could not be evaluated.
+    fn reason(&self, constraint: usize) -> Option<&str> {
+        let candidate = self.candidate.as_ref()?;
+        let found = [&candidate.invariant, &candidate.terminal].into_iter().filter_map(OnceLock::get).flatten();
+        found.filter(|finding| finding.constraint == constraint).find_map(|finding| finding.reason.as_deref())
+    }
+
+    fn format(&self) -> Broken {
+        let form = &SPEC.constraints[0];
+        let meaning = match (&self.candidate, &self.refused) {
+            (None, Some(refused)) => format!("{}: {}", form.meaning, refused.detail).into(),
+            _ => form.meaning.into(),
+        };
+        Broken { name: form.name.into(), meaning, severity: form.severity }
+    }
+
+    fn named(&self, constraint: usize) -> Option<Broken> {
+        let definition = self.problem.as_definition().constraints.get(constraint)?;
+        let text = definition.check.as_deref().or(definition.text.as_deref()).unwrap_or_default();
+        let meaning = match self.reason(constraint) {
+            Some(reason) => format!("{text} (it could not be evaluated: {reason})"),
+            None => text.to_owned(),
+        };
+        Some(Broken { name: definition.name.clone().into(), meaning: meaning.into(), severity: definition.severity })
+    }
+}
+
+impl Machine for Walk {
+    fn spec(&self) -> &'static Spec {
+        &SPEC
+    }
+
+    fn problem(&self) -> Arc<dyn Problem> {
+        self.problem.problem()
+    }
+
+    fn propose(&mut self, line: &str) -> Result<(), Refusal> {
+        self.candidate = None;
+        self.refused = None;
+        match self.after(line) {
+            Ok(state) => {
+                self.candidate = Some(Candidate { state, invariant: OnceLock::new(), terminal: OnceLock::new() });
+                Ok(())
+            }
+            Err(refused) => {
+                let refusal = refused.refusal.clone();
+                self.refused = Some(refused);
+                Err(refusal)
+            }
+        }
+    }
+
+    fn violations(&self, kinds: Kinds) -> Violations {
+        let mut found = Violations::NONE;
+        let Some(candidate) = &self.candidate else {
+            found.require(0, !kinds.contains(Kind::Format));
+            return found;
+        };
+        for kind in kinds.iter() {
+            self.findings(candidate, kind).iter().for_each(|finding| found.require(finding.constraint + 1, false));
+        }
+        found
+    }
+
+    fn broken(&self, violations: Violations) -> Vec<Broken> {
+        let format = violations.contains(0).then(|| self.format());
+        let constraints = 0..self.problem.as_definition().constraints.len();
+        let named = constraints.filter(|place| violations.contains(place + 1)).filter_map(|place| self.named(place));
+        format.into_iter().chain(named).collect()
+    }
+
+    fn candidate_ends(&self) -> bool {
+        self.candidate.as_ref().is_some_and(|candidate| candidate.state.answer.is_some())
+    }
+
+    fn commit(&mut self) {
+        if let Some(candidate) = self.candidate.take() {
+            self.state = candidate.state;
+        }
+    }
+
+    fn replay(&mut self, line: &str) -> Result<(), Refusal> {
+        self.state = self.after(line).map_err(|refused| refused.refusal)?;
+        Ok(())
+    }
+
+    fn follow_reference(&mut self) -> bool {
+        false
+    }
+
+    fn reference(&self) -> Option<String> {
+        None
+    }
+
+    fn ended(&self) -> bool {
+        self.state.answer.is_some()
+    }
+
+    fn answer(&self) -> Option<Value> {
+        self.state.answer.as_deref().cloned()
+    }
+
+    fn choices(&self) -> Option<Vec<String>> {
+        None
+    }
+
+    /// All that an executor is shown, in several lines.
+    fn view(&self) -> String {
+        view(&self.problem, &self.state.steps.lines())
+    }
+
+    fn state(&self) -> Value {
+        json!({"steps": self.state.steps.lines(), "answer": self.state.answer.as_deref()})
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot::of(self.state.clone())
+    }
+
+    fn restore(&mut self, snapshot: &Snapshot) {
+        self.state.clone_from(snapshot.get());
+        self.candidate = None;
+        self.refused = None;
+    }
+
+    fn fork(&self) -> Box<dyn Machine> {
+        Box::new(Self::at(self.problem.clone(), self.state.clone()))
+    }
+}

@@ -1,0 +1,42 @@
+//! What an executor is shown of a problem (`agents/executor/problem.j2`).
+
+use std::sync::LazyLock;
+
+use minijinja::{Environment, UndefinedBehavior, context};
+
+use super::custom::Custom;
+use super::definition::{AnswerForm, StepMode};
+
+const NAME: &str = "executor/problem.j2";
+
+static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut templates = Environment::new();
+    templates.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+    let text = include_str!("../../../agents/executor/problem.j2");
+    templates.add_template(NAME, text).expect("invariant: the built-in template parses, as a test shows");
+    templates
+});
+
+/// The problem, the steps so far, and what to write next.
+pub fn view(problem: &Custom, steps: &[&str]) -> String {
+    let definition = problem.as_definition();
+    let constraints = definition.constraints.iter().map(|constraint| {
+        let meaning = constraint.check.as_ref().or(constraint.text.as_ref());
+        context! { name => constraint.name, severity => constraint.severity, meaning }
+    });
+    let answer = match &definition.answer {
+        None => context! {},
+        Some(AnswerForm::Pattern(pattern)) => context! { pattern },
+        Some(AnswerForm::Schema(schema)) => context! { schema => schema.to_string() },
+    };
+    let variables = context! {
+        statement => definition.statement,
+        input => definition.input.to_string(),
+        constraints => constraints.collect::<Vec<_>>(),
+        answer,
+        stepwise => definition.steps == StepMode::Stepwise,
+        steps,
+    };
+    let template = TEMPLATES.get_template(NAME).expect("invariant: the template was added");
+    template.render(variables).expect("invariant: the built-in template uses these variables, as a test shows")
+}

@@ -1,0 +1,121 @@
+//! How a run ended, as data.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::budget::Limit;
+use super::reliability::StepVotes;
+use super::reward::Reward;
+use super::score::Score;
+use super::speculations::Speculations;
+use super::trajectory::Usage;
+
+/// What ended a run, by name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// The winner of a vote verified, with the agreement asked for.
+    Agreed,
+    /// `max_rounds` rounds were held.
+    RoundsSpent,
+    /// Every trajectory of a round proved that nothing is left to try.
+    Exhausted,
+    StepsSpent,
+    TokensSpent,
+    WallMsSpent,
+    Cancelled,
+    /// An agent failed for good; says why.
+    AgentFailed(String),
+}
+
+impl From<Limit> for Ending {
+    fn from(limit: Limit) -> Self {
+        match limit {
+            Limit::Steps => Self::StepsSpent,
+            Limit::Tokens => Self::TokensSpent,
+            Limit::WallMs => Self::WallMsSpent,
+        }
+    }
+}
+
+impl Ending {
+    /// The name that results carry.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Agreed => "agreed",
+            Self::RoundsSpent => "rounds_spent",
+            Self::Exhausted => "exhausted",
+            Self::StepsSpent => "steps_spent",
+            Self::TokensSpent => "tokens_spent",
+            Self::WallMsSpent => "wall_ms_spent",
+            Self::Cancelled => "cancelled",
+            Self::AgentFailed(_) => "agent_failed",
+        }
+    }
+}
+
+/// An answer of the last counted round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Ballot {
+    pub answer: Value,
+    /// Trajectories that gave it; under a tolerance, that gave one near it.
+    pub votes: u32,
+    /// Σ 1 / (1 + ΣV) over them, where votes are weighted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
+    /// Σ V over the steps of the cleanest trajectory that gave it.
+    #[cfg_attr(feature = "schema", schema(value_type = f64, minimum = 0.0))]
+    pub violation_score: Score,
+}
+
+/// The result of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub ending: Ending,
+    pub answer: Option<Value>,
+    /// The answer's trajectory was clean (Σ V = 0) in the eyes of a verifier that checked something.
+    pub verified: bool,
+    /// Committed steps of the answer's trajectory; 0 without an answer.
+    pub steps: u64,
+    /// Proposals of all trajectories.
+    pub proposals: u64,
+    pub retries: u64,
+    pub backtracks: u64,
+    pub pops: u64,
+    pub rounds: u32,
+    pub trajectories: u32,
+    pub votes: Vec<Ballot>,
+    /// Votes of the winner over the trajectories of its round, 0 to 1.
+    pub agreement: f64,
+    pub usage: Usage,
+    pub speculations: Speculations,
+    /// Rewards of the finished trajectories, in the order of their ends.
+    pub rewards: Vec<Reward>,
+    /// The votes on its steps, where steps are voted on.
+    pub step_votes: Option<StepVotes>,
+}
+
+impl Outcome {
+    /// Of a run that could not be carried on.
+    pub fn without_answer(ending: Ending) -> Self {
+        Self {
+            ending,
+            answer: None,
+            verified: false,
+            steps: 0,
+            proposals: 0,
+            retries: 0,
+            backtracks: 0,
+            pops: 0,
+            rounds: 0,
+            trajectories: 0,
+            votes: Vec::new(),
+            agreement: 0.0,
+            usage: Usage::default(),
+            speculations: Speculations::default(),
+            rewards: Vec::new(),
+            step_votes: None,
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Properties of whole runs, driven without a runtime: a small simulator stands for the four actors.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use prime_bench::tasks::{self, Difficulty, Draw, Kind, Kinds, Problem};
+
+const THRESHOLDS: Thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
+
+pub(super) fn plan(fanout: u32, attempts_max: u32) -> RunPlan {
+    RunPlan {
+        strategy: crate::Strategy::Iterative,
+        vote: VoteRule::Majority,
+        early_stop: true,
+        adaptive_rounds: true,
+        fanout,
+        max_rounds: 3,
+        confidence: 0.5,
+        limits: Limits { attempts_max, pops_max: 5_000, snapshot_every_frames: 64 },
+        budget: Budget { steps: 1 << 22, tokens: 0, wall_ms: u64::MAX },
+        weights: RewardWeights { task: 10.0, verify: 1.0, efficiency: 0.5, format: 0.1 },
+        is_checked: true,
+        speculate: false,
+    }
+}
+
+/// One of each strategy, for a fan-out of 4.
+pub(super) fn strategies() -> [crate::Strategy; 5] {
+    use crate::{Ahead, Beam, Strategy};
+    [
+        Strategy::Iterative,
+        Strategy::Greedy,
+        Strategy::BestOfN,
+        Strategy::Beam(Beam { width: 2, actions: 2 }),
+        Strategy::Ahead(Ahead { k: 2, samples_max: 40, characters_max: 500, step_accuracy: 0.9 }),
+    ]
+}
+
+pub(super) fn kinds() -> Kinds {
+    [Kind::Format, Kind::Invariant, Kind::Terminal].into_iter().collect()
+}
+
+/// Carries a run out with a proposing function; turns come back in an order that `schedule` picks.
+pub(super) fn simulate(
+    problem: &Arc<dyn Problem>,
+    plan: RunPlan,
+    schedule: &mut Draw,
+    mut propose: impl FnMut(&Trajectory, &mut Draw) -> String,
+) -> Outcome {
+    simulate_with(problem, plan, schedule, |_, trajectory, draw| (propose(trajectory, draw), Some(-1.0)))
+}
+
+/// As [`simulate`], where the proposing function knows its turn and gives ln p of its line.
+pub(super) fn simulate_with(
+    problem: &Arc<dyn Problem>,
+    plan: RunPlan,
+    schedule: &mut Draw,
+    mut propose: impl FnMut(TurnId, &Trajectory, &mut Draw) -> (String, Option<f64>),
+) -> Outcome {
+    let mut run = Run::new(Arc::clone(problem), plan);
+    let mut effects = Vec::new();
+    let mut waiting = Vec::new();
+    run.start(&mut effects);
+    loop {
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::Propose(id, trajectory) => waiting.push((id, trajectory)),
+                Effect::Finish(outcome) => return *outcome,
+                Effect::Ended(..) | Effect::Chosen { .. } | Effect::Voted { .. } => {}
+            }
+        }
+        let (id, mut trajectory) = waiting.swap_remove(schedule.index(waiting.len()));
+        let (line, logprob) = propose(id, &trajectory, schedule);
+        let applicable = trajectory.machine.propose(&line).is_ok();
+        let violations = trajectory.machine.violations(kinds());
+        let score = Score::from_tenths(violations.tenths(trajectory.machine.spec()));
+        let verdict = Verdict { score, ..Verdict::default() };
+        let decision = run.plan().strategy.ruling(if trajectory.excludes(&line) {
+            Decision::Backtrack
+        } else {
+            THRESHOLDS.decide(score, trajectory.stack.top().retries)
+        });
+        let usage = Usage { prompt: 10, completion: 2 };
+        let settled = Settled {
+            line: &line,
+            applicable,
+            verdict: &verdict,
+            decision,
+            usage,
+            logprob,
+            characters: line.len(),
+            speculations: Speculations::default(),
+        };
+        run.settle(id, trajectory, settled, 0, &mut effects);
+    }
+}
+
+pub(super) fn queens(n: usize) -> Arc<dyn Problem> {
+    let order: Vec<_> = (0..n).collect();
+    tasks::find("n-queens").expect("listed").read_input(&json!({"n": n, "order": order})).expect("valid")
+}
+
+fn any_placement(trajectory: &Trajectory, draw: &mut Draw) -> String {
+    let choices = trajectory.machine.choices().expect("n-queens is a search");
+    let left: Vec<_> = choices.iter().filter(|choice| !trajectory.excludes(choice)).collect();
+    left[draw.index(left.len())].clone()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Random proposals with exclusion and backtracking find a solution whenever there is one, on every board.
+    #[test]
+    fn search_over_finite_choices_is_complete(n in 4usize..8, seed in any::<u64>()) {
+        let outcome = simulate(&queens(n), plan(1, 1), &mut Draw::new(seed), any_placement);
+        prop_assert_eq!(outcome.ending, Ending::Agreed);
+        prop_assert!(outcome.verified && outcome.answer.is_some());
+    }
+
+    /// Garbage, legal lines and reference steps in any mixture: a run ends, within its budget, and says why.
+    #[test]
+    fn a_run_ends_whatever_is_proposed(
+        seed in any::<u64>(), garbage in 0u64..100, task in 0usize..5, strategy in 0usize..5
+    ) {
+        let task = tasks::all().nth(task).expect("five tasks");
+        let problem = task.generate(Difficulty::Easy, seed);
+        let budget = Budget { steps: 3_000, tokens: 30_000, wall_ms: 1_000 };
+        let plan = RunPlan { strategy: strategies()[strategy], budget, ..plan(4, 3) };
+        let outcome = simulate(&problem, plan, &mut Draw::new(seed), |trajectory, draw| {
+            if draw.below(100) >= garbage && let Some(line) = trajectory.machine.reference() {
+                line
+            } else {
+                ["cmp 0 1", "swap 2 1", "done", "pass", "q1", "move 1 0 2", "place 0 0", "back 0", "0 1", "?"]
+                    [draw.index(10)].to_owned()
+            }
+        });
+        prop_assert!(outcome.proposals <= 3_000 && outcome.usage.total() <= 30_000 + 12);
+        prop_assert!(!outcome.verified || outcome.answer.is_some());
+    }
+
+    /// With an executor that makes no mistake every task's answer is the reference answer, by every schedule.
+    #[test]
+    fn a_faultless_executor_is_verified_and_right(seed in any::<u64>(), task in 0usize..5, strategy in 0usize..5) {
+        let problem = tasks::all().nth(task).expect("five tasks").generate(Difficulty::Easy, seed);
+        let strategy = strategies()[strategy];
+        let outcome = simulate(&problem, RunPlan { strategy, ..plan(4, 3) }, &mut Draw::new(seed), |trajectory, _| {
+            trajectory.machine.reference().expect("an open trace")
+        });
+        prop_assert!(outcome.verified);
+        prop_assert_eq!(outcome.ending, Ending::Agreed);
+        prop_assert!(problem.accepts(outcome.answer.as_ref().expect("verified")));
+        let votes = if strategy == crate::Strategy::Iterative { 3 } else { 1 };
+        prop_assert_eq!(outcome.votes[0].votes, votes, "three of four decide, the fourth is not waited for");
+    }
+}
+
+#[test]
+fn a_board_without_solution_is_proven_exhausted() {
+    for n in [2, 3] {
+        let outcome = simulate(&queens(n), plan(2, 1), &mut Draw::new(1), any_placement);
+        assert_eq!((outcome.ending, outcome.answer), (Ending::Exhausted, None), "n = {n}");
+    }
+}
+
+#[test]
+fn a_partial_board_is_completed_or_left() {
+    // Queens at 0 and 3 of a board of 8 have completions; the search keeps the steps it was given unless they are dead.
+    let mut machine = queens(8).start();
+    for line in ["place 0 0", "place 1 4", "place 2 7"] {
+        machine.replay(line).expect("legal");
+    }
+    let limits = plan(1, 1).limits;
+    let mut trajectory = Trajectory::new(machine, &limits);
+    let mut draw = Draw::new(3);
+    let end = loop {
+        let line = any_placement(&trajectory, &mut draw);
+        trajectory.machine.propose(&line).expect("legal");
+        let violations = trajectory.machine.violations(kinds());
+        let decision = if violations.is_empty() { Decision::Proceed } else { Decision::Backtrack };
+        let verdict =
+            Verdict { score: Score::from_tenths(violations.tenths(trajectory.machine.spec())), ..Verdict::default() };
+        if let Next::Ended(end) = trajectory.settle(&line, true, &verdict, decision, &limits) {
+            break end;
+        }
+    };
+    let End::Answered(answer) = end else { panic!("{end:?}") };
+    assert_eq!(answer["queens"].as_array().expect("a list")[..3], [json!(0), json!(4), json!(7)]);
+}
+
+#[test]
+fn the_limit_that_ends_a_run_is_named() {
+    let problem = queens(6);
+    let budgets = [
+        (Budget { steps: 50, tokens: 0, wall_ms: u64::MAX }, Ending::StepsSpent),
+        (Budget { steps: 1 << 20, tokens: 600, wall_ms: u64::MAX }, Ending::TokensSpent),
+        (Budget { steps: 1 << 20, tokens: 0, wall_ms: 0 }, Ending::WallMsSpent),
+    ];
+    for (budget, ending) in budgets {
+        let plan = RunPlan { budget, ..plan(2, 1_000_000) };
+        let outcome = simulate(&problem, plan, &mut Draw::new(1), |_, _| "back 5".to_owned());
+        assert_eq!((outcome.ending, outcome.answer, outcome.verified), (ending, None, false));
+    }
+    let stuck = simulate(&problem, plan(2, 5), &mut Draw::new(1), |_, _| "nonsense".to_owned());
+    assert_eq!((stuck.ending, stuck.rounds, stuck.trajectories), (Ending::RoundsSpent, 3, 6));
+}
+
+#[test]
+fn a_good_step_is_not_excluded_because_its_successor_used_up_its_attempts() {
+    let limits = Limits { attempts_max: 2, pops_max: 10, snapshot_every_frames: 8 };
+    let machine = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 5).start();
+    let mut trajectory = Trajectory::new(machine, &limits);
+    let first = trajectory.machine.reference().expect("a start");
+    trajectory.machine.propose(&first).expect("legal");
+    assert_eq!(trajectory.settle(&first, true, &Verdict::default(), Decision::Proceed, &limits), Next::Propose);
+    let bad = Verdict { score: Score::from_tenths(10), ..Verdict::default() };
+    for line in ["x", "y"] {
+        assert!(trajectory.machine.propose(line).is_err());
+        assert_eq!(trajectory.settle(line, false, &bad, Decision::Backtrack, &limits), Next::Propose);
+    }
+    assert_eq!((trajectory.stack.depth(), trajectory.counts.pops), (0, 1), "the state was popped");
+    assert!(!trajectory.excludes(&first));
+}

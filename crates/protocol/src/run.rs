@@ -1,0 +1,478 @@
+//! A run: rounds of trajectories, a vote after each, and the limits that end it. A pure function of its events; the
+//! clock is an argument.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::budget::Left;
+use super::coordination::Decision;
+use super::lockstep::{Chosen, Lockstep, Sample, Step};
+use super::outcome::{Ballot, Ending, Outcome};
+use super::plan::RunPlan;
+use super::reward::{Merits, Reward};
+use super::score::Score;
+use super::speculations::Speculations;
+use super::strategy::{Strategy, VoteRule};
+use super::totals::Totals;
+use super::trajectory::{End, Limits, Next, Summary, Trajectory, Usage, Verdict};
+use super::vote::{Count, Votes};
+use prime_bench::tasks::Problem;
+
+/// Names a trajectory of a run: a turn that comes back late is known by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TurnId {
+    pub round: u32,
+    pub trajectory: u32,
+}
+
+/// A turn that came back: what was proposed, and what became of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Settled<'a> {
+    pub line: &'a str,
+    /// The line could be carried out.
+    pub applicable: bool,
+    pub verdict: &'a Verdict,
+    pub decision: Decision,
+    pub usage: Usage,
+    /// ln p of the proposal, where the executor gave it.
+    pub logprob: Option<f64>,
+    /// Characters of the line with its derivation.
+    pub characters: usize,
+    /// What became of proposals that were begun early for this turn or after it.
+    pub speculations: Speculations,
+}
+
+impl Settled<'_> {
+    /// What is counted of a proposal beside its line.
+    pub fn measure(line: &str, derivation: &str, logprobs: &[f32]) -> (Option<f64>, usize) {
+        let logprob = (!logprobs.is_empty()).then(|| logprobs.iter().map(|logprob| f64::from(*logprob)).sum());
+        (logprob, line.chars().count() + derivation.chars().count())
+    }
+}
+
+/// What the supervisor must do next.
+pub enum Effect {
+    /// Ask the executor for the trajectory's next step.
+    Propose(TurnId, Box<Trajectory>),
+    /// A trajectory has ended, as the reward says; its votes are counted.
+    Ended(TurnId, End, Reward),
+    /// A step was taken by vote.
+    Chosen { round: u32, chosen: Chosen },
+    /// A round has been counted.
+    Voted { round: u32, winner: Option<Ballot>, agreement: f64 },
+    /// The run is over. Turns still in flight are of no use any more.
+    Finish(Box<Outcome>),
+}
+
+/// The best answer so far over all rounds: the least violating, then the one with most votes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Best {
+    answer: Value,
+    score: Score,
+    votes: u32,
+    steps: u64,
+}
+
+/// The state of a run, beside its trajectories.
+pub struct Run {
+    plan: RunPlan,
+    problem: Arc<dyn Problem>,
+    round: u32,
+    /// Turns that are out: of the trajectories of this round that have not ended, or of the present batch.
+    live: u32,
+    exhausted: u32,
+    votes: Votes,
+    /// (answer, steps) of this round's trajectories with their scores.
+    answers: Vec<(Value, Score, u64)>,
+    best: Option<Best>,
+    last_count: Vec<Ballot>,
+    agreement: f64,
+    totals: Totals,
+    rewards: Vec<Reward>,
+    lockstep: Option<Lockstep>,
+    /// What the slots of the present batch have brought so far.
+    gathered: Vec<Sample>,
+    is_over: bool,
+}
+
+/// What a run knows beside its plan and its trajectories.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunState {
+    round: u32,
+    live: u32,
+    exhausted: u32,
+    votes: Vec<Count>,
+    answers: Vec<(Value, Score, u64)>,
+    best: Option<Best>,
+    last_count: Vec<Ballot>,
+    agreement: f64,
+    totals: Totals,
+    rewards: Vec<Reward>,
+    #[serde(default)]
+    lockstep: Option<Lockstep>,
+}
+
+impl Run {
+    pub fn new(problem: Arc<dyn Problem>, plan: RunPlan) -> Self {
+        Self {
+            plan,
+            problem,
+            round: 0,
+            live: 0,
+            exhausted: 0,
+            votes: Votes::default(),
+            answers: Vec::new(),
+            best: None,
+            last_count: Vec::new(),
+            agreement: 0.0,
+            totals: Totals::default(),
+            rewards: Vec::new(),
+            lockstep: None,
+            gathered: Vec::new(),
+            is_over: false,
+        }
+    }
+
+    /// To be put back with [`Run::from_state`]; of a run that is not over.
+    pub fn state(&self) -> RunState {
+        RunState {
+            round: self.round,
+            live: self.live,
+            exhausted: self.exhausted,
+            votes: self.votes.save(),
+            answers: self.answers.clone(),
+            best: self.best.clone(),
+            last_count: self.last_count.clone(),
+            agreement: self.agreement,
+            totals: self.totals.clone(),
+            rewards: self.rewards.clone(),
+            lockstep: self.lockstep.clone(),
+        }
+    }
+
+    pub fn from_state(problem: Arc<dyn Problem>, plan: RunPlan, state: RunState) -> Self {
+        Self {
+            votes: Votes::restore(problem.spec(), state.votes),
+            plan,
+            problem,
+            round: state.round,
+            live: state.live,
+            exhausted: state.exhausted,
+            answers: state.answers,
+            best: state.best,
+            last_count: state.last_count,
+            agreement: state.agreement,
+            totals: state.totals,
+            rewards: state.rewards,
+            lockstep: state.lockstep,
+            gathered: Vec::new(),
+            is_over: false,
+        }
+    }
+
+    /// Turns that are out: of the trajectories of this round that have not ended.
+    pub fn live(&self) -> u32 {
+        self.live
+    }
+
+    /// Whether nothing has been gathered of the present batch: only then is the run whole in what is saved of it.
+    pub fn is_whole(&self) -> bool {
+        self.gathered.is_empty()
+    }
+
+    pub fn plan(&self) -> &RunPlan {
+        &self.plan
+    }
+
+    /// Opens the first round.
+    pub fn start(&mut self, effects: &mut Vec<Effect>) {
+        self.open_round(effects);
+    }
+
+    fn open_round(&mut self, effects: &mut Vec<Effect>) {
+        self.round += 1;
+        self.live = self.plan.slots();
+        self.exhausted = 0;
+        self.votes = Votes::default();
+        self.answers.clear();
+        self.totals.trajectories += self.plan.trajectories();
+        self.lockstep = self.plan.strategy.is_lockstep().then(|| Lockstep::new(&self.plan.strategy));
+        self.gathered.clear();
+        for trajectory in 0..self.live {
+            let machine = self.problem.start();
+            let id = TurnId { round: self.round, trajectory };
+            effects.push(Effect::Propose(id, Box::new(Trajectory::new(machine, &self.plan.limits))));
+        }
+    }
+
+    /// Whether a turn still matters: late turns of closed rounds and finished runs do not.
+    pub fn wants(&self, id: TurnId) -> bool {
+        !self.is_over && id.round == self.round
+    }
+
+    /// A decision has come back. Nothing happens where the turn is not wanted any more.
+    pub fn settle(
+        &mut self,
+        id: TurnId,
+        mut trajectory: Box<Trajectory>,
+        settled: Settled<'_>,
+        elapsed_ms: u64,
+        effects: &mut Vec<Effect>,
+    ) {
+        if !self.wants(id) {
+            return;
+        }
+        if self.lockstep.is_some() {
+            return self.gather(id, trajectory, settled, elapsed_ms, effects);
+        }
+        self.totals.count(&settled);
+        let Settled { line, applicable, verdict, decision, usage, .. } = settled;
+        let single_pass = Limits { attempts_max: 1, ..self.plan.limits };
+        let limits = if self.plan.strategy.is_single_pass() { &single_pass } else { &self.plan.limits };
+        let before = trajectory.counts;
+        let next = trajectory.settle(line, applicable, verdict, decision, limits);
+        trajectory.usage.add(usage);
+        self.totals.pops += trajectory.counts.pops - before.pops;
+        match next {
+            Next::Propose => match self.reached(elapsed_ms) {
+                Some(ending) => self.finish(ending, effects),
+                None => effects.push(Effect::Propose(id, trajectory)),
+            },
+            Next::Ended(end) => self.end(id, &Summary::of(&trajectory), end, elapsed_ms, effects),
+        }
+    }
+
+    /// A turn of a search that goes on only when all of them are in.
+    fn gather(
+        &mut self,
+        id: TurnId,
+        mut trajectory: Box<Trajectory>,
+        settled: Settled<'_>,
+        elapsed_ms: u64,
+        effects: &mut Vec<Effect>,
+    ) {
+        self.totals.count(&settled);
+        let Settled { line, applicable, verdict, decision, usage, logprob, characters, .. } = settled;
+        trajectory.count(applicable);
+        trajectory.usage.add(usage);
+        self.gathered.push(Sample {
+            id,
+            trajectory,
+            line: line.to_owned(),
+            passes: applicable && decision == Decision::Proceed,
+            score: verdict.score,
+            logprob,
+            characters,
+            failure: None,
+        });
+        self.go_on(elapsed_ms, effects);
+    }
+
+    /// Goes on when the last turn of a batch has come in.
+    fn go_on(&mut self, elapsed_ms: u64, effects: &mut Vec<Effect>) {
+        self.live -= 1;
+        if let Some(ending) = self.reached(elapsed_ms) {
+            return self.finish(ending, effects);
+        }
+        let Some(lockstep) = self.lockstep.as_mut().filter(|_| self.live == 0) else { return };
+        let mut chosen = Vec::new();
+        let samples = std::mem::take(&mut self.gathered);
+        let step = lockstep.go_on(&self.plan.strategy, samples, self.plan.limits.attempts_max, &mut chosen);
+        effects.extend(chosen.into_iter().map(|chosen| Effect::Chosen { round: self.round, chosen }));
+        match step {
+            Step::Propose(slots) => {
+                self.live = u32::try_from(slots.len()).expect("invariant: slots are at most the fan-out");
+                effects.extend(slots.into_iter().map(|(id, trajectory)| Effect::Propose(id, trajectory)));
+            }
+            Step::Ended(id, summary, end) => {
+                // The last one out; `end` counts it.
+                self.live = 1;
+                self.end(id, &summary, end, elapsed_ms, effects);
+            }
+        }
+    }
+
+    /// A turn failed for good (its executor, verifier or coordinator could not do it).
+    pub fn fail(
+        &mut self,
+        id: TurnId,
+        trajectory: Box<Trajectory>,
+        reason: String,
+        elapsed_ms: u64,
+        effects: &mut Vec<Effect>,
+    ) {
+        if !self.wants(id) {
+            return;
+        }
+        if self.lockstep.is_none() {
+            return self.end(id, &Summary::of(&trajectory), End::Failed(reason), elapsed_ms, effects);
+        }
+        self.gathered.push(Sample {
+            id,
+            trajectory,
+            line: String::new(),
+            passes: false,
+            score: Score::ZERO,
+            logprob: None,
+            characters: 0,
+            failure: Some(reason),
+        });
+        self.go_on(elapsed_ms, effects);
+    }
+
+    /// The limit that time has reached, if any; the run is then to be stopped.
+    pub fn expired(&self, elapsed_ms: u64) -> Option<Ending> {
+        if self.is_over { None } else { self.reached(elapsed_ms) }
+    }
+
+    /// Ends the run with what is known.
+    pub fn stop(&mut self, ending: Ending, effects: &mut Vec<Effect>) {
+        if !self.is_over {
+            self.finish(ending, effects);
+        }
+    }
+
+    /// What may still be spent.
+    pub fn left(&self) -> Left {
+        self.plan.budget.left(self.totals.proposals, self.totals.usage.total())
+    }
+
+    fn reached(&self, elapsed_ms: u64) -> Option<Ending> {
+        let limit = self.plan.budget.reached(self.totals.proposals, self.totals.usage.total(), elapsed_ms)?;
+        Some(Ending::from(limit))
+    }
+
+    fn end(&mut self, id: TurnId, summary: &Summary, end: End, elapsed_ms: u64, effects: &mut Vec<Effect>) {
+        self.live -= 1;
+        let reward = self.plan.weights.reward(&Merits {
+            solved: matches!(end, End::Answered(_)) && summary.last_score == Score::ZERO,
+            last_score: summary.last_score,
+            steps: summary.steps,
+            steps_max: self.problem.steps_max(),
+            proposals: summary.proposals,
+            applicable: summary.applicable,
+        });
+        self.rewards.push(reward);
+        let mut failure = None;
+        match &end {
+            End::Answered(answer) => {
+                self.votes.cast(self.problem.spec(), answer.clone(), summary.score);
+                self.answers.push((answer.clone(), summary.score, summary.steps));
+            }
+            End::Exhausted => self.exhausted += 1,
+            End::Failed(reason) => failure = Some(reason.clone()),
+            End::Stuck | End::PopsSpent | End::StepsSpent => {}
+        }
+        effects.push(Effect::Ended(id, end, reward));
+        if self.live == 0 || self.is_decided() {
+            self.count(failure, elapsed_ms, effects);
+        } else if let Some(ending) = self.reached(elapsed_ms) {
+            self.finish(ending, effects);
+        }
+    }
+
+    /// Whether the trajectories that are left cannot change the winner.
+    fn is_decided(&self) -> bool {
+        if !self.plan.early_stop {
+            return false;
+        }
+        if self.plan.strategy == Strategy::BestOfN {
+            // Nothing is less violating than nothing.
+            return self.plan.is_checked && self.answers.iter().any(|(_, score, _)| *score == Score::ZERO);
+        }
+        self.votes.is_decided(self.plan.vote, self.live, self.plan.quorum())
+    }
+
+    /// The round's vote in favour of the best answer so far, and the agreement on it.
+    fn tally(&mut self) {
+        let counts = if self.plan.strategy == Strategy::BestOfN {
+            self.votes.cleanest()
+        } else {
+            self.votes.counts(self.problem.spec(), self.plan.vote)
+        };
+        let is_weighted = self.plan.vote == VoteRule::Weighted;
+        self.last_count = counts
+            .iter()
+            .map(|count| Ballot {
+                answer: count.answer.clone(),
+                votes: count.votes,
+                weight: is_weighted.then_some(count.weight),
+                violation_score: count.best_score,
+            })
+            .collect();
+        let Some(winner) = counts.into_iter().next() else {
+            self.agreement = 0.0;
+            return;
+        };
+        self.agreement = f64::from(winner.votes) / f64::from(self.plan.voters());
+        let is_better = self.best.as_ref().is_none_or(|best| {
+            (winner.best_score, std::cmp::Reverse(winner.votes)) < (best.score, std::cmp::Reverse(best.votes))
+        });
+        if is_better {
+            let steps = self
+                .answers
+                .iter()
+                .find(|(answer, score, _)| *answer == winner.answer && *score == winner.best_score)
+                .map_or(0, |(_, _, steps)| *steps);
+            self.best = Some(Best { answer: winner.answer, score: winner.best_score, votes: winner.votes, steps });
+        }
+    }
+
+    fn count(&mut self, failure: Option<String>, elapsed_ms: u64, effects: &mut Vec<Effect>) {
+        self.tally();
+        let winner = self.last_count.first().cloned();
+        effects.push(Effect::Voted { round: self.round, winner: winner.clone(), agreement: self.agreement });
+        let agreed = winner.is_some_and(|winner| {
+            winner.votes >= self.plan.quorum() && (!self.plan.is_checked || winner.violation_score == Score::ZERO)
+        });
+        if agreed && (self.plan.adaptive_rounds || self.round >= self.plan.max_rounds) {
+            self.finish(Ending::Agreed, effects);
+        } else if self.exhausted == self.plan.voters() {
+            self.finish(Ending::Exhausted, effects);
+        } else if let (Some(reason), true) = (failure, self.answers.is_empty()) {
+            self.finish(Ending::AgentFailed(reason), effects);
+        } else if let Some(ending) = self.reached(elapsed_ms) {
+            self.finish(ending, effects);
+        } else if self.round >= self.plan.max_rounds {
+            self.finish(Ending::RoundsSpent, effects);
+        } else {
+            self.open_round(effects);
+        }
+    }
+
+    fn finish(&mut self, ending: Ending, effects: &mut Vec<Effect>) {
+        // A beam that a limit cut short gives the likeliest answer that it has.
+        let best_of_beam = self.lockstep.as_ref().filter(|_| self.answers.is_empty()).and_then(Lockstep::best);
+        if let (Some(Step::Ended(_, summary, End::Answered(answer))), true) = (best_of_beam, ending != Ending::Agreed) {
+            self.votes.cast(self.problem.spec(), answer.clone(), summary.score);
+            self.answers.push((answer, summary.score, summary.steps));
+        }
+        // A round that a limit cut short counts with the answers that it has.
+        if ending != Ending::Agreed && !self.answers.is_empty() {
+            self.tally();
+        }
+        self.is_over = true;
+        let best = self.best.take();
+        let verified = self.plan.is_checked && best.as_ref().is_some_and(|best| best.score == Score::ZERO);
+        effects.push(Effect::Finish(Box::new(Outcome {
+            ending,
+            verified,
+            steps: best.as_ref().map_or(0, |best| best.steps),
+            answer: best.map(|best| best.answer),
+            proposals: self.totals.proposals,
+            retries: self.totals.retries,
+            backtracks: self.totals.backtracks,
+            pops: self.totals.pops,
+            rounds: self.round,
+            trajectories: self.totals.trajectories,
+            votes: std::mem::take(&mut self.last_count),
+            agreement: self.agreement,
+            usage: self.totals.usage,
+            speculations: self.totals.speculations,
+            rewards: std::mem::take(&mut self.rewards),
+            step_votes: self.lockstep.as_ref().map(|lockstep| lockstep.votes).filter(|votes| votes.k > 0),
+        })));
+    }
+}

@@ -1,0 +1,74 @@
+//! A run at rest as data: what a snapshot holds, so that a long run need not be folded from its first event. States
+//! are not in it: they are made again from the committed lines.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::fold::{CannotFold, Resting};
+use super::plan::RunPlan;
+use super::run::{Run, RunState, TurnId};
+use super::stack::Frame;
+use super::trajectory::{Trajectory, TrajectoryState};
+use prime_bench::tasks::Problem;
+
+/// A trajectory between two proposals.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SavedTrajectory {
+    id: TurnId,
+    /// The committed lines, each with its newline.
+    lines: String,
+    /// Frames below the top at which something was rejected, by depth.
+    notes: Vec<(usize, Frame)>,
+    top: Frame,
+    state: TrajectoryState,
+}
+
+/// A run between its events.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Saved {
+    run: RunState,
+    trajectories: Vec<SavedTrajectory>,
+    elapsed_ms: u64,
+}
+
+impl Saved {
+    /// Of a run all of whose live turns wait for their next proposals, and that is whole ([`Run::is_whole`]).
+    pub fn of<'a>(run: &Run, waiting: impl IntoIterator<Item = (TurnId, &'a Trajectory)>, elapsed_ms: u64) -> Self {
+        let save = |(id, trajectory): (TurnId, &Trajectory)| {
+            let mut lines = String::new();
+            for line in trajectory.stack.lines() {
+                lines.push_str(line);
+                lines.push('\n');
+            }
+            let (notes, top) = trajectory.stack.notes();
+            SavedTrajectory { id, lines, notes: notes.to_vec(), top: top.clone(), state: trajectory.state() }
+        };
+        Self { run: run.state(), trajectories: waiting.into_iter().map(save).collect(), elapsed_ms }
+    }
+
+    /// The run again.
+    ///
+    /// # Errors
+    /// When a line cannot be carried out again: by another version of the task.
+    pub fn restore(self, problem: &Arc<dyn Problem>, plan: RunPlan) -> Result<Resting, CannotFold> {
+        let limits = plan.limits;
+        let restore = |saved: SavedTrajectory| {
+            let mut trajectory = Trajectory::new(problem.start(), &limits);
+            for line in saved.lines.lines() {
+                let depth = trajectory.stack.depth();
+                trajectory.machine.replay(line).map_err(|refusal| CannotFold::Step {
+                    line: line.to_owned(),
+                    depth,
+                    reason: refusal.to_string(),
+                })?;
+                trajectory.stack.push(line, trajectory.machine.as_ref());
+            }
+            trajectory.stack.set_notes(saved.notes, saved.top);
+            trajectory.set_state(saved.state);
+            Ok((saved.id, Box::new(trajectory)))
+        };
+        let waiting = self.trajectories.into_iter().map(restore).collect::<Result<_, _>>()?;
+        Ok(Resting { run: Run::from_state(Arc::clone(problem), plan, self.run), waiting, elapsed_ms: self.elapsed_ms })
+    }
+}

@@ -1,0 +1,151 @@
+//! The state stack of a trajectory: its top is the current state. It keeps the committed lines and a snapshot every
+//! few frames, so that a pop costs at most that many replays and a million steps stay small.
+
+use serde::{Deserialize, Serialize};
+
+use prime_bench::tasks::{Machine, Snapshot};
+
+/// What happened at a state while it was the top.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frame {
+    /// Actions that were rejected here.
+    pub excluded: Vec<Box<str>>,
+    /// Proposals made here.
+    pub proposals: u32,
+    /// Retries since the last committed step.
+    pub retries: u32,
+}
+
+impl Frame {
+    fn is_blank(&self) -> bool {
+        self.excluded.is_empty() && self.proposals <= 1
+    }
+
+    pub fn excludes(&self, line: &str) -> bool {
+        self.excluded.iter().any(|excluded| **excluded == *line)
+    }
+}
+
+/// Committed lines with what is needed to take them back.
+#[derive(Clone, Debug)]
+pub struct StateStack {
+    /// All committed lines, one after another; `ends[k]` is where line k ends.
+    text: String,
+    ends: Vec<u32>,
+    /// Frames below the top at which something was rejected, by depth: few, so that clean steps cost nothing.
+    notes: Vec<(usize, Frame)>,
+    /// Snapshots at depths that are multiples of `snapshot_every_frames`.
+    snapshots: Vec<Snapshot>,
+    snapshot_every_frames: usize,
+    top: Frame,
+}
+
+impl StateStack {
+    /// A stack whose bottom is the machine's present state.
+    pub fn new(machine: &dyn Machine, snapshot_every_frames: usize) -> Self {
+        Self {
+            text: String::new(),
+            ends: Vec::new(),
+            notes: Vec::new(),
+            snapshots: vec![machine.snapshot()],
+            snapshot_every_frames: snapshot_every_frames.max(1),
+            top: Frame::default(),
+        }
+    }
+
+    /// Committed steps.
+    pub fn depth(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub fn top(&self) -> &Frame {
+        &self.top
+    }
+
+    pub fn top_mut(&mut self) -> &mut Frame {
+        &mut self.top
+    }
+
+    fn line(&self, index: usize) -> &str {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
+        &self.text[start..self.ends[index] as usize]
+    }
+
+    /// The committed lines from the bottom up.
+    pub fn lines(&self) -> impl DoubleEndedIterator<Item = &str> + ExactSizeIterator {
+        (0..self.depth()).map(|index| self.line(index))
+    }
+
+    /// What happened at the states: those below the top where something was rejected, by depth, and the top.
+    pub fn notes(&self) -> (&[(usize, Frame)], &Frame) {
+        (&self.notes, &self.top)
+    }
+
+    /// Puts back what [`StateStack::notes`] gave.
+    pub fn set_notes(&mut self, notes: Vec<(usize, Frame)>, top: Frame) {
+        (self.notes, self.top) = (notes, top);
+    }
+
+    /// Records that `line` led to the machine's present state, which becomes the top.
+    pub fn push(&mut self, line: &str, machine: &dyn Machine) {
+        let depth = self.depth();
+        let below = std::mem::take(&mut self.top);
+        if !below.is_blank() {
+            self.notes.push((depth, below));
+        }
+        self.text.push_str(line);
+        self.ends.push(u32::try_from(self.text.len()).expect("invariant: a trajectory's lines stay below 4 GiB"));
+        if (depth + 1).is_multiple_of(self.snapshot_every_frames) {
+            self.snapshots.push(machine.snapshot());
+        }
+    }
+
+    /// Takes back the last committed step: the machine returns to the state below, and the step's line is given back.
+    pub fn pop(&mut self, machine: &mut dyn Machine) -> Option<Box<str>> {
+        let parent = self.depth().checked_sub(1)?;
+        let line: Box<str> = self.line(parent).into();
+        self.ends.pop();
+        self.text.truncate(self.ends.last().map_or(0, |end| *end as usize));
+        self.snapshots.truncate(parent / self.snapshot_every_frames + 1);
+        machine.restore(self.snapshots.last().expect("invariant: the bottom has a snapshot"));
+        for index in (self.snapshots.len() - 1) * self.snapshot_every_frames..parent {
+            machine.replay(self.line(index)).expect("invariant: committed lines can be applied again");
+        }
+        self.top = match self.notes.pop_if(|(depth, _)| *depth == parent) {
+            Some((_, frame)) => frame,
+            // Nothing was rejected there: one proposal was made, the one that is now taken back.
+            None => Frame { proposals: 1, ..Frame::default() },
+        };
+        self.top.retries = 0;
+        Some(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prime_bench::tasks::{self, Difficulty};
+
+    #[test]
+    fn popping_returns_to_each_earlier_state_and_its_exclusions() {
+        let mut machine = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 3).start();
+        let mut stack = StateStack::new(machine.as_ref(), 4);
+        let mut states = Vec::new();
+        for step in 0..23 {
+            let line = machine.reference().expect("a long enough trace");
+            if step % 3 == 0 {
+                stack.top_mut().excluded.push(format!("wrong {step}").into());
+            }
+            states.push((machine.state(), line.clone()));
+            machine.replay(&line).expect("legal");
+            stack.push(&line, machine.as_ref());
+        }
+        assert_eq!(stack.lines().collect::<Vec<_>>(), states.iter().map(|(_, line)| line).collect::<Vec<_>>());
+        for (step, (state, line)) in states.into_iter().enumerate().rev() {
+            assert_eq!(stack.pop(machine.as_mut()).as_deref(), Some(line.as_str()));
+            assert_eq!(machine.state(), state);
+            assert_eq!(stack.top().excludes(&format!("wrong {step}")), step % 3 == 0);
+        }
+        assert_eq!(stack.pop(machine.as_mut()), None);
+    }
+}

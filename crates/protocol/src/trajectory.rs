@@ -1,0 +1,343 @@
+//! One trajectory: a machine, its state stack, and what a decision does to them. The steps are those of Algorithm 1,
+//! with Retry, Backtrack and Pop as docs/paper-decisions.md defines them.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::coordination::Decision;
+use super::score::Score;
+use super::stack::StateStack;
+use prime_bench::tasks::Machine;
+
+/// Limits of each trajectory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Proposals at one state before it is popped (on top of the number of choices where they are finite).
+    pub attempts_max: u32,
+    /// Pops before the trajectory gives up.
+    pub pops_max: u64,
+    /// A snapshot every so many frames: a pop replays at most that many steps.
+    pub snapshot_every_frames: usize,
+}
+
+/// What a verifier says of a proposed step.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Verdict {
+    /// V(s'); zero where nothing was checked.
+    pub score: Score,
+    /// The names of the constraints that are broken, where the verifier names them.
+    pub violations: Vec<Cow<'static, str>>,
+    /// What the executor is told on a retry.
+    pub feedback: Option<String>,
+    /// ln p of the verdict, where a model gave it as a single token.
+    pub logprob: Option<f32>,
+    /// What each verifier of several found.
+    pub opinions: Vec<Opinion>,
+    /// The verifiers disagree so much that a person should look at the step.
+    pub needs_review: bool,
+    /// What a model spent on it.
+    pub usage: Usage,
+}
+
+/// What one verifier of several found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Opinion {
+    pub verifier: String,
+    /// `null` where it could give no verdict.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<f64>, minimum = 0.0))]
+    pub score: Option<Score>,
+}
+
+/// What an executor spent on a proposal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Usage {
+    pub prompt: u64,
+    pub completion: u64,
+}
+
+impl Usage {
+    pub fn add(&mut self, other: Self) {
+        self.prompt += other.prompt;
+        self.completion += other.completion;
+    }
+
+    pub fn total(self) -> u64 {
+        self.prompt + self.completion
+    }
+}
+
+/// How a trajectory ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum End {
+    /// Its trace reached an end.
+    Answered(Value),
+    /// Nothing is left to try at its first state: the search is complete, without an answer.
+    Exhausted,
+    /// The line was accepted but could not be carried out, `attempts_max` times at one state.
+    Stuck,
+    PopsSpent,
+    /// It came to T_max, the length of the longest valid trace, without an end: it has lost its way.
+    StepsSpent,
+    /// The executor failed and cannot go on.
+    Failed(String),
+}
+
+impl End {
+    /// The name that traces carry.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Answered(_) => "answered",
+            Self::Exhausted => "exhausted",
+            Self::Stuck => "stuck",
+            Self::PopsSpent => "pops_spent",
+            Self::StepsSpent => "steps_spent",
+            Self::Failed(_) => "failed",
+        }
+    }
+}
+
+/// What a trajectory does after a decision.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    Propose,
+    Ended(End),
+}
+
+/// Counts of a trajectory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    pub proposals: u64,
+    /// Proposals that were lines of the grammar and could be carried out.
+    pub applicable: u64,
+    pub committed: u64,
+    pub retries: u64,
+    pub backtracks: u64,
+    pub pops: u64,
+}
+
+/// What a trajectory knows beside its machine and its stack.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrajectoryState {
+    counts: Counts,
+    usage: Usage,
+    feedback: Option<String>,
+    last_score: Score,
+    tolerated: Vec<(usize, Score)>,
+}
+
+/// What counts of a trajectory when it has ended.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Summary {
+    /// Σ V over the committed steps.
+    pub score: Score,
+    /// V of the last judged step.
+    pub last_score: Score,
+    /// Committed steps.
+    pub steps: u64,
+    pub proposals: u64,
+    pub applicable: u64,
+}
+
+impl Summary {
+    pub fn of(trajectory: &Trajectory) -> Self {
+        Self {
+            score: trajectory.score(),
+            last_score: trajectory.last_score,
+            steps: trajectory.stack.depth() as u64,
+            proposals: trajectory.counts.proposals,
+            applicable: trajectory.counts.applicable,
+        }
+    }
+}
+
+/// A trajectory moves through the messages of a turn; nobody shares it.
+pub struct Trajectory {
+    pub machine: Box<dyn Machine>,
+    pub stack: StateStack,
+    pub counts: Counts,
+    /// Agents are not shown it: the next proposal may begin before the whole of it is known.
+    pub(super) usage: Usage,
+    /// Feedback on the last proposal at this state, for the executor.
+    pub feedback: Option<String>,
+    /// V of the last judged step; agents are not shown it either.
+    pub(super) last_score: Score,
+    /// T_max of the instance.
+    steps_max: u64,
+    /// Scores above zero that were tolerated, by depth.
+    tolerated: Vec<(usize, Score)>,
+}
+
+impl Trajectory {
+    pub fn new(machine: Box<dyn Machine>, limits: &Limits) -> Self {
+        let stack = StateStack::new(machine.as_ref(), limits.snapshot_every_frames);
+        let steps_max = machine.problem().steps_max();
+        Self {
+            machine,
+            steps_max,
+            stack,
+            counts: Counts::default(),
+            usage: Usage::default(),
+            feedback: None,
+            last_score: Score::ZERO,
+            tolerated: Vec::new(),
+        }
+    }
+
+    /// To be put back with [`Trajectory::set_state`].
+    pub fn state(&self) -> TrajectoryState {
+        TrajectoryState {
+            counts: self.counts,
+            usage: self.usage,
+            feedback: self.feedback.clone(),
+            last_score: self.last_score,
+            tolerated: self.tolerated.clone(),
+        }
+    }
+
+    pub fn set_state(&mut self, state: TrajectoryState) {
+        let TrajectoryState { counts, usage, feedback, last_score, tolerated } = state;
+        (self.counts, self.usage, self.feedback) = (counts, usage, feedback);
+        (self.last_score, self.tolerated) = (last_score, tolerated);
+    }
+
+    /// Σ V over the committed steps: zero means that the verifier found nothing wrong with any of them.
+    fn score(&self) -> Score {
+        self.tolerated.iter().fold(Score::ZERO, |sum, (_, score)| sum.plus(*score))
+    }
+
+    /// Whether this line was rejected at the present state before: it need not be judged again.
+    pub fn excludes(&self, line: &str) -> bool {
+        self.stack.top().excludes(line)
+    }
+
+    /// Carries out a decision on the line that the machine holds as its candidate (or refused).
+    pub fn settle(
+        &mut self,
+        line: &str,
+        applicable: bool,
+        verdict: &Verdict,
+        decision: Decision,
+        limits: &Limits,
+    ) -> Next {
+        self.counts.proposals += 1;
+        self.counts.applicable += u64::from(applicable);
+        self.stack.top_mut().proposals += 1;
+        self.last_score = verdict.score;
+        self.feedback = None;
+        match decision {
+            Decision::Proceed if applicable => return self.commit(line, verdict.score),
+            // No verifier objected to a line that cannot be carried out: the state stays as it is.
+            Decision::Proceed => {
+                if self.is_spent(limits) {
+                    return Next::Ended(End::Stuck);
+                }
+            }
+            Decision::Retry => {
+                self.counts.retries += 1;
+                self.stack.top_mut().retries += 1;
+                self.feedback.clone_from(&verdict.feedback);
+            }
+            Decision::Backtrack => {
+                self.counts.backtracks += 1;
+                self.feedback.clone_from(&verdict.feedback);
+                self.exclude(line);
+            }
+        }
+        self.climb(limits)
+    }
+
+    /// Another trajectory that stands at the same state.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        let state = self.state();
+        let mut fork = Self {
+            machine: self.machine.fork(),
+            stack: self.stack.clone(),
+            counts: Counts::default(),
+            usage: Usage::default(),
+            feedback: None,
+            last_score: Score::ZERO,
+            steps_max: self.steps_max,
+            tolerated: Vec::new(),
+        };
+        fork.set_state(state);
+        fork
+    }
+
+    /// Counts a proposal of a search that gathers several before it chooses: nothing else becomes of it here.
+    pub fn count(&mut self, applicable: bool) {
+        self.counts.proposals += 1;
+        self.counts.applicable += u64::from(applicable);
+        self.stack.top_mut().proposals += 1;
+    }
+
+    fn commit(&mut self, line: &str, score: Score) -> Next {
+        self.machine.commit();
+        self.push(line, score)
+    }
+
+    /// Records the line that led to the machine's present state as a committed step.
+    pub fn push(&mut self, line: &str, score: Score) -> Next {
+        self.stack.push(line, self.machine.as_ref());
+        self.counts.committed += 1;
+        self.last_score = score;
+        if score > Score::ZERO {
+            self.tolerated.push((self.stack.depth(), score));
+        }
+        match self.machine.answer() {
+            Some(answer) => Next::Ended(End::Answered(answer)),
+            None if self.stack.depth() as u64 >= self.steps_max => Next::Ended(End::StepsSpent),
+            None => Next::Propose,
+        }
+    }
+
+    fn exclude(&mut self, line: &str) {
+        let top = self.stack.top_mut();
+        if !top.excludes(line) {
+            top.excluded.push(line.into());
+        }
+    }
+
+    /// The choices left at a state with finitely many; `None` where they are not finite.
+    fn choices_left(&self) -> Option<usize> {
+        let choices = self.machine.choices()?;
+        Some(choices.iter().filter(|choice| !self.stack.top().excludes(choice)).count())
+    }
+
+    fn is_spent(&self, limits: &Limits) -> bool {
+        let excluded = u32::try_from(self.stack.top().excluded.len()).unwrap_or(u32::MAX);
+        let finite = self.machine.choices().is_some();
+        // In a finite search every choice may be tried once without using up the attempts.
+        let spent = self.stack.top().proposals - if finite { excluded.min(self.stack.top().proposals) } else { 0 };
+        spent >= limits.attempts_max
+    }
+
+    /// Leaves states with nothing left to try, or with their attempts used up.
+    fn climb(&mut self, limits: &Limits) -> Next {
+        loop {
+            let dead_end = self.choices_left() == Some(0);
+            if !dead_end && !self.is_spent(limits) {
+                return Next::Propose;
+            }
+            if self.stack.depth() == 0 {
+                return Next::Ended(if dead_end { End::Exhausted } else { End::Stuck });
+            }
+            if self.counts.pops >= limits.pops_max {
+                return Next::Ended(End::PopsSpent);
+            }
+            self.counts.pops += 1;
+            let depth = self.stack.depth();
+            let line = self.stack.pop(self.machine.as_mut()).expect("invariant: the stack is not at its bottom");
+            self.tolerated.retain(|(at, _)| *at < depth);
+            self.feedback = None;
+            // A state whose attempts were used up may have been right: only a proven dead end is excluded.
+            if dead_end {
+                self.exclude(&line);
+            }
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Majority voting over the answers of a round, and when it is decided early.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::score::Score;
+use super::strategy::VoteRule;
+use prime_bench::tasks::Spec;
+
+/// An answer and who gave it. `key` holds the fields that decide whether two answers are the same.
+#[derive(Clone, Debug)]
+struct Candidate {
+    key: u64,
+    count: Count,
+}
+
+/// The votes of a round.
+#[derive(Clone, Debug, Default)]
+pub struct Votes {
+    candidates: Vec<Candidate>,
+}
+
+/// A candidate as it stands in a count.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Count {
+    pub answer: Value,
+    pub votes: u32,
+    /// Σ 1 / (1 + ΣV) over the trajectories that gave it.
+    #[serde(default)]
+    pub weight: f64,
+    /// The cleanest trajectory that gave it.
+    pub best_score: Score,
+}
+
+fn key_of(spec: &Spec, answer: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    if spec.decisive.is_empty() {
+        answer.to_string().hash(&mut hasher);
+    } else {
+        spec.decisive.iter().for_each(|field| answer[*field].to_string().hash(&mut hasher));
+    }
+    hasher.finish()
+}
+
+/// Whether two values are the same but for numbers that differ by less than `tolerance`.
+fn is_near(a: &Value, b: &Value, tolerance: f64) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => match (a.as_f64(), b.as_f64()) {
+            (Some(x), Some(y)) => a == b || (x - y).abs() < tolerance,
+            _ => a == b,
+        },
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_near(a, b, tolerance))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| is_near(a, b, tolerance)))
+        }
+        (a, b) => a == b,
+    }
+}
+
+/// Whether two answers count as the same under a tolerance: in the fields that decide.
+fn agree(spec: &Spec, a: &Value, b: &Value, tolerance: f64) -> bool {
+    if spec.decisive.is_empty() {
+        return is_near(a, b, tolerance);
+    }
+    spec.decisive.iter().all(|field| is_near(&a[*field], &b[*field], tolerance))
+}
+
+impl Votes {
+    /// The candidates, in the order in which they came, to be put back with [`Votes::restore`].
+    pub fn save(&self) -> Vec<Count> {
+        self.candidates.iter().map(|candidate| candidate.count.clone()).collect()
+    }
+
+    /// The votes again. Keys are made anew: they hold within a process only.
+    pub fn restore(spec: &Spec, saved: Vec<Count>) -> Self {
+        let candidate = |count: Count| Candidate { key: key_of(spec, &count.answer), count };
+        Self { candidates: saved.into_iter().map(candidate).collect() }
+    }
+
+    /// Counts an answer with the violation score of the trajectory that gave it.
+    pub fn cast(&mut self, spec: &Spec, answer: Value, score: Score) {
+        let (key, weight) = (key_of(spec, &answer), 1.0 / (1.0 + score.value()));
+        match self.candidates.iter_mut().find(|candidate| candidate.key == key) {
+            Some(Candidate { count, .. }) => {
+                count.votes += 1;
+                count.weight += weight;
+                if score < count.best_score {
+                    count.best_score = score;
+                    count.answer = answer;
+                }
+            }
+            None => {
+                self.candidates.push(Candidate { key, count: Count { answer, votes: 1, weight, best_score: score } });
+            }
+        }
+    }
+
+    /// The counts, the winner first: by votes or weight as the rule says, then the cleaner answer, then the earlier one.
+    /// Under a tolerance an answer has the votes of all that are near it.
+    pub fn counts(&self, spec: &Spec, rule: VoteRule) -> Vec<Count> {
+        let mut counts = self.save();
+        match rule {
+            VoteRule::Majority => {}
+            VoteRule::Tolerance(tolerance) => {
+                for count in &mut counts {
+                    let near = |other: &&Candidate| agree(spec, &count.answer, &other.count.answer, tolerance);
+                    count.votes = self.candidates.iter().filter(near).map(|other| other.count.votes).sum();
+                }
+            }
+            VoteRule::Weighted => {
+                counts.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.best_score.cmp(&b.best_score)));
+                return counts;
+            }
+        }
+        counts.sort_by_key(|count| (std::cmp::Reverse(count.votes), count.best_score));
+        counts
+    }
+
+    /// The counts with the least violating answer first, then by votes.
+    pub fn cleanest(&self) -> Vec<Count> {
+        let mut counts = self.save();
+        counts.sort_by_key(|count| (count.best_score, std::cmp::Reverse(count.votes)));
+        counts
+    }
+
+    /// Whether `left` more votes can neither change the winner nor are needed for `quorum` votes for it. Under a tolerance
+    /// a further answer may join two others, so nothing is decided before the last vote.
+    pub fn is_decided(&self, rule: VoteRule, left: u32, quorum: u32) -> bool {
+        let counts = self.candidates.iter().map(|candidate| &candidate.count);
+        match rule {
+            VoteRule::Tolerance(_) => false,
+            VoteRule::Majority => {
+                let (mut first, mut second) = (0, 0);
+                for count in counts {
+                    if count.votes > first {
+                        (first, second) = (count.votes, first);
+                    } else {
+                        second = second.max(count.votes);
+                    }
+                }
+                first >= quorum && first > second + left
+            }
+            VoteRule::Weighted => {
+                let mut weights: Vec<_> = counts.map(|count| (count.weight, count.votes)).collect();
+                weights.sort_by(|a, b| b.0.total_cmp(&a.0));
+                let second = weights.get(1).map_or(0.0, |(weight, _)| *weight);
+                // A vote weighs at most 1.
+                weights.first().is_some_and(|(weight, votes)| *votes >= quorum && *weight > second + f64::from(left))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use prime_bench::tasks;
+
+    fn spec(slug: &str) -> &'static Spec {
+        tasks::find(slug).expect("listed").spec()
+    }
+
+    fn first(votes: &Votes) -> Count {
+        votes.counts(spec("dfa-simulation"), VoteRule::Majority).swap_remove(0)
+    }
+
+    #[test]
+    fn numbers_within_the_tolerance_vote_together() {
+        let spec = spec("dfa-simulation");
+        let mut votes = Votes::default();
+        for answer in [json!([1.0, 2]), json!([5.0, 2]), json!([5.0, 2]), json!([1.000_4, 2]), json!([0.999_7, 2])] {
+            votes.cast(spec, answer, Score::ZERO);
+        }
+        let counts = |tolerance| votes.counts(spec, VoteRule::Tolerance(tolerance));
+        assert_eq!((&counts(1e-3)[0].answer, counts(1e-3)[0].votes), (&json!([1.0, 2]), 3));
+        assert_eq!((&counts(1e-5)[0].answer, counts(1e-5)[0].votes), (&json!([5.0, 2]), 2));
+        assert_eq!(counts(10.0)[0].votes, 5);
+        assert!(!votes.is_decided(VoteRule::Tolerance(1e-3), 0, 1));
+    }
+
+    #[test]
+    fn a_clean_vote_weighs_more_than_doubtful_ones() {
+        let spec = spec("dfa-simulation");
+        let mut votes = Votes::default();
+        votes.cast(spec, json!(1), Score::from_tenths(20));
+        votes.cast(spec, json!(1), Score::from_tenths(20));
+        votes.cast(spec, json!(2), Score::ZERO);
+        let counts = votes.counts(spec, VoteRule::Weighted);
+        assert_eq!((&counts[0].answer, counts[0].votes), (&json!(2), 1), "1 against 2/3");
+        assert_eq!(votes.counts(spec, VoteRule::Majority)[0].answer, json!(1));
+        assert_eq!(votes.cleanest()[0].answer, json!(2));
+        assert!(votes.is_decided(VoteRule::Weighted, 0, 1) && !votes.is_decided(VoteRule::Weighted, 1, 1));
+    }
+
+    #[test]
+    fn the_answer_with_most_votes_wins_and_ties_go_to_the_cleaner() {
+        let spec = spec("dfa-simulation");
+        let mut votes = Votes::default();
+        votes.cast(spec, json!(1), Score::from_tenths(2));
+        votes.cast(spec, json!(2), Score::ZERO);
+        assert_eq!(first(&votes).answer, json!(2));
+        votes.cast(spec, json!(1), Score::from_tenths(2));
+        assert_eq!((first(&votes).answer, first(&votes).votes), (json!(1), 2));
+    }
+
+    #[test]
+    fn answers_that_differ_in_fields_that_do_not_decide_are_one() {
+        let mut votes = Votes::default();
+        votes.cast(spec("n-queens"), json!({"queens": [1, 3, 0, 2], "backtracks": 3}), Score::ZERO);
+        votes.cast(spec("n-queens"), json!({"queens": [1, 3, 0, 2], "backtracks": 0}), Score::ZERO);
+        assert_eq!(votes.counts(spec("n-queens"), VoteRule::Majority).len(), 1);
+    }
+
+    #[test]
+    fn a_vote_is_decided_when_the_lead_cannot_be_overtaken() {
+        let spec = spec("dfa-simulation");
+        let mut votes = Votes::default();
+        for answer in [1, 1, 1, 2] {
+            votes.cast(spec, json!(answer), Score::ZERO);
+        }
+        assert!(!votes.is_decided(VoteRule::Majority, 2, 3), "two more votes for the second would tie");
+        assert!(votes.is_decided(VoteRule::Majority, 1, 3));
+        assert!(!votes.is_decided(VoteRule::Majority, 1, 4), "the quorum may still be reached");
+    }
+}

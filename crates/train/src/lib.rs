@@ -1,0 +1,67 @@
+//! Training of small decoders on (prompt, completion) pairs, and their export as GGUF.
+//!
+//! Supervised training on the CPU, from scratch or from an earlier export: a byte-level llama-architecture model on burn's flex
+//! backend with autodiff. It knows samples, not tasks: what a task's steps look like is the business of `traces` and `verdicts`.
+
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    clippy::cast_possible_wrap,
+    clippy::inline_always,
+    reason = "numeric code: shapes, counts and token ids are small, single precision is what is computed in, inner loops are one"
+)]
+
+mod batch;
+mod checkpoint;
+mod evaluate;
+mod gguf;
+mod initial;
+mod layout;
+#[cfg(test)]
+mod llama_test;
+mod model;
+mod mutations;
+mod ops;
+mod optimizer;
+mod progress;
+mod recipe;
+mod sft;
+mod states;
+#[cfg(test)]
+mod tests;
+mod traces;
+mod verdicts;
+
+use std::path::PathBuf;
+
+pub use batch::{Sample, Samples};
+pub use evaluate::{Accuracy, Mistakes};
+pub use recipe::{Architecture, BatchPlan, Budget, Data, Evaluation, Export, Optimizer, Precision, Recipe, Role};
+pub use sft::{Session, Summary, sft};
+pub use traces::Traces;
+pub use verdicts::Verdicts;
+
+/// Why training could not start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum TrainError {
+    #[error("the recipe is not valid: {0}")]
+    Recipe(String),
+    #[error("there are no tasks to train on")]
+    NoTasks,
+    #[error("a sample of task {task} has {tokens} tokens, the context is {context}: shorten it or raise model.context")]
+    SampleTooLong { task: usize, tokens: usize, context: usize },
+    #[error("the loss is not finite at step {step}: lower optimizer.learning_rate and resume from the checkpoint")]
+    Diverged { step: u64 },
+    #[error("{path} is not a checkpoint of this recipe: {reason}")]
+    Checkpoint { path: PathBuf, reason: String },
+    #[error("cannot begin with the weights of {path} (the recipe's `init`): {reason}")]
+    Init { path: PathBuf, reason: String },
+    #[error("cannot {action} {path}")]
+    Io {
+        action: &'static str,
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+}

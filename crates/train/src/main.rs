@@ -1,0 +1,122 @@
+//! `prime-train`: trains models for agents. `prime-agents train` starts this program.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Context as _;
+use clap::{Args, Parser, Subcommand};
+
+use prime_bench::interval::Proportion;
+use prime_bench::tasks::UnknownTask;
+use prime_train::{Accuracy, Budget, Mistakes, Recipe, Role, Samples, Session, Traces, Verdicts, sft};
+
+/// Trains models for agents.
+#[derive(Parser)]
+#[command(name = "prime-train", version, propagate_version = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: TrainCommand,
+}
+
+#[derive(Subcommand)]
+enum TrainCommand {
+    /// Supervised training of an executor or a verifier on reference traces; exports a GGUF file.
+    Sft(SftArguments),
+}
+
+#[derive(Args)]
+struct SftArguments {
+    /// The recipe, a TOML file.
+    #[arg(long, value_name = "FILE")]
+    recipe: PathBuf,
+    /// The GGUF file to write; its checkpoint lies beside it. By default the recipe's path ending in `.gguf`.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Go on from the checkpoint of an earlier run.
+    #[arg(long)]
+    resume: bool,
+    /// Train this many minutes instead of what the recipe says.
+    #[arg(long, value_name = "N")]
+    minutes: Option<f64>,
+}
+
+fn main() -> ExitCode {
+    let TrainCommand::Sft(arguments) = Arguments::parse().command;
+    train(&arguments).unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::from(2)
+    })
+}
+
+fn train(arguments: &SftArguments) -> anyhow::Result<ExitCode> {
+    let path = arguments.recipe.display();
+    let text =
+        std::fs::read_to_string(&arguments.recipe).with_context(|| format!("--recipe {path}: cannot be read"))?;
+    let mut recipe = Recipe::from_toml(&text).with_context(|| format!("--recipe {path}"))?;
+    if let Some(minutes) = arguments.minutes {
+        anyhow::ensure!(minutes > 0.0 && minutes.is_finite(), "--minutes {minutes}: give a number above 0");
+        recipe.budget = Budget::Minutes(minutes);
+    }
+    let out = arguments.out.clone().unwrap_or_else(|| arguments.recipe.with_extension("gguf"));
+    let mut samples = samples(&recipe).with_context(|| format!("--recipe {path}: data.tasks"))?;
+    let stop = Arc::new(AtomicBool::new(false));
+    stop_on_interrupt(Arc::clone(&stop))?;
+    let summary = sft(&recipe, samples.as_mut(), &out, &Session { resume: arguments.resume, stop: &stop })?;
+    for accuracy in &summary.accuracy {
+        println!("{}", line_of(accuracy));
+    }
+    println!(
+        "{} steps, {} tokens, {:.0} s: {}",
+        summary.steps,
+        summary.tokens,
+        summary.elapsed_s,
+        summary.model.display()
+    );
+    // Interrupted, the run can be resumed: that is no success, and no mistake of usage.
+    Ok(ExitCode::from(u8::from(!summary.finished)))
+}
+
+/// What the recipe's role learns from.
+fn samples(recipe: &Recipe) -> Result<Box<dyn Samples>, UnknownTask> {
+    Ok(match recipe.data.role {
+        Role::Executor => Box::new(Traces::new(&recipe.data)?),
+        Role::Verifier => Box::new(Verdicts::new(&recipe.data)?),
+    })
+}
+
+/// A task's held-out figures.
+fn line_of(accuracy: &Accuracy) -> String {
+    let rate = |count: usize, of: usize| {
+        let share = Proportion::new(count as u64, of as u64).text();
+        format!("{count} of {of}, {share} %")
+    };
+    match accuracy.mistakes {
+        None => format!("{}: {} of {} held-out steps exact", accuracy.task, accuracy.correct, accuracy.samples),
+        Some(Mistakes { false_accepts, wrong, false_rejects, right }) => format!(
+            "{}: wrong steps accepted {}; right steps rejected {}",
+            accuracy.task,
+            rate(false_accepts, wrong),
+            rate(false_rejects, right)
+        ),
+    }
+}
+
+/// The first Ctrl-C ends training after its step, with a checkpoint; the second ends the process.
+fn stop_on_interrupt(stop: Arc<AtomicBool>) -> anyhow::Result<()> {
+    let waiter = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let Ok(runtime) = runtime else { return };
+        runtime.block_on(async {
+            while tokio::signal::ctrl_c().await.is_ok() {
+                if stop.swap(true, Ordering::Relaxed) {
+                    std::process::exit(130);
+                }
+                eprintln!("stopping after this step; once more ends at once");
+            }
+        });
+    };
+    std::thread::Builder::new().name("interrupt".to_owned()).spawn(waiter).context("no thread for signals")?;
+    Ok(())
+}

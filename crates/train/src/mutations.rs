@@ -1,0 +1,149 @@
+//! Lines that may be wrong: lines of a trace, taken from their place or edited. It judges nothing.
+
+use std::ops::Range;
+
+use prime_bench::tasks::Draw;
+
+/// The lines round a state of a trace.
+pub struct Neighbours {
+    /// The reference step of the state.
+    pub reference: String,
+    /// Steps before it, oldest first.
+    pub before: Vec<String>,
+    /// Steps after it, in their order.
+    pub after: Vec<String>,
+}
+
+/// A line made from the neighbours; `None` where the draw came to nothing. It may be the reference itself.
+///
+/// First a line: the reference, the step before, or the step of another state. Then mostly an edit of it: a number
+/// changed, two numbers exchanged, or its numbers in another form of action.
+pub fn mutated(lines: &Neighbours, forms: &[&str], draw: &mut Draw) -> Option<String> {
+    let line = match draw.below(4) {
+        0 | 1 => &lines.reference,
+        2 => lines.before.last()?,
+        _ => {
+            let others: Vec<_> = lines.before.iter().chain(&lines.after).collect();
+            if others.is_empty() {
+                return None;
+            }
+            draw.one_of(&others)
+        }
+    };
+    match draw.below(4) {
+        0 => Some(line.clone()),
+        1 => other_number(line, draw),
+        2 => exchanged(line, draw),
+        _ => other_form(line, forms, draw),
+    }
+}
+
+fn numbers(line: &str) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    for (at, _) in line.char_indices().filter(|(_, c)| c.is_ascii_digit()) {
+        match found.last_mut().filter(|last| last.end == at) {
+            Some(last) => last.end += 1,
+            None => found.push(at..at + 1),
+        }
+    }
+    found
+}
+
+fn replaced(line: &str, place: &Range<usize>, text: &str) -> String {
+    format!("{}{text}{}", &line[..place.start], &line[place.end..])
+}
+
+/// One of the numbers one higher or lower, or with another digit at one place.
+fn other_number(line: &str, draw: &mut Draw) -> Option<String> {
+    let found = numbers(line);
+    if found.is_empty() {
+        return None;
+    }
+    let place = found[draw.index(found.len())].clone();
+    let number: u64 = line[place.clone()].parse().ok()?;
+    let other = match draw.below(4) {
+        0 => number.checked_add(1)?,
+        1 => number.checked_sub(1)?,
+        _ => {
+            let power = 10u64.checked_pow(u32::try_from(draw.index(place.len())).ok()?)?;
+            number - number / power % 10 * power + draw.below(10) * power
+        }
+    };
+    Some(replaced(line, &place, &other.to_string()))
+}
+
+/// Two of the numbers in each other's place.
+fn exchanged(line: &str, draw: &mut Draw) -> Option<String> {
+    let found = numbers(line);
+    if found.len() < 2 {
+        return None;
+    }
+    let (a, b) = draw.pair(found.len());
+    let (left, right) = (&found[a.min(b)], &found[a.max(b)]);
+    let line_with = replaced(line, right, &line[left.clone()]);
+    Some(replaced(&line_with, left, &line[right.clone()]))
+}
+
+/// The numbers of the line in another form; `None` if they are too few, or the form has fields that are no numbers.
+fn other_form(line: &str, forms: &[&str], draw: &mut Draw) -> Option<String> {
+    let mut pieces = forms[draw.index(forms.len())].split('<');
+    let mut other = pieces.next()?.to_owned();
+    let mut values = numbers(line).into_iter();
+    for piece in pieces {
+        let (field, literal) = piece.split_once('>')?;
+        if !["nat", "int", "digit"].contains(&field) {
+            return None;
+        }
+        other += &line[values.next()?];
+        other += literal;
+    }
+    Some(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn all(make: impl Fn(&mut Draw) -> Option<String>) -> BTreeSet<String> {
+        let mut draw = Draw::new(3);
+        (0..500).filter_map(|_| make(&mut draw)).collect()
+    }
+
+    fn set(lines: &[&str]) -> BTreeSet<String> {
+        lines.iter().map(|&line| line.to_owned()).collect()
+    }
+
+    #[test]
+    fn numbers_change_and_nothing_else() {
+        let digits = ["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8", "q9", "q10"];
+        assert_eq!(all(|draw| other_number("q9", draw)), set(&digits));
+        assert_eq!(all(|draw| other_number("done", draw)), set(&[]));
+        let others = all(|draw| other_number("3 41", draw));
+        assert!(
+            ["2 41", "4 41", "3 40", "3 42", "3 91", "3 1"].iter().all(|line| others.contains(*line)),
+            "{others:?}"
+        );
+    }
+
+    #[test]
+    fn numbers_are_exchanged_within_a_line() {
+        assert_eq!(all(|draw| exchanged("move 10 0 2", draw)), set(&["move 0 10 2", "move 2 0 10", "move 10 2 0"]));
+        assert_eq!(all(|draw| exchanged("back 3", draw)), set(&[]));
+    }
+
+    #[test]
+    fn other_forms_take_the_numbers_in_order() {
+        let forms = ["cmp <nat> <nat>", "back <nat>", "done", "say <[a-d]+>"];
+        assert_eq!(all(|draw| other_form("swap 4 5", &forms, draw)), set(&["cmp 4 5", "back 4", "done"]));
+        assert_eq!(all(|draw| other_form("pass", &forms, draw)), set(&["done"]));
+    }
+
+    #[test]
+    fn lines_come_from_every_place_of_the_trace() {
+        let own = |line: &str| line.to_owned();
+        let lines = Neighbours { reference: own("c"), before: vec![own("a"), own("b")], after: vec![own("d")] };
+        assert_eq!(all(|draw| mutated(&lines, &["e"], draw)), set(&["a", "b", "c", "d", "e"]));
+    }
+}

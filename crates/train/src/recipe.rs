@@ -1,0 +1,293 @@
+//! A training recipe: the TOML file that fixes everything a run depends on, except its samples.
+//! It must not read the clock or touch the disk: text in, checked values out.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::TrainError;
+
+/// Bytes, then bos, eos and pad.
+pub const VOCABULARY: usize = 259;
+pub const BOS: u16 = 256;
+pub const EOS: u16 = 257;
+pub const PAD: u16 = 258;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    /// Name of the model; written into the GGUF.
+    pub name: String,
+    /// Seeds initialisation, sampling and the held-out set.
+    pub seed: u64,
+    /// How long to train.
+    pub budget: Budget,
+    /// A GGUF that this trainer exported, of the same architecture, to begin with its weights; random ones if absent. A
+    /// relative path starts at the working directory.
+    #[serde(default)]
+    pub init: Option<PathBuf>,
+    #[serde(default)]
+    pub model: Architecture,
+    #[serde(default)]
+    pub data: Data,
+    #[serde(default)]
+    pub batch: BatchPlan,
+    #[serde(default)]
+    pub optimizer: Optimizer,
+    #[serde(default)]
+    pub evaluation: Evaluation,
+    #[serde(default)]
+    pub export: Export,
+}
+
+/// The length of a run; the learning rate follows the fraction of it that is spent.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Budget {
+    /// Optimizer steps: the run can be repeated exactly.
+    Steps(u64),
+    /// Wall-clock minutes, over all resumed parts of the run.
+    Minutes(f64),
+}
+
+/// A llama-architecture decoder with tied embeddings and no biases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Architecture {
+    pub d_model: usize,
+    pub layers: usize,
+    pub heads: usize,
+    /// Width of the SwiGLU feed-forward.
+    pub ff: usize,
+    /// Longest sequence, in tokens, bos and eos included.
+    pub context: usize,
+}
+
+impl Default for Architecture {
+    fn default() -> Self {
+        Self { d_model: 128, layers: 4, heads: 4, ff: 384, context: 512 }
+    }
+}
+
+impl Architecture {
+    pub fn head_dim(&self) -> usize {
+        self.d_model / self.heads
+    }
+}
+
+/// The agent whose answers are learned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Proposes the next step: the completion is a derivation and the action line.
+    #[default]
+    Executor,
+    /// Judges a proposed step: the completion is `1` or `0`.
+    Verifier,
+}
+
+/// Which steps are learned from. Whoever makes the samples reads it; the loop does not.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Data {
+    pub role: Role,
+    /// Slugs of the tasks to train on.
+    pub tasks: Vec<String>,
+    /// How often easy, medium and hard instances are drawn, as parts of their sum.
+    pub difficulty_mix: [u64; 3],
+    /// First of the thousand base seeds that training instances come from; the benchmark's own (42) is never one.
+    pub training_base_seed: u64,
+    /// First of the thousand base seeds of held-out instances.
+    pub held_out_base_seed: u64,
+}
+
+impl Default for Data {
+    fn default() -> Self {
+        Self {
+            role: Role::default(),
+            tasks: Vec::new(),
+            difficulty_mix: [4, 4, 2],
+            training_base_seed: 1_000_000,
+            held_out_base_seed: 2_000_000,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BatchPlan {
+    /// Tokens of an optimizer step, on average.
+    pub tokens: usize,
+    /// Tokens that pass through the network together; a step adds up the gradients of as many passes as it takes.
+    pub pass_tokens: usize,
+    /// Threads that share a step; part of the recipe because summation order depends on it.
+    pub threads: usize,
+    /// A task is drawn with probability in proportion to `floor` + its held-out error rate.
+    pub floor: f64,
+}
+
+impl Default for BatchPlan {
+    fn default() -> Self {
+        Self { tokens: 2048, pass_tokens: 512, threads: 1, floor: 0.1 }
+    }
+}
+
+/// AdamW with linear warm-up and cosine decay.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Optimizer {
+    /// Peak learning rate.
+    pub learning_rate: f64,
+    /// Fraction of the budget spent warming up.
+    pub warmup: f64,
+    /// Learning rate at the end, as a fraction of the peak.
+    pub decay_to: f64,
+    pub beta1: f64,
+    pub beta2: f64,
+    /// Applied to matrices, not to norm gains.
+    pub weight_decay: f64,
+    /// Gradients are scaled down to this global norm.
+    pub clip_norm: f64,
+}
+
+impl Default for Optimizer {
+    fn default() -> Self {
+        Self {
+            learning_rate: 2e-3,
+            warmup: 0.02,
+            decay_to: 0.05,
+            beta1: 0.9,
+            beta2: 0.95,
+            weight_decay: 0.1,
+            clip_norm: 1.0,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Evaluation {
+    /// Seconds between evaluations; each also writes a checkpoint and a GGUF.
+    pub every_s: f64,
+    /// Held-out samples per task while training.
+    pub samples: usize,
+    /// Held-out samples per task at the end.
+    pub final_samples: usize,
+    /// Evaluations take at most this share of the time: fewer samples are used when they would not fit.
+    pub share_max: f64,
+}
+
+impl Default for Evaluation {
+    fn default() -> Self {
+        Self { every_s: 120.0, samples: 200, final_samples: 500, share_max: 0.05 }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Export {
+    pub matrices: Precision,
+}
+
+/// Element type of the exported matrices; norm gains are always f32.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Precision {
+    F32,
+    #[default]
+    F16,
+}
+
+impl Recipe {
+    /// Reads and checks a recipe.
+    pub fn from_toml(text: &str) -> Result<Self, TrainError> {
+        let recipe: Self = toml::from_str(text).map_err(|e| TrainError::Recipe(e.to_string()))?;
+        recipe.check()?;
+        Ok(recipe)
+    }
+
+    /// Ranges that the types cannot carry.
+    pub fn check(&self) -> Result<(), TrainError> {
+        let model = &self.model;
+        let optimizer = &self.optimizer;
+        let rules = [
+            (model.d_model > 0 && model.layers > 0 && model.ff > 0, "model sizes must be positive"),
+            (
+                model.heads > 0 && model.d_model.is_multiple_of(2 * model.heads),
+                "d_model must be a multiple of twice the number of heads",
+            ),
+            ((8..=1 << 16).contains(&model.context), "context must be 8 to 65536 tokens"),
+            ((1..=64).contains(&self.batch.threads), "threads must be 1 to 64"),
+            (self.batch.tokens > 0 && self.batch.pass_tokens > 0, "a batch needs at least one token"),
+            (self.batch.floor > 0.0, "floor must be positive"),
+            (optimizer.learning_rate > 0.0, "the learning rate must be positive"),
+            ((0.0..1.0).contains(&optimizer.warmup), "warmup is a fraction of the budget"),
+            ((0.0..=1.0).contains(&optimizer.decay_to), "decay_to is a fraction of the peak"),
+            (optimizer.clip_norm > 0.0, "clip_norm must be positive"),
+            (self.evaluation.every_s > 0.0, "every_s must be positive"),
+            ((0.0..=1.0).contains(&self.evaluation.share_max), "share_max is a fraction"),
+            (self.evaluation.samples > 0 && self.evaluation.final_samples > 0, "evaluation needs samples"),
+            (
+                match self.budget {
+                    Budget::Steps(steps) => steps > 0,
+                    Budget::Minutes(minutes) => minutes > 0.0 && minutes.is_finite(),
+                },
+                "the budget must be positive",
+            ),
+        ];
+        match rules.iter().find(|(holds, _)| !holds) {
+            Some((_, rule)) => Err(TrainError::Recipe((*rule).to_owned())),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Optimizer {
+    /// Learning rate when `spent` (0 to 1) of the budget is used up.
+    pub fn rate_at(&self, spent: f64) -> f64 {
+        let spent = spent.clamp(0.0, 1.0);
+        if spent < self.warmup {
+            return self.learning_rate * spent / self.warmup;
+        }
+        let fall = (spent - self.warmup) / (1.0 - self.warmup);
+        let cosine = 0.5 * (1.0 + (std::f64::consts::PI * fall).cos());
+        self.learning_rate * (self.decay_to + (1.0 - self.decay_to) * cosine)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_recipe_parses_and_one_of_a_verifier() {
+        let recipe = Recipe::from_toml(include_str!("../../../models/prime-tiny.toml")).expect("a valid recipe");
+        assert_eq!((recipe.model, recipe.data.role), (Architecture::default(), Role::Executor));
+        let text = "name = 'a'\nseed = 1\nbudget = { steps = 3 }\ninit = 'models/prime-tiny.gguf'\ndata = { role = 'verifier' }\n";
+        let verifier = Recipe::from_toml(text).expect("a valid recipe");
+        assert_eq!((verifier.model, verifier.data.role), (Architecture::default(), Role::Verifier));
+        assert_eq!(verifier.init, Some(PathBuf::from("models/prime-tiny.gguf")));
+    }
+
+    #[test]
+    fn an_unknown_role_is_refused_with_the_known_ones() {
+        let text = "name = 'a'\nseed = 1\nbudget = { steps = 3 }\ndata = { role = 'coordinator' }\n";
+        let message = Recipe::from_toml(text).expect_err("no such role").to_string();
+        assert!(message.contains("`coordinator`") && message.contains("`executor` or `verifier`"), "{message}");
+    }
+
+    #[test]
+    fn unknown_fields_and_bad_ranges_are_errors() {
+        assert!(Recipe::from_toml("name = 'a'\nseed = 1\nbudget = { steps = 3 }\nlr = 1\n").is_err());
+        assert!(Recipe::from_toml("name = 'a'\nseed = 1\nbudget = { steps = 0 }\n").is_err());
+        assert!(Recipe::from_toml("name = 'a'\nseed = 1\nbudget = { steps = 3 }\n").is_ok());
+    }
+
+    #[test]
+    fn the_rate_rises_then_falls_to_its_floor() {
+        let optimizer = Optimizer::default();
+        assert!(optimizer.rate_at(0.0) == 0.0);
+        assert!((optimizer.rate_at(optimizer.warmup) - optimizer.learning_rate).abs() < 1e-12);
+        assert!((optimizer.rate_at(1.0) - 0.05 * optimizer.learning_rate).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,44 @@
+//! States of reference traces to learn from: of which tasks, how hard, training or held out. It knows no prompts.
+
+use super::Data;
+use prime_bench::tasks::sampling::state_on_trace;
+use prime_bench::tasks::{self, AnyTask, Difficulty, Draw, Machine, UnknownTask};
+
+/// Draws states from the reference traces of some tasks.
+pub struct States {
+    names: Vec<String>,
+    tasks: Vec<&'static dyn AnyTask>,
+    data: Data,
+}
+
+impl States {
+    /// # Errors
+    /// When a name is no task's.
+    pub fn new(data: &Data) -> Result<Self, UnknownTask> {
+        let tasks = data.tasks.iter().map(|name| tasks::find(name)).collect::<Result<_, _>>()?;
+        Ok(Self { names: data.tasks.clone(), tasks, data: data.clone() })
+    }
+
+    /// Slugs, in the recipe's order.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// A state with a next step of this task; `held_out` draws from instances that are not trained on.
+    pub fn draw(&self, task: usize, held_out: bool, draw: &mut Draw) -> Box<dyn Machine> {
+        let base_seed = if held_out { self.data.held_out_base_seed } else { self.data.training_base_seed };
+        let difficulty = difficulty_of(self.data.difficulty_mix, draw);
+        state_on_trace(self.tasks[task], difficulty, base_seed, draw)
+    }
+}
+
+fn difficulty_of(mix: [u64; 3], draw: &mut Draw) -> Difficulty {
+    let mut left = draw.below(mix.iter().sum());
+    for (difficulty, share) in Difficulty::ALL.into_iter().zip(mix) {
+        if left < share {
+            return difficulty;
+        }
+        left -= share;
+    }
+    Difficulty::Hard
+}

@@ -1,0 +1,31 @@
+//! What an executor learns: the next step of a reference trace. Knows states and prompts; nothing of models.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::RngCore;
+
+use super::states::States;
+use super::{Data, Sample, Samples};
+use prime_bench::tasks::{Draw, UnknownTask};
+
+/// Draws steps from the reference traces of some tasks.
+pub struct Traces(States);
+
+impl Traces {
+    /// # Errors
+    /// When a name is no task's.
+    pub fn new(data: &Data) -> Result<Self, UnknownTask> {
+        States::new(data).map(Self)
+    }
+}
+
+impl Samples for Traces {
+    fn tasks(&self) -> &[String] {
+        self.0.names()
+    }
+
+    fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample {
+        let machine = self.0.draw(task, held_out, &mut Draw::new(rng.next_u64()));
+        let completion = prime_lessons::completion(machine.as_ref()).expect("invariant: the state has a next step");
+        Sample { task, prompt: prime_lessons::compact(machine.as_ref()), completion }
+    }
+}
