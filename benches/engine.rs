@@ -308,18 +308,22 @@ fn timed(engine: &Engine, requests: Vec<Request>) -> Clocks {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.first().is_some_and(|command| command == "engine-worker") {
+        std::process::exit(i32::from(prime_engine::worker_main() != std::process::ExitCode::SUCCESS));
+    }
     let value = |name: &str| arguments.iter().position(|a| a == name).and_then(|at| arguments.get(at + 1));
     let named = std::env::var("PRIME_TEST_DEVICE").ok();
     let device = value("--device").cloned().or(named);
     let device: Device = device.map_or(Device::Cpu, |text| text.parse().expect("a device"));
-    let worker = std::env::var_os("PRIME_TEST_WORKER").unwrap_or_else(|| env!("CARGO_BIN_EXE_prime-agents").into());
+    // This program is its own engine's worker.
+    let worker = std::env::current_exe().expect("the path of this program");
     let rounds = value("--rounds").map_or(5, |text| text.parse().expect("a number"));
     let sequences = value("--sequences").map(|text| text.parse().expect("a number"));
     let divisor = if arguments.iter().any(|argument| argument == "--short") { 6 } else { 1 };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let random = folder.path().join("random-10m.gguf");
     TinyModel::TEN_MILLION.write(&random).expect("model written");
-    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/prime-tiny.gguf");
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/prime-tiny.gguf");
     let mut models = vec![shipped, random];
     if device != Device::Cpu {
         let large = folder.path().join("random-300m.gguf");
@@ -332,7 +336,7 @@ fn main() {
     for model in models {
         let name = model.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         println!("\n## {name}, {device}, one thread, {rounds} rounds: median (least–most)");
-        let bench = Bench { model, device: device.clone(), worker: PathBuf::from(&worker), rounds, divisor, sequences };
+        let bench = Bench { model, device: device.clone(), worker: worker.clone(), rounds, divisor, sequences };
         bench.speed();
         if sequences.is_some() {
             continue;

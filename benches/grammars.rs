@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use llguidance::api::TopLevelGrammar;
 use llguidance::toktrie::{ApproximateTokEnv, TokEnv, TokRxInfo, TokTrie};
 use llguidance::{Matcher, ParserFactory};
-use prime_engine::testing::{Place, Walker, Words};
 use prime_bench::tasks::{self, pattern};
+use prime_engine::testing::{Place, Walker, Words};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
@@ -84,13 +84,11 @@ impl Contender for Guidance {
     }
 }
 
-#[cfg(feature = "llama")]
 struct Llama {
     sampler: prime_engine::testing::GrammarSampler,
     grammar: String,
 }
 
-#[cfg(feature = "llama")]
 impl Contender for Llama {
     fn begin(&mut self) {
         self.sampler.start(&self.grammar).expect("a grammar");
@@ -179,7 +177,6 @@ fn main() {
         factory.quiet();
         report("ours", &lines, rounds, || Box::new(Ours::new(&grammar, &words)));
         report("llguidance", &lines, rounds, || Box::new(Guidance::new(&factory)));
-        #[cfg(feature = "llama")]
         if random == 0 {
             let folder = tempfile::tempdir().expect("a temporary folder");
             let model = folder.path().join("tiny.gguf");

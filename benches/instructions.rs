@@ -8,11 +8,11 @@ use std::hint::black_box;
 
 use gungraun::prelude::*;
 use gungraun::{Callgrind, EntryPoint};
+use prime_agents::runtime::Placement;
+use prime_bench::tasks::{self, pattern};
 use prime_engine::testing::{Place, Walker, Words};
 use prime_journal::{Head, Segment};
 use prime_protocol::vote::Count;
-use prime_agents::runtime::Placement;
-use prime_bench::tasks::{self, pattern};
 use serde_json::Value;
 
 use support::climbed::Climbed;

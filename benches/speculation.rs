@@ -12,9 +12,9 @@ use prime_agents::agents::{
     AgentError, AgentSet, Executor, Names, Proposal, ReferenceExecutor, RulesVerifier, Sampling, ThresholdCoordinator,
     Verifier,
 };
-use prime_protocol::{Limits, RunPlan, Score, Speculations, Thresholds, Trajectory, Verdict};
 use prime_agents::runtime::{Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission};
-use prime_bench::tasks::{self, Draw, Kinds};
+use prime_bench::tasks::{self, Kinds, TaskRng};
+use prime_protocol::{Limits, RunPlan, Score, Speculations, Thresholds, Trajectory, Verdict};
 use tokio::time::Instant;
 
 /// Proposes the right line after a while.
@@ -39,7 +39,7 @@ impl Verifier for SlowVerifier {
 
     async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {
         tokio::time::sleep(self.0).await;
-        if Draw::new(trajectory.counts.proposals).chance(5, 100) {
+        if TaskRng::new(trajectory.counts.proposals).chance(5, 100) {
             return Ok(Verdict { score: Score::from_tenths(2), ..Verdict::default() });
         }
         RulesVerifier::new(Kinds::ALL).judge(trajectory, line).await

@@ -12,13 +12,13 @@ use utoipa::ToSchema;
 
 use crate::agents::pools::Pools;
 use crate::agents::{AgentSet, Names, Resources, registry::RegistryError};
+use crate::runtime::{Observer, Placement, RestartLimit, RunHandle, RunSampling, Runtime, RuntimePlan, Submission};
+use crate::settings::{self, GroupSize, Settings, StrategyName, VoteName};
+use prime_bench::tasks::{Kinds, Problem};
 use prime_engine::{Engine, EngineError, EngineSpec};
 use prime_protocol::reliability::least_k;
 use prime_protocol::strategy::{difficulty, group_size};
 use prime_protocol::{Ahead, Beam, Budget, Limits, RewardWeights, RunPlan, Strategy, VoteRule};
-use crate::runtime::{Observer, Placement, RestartLimit, RunHandle, RunSampling, Runtime, RuntimePlan, Submission};
-use crate::settings::{self, GroupSize, Settings, StrategyName, VoteName};
-use prime_bench::tasks::{Kinds, Problem};
 
 /// Why the parts could not be put together.
 #[derive(Debug, thiserror::Error)]

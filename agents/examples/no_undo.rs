@@ -41,8 +41,8 @@ async fn main() {
 
 #[cfg(test)]
 mod tests {
-    use prime_protocol::trajectory::Limits;
     use prime_bench::tasks::{self, Difficulty};
+    use prime_protocol::trajectory::Limits;
 
     use super::*;
 

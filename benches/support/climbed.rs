@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use prime_protocol::{Effect, Run, RunPlan, Saved, Score, Trajectory, TurnId};
 use prime_bench::tasks::{self, Problem};
+use prime_protocol::{Effect, Run, RunPlan, RunSnapshot, Score, Trajectory, TurnId};
 
 /// Lines that are known beyond the trajectory's depth.
 const AHEAD: usize = 64;
@@ -45,13 +45,13 @@ impl Climbed {
 
     /// What a snapshot in the journal holds.
     pub fn save(&self) -> Vec<u8> {
-        let saved = Saved::of(&self.run, [(self.id, &*self.trajectory)], 0);
+        let saved = RunSnapshot::of(&self.run, [(self.id, &*self.trajectory)], 0);
         serde_json::to_vec(&saved).expect("saved runs serialise")
     }
 
     /// The trajectory again, out of what [`Climbed::save`] gave.
     pub fn restore(&self, saved: &[u8]) -> Box<Trajectory> {
-        let saved: Saved = serde_json::from_slice(saved).expect("saved runs can be read");
+        let saved: RunSnapshot = serde_json::from_slice(saved).expect("saved runs can be read");
         let mut resting = saved.restore(&self.problem, self.plan.clone()).expect("its lines are legal");
         resting.waiting.pop().expect("one trajectory").1
     }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use futures::future::join_all;
 use prime_agents::agents::{AgentSet, Names, RulesVerifier, ThresholdCoordinator};
 use prime_agents::bench::{NullExecutor, endless};
-use prime_protocol::{RunPlan, Score, Thresholds};
 use prime_agents::runtime::{Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission};
 use prime_bench::tasks::{Kind, Kinds};
+use prime_protocol::{RunPlan, Score, Thresholds};
 
 fn null_agents() -> AgentSet {
     let kinds: Kinds = [Kind::Format, Kind::Invariant, Kind::Terminal].into_iter().collect();

@@ -1,7 +1,7 @@
 //! The first steps of a task's reference, to be taken one by one.
 
-use prime_protocol::{Decision, Limits, RunPlan, Trajectory, Verdict};
 use prime_bench::tasks::{self, Difficulty, Kinds, Machine};
+use prime_protocol::{Decision, Limits, RunPlan, Trajectory, Verdict};
 
 /// Steps at most.
 const STEPS: usize = 64;

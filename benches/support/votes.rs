@@ -1,8 +1,8 @@
 //! The vote of a round over many answers.
 
+use prime_bench::tasks::{self, Spec};
 use prime_protocol::vote::{Count, Votes};
 use prime_protocol::{Score, VoteRule};
-use prime_bench::tasks::{self, Spec};
 use serde_json::{Value, json};
 
 /// Answers of a round.

@@ -22,8 +22,8 @@ mod tests {
     use futures::executor::block_on;
 
     use super::*;
-    use prime_protocol::{Decision, Limits, Score, Thresholds};
     use prime_bench::tasks::{self, Difficulty};
+    use prime_protocol::{Decision, Limits, Score, Thresholds};
 
     #[test]
     fn a_trajectory_that_is_rejected_often_is_judged_more_mildly() {

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use futures::future::join_all;
 
 use super::{AgentError, Failure, Verifier};
-use prime_protocol::{Opinion, Score, Trajectory, Usage, Verdict};
 use prime_bench::tasks::Kinds;
+use prime_protocol::{Opinion, Score, Trajectory, Usage, Verdict};
 
 /// A verifier with the name that opinions carry.
 pub struct Member {

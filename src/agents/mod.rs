@@ -5,7 +5,6 @@ mod adaptive;
 pub mod conformance;
 mod ensemble;
 mod escalation;
-pub mod exact;
 mod failure;
 pub mod llm;
 pub mod model;
@@ -14,6 +13,7 @@ pub mod process;
 pub mod prompt;
 mod recording;
 mod reference;
+pub mod reference_verifier;
 pub mod registry;
 mod replay;
 mod rules;
@@ -25,16 +25,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use prime_protocol::{Decision, Trajectory, Usage, Verdict};
 use prime_bench::tasks::Kinds;
+use prime_protocol::{Decision, Trajectory, Usage, Verdict};
 
 pub use adaptive::AdaptiveCoordinator;
 pub use ensemble::{EnsembleVerifier, Member};
 pub use escalation::{EscalatingExecutor, Named};
-pub use exact::ExactVerifier;
 pub use failure::{AgentError, Failure};
 pub use recording::{Recording, RecordingError, RecordingExecutor};
 pub use reference::ReferenceExecutor;
+pub use reference_verifier::ReferenceVerifier;
 pub use registry::{AgentSet, Names, Resources};
 pub use replay::ReplayExecutor;
 pub use rules::RulesVerifier;

@@ -10,7 +10,6 @@ use utoipa::ToSchema;
 use super::adaptive::AdaptiveCoordinator;
 use super::ensemble::{EnsembleVerifier, Member};
 use super::escalation::{EscalatingExecutor, Named};
-use super::exact::ExactVerifier;
 use super::llm::{EngineModel, make};
 use super::model::{Model, Tap, Tapped};
 use super::pools::Pools;
@@ -18,17 +17,18 @@ use super::process::{ProcessCoordinator, ProcessExecutor, ProcessVerifier};
 use super::prompt::TemplateError;
 use super::recording::{Recording, RecordingExecutor};
 use super::reference::ReferenceExecutor;
+use super::reference_verifier::ReferenceVerifier;
 use super::replay::ReplayExecutor;
 use super::rules::RulesVerifier;
 use super::scripted::ScriptedExecutor;
 use super::threshold::ThresholdCoordinator;
 use super::{Coordinator, Executor, Verifier};
-use prime_engine::Engine;
-use prime_protocol::{Adaptive, Role, Score, Thresholds};
 use crate::settings::{
     AdaptiveOptions, CoordinatorAgent, Ensemble, Escalation, ExecutorAgent, RoleOptions, Settings, VerifierAgent,
 };
 use prime_bench::tasks::{Kind, Kinds};
+use prime_engine::Engine;
+use prime_protocol::{Adaptive, Role, Score, Thresholds};
 
 /// Which agents a run used, by the names in the configuration; part of every result.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
@@ -272,7 +272,7 @@ impl Constructed for VerifierAgent {
             make().map_err(|reason| maker.unusable(reason))?;
             Ok(Arc::new(move || Arc::new(make().expect("invariant: it could be made before"))))
         }),
-        ("reference", |_, _| Ok(Arc::new(|| Arc::new(ExactVerifier)))),
+        ("reference", |_, _| Ok(Arc::new(|| Arc::new(ReferenceVerifier)))),
         ("none", |_, _| Ok(Arc::new(|| Arc::new(RulesVerifier::new(Kinds::NONE))))),
     ];
 }

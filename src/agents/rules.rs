@@ -4,8 +4,8 @@
 use async_trait::async_trait;
 
 use super::{AgentError, Verifier};
-use prime_protocol::{Score, Trajectory, Verdict};
 use prime_bench::tasks::{Kinds, Machine};
+use prime_protocol::{Score, Trajectory, Verdict};
 
 pub struct RulesVerifier {
     kinds: Kinds,

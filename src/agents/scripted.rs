@@ -7,8 +7,8 @@
 use async_trait::async_trait;
 
 use super::{AgentError, Executor, Proposal, Sampling};
+use prime_bench::tasks::TaskRng;
 use prime_protocol::Trajectory;
-use prime_bench::tasks::Draw;
 
 pub struct ScriptedExecutor {
     /// Probability of an error at each proposal, in millionths.
@@ -39,14 +39,14 @@ impl ScriptedExecutor {
 }
 
 /// A line that is near the right one and wrong: a changed number, another action, or no action at all.
-fn wrong(line: &str, draw: &mut Draw) -> String {
+fn wrong(line: &str, rng: &mut TaskRng) -> String {
     let digits: Vec<_> = line.char_indices().filter(|(_, c)| c.is_ascii_digit()).map(|(at, _)| at).collect();
-    if digits.is_empty() || draw.chance(1, 8) {
+    if digits.is_empty() || rng.chance(1, 8) {
         return "no action".to_owned();
     }
-    let at = digits[draw.index(digits.len())];
+    let at = digits[rng.index(digits.len())];
     let old = line.as_bytes()[at] - b'0';
-    let new = (u64::from(old) + 1 + draw.below(9)) % 10;
+    let new = (u64::from(old) + 1 + rng.below(9)) % 10;
     format!("{}{new}{}", &line[..at], &line[at + 1..])
 }
 
@@ -54,10 +54,10 @@ fn wrong(line: &str, draw: &mut Draw) -> String {
 impl Executor for ScriptedExecutor {
     async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
         let right = super::reference::next(trajectory, "scripted")?;
-        let mut draw = Draw::new(sampling.seed);
-        let errs = draw.chance(self.error_millionths, 1_000_000);
+        let mut rng = TaskRng::new(sampling.seed);
+        let errs = rng.chance(self.error_millionths, 1_000_000);
         let (line, logprob) =
-            if errs { (wrong(&right, &mut draw), self.wrong_logprob) } else { (right, self.right_logprob) };
+            if errs { (wrong(&right, &mut rng), self.wrong_logprob) } else { (right, self.right_logprob) };
         Ok(Proposal { line, logprobs: vec![logprob], ..Proposal::default() })
     }
 }
@@ -65,8 +65,8 @@ impl Executor for ScriptedExecutor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use prime_protocol::Limits;
     use prime_bench::tasks::{self, Difficulty};
+    use prime_protocol::Limits;
 
     #[tokio::test]
     async fn lines_have_the_log_probabilities_of_the_error_rate() {

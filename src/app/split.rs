@@ -4,10 +4,10 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use super::Overrides;
-use prime_protocol::Role;
 use crate::report::Arm;
 use crate::settings::Split;
 use prime_bench::tasks::Problem;
+use prime_protocol::Role;
 
 impl Overrides {
     /// The agent that is chosen in a role.

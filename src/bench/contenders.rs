@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::contest::Contender;
 use crate::agents::{AgentSet, Executor, Names, ScriptedExecutor, ThresholdCoordinator, Verifier};
-use prime_protocol::{Limits, RunPlan, Score, Thresholds};
 use crate::runtime::{Placement, RestartLimit, RunSampling, RuntimePlan};
 use prime_bench::tasks::Kinds;
+use prime_protocol::{Limits, RunPlan, Score, Thresholds};
 
 /// One cell.
 pub fn runtime_plan() -> RuntimePlan {

@@ -6,9 +6,9 @@ use futures::future::join_all;
 use tokio::time::Instant;
 
 use crate::agents::AgentSet;
-use prime_protocol::{Ending, Outcome, RunPlan, Strategy};
 use crate::runtime::{RunHandle, RunSampling, Runtime, RuntimePlan, Silent, Submission};
 use prime_bench::tasks::{AnyTask, Difficulty, Problem};
+use prime_protocol::{Ending, Outcome, RunPlan, Strategy};
 
 /// A trajectory may take this many times the steps of the reference before its run is cut off: what a run may spend
 /// is bounded, so that an executor that walks in circles does not hold up the measurement.

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use prime_bench::tasks::{AnyTask, Difficulty, Draw, Kind, Kinds, Problem};
+use prime_bench::tasks::{AnyTask, Difficulty, Kind, Kinds, Problem, TaskRng};
 
 /// Lines of a trace that are used; a longer trace is judged as far as this.
 const LINES_MAX: usize = 4_000;
@@ -26,31 +26,31 @@ impl Corruption {
     const ALL: [Self; 4] = [Self::Exchanged, Self::Dropped, Self::Repeated, Self::Changed];
 
     /// Corrupts a trace at a place; `None` where that leaves it as it is or has nothing to work on.
-    fn apply(self, lines: &[String], at: usize, draw: &mut Draw) -> Option<Vec<String>> {
+    fn apply(self, lines: &[String], at: usize, rng: &mut TaskRng) -> Option<Vec<String>> {
         let mut corrupted = lines.to_vec();
         match self {
             Self::Exchanged if at + 1 < lines.len() => corrupted.swap(at, at + 1),
             Self::Exchanged => return None,
             Self::Dropped => drop(corrupted.remove(at)),
             Self::Repeated => corrupted.insert(at, lines[at].clone()),
-            Self::Changed => corrupted[at] = other_number(&lines[at], draw)?,
+            Self::Changed => corrupted[at] = other_number(&lines[at], rng)?,
         }
         (corrupted != lines).then_some(corrupted)
     }
 }
 
 /// The line with one of its numbers one higher or lower.
-fn other_number(line: &str, draw: &mut Draw) -> Option<String> {
+fn other_number(line: &str, rng: &mut TaskRng) -> Option<String> {
     let digits = |c: char| c.is_ascii_digit();
     let starts: Vec<usize> =
         line.char_indices().filter(|(at, c)| digits(*c) && !line[..*at].ends_with(digits)).map(|(at, _)| at).collect();
     if starts.is_empty() {
         return None;
     }
-    let start = draw.one_of(&starts);
+    let start = rng.one_of(&starts);
     let end = line[start..].find(|c| !digits(c)).map_or(line.len(), |end| start + end);
     let number: u64 = line[start..end].parse().ok()?;
-    let other = if number > 0 && draw.chance(1, 2) { number - 1 } else { number + 1 };
+    let other = if number > 0 && rng.chance(1, 2) { number - 1 } else { number + 1 };
     Some(format!("{}{other}{}", &line[..start], &line[end..]))
 }
 
@@ -85,7 +85,7 @@ pub fn corrupt(task: &'static dyn AnyTask, count: u64, base_seed: u64) -> Corrup
     let spec = task.spec();
     let checked: Kinds = [Kind::Format, Kind::Invariant, Kind::Terminal].into_iter().collect();
     let mut row = CorruptionRow { task: spec.slug, corrupted: 0, found_at_step: 0, found_by_invariants: 0 };
-    let mut draw = Draw::new(base_seed);
+    let mut rng = TaskRng::new(base_seed);
     // A task whose lines have no numbers cannot have every corruption, hence the bound.
     for attempt in 0..4 * count {
         if row.corrupted == count {
@@ -100,9 +100,9 @@ pub fn corrupt(task: &'static dyn AnyTask, count: u64, base_seed: u64) -> Corrup
             lines.push(line.clone());
         }
         let ends = machine.ended();
-        let corruption = draw.one_of(&Corruption::ALL);
-        let at = draw.index(lines.len());
-        let Some(corrupted) = corruption.apply(&lines, at, &mut draw) else { continue };
+        let corruption = rng.one_of(&Corruption::ALL);
+        let at = rng.index(lines.len());
+        let Some(corrupted) = corruption.apply(&lines, at, &mut rng) else { continue };
         // A trace that was cut off says nothing of what is missing at its end.
         let differs = corrupted.iter().zip(&lines).position(|(ours, right)| ours != right);
         let Some(differs) = differs.or_else(|| ends.then(|| corrupted.len().min(lines.len()))) else { continue };
@@ -129,10 +129,10 @@ mod tests {
 
     #[test]
     fn a_number_is_changed_and_nothing_else() {
-        let mut draw = Draw::new(1);
-        assert_eq!(other_number("done", &mut draw), None);
+        let mut rng = TaskRng::new(1);
+        assert_eq!(other_number("done", &mut rng), None);
         for _ in 0..20 {
-            let other = other_number("cmp 0 17", &mut draw).expect("it has numbers");
+            let other = other_number("cmp 0 17", &mut rng).expect("it has numbers");
             assert!(["cmp 1 17", "cmp 0 16", "cmp 0 18"].contains(&other.as_str()), "{other}");
         }
     }

@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use crate::agents::{AgentError, Executor, Proposal, Sampling};
-use prime_protocol::Trajectory;
 use prime_bench::tasks::machine::{BadInput, Machine, Problem, Refusal, Snapshot};
 use prime_bench::tasks::page::Page;
-use prime_bench::tasks::{Category, Constraint, Draw, Kind, Kinds, Severity, Spec, Violations};
+use prime_bench::tasks::{Category, Constraint, Kind, Kinds, Severity, Spec, TaskRng, Violations};
+use prime_protocol::Trajectory;
 
 /// The line that every step of the null problem takes; what follows it after a space is carried and not looked at.
 const STEP: &str = "step";
@@ -74,7 +74,7 @@ impl Problem for Null {
         self.steps
     }
 
-    fn on_path(&self, _: &mut Draw) -> Option<Box<dyn Machine>> {
+    fn on_path(&self, _: &mut TaskRng) -> Option<Box<dyn Machine>> {
         None
     }
 

@@ -9,8 +9,8 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::agents::{AgentError, Executor, Sampling, Verifier};
-use prime_protocol::{Limits, Role, Trajectory};
 use prime_bench::tasks::{AnyTask, Difficulty};
+use prime_protocol::{Limits, Role, Trajectory};
 
 /// Turns before the clock starts, so that processes have started and connections are open.
 const WARM_UP: u32 = 4;

@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use super::contest::{Contender, Instances, Judged, contest};
-use prime_bench::interval::Proportion;
-use prime_protocol::Ending;
 use crate::runtime::RuntimePlan;
+use prime_bench::interval::Proportion;
 use prime_bench::tasks::{AnyTask, Difficulty};
+use prime_protocol::Ending;
 
 /// What one configuration did on the instances of one task.
 #[derive(Clone, Debug, Serialize)]

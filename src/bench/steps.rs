@@ -4,11 +4,11 @@ use futures::StreamExt as _;
 use futures::stream;
 use serde::Serialize;
 
-use prime_bench::interval::Proportion;
 use crate::agents::{Executor, Sampling};
-use prime_protocol::{Limits, Trajectory};
+use prime_bench::interval::Proportion;
 use prime_bench::tasks::sampling::state_on_trace;
-use prime_bench::tasks::{AnyTask, Difficulty, Draw};
+use prime_bench::tasks::{AnyTask, Difficulty, TaskRng};
+use prime_protocol::{Limits, Trajectory};
 
 /// Proposals that wait for the executor at the same time.
 const IN_FLIGHT: usize = 64;
@@ -37,8 +37,8 @@ pub async fn steps(
 ) -> Result<StepRow, String> {
     let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1 };
     let sampling = Sampling { temperature: 0.0, top_p: 1.0, seed: 0 };
-    let mut draw = Draw::new(base_seed);
-    let states: Vec<_> = (0..count).map(|_| state_on_trace(task, difficulty, base_seed, &mut draw)).collect();
+    let mut rng = TaskRng::new(base_seed);
+    let states: Vec<_> = (0..count).map(|_| state_on_trace(task, difficulty, base_seed, &mut rng)).collect();
     let answers: Vec<_> = stream::iter(states)
         .map(|machine| async {
             let reference = machine.reference();

@@ -5,9 +5,9 @@ use futures::stream;
 use serde::Serialize;
 use tokio::time::Instant;
 
-use prime_bench::interval::Proportion;
 use super::wrong_steps::{Label, Labelled};
 use crate::agents::Verifier;
+use prime_bench::interval::Proportion;
 use prime_protocol::{Score, Usage, Verdict};
 
 /// Steps that wait for the verifier at the same time.

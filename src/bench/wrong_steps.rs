@@ -1,10 +1,10 @@
 //! Steps with labels: right ones from reference traces, and wrong ones made of them. What is wrong is what the exact
 //! verifier rejects.
 
-use crate::agents::{ExactVerifier, Verifier as _};
-use prime_protocol::{Limits, Score, Trajectory};
+use crate::agents::{ReferenceVerifier, Verifier as _};
 use prime_bench::tasks::sampling::state_on_trace;
-use prime_bench::tasks::{AnyTask, Difficulty, Draw, Machine};
+use prime_bench::tasks::{AnyTask, Difficulty, Machine, TaskRng};
+use prime_protocol::{Limits, Score, Trajectory};
 
 /// Lines of a mutation that are tried before the next one is.
 const LINES_MAX: usize = 32;
@@ -136,14 +136,14 @@ impl Mutation {
 }
 
 /// Lines that nobody can read as the right one.
-fn garbage(right: &str, draw: &mut Draw) -> Vec<String> {
+fn garbage(right: &str, rng: &mut TaskRng) -> Vec<String> {
     let mut lines = vec![
         "no action".to_owned(),
         format!("The next step is {right}."),
         format!("x{right}"),
         format!("{right} {right}"),
     ];
-    lines.rotate_left(draw.index(4));
+    lines.rotate_left(rng.index(4));
     lines
 }
 
@@ -160,17 +160,17 @@ fn labelled(machine: Box<dyn Machine>, line: String, is_right: bool) -> Labelled
 
 /// Whether the exact verifier rejects it.
 async fn is_wrong(step: &Labelled) -> bool {
-    let verdict = ExactVerifier.judge(&step.trajectory, &step.line).await;
+    let verdict = ReferenceVerifier.judge(&step.trajectory, &step.line).await;
     verdict.is_ok_and(|verdict| verdict.score > Score::ZERO)
 }
 
 /// A wrong step that can be carried out; `None` where no mutation gives one.
-async fn applicable(machine: &dyn Machine, right: &str, draw: &mut Draw) -> Option<Labelled> {
+async fn applicable(machine: &dyn Machine, right: &str, rng: &mut TaskRng) -> Option<Labelled> {
     let mut mutations = Mutation::ALL;
-    draw.shuffle(&mut mutations);
+    rng.shuffle(&mut mutations);
     for mutation in mutations {
         let (machine, mut lines) = mutation.of(machine, right);
-        draw.shuffle(&mut lines);
+        rng.shuffle(&mut lines);
         for line in lines.into_iter().take(LINES_MAX) {
             let step = labelled(machine.fork(), line, false);
             if step.label == Label::Applicable && is_wrong(&step).await {
@@ -184,13 +184,13 @@ async fn applicable(machine: &dyn Machine, right: &str, draw: &mut Draw) -> Opti
 /// For each of `count` states of reference traces, under the thousand base seeds from `base_seed` on: the right step, a
 /// wrong one that can be carried out, where there is one, and one that cannot.
 pub async fn labelled_steps(task: &dyn AnyTask, difficulty: Difficulty, count: u32, base_seed: u64) -> Vec<Labelled> {
-    let mut draw = Draw::new(base_seed);
+    let mut rng = TaskRng::new(base_seed);
     let mut steps = Vec::new();
     for _ in 0..count {
-        let machine = state_on_trace(task, difficulty, base_seed, &mut draw);
+        let machine = state_on_trace(task, difficulty, base_seed, &mut rng);
         let Some(right) = machine.reference() else { continue };
-        steps.extend(applicable(machine.as_ref(), &right, &mut draw).await);
-        let refused = garbage(&right, &mut draw).into_iter().map(|line| labelled(machine.fork(), line, false));
+        steps.extend(applicable(machine.as_ref(), &right, &mut rng).await);
+        let refused = garbage(&right, &mut rng).into_iter().map(|line| labelled(machine.fork(), line, false));
         steps.extend(refused.into_iter().find(|step| step.label == Label::Garbage));
         steps.push(labelled(machine, right, true));
     }

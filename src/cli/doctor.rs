@@ -8,8 +8,8 @@ use clap::Args;
 
 use super::Configuration;
 use crate::app::{cores, engine_spec};
-use prime_engine::{self, Bytes, EngineSpec, Fit};
 use crate::settings::Settings;
+use prime_engine::{self, Bytes, EngineSpec, Fit};
 
 #[derive(Args)]
 pub struct DoctorArguments {

@@ -25,7 +25,9 @@ fn trainer() -> PathBuf {
 
 pub fn train(arguments: &TrainArguments) -> anyhow::Result<ExitCode> {
     let status = Command::new(trainer()).args(&arguments.arguments).status().with_context(|| {
-        format!("`{TRAINER}` is neither beside this program nor in PATH: build it with `cargo build --release -p {TRAINER}`")
+        format!(
+            "`{TRAINER}` is neither beside this program nor in PATH: build it with `cargo build --release -p {TRAINER}`"
+        )
     })?;
     // Ended by a signal, it has no code of its own.
     Ok(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))

@@ -4,8 +4,8 @@ use actix_web::{HttpResponse, web};
 
 use super::guard::Answered;
 use super::{State, no_such_method};
-use prime_engine::Engine;
 use crate::metrics::{CONTENT_TYPE, Metrics};
+use prime_engine::Engine;
 
 /// The patterns that become labels; whatever a client asks for beside them is one label.
 const ROUTES: [&str; 22] = [

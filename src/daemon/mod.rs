@@ -27,12 +27,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use crate::app::App;
-use prime_journal::{JournalError, SqliteJournal, SqliteOptions};
 use crate::metrics::Metrics;
 use crate::runs::Runs;
 use crate::telemetry::Telemetry;
 use error::ApiError;
 use guard::Answered;
+use prime_journal::{JournalError, SqliteJournal, SqliteOptions};
 
 pub use reading::read_as_each_route;
 pub use reload::{Reload, Reloaded, Reloads, Reread};
@@ -101,7 +101,6 @@ pub async fn serve(
     survive_file_limits();
     let journal = Arc::new(SqliteJournal::open(Path::new(&settings.journal.path), SqliteOptions::default())?);
     let metrics = Metrics::new(jiff::Timestamp::now());
-    #[cfg(feature = "nvml")]
     let metrics = match crate::metrics::nvidia_gpus() {
         Some(gpus) => metrics.with_gpus(gpus),
         None => metrics,

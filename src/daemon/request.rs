@@ -8,12 +8,12 @@ use super::error::ApiError;
 use super::wire::RunRequest;
 use crate::agents::AgentSet;
 use crate::app::{App, Overrides, run_plan, run_sampling, split};
-use prime_problems::Custom;
 use crate::report::Arm;
 use crate::runs::RunSpec;
 use crate::settings::{Preset, Server, Settings, SettingsError};
 use prime_bench::tasks::instance::read_problem;
 use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId, Problem};
+use prime_problems::Custom;
 
 /// The preset that a request names.
 fn preset_of<'a>(settings: &'a Settings, request: &RunRequest) -> Result<Option<&'a Preset>, ApiError> {

@@ -11,9 +11,9 @@ use super::guard::{Body, Owner, json};
 use super::request::spec_of;
 use super::wire::{CollectRequest, Collected, ForkQuery, ListQuery, RunList, RunRequest, SubmitHeaders};
 use super::{State, no_such_method};
-use prime_journal::{IdempotencyKey, JournalError, Query, Removed};
 use crate::runs::{NewRun, RunError, RunRecord, Status};
 use crate::telemetry::TraceParent;
+use prime_journal::{IdempotencyKey, JournalError, Query, Removed};
 
 /// How long a cancellation waits for the run's end to be durable.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(5);

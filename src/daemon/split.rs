@@ -7,8 +7,8 @@ use super::runs::{filter_of, query};
 use super::wire::{SplitInfo, SplitQuery, SplitReport};
 use super::{State, no_such_method};
 use crate::agents::Names;
-use prime_protocol::Role;
 use crate::settings::Settings;
+use prime_protocol::Role;
 
 pub fn configure(config: &mut web::ServiceConfig) {
     config.service(

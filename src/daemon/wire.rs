@@ -6,11 +6,11 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::catalog::TaskSlug;
 use crate::app::Overrides;
-use prime_problems::Definition;
-use prime_protocol::Role;
 use crate::runs::{ArmFigures, FlaggedStep, RunRecord, Status, Verdict};
 use crate::settings::{StrategyName, VoteName};
 use prime_bench::tasks::Difficulty;
+use prime_problems::Definition;
+use prime_protocol::Role;
 
 /// A run to carry out: a task with an instance of the benchmark, or with an input.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]

@@ -81,7 +81,7 @@ fn of_point(point: &Point) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loadtest::report::{Latency, Leg, Rate};
+    use crate::loadtest::report::{Latency, Rate, Stage};
 
     fn point(rate: Option<Rate>, late_us: f64) -> Point {
         let latency = |mean_us| Latency { mean_us, ..Latency::default() };
@@ -91,7 +91,7 @@ mod tests {
             seconds: 1.0,
             steps_per_second: 1.0,
             latency: latency(100.0),
-            legs: vec![Leg { name: "release".to_owned(), is_work: false, latency: latency(late_us) }],
+            legs: vec![Stage { name: "release".to_owned(), is_work: false, latency: latency(late_us) }],
             coordination_share: None,
             cpu_us_per_step: None,
             allocations_per_step: None,

@@ -21,12 +21,12 @@ use super::watch::{Watch, is_solved};
 use crate::agents::Names;
 use crate::app::{App, Overrides};
 use crate::bench::endless;
-use prime_journal::{SqliteJournal, SqliteOptions};
 use crate::metrics::Metrics;
-use prime_protocol::{RunPlan, Saved};
 use crate::runs::{Committed, LiveRun, NewRun, RunSpec, Runs};
 use crate::runtime::{Event, Observer, Wake};
 use crate::settings::Settings;
+use prime_journal::{SqliteJournal, SqliteOptions};
+use prime_protocol::{RunPlan, RunSnapshot};
 
 /// Whose runs they are.
 const OWNER: &str = "loadtest";
@@ -64,7 +64,7 @@ impl Observer for Recorded {
         self.keeper.wants_saved()
     }
 
-    fn save(&self, saved: Saved) {
+    fn save(&self, saved: RunSnapshot) {
         self.keeper.save(saved);
     }
 

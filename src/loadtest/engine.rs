@@ -15,10 +15,10 @@ use crate::agents::{
     ThresholdCoordinator, Verifier,
 };
 use crate::bench::null_line;
-use prime_engine::{Engine, EngineSpec, Format, Request};
-use prime_protocol::{Role, Trajectory, Verdict};
 use crate::runtime::RuntimePlan;
 use prime_bench::tasks::Kinds;
+use prime_engine::{Engine, EngineSpec, Format, Request};
+use prime_protocol::{Role, Trajectory, Verdict};
 
 /// Turns that a worker has at once are twice as many.
 const SEQUENCES_MAX: u16 = 256;

@@ -1,9 +1,9 @@
 //! Why a load test has no figures.
 
 use crate::app::AppError;
+use crate::runs::RunError;
 use prime_engine::EngineError;
 use prime_journal::JournalError;
-use crate::runs::RunError;
 
 /// Why a load test has no figures.
 #[derive(Debug, thiserror::Error)]

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 
 use super::alarm::Alarm;
 use crate::agents::{AgentError, Coordinator, Executor, Failure, Proposal, Ruling, Sampling, Verifier};
-use prime_protocol::{Role, Trajectory, Verdict};
 use prime_bench::tasks::Kinds;
+use prime_protocol::{Role, Trajectory, Verdict};
 
 /// What is wrong with one agent.
 pub struct Flaw {

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::drive::Launch;
 use super::error::LoadError;
 use super::watch::Watch;
-use prime_protocol::RunPlan;
 use crate::runtime::{Observer, RunSampling, Runtime, Submission};
 use prime_bench::tasks::Problem;
+use prime_protocol::RunPlan;
 
 /// What the run of this number is about.
 type Next<'r> = Box<dyn Fn(u64) -> (Arc<dyn Problem>, RunPlan, RunSampling) + 'r>;

@@ -9,10 +9,10 @@ use super::report::Point;
 use super::watch::is_over;
 use crate::agents::Names;
 use crate::app::{App, run_sampling};
-use prime_protocol::{RunPlan, Strategy};
 use crate::runtime::RunSampling;
 use crate::settings::Settings;
 use prime_bench::tasks::{AnyTask, Difficulty};
+use prime_protocol::{RunPlan, Strategy};
 
 /// The configured agents, at work on a task.
 pub struct ModelLoad {

@@ -6,8 +6,8 @@ use super::alarm::Alarm;
 use super::flaw::{Flaw, Flawed};
 use super::plan::Flaws;
 use crate::agents::{AgentSet, Coordinator, Executor, Names, RulesVerifier, ThresholdCoordinator, Verifier};
-use prime_protocol::{Role, Score, Thresholds};
 use prime_bench::tasks::{Kind, Kinds};
+use prime_protocol::{Role, Score, Thresholds};
 
 fn kinds() -> Kinds {
     [Kind::Format, Kind::Invariant, Kind::Terminal].into_iter().collect()

@@ -6,7 +6,7 @@ use super::bars::{Bar, bars};
 use super::figures::{self, count, figure, plain};
 use super::histogram::{self, HistogramError};
 use super::lines::{Axis, COLOURS, Lines, Series};
-use super::report::{Leg, Point, Report};
+use super::report::{Point, Report, Stage};
 use super::scale::Scale;
 use super::sentences::unit;
 
@@ -156,7 +156,7 @@ fn percentiles(report: &Report, baseline: Option<&Report>) -> Result<Plot, Histo
     Ok(Plot { title: title.to_owned(), note, svg: Lines { title, x, y, series, value: None }.svg() })
 }
 
-fn leg_bar(leg: &Leg, baseline: Option<&Point>) -> Bar {
+fn leg_bar(leg: &Stage, baseline: Option<&Point>) -> Bar {
     let latency = &leg.latency;
     let baseline = baseline.and_then(|point| point.legs.iter().find(|other| other.name == leg.name));
     Bar {

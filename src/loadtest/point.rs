@@ -5,7 +5,7 @@ use hdrhistogram::Histogram;
 use super::error::LoadError;
 use super::histogram::{encode, latency};
 use super::record::Record;
-use super::report::{Leg, Point, Rate};
+use super::report::{Point, Rate, Stage};
 use super::spent::Spent;
 use crate::runtime;
 
@@ -23,15 +23,15 @@ pub struct Measured {
     pub durable: Option<(u64, Histogram<u64>)>,
 }
 
-fn leg(name: &str, is_work: bool, histogram: &Histogram<u64>) -> Leg {
-    Leg { name: name.to_owned(), is_work, latency: latency(histogram) }
+fn leg(name: &str, is_work: bool, histogram: &Histogram<u64>) -> Stage {
+    Stage { name: name.to_owned(), is_work, latency: latency(histogram) }
 }
 
 impl Measured {
     /// In the order of their way: the release of an open loop, what the turn went, what is left, the commit.
-    fn legs(&self) -> Vec<Leg> {
+    fn legs(&self) -> Vec<Stage> {
         let rest = if self.pace.is_some() { "wait and supervise" } else { "supervise" };
-        let names = runtime::Leg::ALL.map(|leg| (leg.name(), leg.is_work()));
+        let names = runtime::Stage::ALL.map(|leg| (leg.name(), leg.is_work()));
         let names = names.into_iter().chain([(rest, false)]);
         let release = self.pace.iter().map(|(_, late)| leg("release", false, late));
         let way = names.zip(&self.record.legs).map(|((name, is_work), times)| leg(name, is_work, times));

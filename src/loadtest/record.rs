@@ -3,13 +3,13 @@
 use hdrhistogram::Histogram;
 
 use super::histogram::empty;
+use crate::runtime::{Stage, StageTimes};
 use prime_protocol::Usage;
-use crate::runtime::{Laps, Leg};
 
 /// See the module. Times are nanoseconds.
 pub struct Record {
     pub latency: Histogram<u64>,
-    /// In the order of [`Leg::ALL`], and what is left of the latency after them; empty where they are not wanted.
+    /// In the order of [`Stage::ALL`], and what is left of the latency after them; empty where they are not wanted.
     pub legs: Vec<Histogram<u64>>,
     /// Turns that an agent failed and that were tried again.
     pub failures: u64,
@@ -23,7 +23,7 @@ pub struct Record {
 
 impl Record {
     pub fn new(wants_legs: bool) -> Self {
-        let legs = if wants_legs { Leg::COUNT + 1 } else { 0 };
+        let legs = if wants_legs { Stage::COUNT + 1 } else { 0 };
         Self { latency: empty(), legs: (0..legs).map(|_| empty()).collect(), ..Self::small() }
     }
 
@@ -41,13 +41,13 @@ impl Record {
     }
 
     /// A step that was decided at `now` and took so many nanoseconds.
-    pub fn step(&mut self, now: u64, nanos: u64, usage: Usage, laps: Option<&Laps>) {
+    pub fn step(&mut self, now: u64, nanos: u64, usage: Usage, laps: Option<&StageTimes>) {
         self.latency.saturating_record(nanos);
         self.usage.add(usage);
         self.last = now;
         let (Some(laps), Some((rest, legs))) = (laps, self.legs.split_last_mut()) else { return };
         let mut sum = 0;
-        for (leg, histogram) in Leg::ALL.into_iter().zip(legs) {
+        for (leg, histogram) in Stage::ALL.into_iter().zip(legs) {
             let lap = u64::try_from(laps.of(leg).as_nanos()).unwrap_or(u64::MAX);
             histogram.saturating_record(lap);
             sum += lap;
@@ -85,8 +85,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_is_left_after_the_legs_is_the_last_of_them() {
-        let mut laps = Laps::start();
-        for (micros, leg) in [(3, Leg::To(Role::Executor)), (16, Leg::Work(Role::Executor)), (1, Leg::Home)] {
+        let mut laps = StageTimes::start();
+        for (micros, leg) in [(3, Stage::To(Role::Executor)), (16, Stage::Work(Role::Executor)), (1, Stage::Home)] {
             tokio::time::advance(Duration::from_micros(micros)).await;
             laps.end(leg);
         }
@@ -94,7 +94,7 @@ mod tests {
         record.step(50_000, 32_000, Usage { prompt: 2, completion: 1 }, Some(&laps));
         let maxima: Vec<_> = record.legs.iter().map(|leg| leg.mean().round()).collect();
         // 32 µs less 20 µs on the way.
-        assert_eq!(maxima.len(), Leg::COUNT + 1);
+        assert_eq!(maxima.len(), Stage::COUNT + 1);
         for (index, nanos) in [(0, 3_000.0_f64), (1, 16_000.0), (2, 0.0), (6, 1_000.0), (7, 12_000.0)] {
             assert!((maxima[index] - nanos).abs() <= nanos * 1e-3, "leg {index} is {maxima:?}");
         }

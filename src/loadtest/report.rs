@@ -106,7 +106,7 @@ pub struct Point {
     /// to its decision. In mode `http`: from the moment at which the run was due to its end as the client sees it.
     pub latency: Latency,
     /// Parts of the way of a step, in their order.
-    pub legs: Vec<Leg>,
+    pub legs: Vec<Stage>,
     /// Share of the steps' time that was not an agent's own, 0 to 1; where agents work for real.
     pub coordination_share: Option<f64>,
     /// Of the process, user and system, in microseconds.
@@ -137,8 +137,8 @@ pub struct Latency {
 
 /// A part of a step's way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Leg {
-    /// As `runtime::Leg::name` says, or the part of a request.
+pub struct Stage {
+    /// As `runtime::Stage::name` says, or the part of a request.
     pub name: String,
     /// An agent's own work, not coordination.
     pub is_work: bool,

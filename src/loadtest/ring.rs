@@ -13,8 +13,8 @@ use super::report::Point;
 use super::watch::is_solved;
 use crate::agents::{AgentSet, Names};
 use crate::bench::{NullExecutor, endless};
-use prime_protocol::RunPlan;
 use crate::runtime::{RunHandle, Runtime, RuntimePlan, Silent, Submission};
+use prime_protocol::RunPlan;
 
 /// A closed loop on the ring.
 #[derive(Clone, Copy, Debug)]
@@ -104,8 +104,8 @@ mod tests {
     use super::*;
     use crate::agents::{AgentError, Executor, Proposal, Sampling};
     use crate::loadtest::report::Length;
-    use prime_protocol::Trajectory;
     use crate::runtime::{Placement, RestartLimit};
+    use prime_protocol::Trajectory;
 
     /// Stops once, for 200 ms.
     struct Stalling {

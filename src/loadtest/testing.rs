@@ -1,7 +1,7 @@
 //! A report of a load test that nobody ran, for tests.
 
 use super::histogram::{empty, encode};
-use super::report::{FORM, Latency, Leg, Length, Load, Machine, Mode, Point, Rate, Report, RuntimeFacts};
+use super::report::{FORM, Latency, Length, Load, Machine, Mode, Point, Rate, Report, RuntimeFacts, Stage};
 
 /// Latencies in nanoseconds about a median, with a long tail.
 fn tail(median: u64) -> String {
@@ -15,7 +15,7 @@ fn tail(median: u64) -> String {
     encode(&histogram)
 }
 
-fn leg(name: &str, is_work: bool, p50_us: f64) -> Leg {
+fn leg(name: &str, is_work: bool, p50_us: f64) -> Stage {
     let latency = Latency {
         mean_us: p50_us * 1.5,
         p50_us,
@@ -24,7 +24,7 @@ fn leg(name: &str, is_work: bool, p50_us: f64) -> Leg {
         p999_us: p50_us * 8.0,
         max_us: p50_us * 64.0,
     };
-    Leg { name: name.to_owned(), is_work, latency }
+    Stage { name: name.to_owned(), is_work, latency }
 }
 
 fn point(trajectories: u32, steps_per_second: f64, p50_us: f64) -> Point {

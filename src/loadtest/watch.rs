@@ -7,8 +7,8 @@ use tokio::sync::mpsc;
 
 use super::gate::Gate;
 use super::session::{Phase, Session};
-use prime_protocol::{Ending, Outcome};
 use crate::runtime::{Event, Observer, Wake};
+use prime_protocol::{Ending, Outcome};
 
 /// How a run of a trajectory ended.
 pub struct Ended {

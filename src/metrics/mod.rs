@@ -4,7 +4,6 @@
 mod engines;
 mod gpus;
 mod labels;
-#[cfg(feature = "nvml")]
 mod nvml;
 mod process;
 mod run;
@@ -25,14 +24,13 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::agents::Failure;
-use prime_engine::EngineStatus;
-use prime_protocol::Role;
-use prime_bench::tasks::{self, Spec};
 use engines::Engines;
 pub use gpus::{GpuReading, GpuSource};
 use labels::{Answered, Broken, Decided, Failed, Reason, Route, Speculated, Status, Tokens, Version, Vote};
-#[cfg(feature = "nvml")]
 pub use nvml::nvidia_gpus;
+use prime_bench::tasks::{self, Spec};
+use prime_engine::EngineStatus;
+use prime_protocol::Role;
 use process::Process;
 pub use run::RunMeter;
 

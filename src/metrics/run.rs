@@ -11,9 +11,9 @@ use tokio::time::Instant;
 use super::labels::{Broken, Decided, Failed, Speculated, Status, Tokens, Vote};
 use super::{Metrics, OTHER};
 use crate::agents::Failure;
-use prime_protocol::{Decision, Ending, Outcome, Role};
 use crate::runtime::{Event, Observer};
 use prime_bench::tasks::Spec;
+use prime_protocol::{Decision, Ending, Outcome, Role};
 
 pub const STATUSES: [&str; 4] = ["verified", "unverified", "failed", "cancelled"];
 /// In the order of [`Decision`].

@@ -7,10 +7,10 @@ use std::path::Path;
 use super::exposition::{Family, read};
 use super::{CONTENT_TYPE, GpuReading, GpuSource, Metrics};
 use crate::agents::{AgentError, Failure, Proposal};
-use prime_engine::{EngineCounts, EngineStatus};
-use prime_protocol::{Decision, Role, Speculations, TurnId, Usage, Verdict};
 use crate::runtime::{Event, Observer as _};
 use prime_bench::tasks;
+use prime_engine::{EngineCounts, EngineStatus};
+use prime_protocol::{Decision, Role, Speculations, TurnId, Usage, Verdict};
 
 /// Two GPUs, of which the second tells its memory only.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::agents::registry::Names;
-use prime_protocol::{Ballot, Ending, Outcome, Speculations, StepVotes, Strategy, Usage};
 use prime_bench::tasks::{Kind, Kinds};
+use prime_protocol::{Ballot, Ending, Outcome, Speculations, StepVotes, Strategy, Usage};
 
 /// How many of a run's steps ask for a person, because its verifiers disagree on them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::agents::Failure;
+use crate::runtime::Event;
 use prime_protocol::{
-    Chosen, Decision, End, Ending, Happened, Opinion, Reward, Role, Score, Settled, Speculations, TurnId, Usage,
+    Chosen, Decision, End, Ending, Opinion, Reward, Role, RunInput, Score, Speculations, TurnId, TurnOutcome, Usage,
     Verdict,
 };
-use crate::runtime::Event;
 
 /// A judged step.
 #[derive(Debug, Serialize, Deserialize)]
@@ -268,9 +268,9 @@ impl StepLine<'_> {
     }
 
     /// The step as the run takes it, with its verdict.
-    pub fn happened<'b>(&'b self, verdict: &'b Verdict) -> Happened<'b> {
-        let (logprob, characters) = Settled::measure(&self.action, &self.derivation, &self.logprobs);
-        let settled = Settled {
+    pub fn happened<'b>(&'b self, verdict: &'b Verdict) -> RunInput<'b> {
+        let (logprob, characters) = TurnOutcome::measure(&self.action, &self.derivation, &self.logprobs);
+        let settled = TurnOutcome {
             line: &self.action,
             applicable: self.applicable,
             verdict,
@@ -280,6 +280,6 @@ impl StepLine<'_> {
             characters,
             speculations: self.speculations,
         };
-        Happened::Settled { id: self.id(), settled }
+        RunInput::TurnOutcome { id: self.id(), settled }
     }
 }

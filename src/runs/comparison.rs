@@ -8,9 +8,9 @@ use utoipa::ToSchema;
 use super::live::{RunRecord, Status};
 use super::service::{RunError, Runs};
 use crate::agents::Names;
+use crate::report::Arm;
 use prime_bench::interval::Proportion;
 use prime_journal::{JournalError, Query};
-use crate::report::Arm;
 
 /// Rows that are read at once.
 const PAGE: u32 = 500;

@@ -6,18 +6,18 @@ use std::sync::atomic::Ordering;
 use super::live::{LiveRun, Status};
 use super::service::{Place, Runs};
 use super::stream::{Recorder, RowUpdate};
-use prime_protocol::{Ending, Outcome, Resting};
 use crate::report::{RunResult, TraceLine};
 use crate::runtime::{Observer, Submission, Watched};
-use prime_bench::tasks::Problem;
 use crate::telemetry::TracedRun;
+use prime_bench::tasks::Problem;
+use prime_protocol::{Ending, Outcome, SuspendedRun};
 
 /// Carries a run to its end.
 pub(super) async fn follow(
     runs: Arc<Runs>,
     live: Arc<LiveRun>,
     problem: Arc<dyn Problem>,
-    resting: Option<Box<Resting>>,
+    resting: Option<Box<SuspendedRun>>,
     place: Place,
 ) {
     let outcome = match runs.app().runtime_of(&live.spec.overrides) {

@@ -7,9 +7,9 @@ use super::progress::Progress;
 use super::resume::{Recovered, fold};
 use super::service::{RunError, Runs};
 use super::spec::{Origin, RunSpec};
-use prime_journal::RunRow;
-use prime_protocol::Folded;
 use crate::report::{Recorded, TraceLine};
+use prime_journal::RunRow;
+use prime_protocol::Replayed;
 
 /// Bytes of events that are copied at once.
 const COPY_BYTES: usize = 1 << 20;
@@ -54,7 +54,7 @@ impl Runs {
         let (name, of) = (parent.to_owned(), spec.clone());
         let recovered = self.read(move |journal| Ok(fold(journal, &name, &of, seq))).await?;
         let Recovered { problem, folded, mut progress } = recovered.map_err(RunError::Unreadable)?;
-        let Folded::Open(resting) = folded else {
+        let Replayed::Open(resting) = folded else {
             return Err(RunError::Conflict(format!("the run was over at event {seq}: give an earlier one")));
         };
         let place = self.place()?;

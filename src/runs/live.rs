@@ -8,10 +8,10 @@ use utoipa::ToSchema;
 
 use super::spec::{Origin, RunSpec};
 use super::stream::Stream;
-use prime_journal::{ReviewCounts, RunRow};
-use prime_protocol::{Ending, Outcome};
 use crate::report::{Reviews, RunResult, Solved};
 use crate::runtime::Canceller;
+use prime_journal::{ReviewCounts, RunRow};
+use prime_protocol::{Ending, Outcome};
 
 /// Where a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use prime_protocol::{Decision, Speculations, Usage};
 use crate::report::{RunResult, StepLine, TraceLine};
+use prime_protocol::{Decision, Speculations, Usage};
 
 /// Counts over the events of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,9 +10,9 @@ use super::progress::Progress;
 use super::resume::apply;
 use super::service::{RunError, Runs};
 use super::spec::RunSpec;
-use prime_journal::Segment;
-use prime_protocol::Fold;
 use crate::report::Recorded;
+use prime_journal::Segment;
+use prime_protocol::Replay;
 
 /// Bytes of events that are read at once.
 const READ_BYTES: usize = 256 << 10;
@@ -119,7 +119,7 @@ impl Runs {
         let row = self.row(id).await?;
         let spec: RunSpec = serde_json::from_str(&row.spec).map_err(|error| RunError::Unreadable(error.to_string()))?;
         let problem = spec.problem().map_err(RunError::Unreadable)?;
-        let fold = states.then(|| Fold::new(problem, spec.plan.clone()));
+        let fold = states.then(|| Replay::new(problem, spec.plan.clone()));
         let mut head = format!(r#"{{"seq":0,"event":"accepted","run":"{id}","spec":{}}}"#, row.spec).into_bytes();
         head.push(b'\n');
         let events = self.events(id, 0, false);
@@ -140,7 +140,7 @@ impl Runs {
 }
 
 /// Events as lines of a trace.
-fn tell(lines: &EventLine, mut fold: Option<&mut Fold>) -> Result<Vec<u8>, RunError> {
+fn tell(lines: &EventLine, mut fold: Option<&mut Replay>) -> Result<Vec<u8>, RunError> {
     let mut text = Vec::new();
     let mut progress = Progress::default();
     for (seq, event) in lines.events() {

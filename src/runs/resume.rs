@@ -10,10 +10,10 @@ use super::progress::Progress;
 use super::service::{Place, RunError, Runs, solved};
 use super::spec::RunSpec;
 use super::stream::{RowUpdate, SavedRun};
-use prime_journal::{Journal, RunRow, Snapshot};
-use prime_protocol::{Fold, Folded, Happened, TurnId};
 use crate::report::{Recorded, RunResult, TraceLine};
 use prime_bench::tasks::{Kinds, Problem};
+use prime_journal::{Journal, RunRow, Snapshot};
+use prime_protocol::{Replay, Replayed, RunInput, TurnId};
 
 /// Bytes of events that are read at once.
 const READ_BYTES: usize = 4 << 20;
@@ -21,7 +21,7 @@ const READ_BYTES: usize = 4 << 20;
 /// A run as its events left it.
 pub(super) struct Recovered {
     pub problem: Arc<dyn Problem>,
-    pub folded: Folded,
+    pub folded: Replayed,
     pub progress: Progress,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Recovered {
 ///
 /// # Errors
 /// When the event cannot be read, or cannot have happened.
-pub(super) fn apply(fold: &mut Fold, event: &[u8], progress: &mut Progress) -> Result<(), String> {
+pub(super) fn apply(fold: &mut Replay, event: &[u8], progress: &mut Progress) -> Result<(), String> {
     let recorded = Recorded::read(event).map_err(|error| format!("it is no event: {error}"))?;
     let applied = match recorded {
         Recorded::Step(step) => {
@@ -39,11 +39,11 @@ pub(super) fn apply(fold: &mut Fold, event: &[u8], progress: &mut Progress) -> R
         }
         Recorded::TurnFailed { round, trajectory, reason, elapsed_ms } => {
             progress.elapsed_ms = elapsed_ms;
-            fold.apply(Happened::Failed { id: TurnId { round, trajectory }, reason }, elapsed_ms)
+            fold.apply(RunInput::Failed { id: TurnId { round, trajectory }, reason }, elapsed_ms)
         }
         Recorded::Stopped { ending, elapsed_ms } => {
             progress.elapsed_ms = elapsed_ms;
-            fold.apply(Happened::Stopped { ending }, elapsed_ms)
+            fold.apply(RunInput::Stopped { ending }, elapsed_ms)
         }
         Recorded::Other => Ok(()),
     };
@@ -51,11 +51,11 @@ pub(super) fn apply(fold: &mut Fold, event: &[u8], progress: &mut Progress) -> R
 }
 
 /// A run as a snapshot has it; `None`, said in the log, where this version cannot read it.
-fn restore(id: &str, spec: &RunSpec, problem: &Arc<dyn Problem>, saved: &Snapshot) -> Option<(u64, Progress, Fold)> {
+fn restore(id: &str, spec: &RunSpec, problem: &Arc<dyn Problem>, saved: &Snapshot) -> Option<(u64, Progress, Replay)> {
     let read = serde_json::from_slice::<SavedRun>(&saved.body).map_err(|error| error.to_string());
     let restored = read.and_then(|SavedRun { progress, run }| {
         let resting = run.restore(problem, spec.plan.clone()).map_err(|error| error.to_string())?;
-        Ok((saved.seq, progress, Fold::from_resting(resting)))
+        Ok((saved.seq, progress, Replay::from_resting(resting)))
     });
     restored.inspect_err(|error| tracing::warn!(run = id, error, "a snapshot is of no use: all events are folded")).ok()
 }
@@ -69,7 +69,7 @@ pub(super) fn fold(journal: &dyn Journal, id: &str, spec: &RunSpec, last_seq: u6
     let saved = journal.snapshot(id).map_err(|error| error.to_string())?.filter(|saved| saved.seq <= last_seq);
     let restored = saved.and_then(|saved| restore(id, spec, &problem, &saved));
     let (mut seq, mut progress, mut fold) =
-        restored.unwrap_or_else(|| (0, Progress::default(), Fold::new(Arc::clone(&problem), spec.plan.clone())));
+        restored.unwrap_or_else(|| (0, Progress::default(), Replay::new(Arc::clone(&problem), spec.plan.clone())));
     while seq < last_seq {
         let segments = journal.segments(id, seq, READ_BYTES).map_err(|error| error.to_string())?;
         if segments.is_empty() {
@@ -153,12 +153,12 @@ impl Runs {
             }));
         }
         match folded {
-            Folded::Open(resting) => {
+            Replayed::Open(resting) => {
                 let resting = (head.seq > 0).then_some(resting);
                 tracing::info!(run = %row.id, events = head.seq, "run resumed");
                 self.launch(Arc::clone(live), problem, resting, place);
             }
-            Folded::Over(outcome) => {
+            Replayed::Over(outcome) => {
                 let (runs, live) = (Arc::clone(self), Arc::clone(live));
                 self.home.spawn(async move { conclude(&runs, &live, *outcome, place).await });
             }

@@ -5,9 +5,9 @@ use utoipa::ToSchema;
 
 use super::live::timestamp;
 use super::service::{RunError, Runs};
+use crate::report::{Recorded, StepLine};
 use prime_journal::{Flagged, Journal, JournalError, Review, Segment};
 use prime_protocol::{Decision, Opinion};
-use crate::report::{Recorded, StepLine};
 
 /// Reviews of one step, the repeated ones not counted.
 const REVIEWS_MAX: usize = 100;

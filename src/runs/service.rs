@@ -15,15 +15,15 @@ use super::spec::RunSpec;
 use super::stream::Stream;
 use super::writer::Writer;
 use crate::app::App;
+use crate::metrics::Metrics;
+use crate::report::{RunResult, Solved};
+use crate::runtime::Observer;
+use crate::telemetry::Telemetry;
+use prime_bench::tasks::Problem;
 use prime_journal::{
     ChainHash, Head, IdempotencyKey, Journal, JournalError, Query, ReviewCounts, RunRow, Segment, Size,
 };
-use crate::metrics::Metrics;
-use prime_protocol::Resting;
-use crate::report::{RunResult, Solved};
-use crate::runtime::Observer;
-use prime_bench::tasks::Problem;
-use crate::telemetry::Telemetry;
+use prime_protocol::SuspendedRun;
 
 /// Why a run could not be taken, found or changed.
 #[derive(Debug, thiserror::Error)]
@@ -336,7 +336,7 @@ impl Runs {
         self: &Arc<Self>,
         live: Arc<LiveRun>,
         problem: Arc<dyn Problem>,
-        resting: Option<Box<Resting>>,
+        resting: Option<Box<SuspendedRun>>,
         place: Place,
     ) {
         self.live.insert(live.stream.id.clone(), Arc::clone(&live));

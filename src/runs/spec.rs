@@ -8,10 +8,10 @@ use utoipa::ToSchema;
 
 use crate::agents::Names;
 use crate::app::Overrides;
-use prime_protocol::RunPlan;
 use crate::report::Arm;
 use crate::runtime::RunSampling;
 use prime_bench::tasks::{self, Problem};
+use prime_protocol::RunPlan;
 
 /// A step of another run that a run begins with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -12,10 +12,10 @@ use tokio::sync::{oneshot, watch};
 
 use super::progress::Progress;
 use super::writer::Order;
-use prime_journal::{Head, Segment, Snapshot};
-use prime_protocol::Saved;
 use crate::report::TraceLine;
 use crate::runtime::{Event, Observer, Wake};
+use prime_journal::{Head, Segment, Snapshot};
+use prime_protocol::RunSnapshot;
 
 /// Bytes of one run's events that may wait for the journal; beyond, the run waits too.
 const RUN_BYTES_MAX: usize = 256 << 10;
@@ -73,7 +73,7 @@ pub struct Pending {
 #[derive(Serialize, Deserialize)]
 pub struct SavedRun {
     pub progress: Progress,
-    pub run: Saved,
+    pub run: RunSnapshot,
 }
 
 /// What is durable of a run.
@@ -185,7 +185,7 @@ impl Stream {
     }
 
     /// Keeps what the events so far made of the run.
-    pub fn save(self: &Arc<Self>, run: Saved) {
+    pub fn save(self: &Arc<Self>, run: RunSnapshot) {
         let seq = self.appended.load(Ordering::Relaxed);
         self.saved.store(seq, Ordering::Relaxed);
         self.add(|pending| {
@@ -256,7 +256,7 @@ impl Observer for Recorder {
         self.stream.wants_saved()
     }
 
-    fn save(&self, saved: Saved) {
+    fn save(&self, saved: RunSnapshot) {
         self.stream.save(saved);
     }
 

@@ -16,11 +16,11 @@ use futures::{FutureExt, StreamExt};
 use tokio_util::sync::ReusableBoxFuture;
 
 use super::batch::{self, Batch, LooksRound, Outbox};
-use super::laps::Leg;
 use super::messages::{Decide, Decided, Judge, Propose, Rewire};
 use super::speculation;
 use super::supervision::{Watch, panic_text};
 use super::turn::{Turn, TurnBody, Turns};
+use super::turn_timing::Stage;
 use crate::agents::{AgentError, Coordinator, Executor, Failure, Verifier};
 use prime_protocol::{Decision, Role, Score, Verdict};
 
@@ -183,7 +183,7 @@ impl<W: Work> Agent<W> {
         match result {
             Ok(Ok(())) => {
                 let body = turn.body();
-                body.end(Leg::Work(W::ROLE));
+                body.end(Stage::Work(W::ROLE));
                 body.stage = W::NEXT;
                 self.out.push(turn);
                 if self.out.is_full() {
@@ -237,7 +237,7 @@ impl<W: Work> Agent<W> {
     }
 
     fn begin(&mut self, mut turn: Turn) {
-        turn.body().end(Leg::To(W::ROLE));
+        turn.body().end(Stage::To(W::ROLE));
         let work = match &self.work {
             Some(work) => work,
             None => match catch_unwind(AssertUnwindSafe(|| (self.make)())) {

@@ -9,7 +9,6 @@ mod agent;
 mod batch;
 mod cell;
 mod deadlines;
-mod laps;
 mod messages;
 mod observer;
 mod pool;
@@ -18,13 +17,14 @@ mod submission;
 mod supervision;
 mod supervisor;
 mod turn;
+mod turn_timing;
 
 #[cfg(test)]
 mod tests;
 
 pub use cell::Placement;
-pub use laps::{Laps, Leg};
 pub use observer::{Event, Observer, Silent, Wake, Watched};
 pub use pool::{Runtime, RuntimePlan};
 pub use submission::{Canceller, RunHandle, RunSampling, Submission};
 pub use supervision::RestartLimit;
+pub use turn_timing::{Stage, StageTimes};

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::laps::Laps;
+use super::turn_timing::StageTimes;
 use crate::agents::{AgentError, Failure, Proposal};
 use prime_protocol::{
-    Ballot, Chosen, Decision, End, Ending, Outcome, Reward, Role, Saved, Speculations, TurnId, Usage, Verdict,
+    Ballot, Chosen, Decision, End, Ending, Outcome, Reward, Role, RunSnapshot, Speculations, TurnId, Usage, Verdict,
 };
 
 /// Something happened in a run; borrowed, so that nobody watching costs nothing.
@@ -28,7 +28,7 @@ pub enum Event<'a> {
         /// Proposals that were begun early: this one, the one after it.
         speculations: Speculations,
         /// Where [`Observer::wants_laps`].
-        laps: Option<&'a Laps>,
+        laps: Option<&'a StageTimes>,
     },
     /// An agent could not do a turn this time; it is tried again.
     Mishap {
@@ -89,7 +89,7 @@ pub trait Observer: Send + Sync {
     }
 
     /// The run as it was after the events so far.
-    fn save(&self, _saved: Saved) {}
+    fn save(&self, _saved: RunSnapshot) {}
 
     /// Whether it cannot keep up: the run then makes no further proposals until it is woken.
     fn is_behind(&self) -> bool {
@@ -135,7 +135,7 @@ impl<W: Observer> Observer for Watched<W> {
         self.keeper.wants_saved()
     }
 
-    fn save(&self, saved: Saved) {
+    fn save(&self, saved: RunSnapshot) {
         self.keeper.save(saved);
     }
 

@@ -11,8 +11,8 @@ use super::messages::Cancel;
 use super::observer::Observer;
 use super::supervisor::Supervisor;
 use crate::agents::Sampling;
-use prime_protocol::{Outcome, Resting, RunPlan, Strategy, Trajectory, TurnId, turn_seed};
 use prime_bench::tasks::Problem;
+use prime_protocol::{Outcome, RunPlan, Strategy, SuspendedRun, Trajectory, TurnId, turn_seed};
 
 /// Names a run within the process.
 pub type RunId = u64;
@@ -45,7 +45,7 @@ pub struct Submission {
     pub sampling: RunSampling,
     pub observer: Arc<dyn Observer>,
     /// Where it goes on; `None` begins it.
-    pub resting: Option<Box<Resting>>,
+    pub resting: Option<Box<SuspendedRun>>,
 }
 
 /// Counts a run as its cell's load for as long as it lives.

@@ -16,14 +16,14 @@ use tokio_util::time::delay_queue;
 use super::batch::{Batch, LooksRound, Outbox};
 use super::cell::{CellPlan, Ring};
 use super::deadlines::{self, Deadlines};
-use super::laps::Laps;
 use super::messages::{Decide, Judge, Propose, Release};
 use super::observer::Event;
 use super::speculation::{Foresight, Speculation};
 use super::submission::{Load, RunId, Submission, Submitted};
 use super::supervision::{RestartLog, panic_text};
 use super::turn::{Turn, TurnBody};
-use prime_protocol::{Effect, Ending, Outcome, Resting, Role, Run, Saved, Trajectory, TurnId};
+use super::turn_timing::StageTimes;
+use prime_protocol::{Effect, Ending, Outcome, Role, Run, RunSnapshot, SuspendedRun, Trajectory, TurnId};
 
 /// Mishaps of one turn (panics and errors of agents working on it) before its trajectory fails.
 const MISHAPS_MAX: u32 = 5;
@@ -182,7 +182,7 @@ impl Supervisor {
         let Submission { plan, sampling: run_sampling, .. } = &live.submission;
         let sampling = run_sampling.of_turn(&plan.strategy, id, &trajectory);
         let foresight = live.round.as_ref().and_then(|round| Foresight::of(&live.run, *run_sampling, round));
-        let laps = observer.wants_laps().then(|| Box::new(Laps::start()));
+        let laps = observer.wants_laps().then(|| Box::new(StageTimes::start()));
         let gives_way = self.in_flight > CROWD && trajectory.counts.proposals.is_multiple_of(STINT);
         let mut body = match self.spare.pop() {
             Some(mut body) => {
@@ -235,7 +235,7 @@ impl Supervisor {
         live.held.retain(|held| live.run.wants(held.id));
         if live.held.len() == live.run.live() as usize {
             let waiting = live.held.iter().map(|held| (held.id, held.trajectory.as_ref()));
-            live.submission.observer.save(Saved::of(&live.run, waiting, live.elapsed_ms()));
+            live.submission.observer.save(RunSnapshot::of(&live.run, waiting, live.elapsed_ms()));
             self.release(run);
         }
     }
@@ -302,7 +302,7 @@ impl Supervisor {
         let mut effects = std::mem::take(&mut self.effects);
         let (run, elapsed_before_ms) = match submission.resting.take() {
             Some(resting) => {
-                let Resting { run, waiting, elapsed_ms } = *resting;
+                let SuspendedRun { run, waiting, elapsed_ms } = *resting;
                 effects.extend(waiting.into_iter().map(|(id, trajectory)| Effect::Propose(id, trajectory)));
                 (run, Some(elapsed_ms))
             }

@@ -24,11 +24,11 @@ use crate::agents::{
     AgentError, AgentSet, Coordinator, Executor, Failure, Names, Proposal, ReferenceExecutor, RulesVerifier, Ruling,
     Sampling, ThresholdCoordinator, Verifier,
 };
+use prime_bench::tasks::{self, Difficulty, Kinds, Problem};
 use prime_protocol::{
     Budget, Decision, End, Limits, Outcome, RewardWeights, RunPlan, Score, Strategy, Thresholds, Trajectory, TurnId,
     Verdict, VoteRule,
 };
-use prime_bench::tasks::{self, Difficulty, Kinds, Problem};
 
 /// A run that takes longer hangs.
 const PATIENCE: Duration = Duration::from_mins(1);

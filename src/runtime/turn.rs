@@ -4,10 +4,10 @@ use std::ops::{Deref, DerefMut};
 
 use actix::Addr;
 
-use super::laps::{Laps, Leg};
 use super::messages::Returned;
 use super::speculation::{Foresight, Speculation};
 use super::supervisor::Supervisor;
+use super::turn_timing::{Stage, StageTimes};
 use crate::agents::{AgentError, Proposal, Ruling, Sampling};
 use prime_protocol::{Decision, Role, Speculations, Trajectory, TurnId, Usage, Verdict};
 
@@ -62,7 +62,7 @@ pub struct TurnBody {
     /// What was spent on proposals that were thrown away.
     pub wasted: Usage,
     /// Where the run's observer wants them.
-    pub laps: Option<Box<Laps>>,
+    pub laps: Option<Box<StageTimes>>,
 }
 
 impl TurnBody {
@@ -131,7 +131,7 @@ impl TurnBody {
     }
 
     /// Notes the end of a leg, where somebody wants to know.
-    pub fn end(&mut self, leg: Leg) {
+    pub fn end(&mut self, leg: Stage) {
         if let Some(laps) = &mut self.laps {
             laps.end(leg);
         }

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::program::Program;
-use prime_protocol::Role;
 use prime_bench::tasks::Kind;
+use prime_protocol::Role;
 
 /// An implementation of a role: a value of `agents.<role>.implementation`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,7 +25,6 @@ mod search;
 mod sections;
 mod upstreams;
 
-pub use prime_engine::{Device, DeviceError, Isolation, KvPool};
 pub use agents::{
     AdaptiveOptions, Agents, COORDINATORS, CoordinatorAgent, EXECUTORS, Ensemble, Escalation, ExecutorAgent,
     HistoryName, Implementation, Split, VERIFIERS, VerdictName, VerifierAgent, implementations,
@@ -36,6 +35,7 @@ pub use engine::{Engine, ModelMissing};
 pub use error::SettingsError;
 pub use load::DEFAULT_TOML;
 pub use preset::{Preset, PresetBudget};
+pub use prime_engine::{Device, DeviceError, Isolation, KvPool};
 pub use program::Program;
 pub use reference::reference_markdown;
 pub use resolve::{ListedAgent, RoleOptions};

@@ -1,30 +1,17 @@
 //! Traces of runs for an OpenTelemetry collector, by the conventions for generative AI: a span for each run, one for
 //! each step below it. Off unless `telemetry.otlp_endpoint` names a collector; nothing leaves the machine otherwise.
-//! Built with the feature `otel`; without it, naming a collector is an error.
 
 mod traceparent;
 
-#[cfg(not(feature = "otel"))]
-mod absent;
-#[cfg(feature = "otel")]
 mod export;
-#[cfg(feature = "otel")]
 mod spans;
 
-#[cfg(not(feature = "otel"))]
-pub use absent::Telemetry;
-#[cfg(feature = "otel")]
 pub use export::Telemetry;
 pub use traceparent::{NotTraceParent, TraceParent};
 
 /// Why there can be no telemetry.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
-    #[error(
-        "telemetry.otlp_endpoint = {endpoint:?}: this prime-agents was built without telemetry: build it with --features \
-         otel, or set telemetry.otlp_endpoint to the empty text"
-    )]
-    NotBuilt { endpoint: String },
     #[error("telemetry.otlp_endpoint = {endpoint:?}: {reason}; give the collector's address, as http://127.0.0.1:4318")]
     Endpoint { endpoint: String, reason: String },
 }

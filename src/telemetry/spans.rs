@@ -14,8 +14,8 @@ use tokio::time::Instant;
 
 use super::{TraceParent, TracedRun};
 use crate::agents::{Failure, Proposal};
-use prime_protocol::{Decision, Ending, Outcome, Role, TurnId, Verdict};
 use crate::runtime::{Event, Observer};
+use prime_protocol::{Decision, Ending, Outcome, Role, TurnId, Verdict};
 
 /// Steps of a run that get a span; of further ones only the number is known. Runs may have millions.
 const STEPS_MAX: u64 = 10_000;

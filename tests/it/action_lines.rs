@@ -2,8 +2,8 @@
 
 use prime_agents::agents::llm::report_grammar;
 use prime_agents::agents::prompt;
-use prime_engine::testing::{Place, Walker, Words, accepts};
 use prime_bench::tasks::{self, Difficulty, pattern};
+use prime_engine::testing::{Place, Walker, Words, accepts};
 
 /// Actions of a trace that are looked at, and every so many of them closely.
 const LINES_MAX: usize = 400;

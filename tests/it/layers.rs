@@ -209,7 +209,7 @@ fn no_module_imports_upwards() {
 
 #[test]
 fn breaches_are_found_and_named() {
-    let text = "use crate::tasks::Kind;\n\nfn f() -> crate::agents::Names {}\n// crate::cli::x\nuse crate::{\n    app::App,\n    tasks::{Draw, Kind},\n};\n";
+    let text = "use crate::tasks::Kind;\n\nfn f() -> crate::agents::Names {}\n// crate::cli::x\nuse crate::{\n    app::App,\n    tasks::{TaskRng, Kind},\n};\n";
     let found = breaches("protocol", "src/protocol/x.rs", text);
     assert_eq!(found.len(), 2, "{found:?}");
     for part in ["src/protocol/x.rs:3", "`protocol` imports `crate::agents::Names`", "only: tasks"] {

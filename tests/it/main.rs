@@ -40,5 +40,4 @@ mod shipping;
 mod slow_clients;
 mod split;
 mod swaps;
-#[cfg(feature = "otel")]
 mod telemetry;

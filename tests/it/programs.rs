@@ -6,12 +6,10 @@ use std::time::Duration;
 
 use prime_agents::agents::process::{ProcessCoordinator, ProcessExecutor, ProcessVerifier};
 use prime_agents::agents::{AgentSet, Names};
-use prime_protocol::{
-    Budget, Ending, Limits, Outcome, RewardWeights, RunPlan, Score, Strategy, Thresholds, VoteRule,
-};
 use prime_agents::runtime::{Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission};
 use prime_agents::settings::Program;
 use prime_bench::tasks::{self, Difficulty, Kind, Kinds};
+use prime_protocol::{Budget, Ending, Limits, Outcome, RewardWeights, RunPlan, Score, Strategy, Thresholds, VoteRule};
 
 fn command(parts: &[&str]) -> Program {
     let command = ["python3", "-B"].iter().chain(parts).map(|part| (*part).to_owned()).collect();

@@ -12,9 +12,9 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use serde::Serialize;
 
-use prime_bench::dataset::Selection;
 use super::files::Whole;
 use super::generate::GenerateError;
+use prime_bench::dataset::Selection;
 use prime_bench::tasks::{AnyTask, InstanceId, Problem};
 
 /// File formats of an export.

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 
 use super::files::Whole;
-use prime_bench::dataset::line::{Extras, write_line};
 use super::ordered;
 use prime_bench::dataset::Selection;
+use prime_bench::dataset::line::{Extras, write_line};
 use prime_bench::tasks::AnyTask;
 
 /// The manifest's file name.

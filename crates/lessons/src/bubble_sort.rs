@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 
 use prime_bench::tasks::Task as _;
-use prime_bench::tasks::comparison_sorting::bubble_sort::{Action, BubbleSort, State, last_left};
 use prime_bench::tasks::comparison_sorting::Input;
+use prime_bench::tasks::comparison_sorting::bubble_sort::{Action, BubbleSort, State, last_left};
 
 use super::Lesson;
 

@@ -16,7 +16,7 @@ use super::limits::{
 use super::machine::Walk;
 use prime_bench::tasks::page::Page;
 use prime_bench::tasks::spec::PaperFigures;
-use prime_bench::tasks::{BadInput, Category, Constraint, Draw, Kind, Machine, Problem, Rule, Severity, Spec};
+use prime_bench::tasks::{BadInput, Category, Constraint, Kind, Machine, Problem, Rule, Severity, Spec, TaskRng};
 
 /// The spec of all problems of clients. Their constraints are each problem's own: [`Machine::broken`] names them.
 pub static SPEC: Spec = Spec {
@@ -218,7 +218,7 @@ impl Problem for Custom {
         }
     }
 
-    fn on_path(&self, _: &mut Draw) -> Option<Box<dyn Machine>> {
+    fn on_path(&self, _: &mut TaskRng) -> Option<Box<dyn Machine>> {
         None
     }
 

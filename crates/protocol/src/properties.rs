@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use prime_bench::tasks::{self, Difficulty, Draw, Kind, Kinds, Problem};
+use prime_bench::tasks::{self, Difficulty, Kind, Kinds, Problem, TaskRng};
 
 const THRESHOLDS: Thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
 
@@ -47,18 +47,18 @@ pub(super) fn kinds() -> Kinds {
 pub(super) fn simulate(
     problem: &Arc<dyn Problem>,
     plan: RunPlan,
-    schedule: &mut Draw,
-    mut propose: impl FnMut(&Trajectory, &mut Draw) -> String,
+    schedule: &mut TaskRng,
+    mut propose: impl FnMut(&Trajectory, &mut TaskRng) -> String,
 ) -> Outcome {
-    simulate_with(problem, plan, schedule, |_, trajectory, draw| (propose(trajectory, draw), Some(-1.0)))
+    simulate_with(problem, plan, schedule, |_, trajectory, rng| (propose(trajectory, rng), Some(-1.0)))
 }
 
 /// As [`simulate`], where the proposing function knows its turn and gives ln p of its line.
 pub(super) fn simulate_with(
     problem: &Arc<dyn Problem>,
     plan: RunPlan,
-    schedule: &mut Draw,
-    mut propose: impl FnMut(TurnId, &Trajectory, &mut Draw) -> (String, Option<f64>),
+    schedule: &mut TaskRng,
+    mut propose: impl FnMut(TurnId, &Trajectory, &mut TaskRng) -> (String, Option<f64>),
 ) -> Outcome {
     let mut run = Run::new(Arc::clone(problem), plan);
     let mut effects = Vec::new();
@@ -84,7 +84,7 @@ pub(super) fn simulate_with(
             THRESHOLDS.decide(score, trajectory.stack.top().retries)
         });
         let usage = Usage { prompt: 10, completion: 2 };
-        let settled = Settled {
+        let settled = TurnOutcome {
             line: &line,
             applicable,
             verdict: &verdict,
@@ -103,10 +103,10 @@ pub(super) fn queens(n: usize) -> Arc<dyn Problem> {
     tasks::find("n-queens").expect("listed").read_input(&json!({"n": n, "order": order})).expect("valid")
 }
 
-fn any_placement(trajectory: &Trajectory, draw: &mut Draw) -> String {
+fn any_placement(trajectory: &Trajectory, rng: &mut TaskRng) -> String {
     let choices = trajectory.machine.choices().expect("n-queens is a search");
     let left: Vec<_> = choices.iter().filter(|choice| !trajectory.excludes(choice)).collect();
-    left[draw.index(left.len())].clone()
+    left[rng.index(left.len())].clone()
 }
 
 proptest! {
@@ -115,7 +115,7 @@ proptest! {
     /// Random proposals with exclusion and backtracking find a solution whenever there is one, on every board.
     #[test]
     fn search_over_finite_choices_is_complete(n in 4usize..8, seed in any::<u64>()) {
-        let outcome = simulate(&queens(n), plan(1, 1), &mut Draw::new(seed), any_placement);
+        let outcome = simulate(&queens(n), plan(1, 1), &mut TaskRng::new(seed), any_placement);
         prop_assert_eq!(outcome.ending, Ending::Agreed);
         prop_assert!(outcome.verified && outcome.answer.is_some());
     }
@@ -129,12 +129,12 @@ proptest! {
         let problem = task.generate(Difficulty::Easy, seed);
         let budget = Budget { steps: 3_000, tokens: 30_000, wall_ms: 1_000 };
         let plan = RunPlan { strategy: strategies()[strategy], budget, ..plan(4, 3) };
-        let outcome = simulate(&problem, plan, &mut Draw::new(seed), |trajectory, draw| {
-            if draw.below(100) >= garbage && let Some(line) = trajectory.machine.reference() {
+        let outcome = simulate(&problem, plan, &mut TaskRng::new(seed), |trajectory, rng| {
+            if rng.below(100) >= garbage && let Some(line) = trajectory.machine.reference() {
                 line
             } else {
                 ["cmp 0 1", "swap 2 1", "done", "pass", "q1", "move 1 0 2", "place 0 0", "back 0", "0 1", "?"]
-                    [draw.index(10)].to_owned()
+                    [rng.index(10)].to_owned()
             }
         });
         prop_assert!(outcome.proposals <= 3_000 && outcome.usage.total() <= 30_000 + 12);
@@ -146,7 +146,7 @@ proptest! {
     fn a_faultless_executor_is_verified_and_right(seed in any::<u64>(), task in 0usize..5, strategy in 0usize..5) {
         let problem = tasks::all().nth(task).expect("five tasks").generate(Difficulty::Easy, seed);
         let strategy = strategies()[strategy];
-        let outcome = simulate(&problem, RunPlan { strategy, ..plan(4, 3) }, &mut Draw::new(seed), |trajectory, _| {
+        let outcome = simulate(&problem, RunPlan { strategy, ..plan(4, 3) }, &mut TaskRng::new(seed), |trajectory, _| {
             trajectory.machine.reference().expect("an open trace")
         });
         prop_assert!(outcome.verified);
@@ -160,7 +160,7 @@ proptest! {
 #[test]
 fn a_board_without_solution_is_proven_exhausted() {
     for n in [2, 3] {
-        let outcome = simulate(&queens(n), plan(2, 1), &mut Draw::new(1), any_placement);
+        let outcome = simulate(&queens(n), plan(2, 1), &mut TaskRng::new(1), any_placement);
         assert_eq!((outcome.ending, outcome.answer), (Ending::Exhausted, None), "n = {n}");
     }
 }
@@ -174,9 +174,9 @@ fn a_partial_board_is_completed_or_left() {
     }
     let limits = plan(1, 1).limits;
     let mut trajectory = Trajectory::new(machine, &limits);
-    let mut draw = Draw::new(3);
+    let mut rng = TaskRng::new(3);
     let end = loop {
-        let line = any_placement(&trajectory, &mut draw);
+        let line = any_placement(&trajectory, &mut rng);
         trajectory.machine.propose(&line).expect("legal");
         let violations = trajectory.machine.violations(kinds());
         let decision = if violations.is_empty() { Decision::Proceed } else { Decision::Backtrack };
@@ -200,10 +200,10 @@ fn the_limit_that_ends_a_run_is_named() {
     ];
     for (budget, ending) in budgets {
         let plan = RunPlan { budget, ..plan(2, 1_000_000) };
-        let outcome = simulate(&problem, plan, &mut Draw::new(1), |_, _| "back 5".to_owned());
+        let outcome = simulate(&problem, plan, &mut TaskRng::new(1), |_, _| "back 5".to_owned());
         assert_eq!((outcome.ending, outcome.answer, outcome.verified), (ending, None, false));
     }
-    let stuck = simulate(&problem, plan(2, 5), &mut Draw::new(1), |_, _| "nonsense".to_owned());
+    let stuck = simulate(&problem, plan(2, 5), &mut TaskRng::new(1), |_, _| "nonsense".to_owned());
     assert_eq!((stuck.ending, stuck.rounds, stuck.trajectories), (Ending::RoundsSpent, 3, 6));
 }
 

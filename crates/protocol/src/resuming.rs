@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::properties::{kinds, plan, queens};
 use super::*;
 use crate::{Ahead, Beam, Strategy};
-use prime_bench::tasks::{Draw, Problem};
+use prime_bench::tasks::{Problem, TaskRng};
 
 /// Something that happened, owned.
 #[derive(Clone, Debug)]
@@ -22,9 +22,9 @@ struct Record {
 }
 
 impl Record {
-    fn happened(&self) -> Happened<'_> {
+    fn happened(&self) -> RunInput<'_> {
         let Self { id, line, applicable, verdict, decision, usage, logprob } = self;
-        let settled = Settled {
+        let settled = TurnOutcome {
             line,
             applicable: *applicable,
             verdict,
@@ -34,13 +34,13 @@ impl Record {
             characters: line.len(),
             speculations: Speculations::default(),
         };
-        Happened::Settled { id: *id, settled }
+        RunInput::TurnOutcome { id: *id, settled }
     }
 }
 
 /// A run with random proposals and random, mostly sensible decisions, in a random order of turns.
 fn recorded(problem: &Arc<dyn Problem>, plan: &RunPlan, seed: u64) -> (Vec<Record>, Outcome) {
-    let mut draw = Draw::new(seed);
+    let mut rng = TaskRng::new(seed);
     let mut run = Run::new(Arc::clone(problem), plan.clone());
     let (mut effects, mut waiting, mut records) = (Vec::new(), Vec::new(), Vec::new());
     run.start(&mut effects);
@@ -53,23 +53,23 @@ fn recorded(problem: &Arc<dyn Problem>, plan: &RunPlan, seed: u64) -> (Vec<Recor
                 Effect::Ended(..) | Effect::Chosen { .. } => {}
             }
         }
-        let (id, mut trajectory) = waiting.swap_remove(draw.index(waiting.len()));
+        let (id, mut trajectory) = waiting.swap_remove(rng.index(waiting.len()));
         let choices = trajectory.machine.choices().expect("n-queens is a search");
-        let line = if draw.chance(1, 10) { "nonsense".to_owned() } else { choices[draw.index(choices.len())].clone() };
+        let line = if rng.chance(1, 10) { "nonsense".to_owned() } else { choices[rng.index(choices.len())].clone() };
         let applicable = trajectory.machine.propose(&line).is_ok();
         let is_clean = trajectory.machine.violations(kinds()).is_empty();
         let score = if is_clean { Score::ZERO } else { Score::from_tenths(2) };
-        let decision = plan.strategy.ruling(match (is_clean, draw.below(8)) {
+        let decision = plan.strategy.ruling(match (is_clean, rng.below(8)) {
             (true, _) | (false, 0) => Decision::Proceed,
             (false, 1 | 2) => Decision::Retry,
             _ => Decision::Backtrack,
         });
         let feedback = (!is_clean).then(|| format!("not {line}"));
         let verdict = Verdict { score, feedback, ..Verdict::default() };
-        let usage = Usage { prompt: draw.below(9), completion: 1 };
+        let usage = Usage { prompt: rng.below(9), completion: 1 };
         #[expect(clippy::cast_precision_loss, reason = "a small number")]
-        let logprob = Some(-(draw.below(50) as f64) / 10.0);
-        let settled = Settled {
+        let logprob = Some(-(rng.below(50) as f64) / 10.0);
+        let settled = TurnOutcome {
             line: &line,
             applicable,
             verdict: &verdict,
@@ -84,18 +84,18 @@ fn recorded(problem: &Arc<dyn Problem>, plan: &RunPlan, seed: u64) -> (Vec<Recor
     }
 }
 
-fn fold(problem: &Arc<dyn Problem>, plan: &RunPlan, records: &[Record]) -> Fold {
-    let mut fold = Fold::new(Arc::clone(problem), plan.clone());
+fn fold(problem: &Arc<dyn Problem>, plan: &RunPlan, records: &[Record]) -> Replay {
+    let mut fold = Replay::new(Arc::clone(problem), plan.clone());
     for record in records {
         fold.apply(record.happened(), 0).expect("it happened");
     }
     fold
 }
 
-fn over(folded: Folded) -> Outcome {
+fn over(folded: Replayed) -> Outcome {
     match folded {
-        Folded::Over(outcome) => *outcome,
-        Folded::Open(_) => panic!("the run was over"),
+        Replayed::Over(outcome) => *outcome,
+        Replayed::Open(_) => panic!("the run was over"),
     }
 }
 
@@ -130,25 +130,25 @@ proptest! {
         let mut cut = (at * records.len() as f64) as usize;
         // A run is saved between two batches only.
         let is_whole = |cut: usize| match fold(&problem, &plan, &records[..cut]).finish() {
-            Folded::Open(resting) => resting.run.is_whole(),
-            Folded::Over(_) => false,
+            Replayed::Open(resting) => resting.run.is_whole(),
+            Replayed::Over(_) => false,
         };
         while !is_whole(cut) {
             cut -= 1;
         }
-        let Folded::Open(resting) = fold(&problem, &plan, &records[..cut]).finish() else {
+        let Replayed::Open(resting) = fold(&problem, &plan, &records[..cut]).finish() else {
             return Err(TestCaseError::fail("it is not over before its last event"));
         };
         let waiting = resting.waiting.iter().map(|(id, trajectory)| (*id, trajectory.as_ref()));
-        let text = serde_json::to_string(&Saved::of(&resting.run, waiting, 7)).unwrap();
-        let saved: Saved = serde_json::from_str(&text).unwrap();
+        let text = serde_json::to_string(&RunSnapshot::of(&resting.run, waiting, 7)).unwrap();
+        let saved: RunSnapshot = serde_json::from_str(&text).unwrap();
         let restored = saved.restore(&problem, plan.clone()).unwrap();
         prop_assert_eq!(restored.elapsed_ms, 7);
-        let states = |resting: &Resting| -> Vec<_> {
+        let states = |resting: &SuspendedRun| -> Vec<_> {
             resting.waiting.iter().map(|(id, trajectory)| (*id, trajectory.machine.state(), trajectory.feedback.clone())).collect()
         };
         prop_assert_eq!(states(&restored), states(&resting));
-        let mut rest = Fold::from_resting(restored);
+        let mut rest = Replay::from_resting(restored);
         for record in &records[cut..] {
             rest.apply(record.happened(), 0).unwrap();
         }
@@ -172,22 +172,22 @@ fn what_cannot_have_happened_is_named() {
     let mut fold = fold(&problem, &plan, std::slice::from_ref(&good));
     let again = Record { line: "place nowhere".to_owned(), ..good.clone() };
     let again = fold.apply(again.happened(), 0).unwrap_err();
-    assert!(matches!(again, fold::CannotFold::Step { depth: 1, .. }), "{again:?}");
+    assert!(matches!(again, fold::ReplayError::Step { depth: 1, .. }), "{again:?}");
     let stranger = Record { id: TurnId { round: 2, trajectory: 5 }, ..good };
     let error = fold.apply(stranger.happened(), 0).unwrap_err();
-    assert_eq!(error, fold::CannotFold::NotUnderWay { round: 2, trajectory: 5 });
+    assert_eq!(error, fold::ReplayError::NotUnderWay { round: 2, trajectory: 5 });
 }
 
 #[test]
 fn a_stop_from_outside_is_folded_as_it_came() {
     let problem = queens(5);
-    let mut stopped = Fold::new(Arc::clone(&problem), plan(2, 3));
-    stopped.apply(Happened::Stopped { ending: Ending::Cancelled }, 3).unwrap();
+    let mut stopped = Replay::new(Arc::clone(&problem), plan(2, 3));
+    stopped.apply(RunInput::Stopped { ending: Ending::Cancelled }, 3).unwrap();
     assert_eq!(over(stopped.finish()).ending, Ending::Cancelled);
-    let mut failed = Fold::new(problem, plan(1, 3));
+    let mut failed = Replay::new(problem, plan(1, 3));
     for round in 1..=3 {
         let id = TurnId { round, trajectory: 0 };
-        if failed.apply(Happened::Failed { id, reason: "no model".to_owned() }, 0).is_err() {
+        if failed.apply(RunInput::Failed { id, reason: "no model".to_owned() }, 0).is_err() {
             break;
         }
     }

@@ -29,7 +29,7 @@ pub struct TurnId {
 
 /// A turn that came back: what was proposed, and what became of it.
 #[derive(Clone, Copy, Debug)]
-pub struct Settled<'a> {
+pub struct TurnOutcome<'a> {
     pub line: &'a str,
     /// The line could be carried out.
     pub applicable: bool,
@@ -44,7 +44,7 @@ pub struct Settled<'a> {
     pub speculations: Speculations,
 }
 
-impl Settled<'_> {
+impl TurnOutcome<'_> {
     /// What is counted of a proposal beside its line.
     pub fn measure(line: &str, derivation: &str, logprobs: &[f32]) -> (Option<f64>, usize) {
         let logprob = (!logprobs.is_empty()).then(|| logprobs.iter().map(|logprob| f64::from(*logprob)).sum());
@@ -217,7 +217,7 @@ impl Run {
         &mut self,
         id: TurnId,
         mut trajectory: Box<Trajectory>,
-        settled: Settled<'_>,
+        settled: TurnOutcome<'_>,
         elapsed_ms: u64,
         effects: &mut Vec<Effect>,
     ) {
@@ -228,7 +228,7 @@ impl Run {
             return self.gather(id, trajectory, settled, elapsed_ms, effects);
         }
         self.totals.count(&settled);
-        let Settled { line, applicable, verdict, decision, usage, .. } = settled;
+        let TurnOutcome { line, applicable, verdict, decision, usage, .. } = settled;
         let single_pass = Limits { attempts_max: 1, ..self.plan.limits };
         let limits = if self.plan.strategy.is_single_pass() { &single_pass } else { &self.plan.limits };
         let before = trajectory.counts;
@@ -249,12 +249,12 @@ impl Run {
         &mut self,
         id: TurnId,
         mut trajectory: Box<Trajectory>,
-        settled: Settled<'_>,
+        settled: TurnOutcome<'_>,
         elapsed_ms: u64,
         effects: &mut Vec<Effect>,
     ) {
         self.totals.count(&settled);
-        let Settled { line, applicable, verdict, decision, usage, logprob, characters, .. } = settled;
+        let TurnOutcome { line, applicable, verdict, decision, usage, logprob, characters, .. } = settled;
         trajectory.count(applicable);
         trajectory.usage.add(usage);
         self.gathered.push(Sample {

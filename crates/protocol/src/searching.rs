@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::properties::{plan, simulate, simulate_with};
 use super::*;
-use prime_bench::tasks::{self, Difficulty, Draw};
+use prime_bench::tasks::{self, Difficulty, TaskRng};
 
 fn hanoi() -> std::sync::Arc<dyn prime_bench::tasks::Problem> {
     let input = serde_json::json!({"n": 4, "from": 0, "to": 2});
@@ -27,13 +27,13 @@ fn ahead(k: u32) -> Strategy {
 #[test]
 fn a_vote_on_each_step_outvotes_an_executor_that_is_often_wrong() {
     // Right with 70 %: a single pass of 15 steps succeeds with 0.5 %.
-    let erring = |trajectory: &Trajectory, draw: &mut Draw| {
+    let erring = |trajectory: &Trajectory, rng: &mut TaskRng| {
         let right = trajectory.machine.reference().unwrap_or_else(|| "done".to_owned());
-        if draw.chance(7, 10) { right } else { legal_but_wrong(trajectory).unwrap_or(right) }
+        if rng.chance(7, 10) { right } else { legal_but_wrong(trajectory).unwrap_or(right) }
     };
     let solved = |strategy| {
         let plan = RunPlan { strategy, max_rounds: 1, ..plan(3, 6) };
-        let outcomes = (0..60).map(|seed| simulate(&hanoi(), plan.clone(), &mut Draw::new(seed), erring));
+        let outcomes = (0..60).map(|seed| simulate(&hanoi(), plan.clone(), &mut TaskRng::new(seed), erring));
         let right = |outcome: &Outcome| outcome.answer.is_some() && outcome.steps == 15;
         outcomes.filter(right).count()
     };
@@ -45,7 +45,7 @@ fn a_vote_on_each_step_outvotes_an_executor_that_is_often_wrong() {
 #[test]
 fn the_result_states_votes_leads_and_red_flags() {
     // Slots 0 and 1 are right, slot 2 writes no action, slot 3 too much.
-    let propose = |id: TurnId, trajectory: &Trajectory, _: &mut Draw| {
+    let propose = |id: TurnId, trajectory: &Trajectory, _: &mut TaskRng| {
         let right = trajectory.machine.reference().unwrap_or_else(|| "done".to_owned());
         let line = match id.trajectory {
             2 => "I think that".to_owned(),
@@ -55,7 +55,7 @@ fn the_result_states_votes_leads_and_red_flags() {
         (line, None)
     };
     let plan = RunPlan { strategy: ahead(2), ..plan(4, 6) };
-    let outcome = simulate_with(&hanoi(), plan, &mut Draw::new(1), propose);
+    let outcome = simulate_with(&hanoi(), plan, &mut TaskRng::new(1), propose);
     assert!(outcome.verified && outcome.ending == Ending::Agreed);
     let votes = outcome.step_votes.expect("steps were voted on");
     assert_eq!((votes.k, votes.steps, votes.samples, votes.discarded), (2, 15, 60, 30));
@@ -67,19 +67,19 @@ fn the_result_states_votes_leads_and_red_flags() {
 #[test]
 fn a_vote_without_a_winner_takes_the_leader_and_says_so() {
     // Always one against one: no lead, until the samples are spent.
-    let propose = |id: TurnId, trajectory: &Trajectory, _: &mut Draw| {
+    let propose = |id: TurnId, trajectory: &Trajectory, _: &mut TaskRng| {
         let right = trajectory.machine.reference().unwrap_or_else(|| "done".to_owned());
         (if id.trajectory == 0 { right } else { legal_but_wrong(trajectory).unwrap_or_default() }, None)
     };
     let rule = Ahead { k: 2, samples_max: 6, characters_max: 100, step_accuracy: 0.0 };
     let plan = RunPlan { strategy: Strategy::Ahead(rule), max_rounds: 1, ..plan(2, 6) };
-    let outcome = simulate_with(&hanoi(), plan, &mut Draw::new(1), propose);
+    let outcome = simulate_with(&hanoi(), plan, &mut TaskRng::new(1), propose);
     let votes = outcome.step_votes.expect("steps were voted on");
     assert_eq!((votes.steps, votes.samples, votes.undecided, votes.margin_min), (15, 90, 15, 0));
     assert_eq!(votes.error_bound, None, "nobody said how often a sample is right");
 
     let garbage = RunPlan { strategy: Strategy::Ahead(rule), max_rounds: 1, ..super::properties::plan(2, 6) };
-    let outcome = simulate(&hanoi(), garbage, &mut Draw::new(1), |_, _| "no action".to_owned());
+    let outcome = simulate(&hanoi(), garbage, &mut TaskRng::new(1), |_, _| "no action".to_owned());
     assert_eq!((outcome.ending, outcome.answer, outcome.proposals), (Ending::RoundsSpent, None, 6));
 }
 
@@ -88,7 +88,7 @@ fn a_beam_finds_the_likeliest_trajectory_that_greed_misses() {
     // Two ways to begin: the likelier first move leads on to unlikely ones.
     let problem = hanoi();
     let first = problem.start().reference().expect("a first step");
-    let propose = |id: TurnId, trajectory: &Trajectory, _: &mut Draw| {
+    let propose = |id: TurnId, trajectory: &Trajectory, _: &mut TaskRng| {
         let right = trajectory.machine.reference().unwrap_or_else(|| "done".to_owned());
         let is_first = trajectory.stack.depth() == 0;
         match (is_first, id.trajectory % 2) {
@@ -103,7 +103,7 @@ fn a_beam_finds_the_likeliest_trajectory_that_greed_misses() {
     let run = |width| {
         let strategy = Strategy::Beam(Beam { width, actions: 2 });
         let plan = RunPlan { strategy, max_rounds: 1, ..plan(2 * width, 6) };
-        simulate_with(&problem, plan, &mut Draw::new(1), propose)
+        simulate_with(&problem, plan, &mut TaskRng::new(1), propose)
     };
     assert_eq!(run(2).steps, 15, "the reference's length");
     assert_ne!(run(1).steps, 15, "a beam of one is greedy");
@@ -112,10 +112,10 @@ fn a_beam_finds_the_likeliest_trajectory_that_greed_misses() {
 #[test]
 fn a_beam_needs_log_probabilities() {
     let plan = RunPlan { strategy: Strategy::Beam(Beam { width: 2, actions: 2 }), ..plan(4, 6) };
-    let propose = |_: TurnId, trajectory: &Trajectory, _: &mut Draw| {
+    let propose = |_: TurnId, trajectory: &Trajectory, _: &mut TaskRng| {
         (trajectory.machine.reference().unwrap_or_else(|| "done".to_owned()), None)
     };
-    let outcome = simulate_with(&hanoi(), plan, &mut Draw::new(1), propose);
+    let outcome = simulate_with(&hanoi(), plan, &mut TaskRng::new(1), propose);
     let Ending::AgentFailed(reason) = outcome.ending else { panic!("{:?}", outcome.ending) };
     assert!(reason.contains("log-probabilities"), "{reason}");
 }
@@ -124,14 +124,14 @@ fn a_beam_needs_log_probabilities() {
 fn the_best_of_several_passes_is_the_least_violating() {
     // Two of three passes place a queen where it is attacked, the third never does.
     let problem = super::properties::queens(4);
-    let propose = |id: TurnId, trajectory: &Trajectory, _: &mut Draw| {
+    let propose = |id: TurnId, trajectory: &Trajectory, _: &mut TaskRng| {
         let depth = trajectory.stack.depth();
         let columns = if id.trajectory == 2 { [1, 3, 0, 2] } else { [1, 3, 0, 0] };
         (format!("place {depth} {}", columns[depth]), None)
     };
     let outcome_of = |strategy, is_checked| {
         let plan = RunPlan { strategy, is_checked, max_rounds: 1, early_stop: false, ..plan(3, 6) };
-        simulate_with(&problem, plan, &mut Draw::new(1), propose)
+        simulate_with(&problem, plan, &mut TaskRng::new(1), propose)
     };
     let best = outcome_of(Strategy::BestOfN, true);
     assert!(best.verified && best.ending == Ending::Agreed, "{best:?}");
@@ -146,7 +146,7 @@ fn greed_takes_what_comes_and_stops_where_nothing_can_be_carried_out() {
     let problem = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 1);
     let plan = RunPlan { strategy: Strategy::Greedy, max_rounds: 1, ..plan(4, 6) };
     let mut count = 0;
-    let outcome = simulate(&problem, plan, &mut Draw::new(1), |trajectory, _| {
+    let outcome = simulate(&problem, plan, &mut TaskRng::new(1), |trajectory, _| {
         count += 1;
         if count == 5 { "nonsense".to_owned() } else { trajectory.machine.reference().expect("open") }
     });
@@ -158,8 +158,8 @@ fn greed_takes_what_comes_and_stops_where_nothing_can_be_carried_out() {
 fn all_rounds_are_held_unless_rounds_are_adaptive() {
     let rounds = |adaptive_rounds| {
         let plan = RunPlan { adaptive_rounds, ..plan(2, 6) };
-        let right = |trajectory: &Trajectory, _: &mut Draw| trajectory.machine.reference().expect("open");
-        simulate(&hanoi(), plan, &mut Draw::new(1), right)
+        let right = |trajectory: &Trajectory, _: &mut TaskRng| trajectory.machine.reference().expect("open");
+        simulate(&hanoi(), plan, &mut TaskRng::new(1), right)
     };
     assert_eq!((rounds(true).rounds, rounds(false).rounds), (1, 3));
     assert!(rounds(false).verified && rounds(false).ending == Ending::Agreed);
@@ -172,11 +172,11 @@ fn turns_of_one_schedule_or_another_come_to_the_same_votes() {
     for schedule in 0..20 {
         for seed in 0..3u64 {
             let plan = RunPlan { strategy: ahead(3), max_rounds: 1, ..plan(4, 6) };
-            let outcome = simulate_with(&hanoi(), plan, &mut Draw::new(schedule), |id, trajectory, _| {
+            let outcome = simulate_with(&hanoi(), plan, &mut TaskRng::new(schedule), |id, trajectory, _| {
                 let right = trajectory.machine.reference().unwrap_or_else(|| "done".to_owned());
                 let turn = seed * 1_000_003 + u64::from(id.trajectory) * 1_009 + trajectory.counts.proposals;
                 let line =
-                    if Draw::new(turn).chance(3, 4) { right } else { legal_but_wrong(trajectory).unwrap_or(right) };
+                    if TaskRng::new(turn).chance(3, 4) { right } else { legal_but_wrong(trajectory).unwrap_or(right) };
                 (line, None)
             });
             let text = format!("{:?} {:?} {:?}", outcome.answer, outcome.steps, outcome.step_votes);

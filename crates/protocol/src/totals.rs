@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::coordination::Decision;
-use super::run::Settled;
+use super::run::TurnOutcome;
 use super::speculations::Speculations;
 use super::trajectory::Usage;
 
@@ -21,7 +21,7 @@ pub(super) struct Totals {
 
 impl Totals {
     /// Counts a turn that came back.
-    pub fn count(&mut self, settled: &Settled<'_>) {
+    pub fn count(&mut self, settled: &TurnOutcome<'_>) {
         self.proposals += 1;
         self.retries += u64::from(settled.decision == Decision::Retry);
         self.backtracks += u64::from(settled.decision == Decision::Backtrack);

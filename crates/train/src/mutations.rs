@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use prime_bench::tasks::Draw;
+use prime_bench::tasks::TaskRng;
 
 /// The lines round a state of a trace.
 pub struct Neighbours {
@@ -18,8 +18,8 @@ pub struct Neighbours {
 ///
 /// First a line: the reference, the step before, or the step of another state. Then mostly an edit of it: a number
 /// changed, two numbers exchanged, or its numbers in another form of action.
-pub fn mutated(lines: &Neighbours, forms: &[&str], draw: &mut Draw) -> Option<String> {
-    let line = match draw.below(4) {
+pub fn mutated(lines: &Neighbours, forms: &[&str], rng: &mut TaskRng) -> Option<String> {
+    let line = match rng.below(4) {
         0 | 1 => &lines.reference,
         2 => lines.before.last()?,
         _ => {
@@ -27,14 +27,14 @@ pub fn mutated(lines: &Neighbours, forms: &[&str], draw: &mut Draw) -> Option<St
             if others.is_empty() {
                 return None;
             }
-            draw.one_of(&others)
+            rng.one_of(&others)
         }
     };
-    match draw.below(4) {
+    match rng.below(4) {
         0 => Some(line.clone()),
-        1 => other_number(line, draw),
-        2 => exchanged(line, draw),
-        _ => other_form(line, forms, draw),
+        1 => other_number(line, rng),
+        2 => exchanged(line, rng),
+        _ => other_form(line, forms, rng),
     }
 }
 
@@ -54,39 +54,39 @@ fn replaced(line: &str, place: &Range<usize>, text: &str) -> String {
 }
 
 /// One of the numbers one higher or lower, or with another digit at one place.
-fn other_number(line: &str, draw: &mut Draw) -> Option<String> {
+fn other_number(line: &str, rng: &mut TaskRng) -> Option<String> {
     let found = numbers(line);
     if found.is_empty() {
         return None;
     }
-    let place = found[draw.index(found.len())].clone();
+    let place = found[rng.index(found.len())].clone();
     let number: u64 = line[place.clone()].parse().ok()?;
-    let other = match draw.below(4) {
+    let other = match rng.below(4) {
         0 => number.checked_add(1)?,
         1 => number.checked_sub(1)?,
         _ => {
-            let power = 10u64.checked_pow(u32::try_from(draw.index(place.len())).ok()?)?;
-            number - number / power % 10 * power + draw.below(10) * power
+            let power = 10u64.checked_pow(u32::try_from(rng.index(place.len())).ok()?)?;
+            number - number / power % 10 * power + rng.below(10) * power
         }
     };
     Some(replaced(line, &place, &other.to_string()))
 }
 
 /// Two of the numbers in each other's place.
-fn exchanged(line: &str, draw: &mut Draw) -> Option<String> {
+fn exchanged(line: &str, rng: &mut TaskRng) -> Option<String> {
     let found = numbers(line);
     if found.len() < 2 {
         return None;
     }
-    let (a, b) = draw.pair(found.len());
+    let (a, b) = rng.pair(found.len());
     let (left, right) = (&found[a.min(b)], &found[a.max(b)]);
     let line_with = replaced(line, right, &line[left.clone()]);
     Some(replaced(&line_with, left, &line[right.clone()]))
 }
 
 /// The numbers of the line in another form; `None` if they are too few, or the form has fields that are no numbers.
-fn other_form(line: &str, forms: &[&str], draw: &mut Draw) -> Option<String> {
-    let mut pieces = forms[draw.index(forms.len())].split('<');
+fn other_form(line: &str, forms: &[&str], rng: &mut TaskRng) -> Option<String> {
+    let mut pieces = forms[rng.index(forms.len())].split('<');
     let mut other = pieces.next()?.to_owned();
     let mut values = numbers(line).into_iter();
     for piece in pieces {
@@ -106,9 +106,9 @@ mod tests {
 
     use super::*;
 
-    fn all(make: impl Fn(&mut Draw) -> Option<String>) -> BTreeSet<String> {
-        let mut draw = Draw::new(3);
-        (0..500).filter_map(|_| make(&mut draw)).collect()
+    fn all(make: impl Fn(&mut TaskRng) -> Option<String>) -> BTreeSet<String> {
+        let mut rng = TaskRng::new(3);
+        (0..500).filter_map(|_| make(&mut rng)).collect()
     }
 
     fn set(lines: &[&str]) -> BTreeSet<String> {
@@ -118,9 +118,9 @@ mod tests {
     #[test]
     fn numbers_change_and_nothing_else() {
         let digits = ["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8", "q9", "q10"];
-        assert_eq!(all(|draw| other_number("q9", draw)), set(&digits));
-        assert_eq!(all(|draw| other_number("done", draw)), set(&[]));
-        let others = all(|draw| other_number("3 41", draw));
+        assert_eq!(all(|rng| other_number("q9", rng)), set(&digits));
+        assert_eq!(all(|rng| other_number("done", rng)), set(&[]));
+        let others = all(|rng| other_number("3 41", rng));
         assert!(
             ["2 41", "4 41", "3 40", "3 42", "3 91", "3 1"].iter().all(|line| others.contains(*line)),
             "{others:?}"
@@ -129,21 +129,21 @@ mod tests {
 
     #[test]
     fn numbers_are_exchanged_within_a_line() {
-        assert_eq!(all(|draw| exchanged("move 10 0 2", draw)), set(&["move 0 10 2", "move 2 0 10", "move 10 2 0"]));
-        assert_eq!(all(|draw| exchanged("back 3", draw)), set(&[]));
+        assert_eq!(all(|rng| exchanged("move 10 0 2", rng)), set(&["move 0 10 2", "move 2 0 10", "move 10 2 0"]));
+        assert_eq!(all(|rng| exchanged("back 3", rng)), set(&[]));
     }
 
     #[test]
     fn other_forms_take_the_numbers_in_order() {
         let forms = ["cmp <nat> <nat>", "back <nat>", "done", "say <[a-d]+>"];
-        assert_eq!(all(|draw| other_form("swap 4 5", &forms, draw)), set(&["cmp 4 5", "back 4", "done"]));
-        assert_eq!(all(|draw| other_form("pass", &forms, draw)), set(&["done"]));
+        assert_eq!(all(|rng| other_form("swap 4 5", &forms, rng)), set(&["cmp 4 5", "back 4", "done"]));
+        assert_eq!(all(|rng| other_form("pass", &forms, rng)), set(&["done"]));
     }
 
     #[test]
     fn lines_come_from_every_place_of_the_trace() {
         let own = |line: &str| line.to_owned();
         let lines = Neighbours { reference: own("c"), before: vec![own("a"), own("b")], after: vec![own("d")] };
-        assert_eq!(all(|draw| mutated(&lines, &["e"], draw)), set(&["a", "b", "c", "d", "e"]));
+        assert_eq!(all(|rng| mutated(&lines, &["e"], rng)), set(&["a", "b", "c", "d", "e"]));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Data;
 use prime_bench::tasks::sampling::state_on_trace;
-use prime_bench::tasks::{self, AnyTask, Difficulty, Draw, Machine, UnknownTask};
+use prime_bench::tasks::{self, AnyTask, Difficulty, Machine, TaskRng, UnknownTask};
 
 /// Draws states from the reference traces of some tasks.
 pub struct States {
@@ -25,15 +25,15 @@ impl States {
     }
 
     /// A state with a next step of this task; `held_out` draws from instances that are not trained on.
-    pub fn draw(&self, task: usize, held_out: bool, draw: &mut Draw) -> Box<dyn Machine> {
+    pub fn draw(&self, task: usize, held_out: bool, rng: &mut TaskRng) -> Box<dyn Machine> {
         let base_seed = if held_out { self.data.held_out_base_seed } else { self.data.training_base_seed };
-        let difficulty = difficulty_of(self.data.difficulty_mix, draw);
-        state_on_trace(self.tasks[task], difficulty, base_seed, draw)
+        let difficulty = difficulty_of(self.data.difficulty_mix, rng);
+        state_on_trace(self.tasks[task], difficulty, base_seed, rng)
     }
 }
 
-fn difficulty_of(mix: [u64; 3], draw: &mut Draw) -> Difficulty {
-    let mut left = draw.below(mix.iter().sum());
+fn difficulty_of(mix: [u64; 3], rng: &mut TaskRng) -> Difficulty {
+    let mut left = rng.below(mix.iter().sum());
     for (difficulty, share) in Difficulty::ALL.into_iter().zip(mix) {
         if left < share {
             return difficulty;

@@ -5,7 +5,7 @@ use rand_chacha::rand_core::RngCore;
 
 use super::states::States;
 use super::{Data, Sample, Samples};
-use prime_bench::tasks::{Draw, UnknownTask};
+use prime_bench::tasks::{TaskRng, UnknownTask};
 
 /// Draws steps from the reference traces of some tasks.
 pub struct Traces(States);
@@ -24,7 +24,7 @@ impl Samples for Traces {
     }
 
     fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample {
-        let machine = self.0.draw(task, held_out, &mut Draw::new(rng.next_u64()));
+        let machine = self.0.draw(task, held_out, &mut TaskRng::new(rng.next_u64()));
         let completion = prime_lessons::completion(machine.as_ref()).expect("invariant: the state has a next step");
         Sample { task, prompt: prime_lessons::compact(machine.as_ref()), completion }
     }

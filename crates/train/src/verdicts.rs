@@ -8,7 +8,7 @@ use super::mutations::{Neighbours, mutated};
 use super::states::States;
 use super::{Data, Sample, Samples};
 use prime_bench::judge::is_right;
-use prime_bench::tasks::{Draw, Kind, Kinds, Machine, UnknownTask};
+use prime_bench::tasks::{Kind, Kinds, Machine, TaskRng, UnknownTask};
 
 /// The token of a right step, and that of a wrong one, as the verifier reads them.
 pub const RIGHT: &str = "1";
@@ -48,7 +48,7 @@ fn is_wrong(machine: &mut dyn Machine, line: &str) -> bool {
 }
 
 /// The steps round a state, which the machine walks on to: up to [`BEFORE_MAX`] steps on.
-fn walked(machine: &mut dyn Machine, draw: &mut Draw) -> Neighbours {
+fn walked(machine: &mut dyn Machine, rng: &mut TaskRng) -> Neighbours {
     let mut before = Vec::new();
     let mut reference = machine.reference().expect("invariant: the state drawn has a next step");
     for _ in 0..draw.below(BEFORE_MAX + 1) {
@@ -71,11 +71,11 @@ fn walked(machine: &mut dyn Machine, draw: &mut Draw) -> Neighbours {
 }
 
 /// A right line: mostly the reference step.
-fn right_line(machine: &mut dyn Machine, reference: &str, draw: &mut Draw) -> String {
-    if draw.chance(1, 4)
+fn right_line(machine: &mut dyn Machine, reference: &str, rng: &mut TaskRng) -> String {
+    if rng.chance(1, 4)
         && let Some(choices) = machine.choices().filter(|choices| !choices.is_empty())
     {
-        let choice = &choices[draw.index(choices.len())];
+        let choice = &choices[rng.index(choices.len())];
         if machine.propose(choice).is_ok() && is_right(machine, choice) {
             return choice.clone();
         }
@@ -89,13 +89,13 @@ impl Samples for Verdicts {
     }
 
     fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample {
-        let mut draw = Draw::new(rng.next_u64());
-        let mut machine = self.0.draw(task, held_out, &mut draw);
+        let mut rng = TaskRng::new(rng.next_u64());
+        let mut machine = self.0.draw(task, held_out, &mut rng);
         let machine = machine.as_mut();
-        let lines = walked(machine, &mut draw);
+        let lines = walked(machine, &mut rng);
         let forms = machine.spec().actions;
-        let wrong = if draw.chance(1, 2) {
-            let mut tried = (0..ATTEMPTS_MAX).filter_map(|_| mutated(&lines, forms, &mut draw));
+        let wrong = if rng.chance(1, 2) {
+            let mut tried = (0..ATTEMPTS_MAX).filter_map(|_| mutated(&lines, forms, &mut rng));
             tried.find(|line| is_wrong(machine, line))
         } else {
             None
@@ -103,7 +103,7 @@ impl Samples for Verdicts {
         // Where no wrong line was found, the right one is as good a sample.
         let (line, verdict) = match wrong {
             Some(line) => (line, WRONG),
-            None => (right_line(machine, &lines.reference, &mut draw), RIGHT),
+            None => (right_line(machine, &lines.reference, &mut rng), RIGHT),
         };
         Sample { task, prompt: prime_lessons::token_check(machine, &line), completion: verdict.to_owned() }
     }
@@ -140,16 +140,16 @@ mod tests {
     #[test]
     fn labels_are_those_of_the_judge() {
         let states = States::new(&data()).expect("listed");
-        let mut draw = Draw::new(8);
+        let mut rng = TaskRng::new(8);
         let mut wrong = 0;
         for (task, slug) in TASKS.iter().enumerate() {
             for _ in 0..40 {
-                let mut machine = states.draw(task, true, &mut draw);
-                let lines = walked(machine.as_mut(), &mut draw);
-                let right = right_line(machine.as_mut(), &lines.reference, &mut draw);
+                let mut machine = states.draw(task, true, &mut rng);
+                let lines = walked(machine.as_mut(), &mut rng);
+                let right = right_line(machine.as_mut(), &lines.reference, &mut rng);
                 let actions = machine.spec().actions;
                 let line = (0..ATTEMPTS_MAX)
-                    .filter_map(|_| mutated(&lines, actions, &mut draw))
+                    .filter_map(|_| mutated(&lines, actions, &mut rng))
                     .find(|line| is_wrong(machine.as_mut(), line));
                 let mut judged = |line: &str| {
                     machine.propose(line).expect("it can be carried out");
@@ -168,7 +168,8 @@ mod tests {
     #[test]
     fn a_choice_of_a_search_that_breaks_nothing_is_not_called_wrong() {
         let input = serde_json::json!({"n": 4, "order": [0, 1, 2, 3]});
-        let mut machine = prime_bench::tasks::find("n-queens").expect("listed").read_input(&input).expect("valid").start();
+        let mut machine =
+            prime_bench::tasks::find("n-queens").expect("listed").read_input(&input).expect("valid").start();
         // No solution begins at column 3 in this order, but no constraint says so.
         assert!(!is_wrong(machine.as_mut(), "place 0 3"));
         assert!(is_wrong(machine.as_mut(), "place 1 3"), "another row is no choice");

@@ -13,8 +13,8 @@ use super::Demands;
 use super::finding::{Finding, Findings, Rule};
 use super::turns::{Turn, turns};
 use crate::agents::AgentError;
-use prime_protocol::Role;
 use prime_bench::tasks::Kinds;
+use prime_protocol::Role;
 
 /// How long a turn is under way before it is given up. Long enough for a request to be sent.
 const UNDER_WAY: Duration = Duration::from_millis(20);

@@ -1,9 +1,9 @@
 //! The turns that agents are given: tasks of every category, at the start and amid a trace, with good and bad lines.
 
 use crate::agents::Sampling;
+use prime_bench::tasks::{self, AnyTask, Category, Difficulty};
 use prime_protocol::trajectory::Limits;
 use prime_protocol::{Decision, Role, Score, Trajectory, Verdict};
-use prime_bench::tasks::{self, AnyTask, Category, Difficulty};
 
 /// Generous, so that no trajectory ends while it is prepared.
 const LIMITS: Limits = Limits { attempts_max: 10_000, pops_max: 10_000, snapshot_every_frames: 4 };

@@ -8,8 +8,8 @@ use super::finding::{Finding, Findings, Rule};
 use super::turns::Turn;
 use super::{Demands, drive};
 use crate::agents::{AgentError, Verifier};
-use prime_protocol::{Role, Score, Verdict};
 use prime_bench::tasks::Kinds;
+use prime_protocol::{Role, Score, Verdict};
 
 pub(super) struct Subject(pub Arc<dyn Verifier>);
 

@@ -4,9 +4,9 @@ use futures::executor::block_on;
 use serde_json::json;
 
 use super::*;
+use prime_bench::tasks::{self, Difficulty, Kind};
 use prime_problems::Custom;
 use prime_protocol::Limits;
-use prime_bench::tasks::{self, Difficulty, Kind};
 
 /// Says the same of every step.
 struct Says {

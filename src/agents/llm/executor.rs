@@ -107,7 +107,8 @@ impl Executor for LlmExecutor {
             affinity: affinity(trajectory),
         };
         let reply = self.model.ask(ask).await.map_err(|error| AgentError { agent: self.agent.clone(), ..error })?;
-        let line = if options.grammar { prime_lessons::action_line(&reply.text) } else { prompt::last_line(&reply.text) };
+        let line =
+            if options.grammar { prime_lessons::action_line(&reply.text) } else { prompt::last_line(&reply.text) };
         // What comes before the line; round the line of a free answer there may be backquotes.
         let before = reply.text.rfind(line).map_or("", |at| &reply.text[..at]);
         let derivation = before.trim_end_matches('`').trim_end().to_owned();

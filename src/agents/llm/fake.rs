@@ -6,8 +6,8 @@ use async_trait::async_trait;
 
 use crate::agents::AgentError;
 use crate::agents::model::{Ask, Model, Reply};
-use prime_protocol::{Limits, Trajectory, Usage};
 use prime_bench::tasks::{self, Difficulty, Problem};
+use prime_protocol::{Limits, Trajectory, Usage};
 
 type Answer = Box<dyn Fn(&Ask) -> Result<Reply, AgentError> + Send + Sync>;
 

@@ -8,10 +8,10 @@ use crate::agents::model::Model;
 use crate::agents::prompt::{History, TemplateError, Templates};
 use crate::agents::registry::Factory;
 use crate::agents::{Coordinator, Executor, Verifier};
-use prime_protocol::{Role, Thresholds};
 use crate::settings::{
     BUILT_IN, CoordinatorAgent, ExecutorAgent, HistoryName, RoleOptions, Settings, VerdictName, VerifierAgent,
 };
+use prime_protocol::{Role, Thresholds};
 
 /// Probability below which a token makes a step wrong, where no other is given.
 const LEAST: f32 = 0.05;

@@ -13,8 +13,8 @@ use crate::agents::model::{Ask, Model, Reply};
 use crate::agents::prompt::{self, History, Prompt, Scene, TemplateError, Templates};
 use crate::agents::rules;
 use crate::agents::{AgentError, Failure, Sampling, Verifier};
-use prime_protocol::{Role, Score, Trajectory, Verdict};
 use prime_bench::tasks::{Kind, Kinds, Problem, Rule};
+use prime_protocol::{Role, Score, Trajectory, Verdict};
 
 /// V of a step that a single token calls wrong, and of one that it does not call right surely enough.
 const WRONG: Score = Score::from_tenths(10);

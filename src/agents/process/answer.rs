@@ -6,8 +6,8 @@ use serde::de::DeserializeOwned;
 
 use super::fault::{Fault, shown};
 use crate::agents::{Failure, Proposal, Ruling};
-use prime_protocol::{Decision, Score, Usage, Verdict};
 use prime_bench::tasks::Severity;
+use prime_protocol::{Decision, Score, Usage, Verdict};
 
 /// The largest score of a verdict.
 const SCORE_MAX: f64 = 1_000.0;

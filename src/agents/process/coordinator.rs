@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use super::pool::ProcessPool;
 use super::{ProcessError, answer, request};
 use crate::agents::{AgentError, Coordinator, Ruling};
-use prime_protocol::{Role, Thresholds, Trajectory, Verdict};
 use crate::settings::Program;
+use prime_protocol::{Role, Thresholds, Trajectory, Verdict};
 
 /// A program as coordinator. Copies share its processes, which end with the last copy.
 #[derive(Clone)]

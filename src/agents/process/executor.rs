@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use super::pool::ProcessPool;
 use super::{ProcessError, answer, request};
 use crate::agents::{AgentError, Executor, Proposal, Sampling};
-use prime_protocol::{Role, Trajectory};
 use crate::settings::Program;
+use prime_protocol::{Role, Trajectory};
 
 /// A program as executor. Copies share its processes, which end with the last copy.
 #[derive(Clone)]

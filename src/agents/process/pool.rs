@@ -16,8 +16,8 @@ use super::child::Launch;
 use super::fault::ProcessError;
 use super::slot::{Job, Slot};
 use crate::agents::{AgentError, Failure};
-use prime_protocol::Role;
 use crate::settings::Program;
+use prime_protocol::Role;
 
 /// What every program gets of the environment.
 const ENVIRONMENT: [&str; 2] = ["PATH", "LANG"];

@@ -4,9 +4,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::agents::Sampling;
-use prime_protocol::{Thresholds, Trajectory, Verdict};
 use prime_bench::tasks::page::ActionPage;
 use prime_bench::tasks::{Kind, Machine, Severity, Violations};
+use prime_protocol::{Thresholds, Trajectory, Verdict};
 
 /// What every role is told.
 #[derive(Serialize)]

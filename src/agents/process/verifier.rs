@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use super::pool::ProcessPool;
 use super::{ProcessError, answer, request};
 use crate::agents::{AgentError, Verifier};
-use prime_protocol::{Role, Trajectory, Verdict};
 use crate::settings::Program;
 use prime_bench::tasks::Kinds;
+use prime_protocol::{Role, Trajectory, Verdict};
 
 /// A program as verifier. Copies share its processes, which end with the last copy.
 #[derive(Clone)]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::templates::{Prompt, TemplateError, Templates};
 use super::variables::{History, Scene};
-use prime_protocol::{Decision, Limits, Role, Score, Thresholds, Trajectory, Verdict};
 use prime_bench::tasks::{self, Difficulty, Kind, Machine, Problem, Rule};
+use prime_protocol::{Decision, Limits, Role, Score, Thresholds, Trajectory, Verdict};
 
 const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8 };
 

@@ -6,8 +6,8 @@ use dashmap::DashMap;
 use minijinja::{Value as Variable, context};
 
 use super::benchmark;
-use prime_protocol::{Role, Thresholds, Trajectory, Verdict};
 use prime_bench::tasks::{Problem, Rule};
+use prime_protocol::{Role, Thresholds, Trajectory, Verdict};
 
 /// How many of the committed steps a prompt shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 use futures::executor::block_on;
 
 use super::*;
-use prime_protocol::{Limits, Next, Verdict};
 use prime_bench::tasks::{self, Difficulty};
+use prime_protocol::{Limits, Next, Verdict};
 
 const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8 };
 

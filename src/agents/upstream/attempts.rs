@@ -12,7 +12,7 @@ use super::request::Form;
 use crate::agents::model::{Ask, Reply};
 use crate::agents::{AgentError, Failure};
 use crate::settings::Upstreams;
-use prime_bench::tasks::Draw;
+use prime_bench::tasks::TaskRng;
 
 /// Asks a pool.
 pub(super) struct Asker {
@@ -42,11 +42,11 @@ impl Patience {
     }
 
     /// The pause before a further attempt, from 1: full jitter, so that those who failed together do not return together.
-    fn pause(&self, attempt: u32, draw: &mut Draw) -> Duration {
+    fn pause(&self, attempt: u32, rng: &mut TaskRng) -> Duration {
         let doublings = 1_u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX);
         let longest = self.backoff.saturating_mul(doublings).min(self.backoff_max);
         let micros = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX - 1);
-        Duration::from_micros(draw.below(micros + 1))
+        Duration::from_micros(rng.below(micros + 1))
     }
 }
 
@@ -56,13 +56,13 @@ impl Asker {
     /// # Errors
     /// The last attempt's problem, with the server's name.
     pub async fn ask(&self, ask: &Ask) -> Result<Reply, AgentError> {
-        let mut draw = Draw::new(ask.sampling.seed);
+        let mut rng = TaskRng::new(ask.sampling.seed);
         let mut wish = Wish { affinity: ask.affinity, avoid: None };
         let mut queue_patience = self.patience.queue_timeout;
         let mut failed: Option<(Arc<str>, Problem)> = None;
         for attempt in 0..=self.patience.retries_max {
             if let (Some((_, problem)), Some(index)) = (&failed, wish.avoid) {
-                let pause = self.patience.pause(attempt, &mut draw);
+                let pause = self.patience.pause(attempt, &mut rng);
                 // Another server need not wait for what this one has asked for.
                 let asked = problem.retry_after.filter(|_| !self.pool.has_other(index)).unwrap_or_default();
                 sleep(pause.max(asked.min(self.patience.backoff_max))).await;
@@ -129,10 +129,14 @@ mod tests {
         let patience = Patience::new(&settings);
         for (attempt, bound) in [(1, 100), (2, 200), (3, 400), (4, 800), (5, 1_000), (6, 1_000), (90, 1_000)] {
             let pauses: Vec<_> =
-                (0..200).map(|seed| patience.pause(attempt, &mut Draw::new(seed)).as_millis()).collect();
+                (0..200).map(|seed| patience.pause(attempt, &mut TaskRng::new(seed)).as_millis()).collect();
             let (least, most) = (pauses.iter().min().unwrap(), pauses.iter().max().unwrap());
             assert!(*least < bound / 10 && *most <= bound && *most > bound * 9 / 10, "{attempt}: {least} to {most}");
         }
-        assert_eq!(patience.pause(3, &mut Draw::new(7)), patience.pause(3, &mut Draw::new(7)), "by the turn's seed");
+        assert_eq!(
+            patience.pause(3, &mut TaskRng::new(7)),
+            patience.pause(3, &mut TaskRng::new(7)),
+            "by the turn's seed"
+        );
     }
 }

@@ -8,8 +8,8 @@ use super::*;
 use crate::agents::{AgentError, Executor, Proposal, ReferenceExecutor, RulesVerifier, Sampling, Verifier};
 use crate::bench::contenders::{contender, plan, runtime_plan, scripted};
 use crate::bench::contest::{Instances, contest};
-use prime_protocol::{Ahead, Beam, RunPlan, Strategy, Trajectory};
 use prime_bench::tasks::{self, Difficulty, Kinds};
+use prime_protocol::{Ahead, Beam, RunPlan, Strategy, Trajectory};
 
 const COUNT: u32 = 6;
 

@@ -10,10 +10,10 @@ use serde_json::json;
 use super::{OfRole, with_role};
 use crate::agents::llm::make;
 use crate::cli::bench::say;
-use prime_problems::Custom;
-use prime_protocol::Role;
 use crate::settings::{BUILT_IN, RoleOptions, Settings};
 use prime_bench::tasks::Problem;
+use prime_problems::Custom;
+use prime_protocol::Role;
 
 /// The templates that the agents of a role ask with, each with the first agent that does.
 struct Asked<'a>(&'a Settings);

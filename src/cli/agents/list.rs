@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use super::{OfRole, with_role};
 use crate::cli::bench::{say, table};
-use prime_protocol::Role;
 use crate::settings::{ListedAgent, RoleOptions, Settings};
+use prime_protocol::Role;
 
 struct Listed<'a>(&'a Settings);
 

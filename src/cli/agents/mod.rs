@@ -11,8 +11,8 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::Configuration;
-use prime_protocol::Role;
 use crate::settings::{CoordinatorAgent, ExecutorAgent, RoleOptions, Settings, VerifierAgent};
+use prime_protocol::Role;
 
 #[derive(Args)]
 pub struct AgentsArguments {

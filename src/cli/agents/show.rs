@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::{OfRole, with_role};
 use crate::cli::bench::say;
-use prime_protocol::Role;
 use crate::settings::{RoleOptions, Settings, implementations};
+use prime_protocol::Role;
 
 /// An agent as it is shown: where it is defined, its options, and the templates that they name.
 struct Shown {

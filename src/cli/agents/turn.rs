@@ -13,10 +13,10 @@ use crate::agents::{AgentError, AgentSet, Sampling};
 use crate::app::{resources, run_sampling};
 use crate::cli::bench::say;
 use crate::cli::start_log;
-use prime_engine::Engine;
-use prime_protocol::{Limits, Role, Score, Trajectory, Verdict};
 use crate::settings::Settings;
 use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId};
+use prime_engine::Engine;
+use prime_protocol::{Limits, Role, Score, Trajectory, Verdict};
 
 #[derive(Args)]
 pub struct TryArguments {

@@ -13,9 +13,9 @@ use tokio::time::Instant;
 
 use super::super::run::Output;
 use super::{progress, say, table, threads};
-use prime_dataset::files::Whole;
 use prime_bench::judge::{self, Finding, Report, Row, Stage};
 use prime_bench::tasks::{BASE_SEED, Kind, Kinds};
+use prime_dataset::files::Whole;
 
 /// Findings that are printed; all are counted, and all are in `--output json` and `--details`.
 const FINDINGS_SHOWN: usize = 20;

@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 
 use super::{Chosen, progress};
 use crate::agents::prompt::benchmark::{Components, Style, whole};
-use prime_dataset::export::{Format, export as write_export};
 use prime_bench::tasks::Problem;
+use prime_dataset::export::{Format, export as write_export};
 
 #[derive(Clone, Copy, ValueEnum)]
 enum FileFormat {

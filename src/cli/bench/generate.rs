@@ -10,9 +10,9 @@ use clap::Args;
 use tokio::time::Instant;
 
 use super::{Chosen, progress};
+use prime_bench::dataset::line::Extras;
 use prime_dataset::files::Whole;
 use prime_dataset::generate::{Manifest, fill_folder, write_lines};
-use prime_bench::dataset::line::Extras;
 
 #[derive(Args)]
 pub struct GenerateArguments {

@@ -13,9 +13,9 @@ use super::say;
 use crate::agents::{AgentSet, Resources};
 use crate::app::{resources_of, run_plan, run_sampling};
 use crate::bench::contest::{Contender, Instances};
-use prime_engine::Engine;
 use crate::settings::Settings;
 use prime_bench::tasks::{self, AnyTask, Difficulty, Problem};
+use prime_engine::Engine;
 
 #[derive(Args)]
 pub struct Measured {

@@ -13,9 +13,9 @@ use super::{say, table};
 use crate::agents::{AgentSet, Resources};
 use crate::bench::overhead::{OverheadRow, Scene, Turns, Worker, overhead as measure};
 use crate::bench::stub::Stub;
-use prime_protocol::Role;
 use crate::settings::{Settings, Upstream, Upstreams};
 use prime_bench::tasks;
+use prime_protocol::Role;
 
 /// The task of the turns: the one that the example programs know.
 const TASK: &str = "tower-of-hanoi";

@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 
 use super::say;
 use crate::agents::prompt::benchmark::{Components, Style, verifier, whole};
-use prime_lessons::compact;
 use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId, Machine};
+use prime_lessons::compact;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum PromptStyle {

@@ -10,10 +10,10 @@ use super::super::start_log;
 use super::measured::{Measured, note, with_engines};
 use super::table;
 use crate::agents::{AgentSet, Resources, Verifier};
-use prime_bench::interval::Proportion;
 use crate::bench::verifiers::{LogProbability, Verdicts, VerifierRow};
 use crate::bench::wrong_steps::{Labelled, labelled_steps};
 use crate::settings::{Settings, VerdictName, VerifierAgent};
+use prime_bench::interval::Proportion;
 use prime_bench::tasks::AnyTask;
 
 /// The verifiers that are always measured: they cost little, and the others are seen beside them.

@@ -12,8 +12,8 @@ use super::output::OutputArguments;
 use super::values::{delay, rate, share, time, time_or_none};
 use crate::loadtest::plan::{Flaws, PAYLOAD_BYTES_MAX, Plan, SWEEP, TRAJECTORIES_MAX};
 use crate::loadtest::report::{Length, Mode};
-use prime_protocol::Role;
 use prime_bench::tasks::{self, AnyTask, Difficulty};
+use prime_protocol::Role;
 
 /// Measured where nothing is said.
 const DURATION: Duration = Duration::from_secs(5);

@@ -8,9 +8,9 @@ use futures::TryStreamExt as _;
 use serde::Deserialize;
 use serde_json::Value;
 
-use prime_protocol::{Decision, Score, TurnId};
 use crate::report::{Recorded, StepLine};
 use crate::runs::{RunError, RunRecord, Runs};
+use prime_protocol::{Decision, Score, TurnId};
 
 /// Longest text of steps that a message holds, in bytes.
 const TEXT_BYTES_MAX: usize = 4 << 20;

@@ -4,9 +4,9 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use prime_protocol::{Ballot, Usage};
 use crate::runs::{RunRecord, Status};
 use prime_bench::tasks::Kind;
+use prime_protocol::{Ballot, Usage};
 
 /// A chat completion.
 #[derive(Debug, Serialize, ToSchema)]

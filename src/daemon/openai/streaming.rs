@@ -15,8 +15,8 @@ use super::response::{Chunk, Delta, Head, content, finish_reason};
 use super::whole::record_of;
 use crate::daemon::error::ApiError;
 use crate::daemon::events::with_heartbeat;
-use prime_protocol::Usage;
 use crate::runs::Runs;
+use prime_protocol::Usage;
 
 /// The data of an event.
 fn sent(text: &mut Vec<u8>, data: &impl serde::Serialize) {

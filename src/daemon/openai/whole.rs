@@ -11,8 +11,8 @@ use super::held::Held;
 use super::reasoning;
 use super::response::{ChatCompletion, Choice, Head, RunInfo};
 use crate::daemon::error::ApiError;
-use prime_protocol::Usage;
 use crate::runs::{RunRecord, Runs, Status};
+use prime_protocol::Usage;
 
 /// After the last event of any run.
 const LAST: u64 = u32::MAX as u64;

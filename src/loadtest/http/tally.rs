@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::super::figures::{count, figure};
 use super::super::histogram::{empty, encode, latency};
-use super::super::report::{Leg, Point, Rate};
+use super::super::report::{Point, Rate, Stage};
 use super::daemon::Ended;
 
 /// Share of the due rate that must be reached, so that it counts as held.
@@ -130,7 +130,7 @@ impl Tally {
     /// What was measured with so many clients; none where no run ended.
     pub fn point(&self, trajectories: u32, due: Option<Due>) -> Option<Point> {
         let seconds = self.last?.duration_since(self.from).as_secs_f64();
-        let leg = |name: &str, histogram| Leg { name: name.to_owned(), is_work: false, latency: latency(histogram) };
+        let leg = |name: &str, histogram| Stage { name: name.to_owned(), is_work: false, latency: latency(histogram) };
         let mut legs = vec![leg("accept", &self.accept), leg("run", &self.run)];
         // In a closed loop nothing is late, unless it was refused.
         if due.is_some() || self.refusals > 0 {

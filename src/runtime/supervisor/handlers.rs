@@ -5,11 +5,11 @@ use tokio::time::Instant;
 
 use super::{MISHAPS_MAX, SPARE_MAX, Supervisor};
 use crate::agents::{Failure, Proposal};
-use prime_protocol::{Decision, Ending, Settled};
-use crate::runtime::laps::Leg;
 use crate::runtime::messages::{Cancel, Decided, Died, Halt, Release, Returned, Submit};
 use crate::runtime::observer::Event;
 use crate::runtime::turn::Turn;
+use crate::runtime::turn_timing::Stage;
+use prime_protocol::{Decision, Ending, TurnOutcome};
 
 impl Handler<Submit> for Supervisor {
     type Result = ();
@@ -62,7 +62,7 @@ impl Supervisor {
     /// Carries out what was decided.
     fn settle(&mut self, turn: Turn, now: Instant, ctx: &mut Context<Self>) {
         let mut body = turn.land();
-        body.end(Leg::Home);
+        body.end(Stage::Home);
         let (run, trajectory) = (body.run, body.take_trajectory());
         let turn = &mut *body;
         self.with_run(run, ctx, |live, effects| {
@@ -77,7 +77,7 @@ impl Supervisor {
             live.begun = turn.speculation.take().map(|speculation| (turn.id, speculation));
             let usage = turn.usage();
             let Proposal { line, derivation, logprobs, .. } = &turn.proposal;
-            let (logprob, characters) = Settled::measure(line, derivation, logprobs);
+            let (logprob, characters) = TurnOutcome::measure(line, derivation, logprobs);
             live.submission.observer.observe(&Event::Step {
                 id: turn.id,
                 elapsed_ms,
@@ -90,7 +90,7 @@ impl Supervisor {
                 speculations: turn.speculations,
                 laps: turn.laps.as_deref(),
             });
-            let settled = Settled {
+            let settled = TurnOutcome {
                 line,
                 applicable: turn.is_applicable,
                 verdict: &turn.verdict,

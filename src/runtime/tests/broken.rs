@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 use serde_json::Value;
 
 use super::*;
+use prime_bench::tasks::{BadInput, Machine, Spec, TaskRng};
 use prime_protocol::Ending;
-use prime_bench::tasks::{BadInput, Draw, Machine, Spec};
 
 /// Panics once, when it sees its first event of this kind.
 struct Breaks {
@@ -45,8 +45,8 @@ impl Problem for Stillborn {
         self.0.steps_max()
     }
 
-    fn on_path(&self, draw: &mut Draw) -> Option<Box<dyn Machine>> {
-        self.0.on_path(draw)
+    fn on_path(&self, rng: &mut TaskRng) -> Option<Box<dyn Machine>> {
+        self.0.on_path(rng)
     }
 
     fn goal(&self, answer: &Value) -> Option<bool> {

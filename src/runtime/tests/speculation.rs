@@ -11,15 +11,15 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::*;
 use crate::agents::ScriptedExecutor;
+use prime_bench::tasks::TaskRng;
 use prime_protocol::{Speculations, Usage};
-use prime_bench::tasks::Draw;
 
 /// Draws from what a turn is, so that every run of a test draws the same.
-fn draw_of(trajectory: &Trajectory, line: &str, salt: u64) -> Draw {
+fn draw_of(trajectory: &Trajectory, line: &str, salt: u64) -> TaskRng {
     let mut hasher = DefaultHasher::new();
     trajectory.stack.lines().for_each(|line| line.hash(&mut hasher));
     (trajectory.counts.proposals, trajectory.counts.pops, line, salt).hash(&mut hasher);
-    Draw::new(hasher.finish())
+    TaskRng::new(hasher.finish())
 }
 
 /// Counts what becomes of an executor's proposals.
@@ -84,9 +84,9 @@ impl Verifier for Moody {
     }
 
     async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {
-        let mut draw = draw_of(trajectory, line, 1);
-        tokio::time::sleep(Duration::from_millis(draw.size(self.millis.0, self.millis.1) as u64)).await;
-        let mood = draw.below(100);
+        let mut rng = draw_of(trajectory, line, 1);
+        tokio::time::sleep(Duration::from_millis(rng.size(self.millis.0, self.millis.1) as u64)).await;
+        let mood = rng.below(100);
         if mood >= self.tolerable + self.intolerable {
             return rules().judge(trajectory, line).await;
         }

@@ -7,9 +7,9 @@ use futures::future::join_all;
 use tokio::sync::watch;
 
 use super::*;
+use crate::runtime::messages::Died;
 use prime_protocol::Ending;
 use prime_protocol::Role;
-use crate::runtime::messages::Died;
 
 /// Panics until it is healed.
 #[derive(Clone, Default)]

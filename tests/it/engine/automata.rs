@@ -3,8 +3,8 @@
 //! llama.cpp also lets bytes through that are not UTF-8, the texts of control tokens, and an end inside a character; ours
 //! does not, so that there ours must only be a part of its.
 
-use prime_engine::testing::{END, GrammarSampler, Walker, Words};
 use prime_bench::tasks::{self, pattern};
+use prime_engine::testing::{END, GrammarSampler, Walker, Words};
 use rand::seq::IndexedRandom as _;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;

@@ -1,7 +1,7 @@
 //! The tasks' action grammars hold a model to lines that the tasks' parsers take.
 
-use prime_engine::{Engine, Finish, Isolation, Request};
 use prime_bench::tasks::{self, pattern};
+use prime_engine::{Engine, Finish, Isolation, Request};
 
 use super::{ask, fixture, request, spec};
 

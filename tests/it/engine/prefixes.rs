@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use prime_engine::testing::teacher_forced;
-use prime_engine::{
-    Engine, EngineCounts, EngineSpec, Finish, Generation, Isolation, KvPool, Request, Sampling,
-};
+use prime_engine::{Engine, EngineCounts, EngineSpec, Finish, Generation, Isolation, KvPool, Request, Sampling};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -7,9 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
-use prime_engine::{
-    Device, Engine, EngineError, EngineSpec, EngineStatus, Fault, Isolation, Request, devices_of,
-};
+use prime_engine::{Device, Engine, EngineError, EngineSpec, EngineStatus, Fault, Isolation, Request, devices_of};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};

@@ -1,8 +1,8 @@
 //! Arrays of integers: what the sorts share.
 
-use super::draw::Draw;
 use super::limits;
 use super::pattern::NUMBER_LIMIT;
+use super::rng::TaskRng;
 use super::task::InvalidInput;
 
 /// The longest array that a user may give.
@@ -101,15 +101,15 @@ pub fn is_final_tail(a: &[i64], start: usize) -> bool {
 }
 
 /// `n` values, each uniform in `min..=max`.
-pub fn uniform(n: usize, min: i64, max: i64, draw: &mut Draw) -> Vec<i64> {
-    (0..n).map(|_| draw.between(min, max)).collect()
+pub fn uniform(n: usize, min: i64, max: i64, rng: &mut TaskRng) -> Vec<i64> {
+    (0..n).map(|_| rng.between(min, max)).collect()
 }
 
 /// `n` distinct values, uniform in `min..=max`, in random order.
-pub fn distinct(n: usize, min: i64, max: i64, draw: &mut Draw) -> Vec<i64> {
+pub fn distinct(n: usize, min: i64, max: i64, rng: &mut TaskRng) -> Vec<i64> {
     let mut values = Vec::with_capacity(n);
     while values.len() < n {
-        let value = draw.between(min, max);
+        let value = rng.between(min, max);
         if !values.contains(&value) {
             values.push(value);
         }

@@ -173,10 +173,10 @@ fn snapshots_go_back_to_the_same_state() {
 
 #[test]
 fn states_drawn_from_the_path_lead_to_the_reference_answer() {
-    let mut draw = Draw::new(1);
+    let mut rng = TaskRng::new(1);
     for id in instances().filter(|id| id.difficulty == Difficulty::Easy) {
         let problem = id.problem();
-        let Some(mut machine) = problem.on_path(&mut draw) else { continue };
+        let Some(mut machine) = problem.on_path(&mut rng) else { continue };
         while machine.follow_reference() {}
         assert_eq!(machine.answer(), Some(problem.reference().answer), "{id}");
     }

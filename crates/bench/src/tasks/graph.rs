@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use super::draw::Draw;
+use super::rng::TaskRng;
 use super::task::InvalidInput;
 
 /// Two vertices.
@@ -111,8 +111,8 @@ fn sorted([u, v]: Pair) -> Pair {
 }
 
 /// A tree: each label but the first hangs from a uniform one before it.
-pub fn random_tree(labels: &[usize], draw: &mut Draw) -> Vec<Pair> {
-    (1..labels.len()).map(|v| [labels[draw.index(v)], labels[v]]).collect()
+pub fn random_tree(labels: &[usize], rng: &mut TaskRng) -> Vec<Pair> {
+    (1..labels.len()).map(|v| [labels[rng.index(v)], labels[v]]).collect()
 }
 
 /// Adds new edges between uniform pairs of vertices until there are m; `pair` draws one of distinct vertices.
@@ -128,9 +128,9 @@ pub fn add_edges(edges: &mut Vec<Pair>, m: usize, directed: bool, mut pair: impl
 }
 
 /// Two distinct vertices below `n`, each ordered pair as likely.
-pub fn draw_pair(n: usize, draw: &mut Draw) -> Pair {
+pub fn draw_pair(n: usize, rng: &mut TaskRng) -> Pair {
     loop {
-        let [u, v] = [draw.index(n), draw.index(n)];
+        let [u, v] = [rng.index(n), rng.index(n)];
         if u != v {
             return [u, v];
         }
@@ -138,11 +138,11 @@ pub fn draw_pair(n: usize, draw: &mut Draw) -> Pair {
 }
 
 /// Turns each edge round with probability 1/2 and brings all into random order.
-pub fn turn_and_shuffle(edges: &mut [Pair], draw: &mut Draw) {
+pub fn turn_and_shuffle(edges: &mut [Pair], rng: &mut TaskRng) {
     for edge in &mut *edges {
-        if draw.chance(1, 2) {
+        if rng.chance(1, 2) {
             edge.reverse();
         }
     }
-    draw.shuffle(edges);
+    rng.shuffle(edges);
 }

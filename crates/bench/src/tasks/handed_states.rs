@@ -30,7 +30,7 @@ fn compare(machine: &mut dyn Machine, line: &str, same_history: bool, place: &st
 #[test]
 fn states_of_reference_traces_are_read_as_they_were() {
     for task in all().chain(variants()) {
-        let mut draw = Draw::new(3);
+        let mut rng = TaskRng::new(3);
         for difficulty in [Difficulty::Easy, Difficulty::Medium] {
             let problem = task.generate(difficulty, 11);
             let mut machine = problem.start();
@@ -38,7 +38,7 @@ fn states_of_reference_traces_are_read_as_they_were() {
             for step in 0_u32.. {
                 let place = format!("{} {difficulty} step {step}", task.spec().slug);
                 let right = machine.reference().unwrap_or_default();
-                let wrong = changed(&right, 9, &mut draw);
+                let wrong = changed(&right, 9, &mut rng);
                 compare(machine.as_mut(), &wrong, true, &place);
                 compare(machine.as_mut(), &right, true, &place);
                 let stride = if step < 8 { 1 } else { 1 + 2 * step };
@@ -56,14 +56,14 @@ fn states_that_wrong_lines_made_are_read_as_they_were() {
     for task in all().chain(variants()) {
         let spec = task.spec();
         for walk in 0..4 {
-            let mut draw = Draw::new(100 + walk);
+            let mut rng = TaskRng::new(100 + walk);
             let mut machine = task.generate(Difficulty::Easy, walk).start();
-            let (small, loyalty) = (draw.one_of(&[3, 9, 40]), draw.below(6));
+            let (small, loyalty) = (rng.one_of(&[3, 9, 40]), rng.below(6));
             for step in 0..60 {
                 let line = match machine.reference() {
-                    Some(right) if draw.below(6) < loyalty => right,
-                    Some(right) if draw.chance(1, 2) => changed(&right, small, &mut draw),
-                    _ => random_line(spec.actions, small, &mut draw),
+                    Some(right) if rng.below(6) < loyalty => right,
+                    Some(right) if rng.chance(1, 2) => changed(&right, small, &mut rng),
+                    _ => random_line(spec.actions, small, &mut rng),
                 };
                 // Which node is to be attached next does not follow from a tree that wrong lines made.
                 let same_history = spec.slug != "tree-sort";

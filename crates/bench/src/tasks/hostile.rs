@@ -23,14 +23,14 @@ struct Pool {
     lines: Vec<String>,
 }
 
-fn pool(task: &'static dyn AnyTask, draw: &mut Draw) -> Pool {
+fn pool(task: &'static dyn AnyTask, rng: &mut TaskRng) -> Pool {
     let mut pool = Pool { problems: Vec::new(), states: Vec::new(), lines: Vec::new() };
     for (number, loyalty) in [(0, 1), (1, 1), (2, 2)] {
-        let difficulty = Difficulty::ALL[usize::from(draw.chance(1, 6))];
-        let problem = task.generate(difficulty, draw.below(1_000));
+        let difficulty = Difficulty::ALL[usize::from(rng.chance(1, 6))];
+        let problem = task.generate(difficulty, rng.below(1_000));
         let steps = problem.reference().steps.min(400);
         let mut machine = problem.start();
-        let stride = 1 + draw.below(steps / 6 + 1);
+        let stride = 1 + rng.below(steps / 6 + 1);
         for step in 0..=steps {
             let right = machine.reference().unwrap_or_default();
             if step % stride == 0 || machine.ended() {
@@ -38,7 +38,7 @@ fn pool(task: &'static dyn AnyTask, draw: &mut Draw) -> Pool {
                 pool.lines.push(right.clone());
             }
             // The third walk leaves the trace.
-            let line = if draw.below(loyalty) == 0 { right } else { changed(&right, 9, draw) };
+            let line = if rng.below(loyalty) == 0 { right } else { changed(&right, 9, rng) };
             drop(machine.propose(&line));
             machine.commit();
         }
@@ -59,31 +59,31 @@ fn lengths(value: &Value, found: &mut Vec<i64>) {
     }
 }
 
-fn other_number(number: i64, lengths: &[i64], draw: &mut Draw) -> Value {
-    let around = draw.one_of(&[-1, 0, 1]);
-    match draw.below(12) {
+fn other_number(number: i64, lengths: &[i64], rng: &mut TaskRng) -> Value {
+    let around = rng.one_of(&[-1, 0, 1]);
+    match rng.below(12) {
         0 => json!(-1),
         1 => json!(0),
-        2..5 => json!(number.saturating_add(draw.one_of(&[-1, 1]))),
-        5 => json!(draw.one_of(&[1_i64 << 62, -(1 << 62), (1 << 53) - 1, 1 << 53, 1 << 40, i64::MAX, i64::MIN])),
-        6..9 if !lengths.is_empty() => json!(draw.one_of(lengths) + around),
-        9 => json!(draw.one_of(&[u64::MAX, 255, 256, 65_535, 65_532, 1 << 32])),
-        10 => draw.one_of(&[&json!("1"), &json!(1.5), &json!(null), &json!([1])]).clone(),
-        _ => json!(draw.below(12)),
+        2..5 => json!(number.saturating_add(rng.one_of(&[-1, 1]))),
+        5 => json!(rng.one_of(&[1_i64 << 62, -(1 << 62), (1 << 53) - 1, 1 << 53, 1 << 40, i64::MAX, i64::MIN])),
+        6..9 if !lengths.is_empty() => json!(rng.one_of(lengths) + around),
+        9 => json!(rng.one_of(&[u64::MAX, 255, 256, 65_535, 65_532, 1 << 32])),
+        10 => rng.one_of(&[&json!("1"), &json!(1.5), &json!(null), &json!([1])]).clone(),
+        _ => json!(rng.below(12)),
     }
 }
 
-fn other_text(text: &str, draw: &mut Draw) -> Value {
+fn other_text(text: &str, rng: &mut TaskRng) -> Value {
     let mut letters: Vec<char> = text.chars().collect();
-    let place = draw.index(letters.len() + 1);
-    let letter = if letters.is_empty() { 'a' } else { letters[draw.index(letters.len())] };
-    match draw.below(8) {
+    let place = rng.index(letters.len() + 1);
+    let letter = if letters.is_empty() { 'a' } else { letters[rng.index(letters.len())] };
+    match rng.below(8) {
         0 => return json!(""),
-        1 => letters.insert(place, draw.one_of(&['é', '0', '9', 'Z', '-', ' ', '/', '(', 't', '\u{1F600}'])),
+        1 => letters.insert(place, rng.one_of(&['é', '0', '9', 'Z', '-', ' ', '/', '(', 't', '\u{1F600}'])),
         2 => drop(letters.pop()),
         3 => letters.extend(text.chars()),
         4 => return json!(text.repeat(300)),
-        5 => return json!(draw.below(9)),
+        5 => return json!(rng.below(9)),
         _ if place < letters.len() => letters[place] = letter,
         _ => letters.push(letter),
     }
@@ -91,16 +91,15 @@ fn other_text(text: &str, draw: &mut Draw) -> Value {
 }
 
 /// Changes one value somewhere in it.
-fn mutate(value: &mut Value, lengths: &[i64], draw: &mut Draw) {
+fn mutate(value: &mut Value, lengths: &[i64], rng: &mut TaskRng) {
     match value {
         Value::Array(entries) => {
-            if !entries.is_empty() && draw.chance(3, 5) {
-                let place = draw.index(entries.len());
-                return mutate(&mut entries[place], lengths, draw);
+            if !entries.is_empty() && rng.chance(3, 5) {
+                let place = rng.index(entries.len());
+                return mutate(&mut entries[place], lengths, rng);
             }
-            let some =
-                if entries.is_empty() { json!(draw.below(4)) } else { entries[draw.index(entries.len())].clone() };
-            match draw.below(8) {
+            let some = if entries.is_empty() { json!(rng.below(4)) } else { entries[rng.index(entries.len())].clone() };
+            match rng.below(8) {
                 0 => entries.clear(),
                 1 => drop(entries.pop()),
                 2 | 3 => entries.push(some),
@@ -112,47 +111,47 @@ fn mutate(value: &mut Value, lengths: &[i64], draw: &mut Draw) {
         }
         Value::Object(entries) => {
             let keys: Vec<String> = entries.keys().cloned().collect();
-            if keys.is_empty() || draw.chance(1, 60) {
+            if keys.is_empty() || rng.chance(1, 60) {
                 entries.insert("surplus".to_owned(), json!(1));
                 return;
             }
-            let key = &keys[draw.index(keys.len())];
-            if draw.chance(1, 60) {
+            let key = &keys[rng.index(keys.len())];
+            if rng.chance(1, 60) {
                 entries.shift_remove(key);
             } else {
-                mutate(&mut entries[key.as_str()], lengths, draw);
+                mutate(&mut entries[key.as_str()], lengths, rng);
             }
         }
-        Value::Number(number) => *value = other_number(number.as_i64().unwrap_or_default(), lengths, draw),
-        Value::String(text) => *value = other_text(text, draw),
+        Value::Number(number) => *value = other_number(number.as_i64().unwrap_or_default(), lengths, rng),
+        Value::String(text) => *value = other_text(text, rng),
         Value::Bool(truth) => *value = json!(!*truth),
-        Value::Null => *value = json!(draw.below(4)),
+        Value::Null => *value = json!(rng.below(4)),
     }
 }
 
 /// A state near a real one, with the problem that it is to be a state of.
-fn hostile(task: &'static dyn AnyTask, pool: &Pool, draw: &mut Draw) -> (usize, Value) {
-    let (problem, mut state) = pool.states[draw.index(pool.states.len())].clone();
+fn hostile(task: &'static dyn AnyTask, pool: &Pool, rng: &mut TaskRng) -> (usize, Value) {
+    let (problem, mut state) = pool.states[rng.index(pool.states.len())].clone();
     let mut found = Vec::new();
     lengths(&state, &mut found);
-    for _ in 0..=draw.below(3) {
-        match draw.below(6) {
+    for _ in 0..=rng.below(3) {
+        match rng.below(6) {
             0 => {
-                let line = match draw.below(3) {
-                    0 => pool.lines[draw.index(pool.lines.len())].clone(),
-                    1 => changed(&pool.lines[draw.index(pool.lines.len())], 20, draw),
-                    _ => random_line(task.spec().actions, draw.one_of(&[3, 20]), draw),
+                let line = match rng.below(3) {
+                    0 => pool.lines[rng.index(pool.lines.len())].clone(),
+                    1 => changed(&pool.lines[rng.index(pool.lines.len())], 20, rng),
+                    _ => random_line(task.spec().actions, rng.one_of(&[3, 20]), rng),
                 };
                 state["last"] = json!(line);
             }
             1 | 2 => {
                 // A field as another state has it, of the same instance or not.
-                let (_, other) = &pool.states[draw.index(pool.states.len())];
+                let (_, other) = &pool.states[rng.index(pool.states.len())];
                 let fields: Vec<&String> = other.as_object().expect("an object").keys().collect();
-                let field = draw.one_of(&fields);
+                let field = rng.one_of(&fields);
                 state[field] = other[field].clone();
             }
-            _ => mutate(&mut state, &found, draw),
+            _ => mutate(&mut state, &found, rng),
         }
     }
     (problem, state)
@@ -182,17 +181,17 @@ fn exercise(machine: &mut dyn Machine, lines: &[String]) -> usize {
 
 /// Cases that were accepted.
 fn attack(task: &'static dyn AnyTask, seed: u64, cases: u64) -> Result<u64, String> {
-    let mut draw = Draw::new(seed);
-    let pool = pool(task, &mut draw);
+    let mut rng = TaskRng::new(seed);
+    let pool = pool(task, &mut rng);
     let mut accepted = 0;
     for _ in 0..cases {
-        let (problem, state) = hostile(task, &pool, &mut draw);
+        let (problem, state) = hostile(task, &pool, &mut rng);
         let lines: Vec<String> = (0..10)
-            .map(|_| match draw.below(5) {
+            .map(|_| match rng.below(5) {
                 0 | 1 => String::new(),
-                2 => pool.lines[draw.index(pool.lines.len())].clone(),
-                3 => changed(&pool.lines[draw.index(pool.lines.len())], 9, &mut draw),
-                _ => random_line(task.spec().actions, draw.one_of(&[3, 9]), &mut draw),
+                2 => pool.lines[rng.index(pool.lines.len())].clone(),
+                3 => changed(&pool.lines[rng.index(pool.lines.len())], 9, &mut rng),
+                _ => random_line(task.spec().actions, rng.one_of(&[3, 9]), &mut rng),
             })
             .collect();
         let began = Instant::now();

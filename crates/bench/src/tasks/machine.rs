@@ -11,8 +11,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::draw::Draw;
 use super::pattern;
+use super::rng::TaskRng;
 use super::spec::{Constraint, Difficulty, Kind, Kinds, Severity, Spec};
 use super::state_json;
 use super::task::Task;
@@ -114,7 +114,7 @@ pub trait Problem: Send + Sync {
     /// T_max: a bound on the steps of valid traces that follows from the input's size.
     fn steps_max(&self) -> u64;
     /// A random state of the reference trace, where the task can jump there.
-    fn on_path(&self, draw: &mut Draw) -> Option<Box<dyn Machine>>;
+    fn on_path(&self, rng: &mut TaskRng) -> Option<Box<dyn Machine>>;
     /// Whether there is an algorithm for it; a client's own problem has none.
     fn has_reference(&self) -> bool {
         true
@@ -295,7 +295,7 @@ impl<T: Task> AnyTask for Of<T> {
     }
 
     fn generate(&self, difficulty: Difficulty, seed: u64) -> Arc<dyn Problem> {
-        Arc::new(Arc::new(Instance::<T>(T::generate(difficulty, &mut Draw::new(seed)))))
+        Arc::new(Arc::new(Instance::<T>(T::generate(difficulty, &mut TaskRng::new(seed)))))
     }
 
     fn read_input(&self, input: &Value) -> Result<Arc<dyn Problem>, BadInput> {
@@ -338,8 +338,8 @@ impl<T: Task> Problem for Arc<Instance<T>> {
         T::steps_max(&self.0)
     }
 
-    fn on_path(&self, draw: &mut Draw) -> Option<Box<dyn Machine>> {
-        let state = T::state_on_path(&self.0, draw)?;
+    fn on_path(&self, rng: &mut TaskRng) -> Option<Box<dyn Machine>> {
+        let state = T::state_on_path(&self.0, rng)?;
         Some(Box::new(Run::<T> { instance: Arc::clone(self), state, candidate: None, spare: None }))
     }
 

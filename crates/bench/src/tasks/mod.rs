@@ -3,7 +3,6 @@
 mod array;
 #[cfg(test)]
 mod conformance;
-pub mod draw;
 #[cfg(test)]
 mod grammars;
 mod graph;
@@ -22,6 +21,7 @@ pub mod page;
 pub mod pattern;
 mod prefix;
 mod rational;
+pub mod rng;
 pub mod sampling;
 pub mod spec;
 mod state_json;
@@ -45,11 +45,11 @@ pub mod string_matching;
 pub mod system_simulation;
 pub mod tree_structures;
 
-pub use draw::Draw;
 pub use instance::InstanceId;
 pub use machine::{AnyTask, BadInput, Broken, Machine, Problem, Reference, Refusal, Rule, Snapshot};
 pub use page::pages;
 pub use rational::Rational;
+pub use rng::TaskRng;
 pub use spec::{Category, Constraint, Difficulty, Kind, Kinds, Severity, Spec};
 pub use task::{Illegal, InvalidInput, Last, Task};
 pub use violations::Violations;

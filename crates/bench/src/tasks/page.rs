@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::draw::Draw;
+use super::rng::TaskRng;
 use super::spec::Difficulty;
 
 /// The texts of a task's page (`tasks.toml` of its category).
@@ -78,13 +78,13 @@ pub struct Sizes(pub [Size; 3]);
 
 impl Sizes {
     /// Draws a value uniformly.
-    pub fn draw(&self, difficulty: Difficulty, draw: &mut Draw) -> usize {
+    pub fn draw(&self, difficulty: Difficulty, rng: &mut TaskRng) -> usize {
         // A single value takes no draw.
         let value = match self.0[difficulty.rank()] {
             Size::Of([value]) => *value,
-            Size::Of(values) => draw.one_of(values),
+            Size::Of(values) => rng.one_of(values),
             Size::Between(min, max) if min == max => min,
-            Size::Between(min, max) => draw.between(min, max),
+            Size::Between(min, max) => rng.between(min, max),
         };
         usize::try_from(value).expect("invariant: sizes that are drawn are not negative")
     }

@@ -1,6 +1,6 @@
 //! Random steps of reference traces: where supervised data and measurements of single steps come from.
 
-use super::{AnyTask, Difficulty, Draw, Machine};
+use super::{AnyTask, Difficulty, Machine, TaskRng};
 
 /// How far into a trace a step lies at most, where the task cannot jump.
 const WALK_MAX: u64 = 600;
@@ -11,14 +11,19 @@ const INDICES: u64 = 1_000;
 
 /// A random state with a next step, of a random instance's reference trace, under one of the thousand base seeds
 /// from `base_seed` on.
-pub fn state_on_trace(task: &dyn AnyTask, difficulty: Difficulty, base_seed: u64, draw: &mut Draw) -> Box<dyn Machine> {
-    let index = u32::try_from(draw.below(INDICES)).expect("invariant: below 1,000");
-    let seed = task.spec().seed(base_seed + draw.below(BASE_SEEDS), difficulty, index);
+pub fn state_on_trace(
+    task: &dyn AnyTask,
+    difficulty: Difficulty,
+    base_seed: u64,
+    rng: &mut TaskRng,
+) -> Box<dyn Machine> {
+    let index = u32::try_from(rng.below(INDICES)).expect("invariant: below 1,000");
+    let seed = task.spec().seed(base_seed + rng.below(BASE_SEEDS), difficulty, index);
     let problem = task.generate(difficulty, seed);
-    if let Some(machine) = problem.on_path(draw) {
+    if let Some(machine) = problem.on_path(rng) {
         return machine;
     }
-    let wanted = draw.below(WALK_MAX);
+    let wanted = rng.below(WALK_MAX);
     let mut machine = problem.start();
     let mut trace = 0;
     while trace < wanted && machine.reference().is_some() {
@@ -28,7 +33,7 @@ pub fn state_on_trace(task: &dyn AnyTask, difficulty: Difficulty, base_seed: u64
     if machine.reference().is_none() {
         // The trace is shorter: any of its steps.
         machine = problem.start();
-        for _ in 0..draw.below(trace) {
+        for _ in 0..rng.below(trace) {
             machine.follow_reference();
         }
     }

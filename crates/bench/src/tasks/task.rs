@@ -6,8 +6,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::draw::Draw;
 use super::pattern::{self, Fields};
+use super::rng::TaskRng;
 use super::spec::{Difficulty, Spec};
 use super::violations::Violations;
 
@@ -46,7 +46,7 @@ pub trait Task: Send + Sync + 'static {
     const SPEC: Spec;
 
     /// Draws an instance. The only randomness of a task.
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Self::Instance;
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Self::Instance;
 
     /// Checks an input that a user wrote: everything that the functions below rely on.
     ///
@@ -111,7 +111,7 @@ pub trait Task: Send + Sync + 'static {
     }
 
     /// A random state of the reference trace, where one can be reached without walking there (long traces).
-    fn state_on_path(_instance: &Self::Instance, _draw: &mut Draw) -> Option<Self::State> {
+    fn state_on_path(_instance: &Self::Instance, _draw: &mut TaskRng) -> Option<Self::State> {
         None
     }
 }

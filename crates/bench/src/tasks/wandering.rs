@@ -5,58 +5,58 @@ use super::*;
 const WALKS: u64 = 24;
 const STEPS: usize = 150;
 
-fn number(small: u64, draw: &mut Draw) -> String {
-    if draw.chance(1, 50) { "9007199254740991".to_owned() } else { draw.below(small).to_string() }
+fn number(small: u64, rng: &mut TaskRng) -> String {
+    if rng.chance(1, 50) { "9007199254740991".to_owned() } else { rng.below(small).to_string() }
 }
 
 /// A random value of a field of the form language ([`pattern`]).
-fn value(field: &str, small: u64, draw: &mut Draw) -> String {
-    let signed = |draw: &mut Draw| match number(small, draw).as_str() {
-        text if text != "0" && draw.chance(1, 2) => format!("-{text}"),
+fn value(field: &str, small: u64, rng: &mut TaskRng) -> String {
+    let signed = |rng: &mut TaskRng| match number(small, rng).as_str() {
+        text if text != "0" && rng.chance(1, 2) => format!("-{text}"),
         text => text.to_owned(),
     };
     match field {
-        "nat?" | "nats?" if draw.chance(1, 4) => "-".to_owned(),
-        "ratio" if draw.chance(1, 3) => format!("{}/{}", number(small, draw), 2 + draw.below(5)),
-        "rat" if draw.chance(1, 3) => format!("{}/{}", signed(draw), 2 + draw.below(5)),
-        "nat" | "nat?" | "big" | "ratio" => number(small, draw),
-        "int" | "bigint" | "rat" => signed(draw),
-        "digit" => draw.below(10).to_string(),
+        "nat?" | "nats?" if rng.chance(1, 4) => "-".to_owned(),
+        "ratio" if rng.chance(1, 3) => format!("{}/{}", number(small, rng), 2 + rng.below(5)),
+        "rat" if rng.chance(1, 3) => format!("{}/{}", signed(rng), 2 + rng.below(5)),
+        "nat" | "nat?" | "big" | "ratio" => number(small, rng),
+        "int" | "bigint" | "rat" => signed(rng),
+        "digit" => rng.below(10).to_string(),
         "nats" | "nats?" | "ints" => {
             let values: Vec<String> =
-                (0..=draw.below(3)).map(|_| if field == "ints" { signed(draw) } else { number(small, draw) }).collect();
+                (0..=rng.below(3)).map(|_| if field == "ints" { signed(rng) } else { number(small, rng) }).collect();
             values.join(" ")
         }
         class if class.starts_with('[') => {
             let inside: Vec<char> = class[1..class.find(']').expect("a class ends")].chars().collect();
-            (0..=draw.below(6)).map(|_| inside[draw.index(inside.len())]).collect()
+            (0..=rng.below(6)).map(|_| inside[rng.index(inside.len())]).collect()
         }
-        words => draw.one_of(&words.split('|').collect::<Vec<_>>()).to_owned(),
+        words => rng.one_of(&words.split('|').collect::<Vec<_>>()).to_owned(),
     }
 }
 
 /// A random line of one of the forms.
-pub(super) fn random_line(forms: &[&'static str], small: u64, draw: &mut Draw) -> String {
-    let mut rest = draw.one_of(forms);
+pub(super) fn random_line(forms: &[&'static str], small: u64, rng: &mut TaskRng) -> String {
+    let mut rest = rng.one_of(forms);
     let mut line = String::new();
     while let Some(open) = rest.find('<') {
         line += &rest[..open];
         let inside = &rest[open + 1..];
         let class = if inside.starts_with('[') { inside.find(']').expect("a class ends") } else { 0 };
         let end = class + inside[class..].find('>').expect("a field ends");
-        line += &value(&inside[..end], small, draw);
+        line += &value(&inside[..end], small, rng);
         rest = &inside[end + 1..];
     }
     line + rest
 }
 
 /// The line with one of its numbers changed.
-pub(super) fn changed(line: &str, small: u64, draw: &mut Draw) -> String {
+pub(super) fn changed(line: &str, small: u64, rng: &mut TaskRng) -> String {
     let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-    let place = draw.index(words.len());
+    let place = rng.index(words.len());
     if let Ok(number) = words[place].parse::<u64>() {
-        let other = [number.saturating_add(1), number.saturating_sub(1), draw.below(small)];
-        words[place] = draw.one_of(&other).to_string();
+        let other = [number.saturating_add(1), number.saturating_sub(1), rng.below(small)];
+        words[place] = rng.one_of(&other).to_string();
     }
     words.join(" ")
 }
@@ -67,16 +67,16 @@ fn promises_hold_in_states_that_wrong_lines_made() {
         let spec = task.spec();
         let transition = spec.constraints.iter().position(|c| c.kind == Kind::Transition).expect("one");
         for walk in 0..WALKS {
-            let mut draw = Draw::new(walk);
+            let mut rng = TaskRng::new(walk);
             let difficulty = Difficulty::ALL[usize::from(walk % 8 == 7)];
             let mut machine = task.generate(difficulty, walk).start();
-            let (small, loyalty) = (draw.one_of(&[3, 9, 40]), draw.below(6));
+            let (small, loyalty) = (rng.one_of(&[3, 9, 40]), rng.below(6));
             for step in 0..STEPS {
                 let right = machine.reference();
                 let line = match &right {
-                    Some(right) if draw.below(6) < loyalty => right.clone(),
-                    Some(right) if draw.chance(1, 2) => changed(right, small, &mut draw),
-                    _ => random_line(spec.actions, small, &mut draw),
+                    Some(right) if rng.below(6) < loyalty => right.clone(),
+                    Some(right) if rng.chance(1, 2) => changed(right, small, &mut rng),
+                    _ => random_line(spec.actions, small, &mut rng),
                 };
                 let place = || format!("{} walk {walk} step {step}: {line:?}", spec.slug);
                 let before = machine.state();
@@ -114,12 +114,12 @@ fn promises_hold_in_states_that_wrong_lines_made() {
 #[test]
 fn arbitrary_text_is_survived() {
     for task in all().chain(variants()) {
-        let mut draw = Draw::new(5);
+        let mut rng = TaskRng::new(5);
         let mut machine = task.generate(Difficulty::Easy, 5).start();
         for _ in 0..200 {
             let letters = "0123456789-/ ()<>=!+*abcdefghijklmnopqrstuvwxyzXL_\u{e9}\u{1F600}\0\n\t";
             let letters: Vec<char> = letters.chars().collect();
-            let noise: String = (0..draw.below(40)).map(|_| draw.one_of(&letters)).collect();
+            let noise: String = (0..rng.below(40)).map(|_| rng.one_of(&letters)).collect();
             let right = machine.reference().unwrap_or_default();
             for text in [noise.clone(), format!("{right}{noise}"), format!("{noise}{right}"), right.repeat(50)] {
                 drop(machine.propose(&text));

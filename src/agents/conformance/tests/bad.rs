@@ -9,8 +9,8 @@ use async_trait::async_trait;
 
 use super::super::{Demands, Finding, Rule, coordinator_with, executor, executor_with, verifier, verifier_with};
 use crate::agents::{AgentError, Coordinator, Executor, Failure, Proposal, Ruling, Sampling, Verifier};
-use prime_protocol::{Decision, Score, Trajectory, Verdict};
 use prime_bench::tasks::{Kind, Kinds};
+use prime_protocol::{Decision, Score, Trajectory, Verdict};
 
 /// An executor from a function.
 struct Fun<F>(F);

@@ -9,9 +9,9 @@ use crate::agents::{
     Coordinator, Executor, ReferenceExecutor, ReplayExecutor, RulesVerifier, ScriptedExecutor, ThresholdCoordinator,
     Verifier,
 };
-use prime_protocol::{Score, Thresholds};
 use crate::settings::Program;
 use prime_bench::tasks::{Kind, Kinds};
+use prime_protocol::{Score, Thresholds};
 
 const THRESHOLDS: Thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(8), retries_max: 2 };
 

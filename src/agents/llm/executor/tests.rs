@@ -5,9 +5,9 @@ use super::*;
 use crate::agents::Failure;
 use crate::agents::llm::fake::{Fake, LIMITS, USAGE, reply, started, walked};
 use crate::agents::model::Reply;
+use prime_bench::tasks::{self, Difficulty};
 use prime_problems::Custom;
 use prime_protocol::{Decision, Score, Verdict};
-use prime_bench::tasks::{self, Difficulty};
 
 const SAMPLING: Sampling = Sampling { temperature: 0.7, top_p: 0.9, seed: 11 };
 

@@ -3,9 +3,9 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::agents::llm::fake::{Fake, USAGE, reply, started, walked};
-use crate::agents::prompt::{self, benchmark};
-use prime_problems::Custom;
+use crate::agents::prompt::benchmark;
 use prime_bench::tasks::Severity;
+use prime_problems::Custom;
 
 fn verifier(model: &Arc<Fake>, options: VerifierOptions) -> LlmVerifier {
     let model: Arc<dyn Model> = model.clone();
@@ -132,7 +132,10 @@ fn a_token_says_whether_and_its_probability_how_surely() {
         assert_eq!((verdict.feedback.is_some(), verdict.logprob), (is_told, Some(logprob)), "{text:?} {logprob}");
         assert_eq!((verdict.violations.len(), verdict.usage), (0, USAGE));
         let ask = model.last();
-        assert_eq!(ask.prompt, format!("check bubble-sort {}\ncmp 0 1\n", prime_lessons::view(trajectory().machine.as_ref())));
+        assert_eq!(
+            ask.prompt,
+            format!("check bubble-sort {}\ncmp 0 1\n", prime_lessons::view(trajectory().machine.as_ref()))
+        );
         assert_eq!((ask.grammar.as_deref(), ask.max_tokens, ask.logprobs), (Some("root ::= [01]"), 1, true));
     }
 }
@@ -227,7 +230,11 @@ fn a_line_that_the_model_finds_improbable_is_wrong() {
         trajectory.machine.propose(&line).expect("legal");
         let verdict = block_on(verifier.judge(&trajectory, &line));
         let ask = fake.last();
-        assert_eq!(ask.prompt, format!("tower-of-hanoi {}\n", prime_lessons::view(trajectory.machine.as_ref())), "as executors are asked");
+        assert_eq!(
+            ask.prompt,
+            format!("tower-of-hanoi {}\n", prime_lessons::view(trajectory.machine.as_ref())),
+            "as executors are asked"
+        );
         assert_eq!(ask.grammar.as_deref(), Some(&*format!("root ::= ([^\\n]* \"\\n\")? \"{line}\"")));
         assert!(ask.logprobs && ask.max_tokens == 99);
         verdict

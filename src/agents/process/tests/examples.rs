@@ -6,10 +6,10 @@ use std::path::Path;
 use super::super::{ProcessCoordinator, ProcessExecutor, ProcessVerifier};
 use super::{LIMITS, SAMPLING, trajectory};
 use crate::agents::{Coordinator, Executor, Failure, RulesVerifier, Sampling, Verifier};
-use prime_protocol::trajectory::{End, Next};
-use prime_protocol::{Decision, Score, Thresholds, Verdict};
 use crate::settings::Program;
 use prime_bench::tasks::{Kind, Kinds};
+use prime_protocol::trajectory::{End, Next};
+use prime_protocol::{Decision, Score, Thresholds, Verdict};
 
 fn example(name: &str, arguments: &[&str]) -> Program {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("agents/examples").join(name);

@@ -11,10 +11,10 @@ use std::path::PathBuf;
 
 use super::{ProcessExecutor, ProcessVerifier};
 use crate::agents::{Executor, Proposal, Sampling, Verifier};
-use prime_protocol::trajectory::Limits;
-use prime_protocol::{Trajectory, Verdict};
 use crate::settings::Program;
 use prime_bench::tasks::{self, Difficulty, Kinds};
+use prime_protocol::trajectory::Limits;
+use prime_protocol::{Trajectory, Verdict};
 
 const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8 };
 const SAMPLING: Sampling = Sampling { temperature: 0.5, top_p: 0.9, seed: 7 };

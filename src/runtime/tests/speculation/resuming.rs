@@ -1,7 +1,7 @@
 //! A run that goes on elsewhere: what was begun early is not saved, and not missed.
 
 use super::*;
-use prime_protocol::{Fold, Folded, Happened, Resting, Saved, Settled};
+use prime_protocol::{Replay, Replayed, RunInput, RunSnapshot, SuspendedRun, TurnOutcome};
 
 const MOODY: Moody = Moody { millis: (0, 9), tolerable: 10, intolerable: 15 };
 
@@ -16,7 +16,7 @@ struct Keeper {
     trace: Trace,
     records: Arc<Mutex<Vec<Record>>>,
     /// The run, with the number of steps before it was saved.
-    saved: Arc<Mutex<Option<(usize, Saved)>>>,
+    saved: Arc<Mutex<Option<(usize, RunSnapshot)>>>,
 }
 
 /// A step as a journal has it.
@@ -51,13 +51,13 @@ impl Observer for Keeper {
         self.saved.lock().unwrap().is_none() && self.records.lock().unwrap().len() >= self.after
     }
 
-    fn save(&self, saved: Saved) {
+    fn save(&self, saved: RunSnapshot) {
         *self.saved.lock().unwrap() = Some((self.records.lock().unwrap().len(), saved));
     }
 }
 
 /// A run with its keeper; from its beginning, or from where it rests.
-fn kept(after: usize, resting: Option<Resting>) -> (Keeper, Outcome) {
+fn kept(after: usize, resting: Option<SuspendedRun>) -> (Keeper, Outcome) {
     let keeper = Keeper { after, ..Keeper::default() };
     let (executor, _) = erring(0.1, (0, 9));
     let agents = stopped(executor, || MOODY).0;
@@ -105,10 +105,10 @@ fn a_run_that_is_folded_goes_on_the_same() {
     let records = keeper.records.lock().unwrap().clone();
     let problem = problem("bubble-sort");
     for cut in [1, 2, 9, records.len() - 1, records.len()] {
-        let mut fold = Fold::new(Arc::clone(&problem), speculating());
+        let mut fold = Replay::new(Arc::clone(&problem), speculating());
         for record in &records[..cut] {
             let Record { id, line, applicable, verdict, decision, usage, speculations } = record;
-            let settled = Settled {
+            let settled = TurnOutcome {
                 line,
                 applicable: *applicable,
                 verdict,
@@ -118,16 +118,16 @@ fn a_run_that_is_folded_goes_on_the_same() {
                 characters: line.len(),
                 speculations: *speculations,
             };
-            fold.apply(Happened::Settled { id: *id, settled }, 0).expect("it happened");
+            fold.apply(RunInput::TurnOutcome { id: *id, settled }, 0).expect("it happened");
         }
         match fold.finish() {
-            Folded::Over(folded) => {
+            Replayed::Over(folded) => {
                 assert_eq!(
                     (cut, folded.usage, folded.speculations),
                     (records.len(), outcome.usage, outcome.speculations)
                 );
             }
-            Folded::Open(resting) => {
+            Replayed::Open(resting) => {
                 let (rest, resumed) = kept(usize::MAX, Some(*resting));
                 assert_eq!(rest.trace.get().order, expected.order[cut..]);
                 assert_eq!((&resumed.ending, resumed.proposals), (&outcome.ending, outcome.proposals));

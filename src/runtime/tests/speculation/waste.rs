@@ -140,7 +140,7 @@ struct Frail(Arc<AtomicU64>);
 impl Before for Frail {
     async fn before(&self, _: u64, _: &Trajectory) -> Result<(), AgentError> {
         tokio::task::yield_now().await;
-        let panics = Draw::new(self.0.fetch_add(1, Ordering::SeqCst)).chance(1, 6);
+        let panics = TaskRng::new(self.0.fetch_add(1, Ordering::SeqCst)).chance(1, 6);
         assert!(!panics, "{PLANNED}: frail");
         Ok(())
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::tasks::page::Sizes;
 use crate::tasks::spec::Difficulty;
 use crate::tasks::task::InvalidInput;
-use crate::tasks::{Draw, array};
+use crate::tasks::{TaskRng, array};
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,10 +25,10 @@ impl Instance {
     }
 
     /// An array of uniform values that is not sorted already.
-    pub fn uniform(n: &Sizes, difficulty: Difficulty, draw: &mut Draw) -> Self {
+    pub fn uniform(n: &Sizes, difficulty: Difficulty, rng: &mut TaskRng) -> Self {
         Self::unsorted(|| {
-            let n = n.draw(difficulty, draw);
-            array::uniform(n, -1000, 1000, draw)
+            let n = n.draw(difficulty, rng);
+            array::uniform(n, -1000, 1000, rng)
         })
     }
 

@@ -13,7 +13,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, array, limits};
+use crate::tasks::{TaskRng, Violations, array, limits};
 
 pub struct Introsort;
 
@@ -200,14 +200,14 @@ impl Task for Introsort {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         Instance::unsorted(|| {
-            let n = page::size::N.draw(difficulty, draw);
-            if draw.chance(1, 2) {
-                return array::uniform(n, -1000, 1000, draw);
+            let n = page::size::N.draw(difficulty, rng);
+            if rng.chance(1, 2) {
+                return array::uniform(n, -1000, 1000, rng);
             }
-            let values = array::uniform(8, -1000, 1000, draw);
-            (0..n).map(|_| draw.one_of(&values)).collect()
+            let values = array::uniform(8, -1000, 1000, rng);
+            (0..n).map(|_| rng.one_of(&values)).collect()
         })
     }
 

@@ -14,7 +14,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, array, limits};
+use crate::tasks::{TaskRng, Violations, array, limits};
 
 /// The two numbers of a `stage` line.
 pub type Stage = [usize; 2];
@@ -96,8 +96,8 @@ impl<N: Network> Task for NetworkSort<N> {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..N::PAGE };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
-        Instance::uniform(&N::N, difficulty, draw)
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
+        Instance::uniform(&N::N, difficulty, rng)
     }
 
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {

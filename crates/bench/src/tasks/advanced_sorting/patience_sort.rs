@@ -11,7 +11,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct PatienceSort;
 
@@ -72,8 +72,8 @@ impl Task for PatienceSort {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
-        Instance::uniform(&page::size::N, difficulty, draw)
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
+        Instance::uniform(&page::size::N, difficulty, rng)
     }
 
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {

@@ -15,7 +15,7 @@ use crate::tasks::pages::timsort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations, array, limits};
+use crate::tasks::{TaskRng, Violations, array, limits};
 
 pub struct Timsort;
 
@@ -194,15 +194,15 @@ impl Task for Timsort {
         ..page::SPEC
     };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         Instance::unsorted(|| {
-            let n = page::size::N.draw(difficulty, draw);
+            let n = page::size::N.draw(difficulty, rng);
             let mut a = Vec::with_capacity(n);
             while a.len() < n {
-                let length = draw.size(8, 64).min(n - a.len());
-                let base = draw.between(-1000, 800);
-                let mut piece = array::uniform(length, base, base + 200, draw);
-                match draw.below(3) {
+                let length = rng.size(8, 64).min(n - a.len());
+                let base = rng.between(-1000, 800);
+                let mut piece = array::uniform(length, base, base + 200, rng);
+                match rng.below(3) {
                     0 => piece.sort_unstable(),
                     1 => piece.sort_unstable_by(|x, y| y.cmp(x)),
                     _ => {}

@@ -12,7 +12,7 @@ use crate::tasks::pages::tournament_sort as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct TournamentSort;
 
@@ -107,8 +107,8 @@ impl Task for TournamentSort {
 
     const SPEC: Spec = Spec { actions: &["play <nat> <int>", "out <nat>", "done"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
-        Instance::uniform(&page::size::N, difficulty, draw)
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
+        Instance::uniform(&page::size::N, difficulty, rng)
     }
 
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {

@@ -1,14 +1,14 @@
 //! What the automata that read a word share: their alphabet, accepting states and word.
 
-use crate::tasks::Draw;
+use crate::tasks::TaskRng;
 use crate::tasks::task::InvalidInput;
 
 /// The longest word that a user may give.
 pub const LENGTH_MAX: usize = 1_000_000;
 
 /// Each state accepts with probability `numerator / denominator`.
-pub fn draw_accepting(states: usize, numerator: u64, denominator: u64, draw: &mut Draw) -> Vec<usize> {
-    (0..states).filter(|_| draw.chance(numerator, denominator)).collect()
+pub fn draw_accepting(states: usize, numerator: u64, denominator: u64, rng: &mut TaskRng) -> Vec<usize> {
+    (0..states).filter(|_| rng.chance(numerator, denominator)).collect()
 }
 
 /// Whether some states accept and some do not.
@@ -17,8 +17,8 @@ pub fn separates(accept: &[usize], states: usize) -> bool {
 }
 
 /// `length` uniform letters of an ASCII alphabet.
-pub fn draw_word(alphabet: &str, length: usize, draw: &mut Draw) -> String {
-    (0..length).map(|_| char::from(draw.one_of(alphabet.as_bytes()))).collect()
+pub fn draw_word(alphabet: &str, length: usize, rng: &mut TaskRng) -> String {
+    (0..length).map(|_| char::from(rng.one_of(alphabet.as_bytes()))).collect()
 }
 
 /// Checks that the alphabet is a list of distinct printable ASCII characters.

@@ -11,7 +11,7 @@ use crate::tasks::pages::cellular_automaton as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct CellularAutomaton;
 
@@ -88,13 +88,13 @@ impl Task for CellularAutomaton {
 
     const SPEC: Spec = Spec { actions: &["<0|1>"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let count = page::size::CELLS.draw(difficulty, draw);
-            let generations = page::size::GENERATIONS.draw(difficulty, draw);
-            let rule = draw.one_of(&RULES);
-            let boundary = draw.one_of(&[Boundary::Periodic, Boundary::Zero]);
-            let cells: String = (0..count).map(|_| draw.one_of(&['0', '1'])).collect();
+            let count = page::size::CELLS.draw(difficulty, rng);
+            let generations = page::size::GENERATIONS.draw(difficulty, rng);
+            let rule = rng.one_of(&RULES);
+            let boundary = rng.one_of(&[Boundary::Periodic, Boundary::Zero]);
+            let cells: String = (0..count).map(|_| rng.one_of(&['0', '1'])).collect();
             if cells.contains('0') && cells.contains('1') {
                 return Instance { rule, boundary, cells, generations };
             }

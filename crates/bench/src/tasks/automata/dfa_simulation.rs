@@ -12,7 +12,7 @@ use crate::tasks::pages::dfa_simulation as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct DfaSimulation;
 
@@ -65,16 +65,16 @@ impl Task for DfaSimulation {
 
     const SPEC: Spec = Spec { actions: &["q<nat>"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let states = page::size::STATES.draw(difficulty, draw);
-            let letters = page::size::ALPHABET.draw(difficulty, draw);
-            let length = page::size::LENGTH.draw(difficulty, draw);
+            let states = page::size::STATES.draw(difficulty, rng);
+            let letters = page::size::ALPHABET.draw(difficulty, rng);
+            let length = page::size::LENGTH.draw(difficulty, rng);
             let alphabet = "abcd"[..letters].to_owned();
             let delta: Vec<Vec<usize>> =
-                (0..states).map(|_| (0..letters).map(|_| draw.index(states)).collect()).collect();
-            let accept = automaton::draw_accepting(states, 1, 2, draw);
-            let word: Vec<usize> = (0..length).map(|_| draw.index(letters)).collect();
+                (0..states).map(|_| (0..letters).map(|_| rng.index(states)).collect()).collect();
+            let accept = automaton::draw_accepting(states, 1, 2, rng);
+            let word: Vec<usize> = (0..length).map(|_| rng.index(letters)).collect();
             let mut seen = vec![false; states];
             seen[0] = true;
             word.iter().fold(0, |q, letter| {

@@ -11,7 +11,7 @@ use crate::tasks::pages::markov_chain as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct MarkovChain;
 
@@ -49,8 +49,8 @@ impl fmt::Display for Action {
 }
 
 /// Thousandths in proportion to uniform weights; the last entry gets what rounding leaves.
-fn draw_row(states: usize, draw: &mut Draw) -> Vec<u64> {
-    let weights: Vec<u64> = (0..states).map(|_| 1 + draw.below(20)).collect();
+fn draw_row(states: usize, rng: &mut TaskRng) -> Vec<u64> {
+    let weights: Vec<u64> = (0..states).map(|_| 1 + rng.below(20)).collect();
     let sum: u64 = weights.iter().sum();
     let mut row: Vec<u64> = weights.iter().map(|weight| WHOLE * weight / sum).collect();
     row[states - 1] += WHOLE - row.iter().sum::<u64>();
@@ -68,11 +68,11 @@ impl Task for MarkovChain {
 
     const SPEC: Spec = Spec { actions: &["s<nat>"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
-        let states = page::size::STATES.draw(difficulty, draw);
-        let length = page::size::LENGTH.draw(difficulty, draw);
-        let weights = (0..states).map(|_| draw_row(states, draw)).collect();
-        Instance { weights, start: 0, draws: (0..length).map(|_| draw.below(WHOLE)).collect() }
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
+        let states = page::size::STATES.draw(difficulty, rng);
+        let length = page::size::LENGTH.draw(difficulty, rng);
+        let weights = (0..states).map(|_| draw_row(states, rng)).collect();
+        Instance { weights, start: 0, draws: (0..length).map(|_| rng.below(WHOLE)).collect() }
     }
 
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
@@ -87,7 +87,7 @@ impl Task for MarkovChain {
         let range = format!("has {length} draws; give 1 to {DRAWS_MAX}");
         InvalidInput::unless((1..=DRAWS_MAX).contains(&length), "draws", range)?;
         let below = instance.draws.iter().all(|u| *u < WHOLE);
-        InvalidInput::unless(below, "draws", format!("every draw must be below {WHOLE}"))
+        InvalidInput::unless(below, "draws", format!("every rng must be below {WHOLE}"))
     }
 
     fn start(instance: &Instance) -> State {
@@ -112,7 +112,7 @@ impl Task for MarkovChain {
             return Err(Illegal("there is no such state"));
         }
         if state.t >= instance.draws.len() {
-            return Err(Illegal("every draw has been used"));
+            return Err(Illegal("every rng has been used"));
         }
         state.stays += u64::from(action.0 == state.s);
         state.s = action.0;

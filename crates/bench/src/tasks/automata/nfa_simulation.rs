@@ -13,7 +13,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::state_set::StateSet;
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{TaskRng, Violations};
 
 pub struct NfaSimulation;
 
@@ -87,19 +87,19 @@ fn size(set: &StateSet) -> i64 {
     i64::try_from(set.len()).expect("invariant: sets are small")
 }
 
-fn drawn(difficulty: Difficulty, draw: &mut Draw) -> Instance {
-    let states = page::size::STATES.draw(difficulty, draw);
-    let letters = page::size::ALPHABET.draw(difficulty, draw);
-    let length = page::size::LENGTH.draw(difficulty, draw);
+fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
+    let states = page::size::STATES.draw(difficulty, rng);
+    let letters = page::size::ALPHABET.draw(difficulty, rng);
+    let length = page::size::LENGTH.draw(difficulty, rng);
     let alphabet = "abc"[..letters].to_owned();
-    let state = |draw: &mut Draw| u16::try_from(draw.index(states)).expect("invariant: few states");
+    let state = |rng: &mut TaskRng| u16::try_from(rng.index(states)).expect("invariant: few states");
     let mut delta = Vec::new();
     for q in 0..u16::try_from(states).expect("invariant: few states") {
         for letter in alphabet.chars() {
-            let count = draw.one_of(&[0, 1, 1, 2]);
+            let count = rng.one_of(&[0, 1, 1, 2]);
             let mut targets = Vec::with_capacity(count);
             while targets.len() < count {
-                let target = state(draw);
+                let target = state(rng);
                 if !targets.contains(&target) {
                     targets.push(target);
                 }
@@ -110,14 +110,14 @@ fn drawn(difficulty: Difficulty, draw: &mut Draw) -> Instance {
     }
     let mut epsilon = Vec::with_capacity(states / 3);
     while epsilon.len() < states / 3 {
-        let edge = (state(draw), state(draw));
+        let edge = (state(rng), state(rng));
         if edge.0 != edge.1 && !epsilon.contains(&edge) {
             epsilon.push(edge);
         }
     }
     epsilon.sort_unstable();
-    let accept = automaton::draw_accepting(states, 1, 4, draw);
-    let word = automaton::draw_word(&alphabet, length, draw);
+    let accept = automaton::draw_accepting(states, 1, 4, rng);
+    let word = automaton::draw_word(&alphabet, length, rng);
     Instance { states, alphabet, delta, epsilon, start: 0, accept, word }
 }
 
@@ -132,9 +132,9 @@ impl Task for NfaSimulation {
 
     const SPEC: Spec = Spec { actions: &["move <nats?>", "close <nats?>"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let instance = drawn(difficulty, draw);
+            let instance = drawn(difficulty, rng);
             if !automaton::separates(&instance.accept, instance.states) {
                 continue;
             }

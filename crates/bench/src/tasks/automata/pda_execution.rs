@@ -12,7 +12,7 @@ use crate::tasks::pages::pda_execution as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct PdaExecution;
 
@@ -86,34 +86,34 @@ impl fmt::Display for Action {
     }
 }
 
-fn drawn(difficulty: Difficulty, draw: &mut Draw) -> Instance {
-    let states = page::size::STATES.draw(difficulty, draw);
-    let symbols = page::size::STACK_SYMBOLS.draw(difficulty, draw);
-    let length = page::size::LENGTH.draw(difficulty, draw);
+fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
+    let states = page::size::STATES.draw(difficulty, rng);
+    let symbols = page::size::STACK_SYMBOLS.draw(difficulty, rng);
+    let length = page::size::LENGTH.draw(difficulty, rng);
     let stack_alphabet = "ZABCD"[..symbols].to_owned();
     let mut delta = Vec::new();
     for q in 0..states {
         for top in stack_alphabet.chars() {
-            if top != BOTTOM && draw.chance(1, 8) {
-                delta.push(Move(q, String::new(), top, draw.index(states), String::new()));
+            if top != BOTTOM && rng.chance(1, 8) {
+                delta.push(Move(q, String::new(), top, rng.index(states), String::new()));
                 continue;
             }
             for letter in ["a", "b"] {
-                let kind = draw.index(5);
-                let pushed = char::from(draw.one_of(&stack_alphabet.as_bytes()[1..]));
+                let kind = rng.index(5);
+                let pushed = char::from(rng.one_of(&stack_alphabet.as_bytes()[1..]));
                 let push = match kind {
                     0 | 1 => format!("{pushed}{top}"),
                     _ if top == BOTTOM => BOTTOM.to_string(),
                     2 | 3 => String::new(),
                     _ => pushed.to_string(),
                 };
-                delta.push(Move(q, letter.to_owned(), top, draw.index(states), push));
+                delta.push(Move(q, letter.to_owned(), top, rng.index(states), push));
             }
         }
     }
     delta.sort_unstable();
-    let accept = automaton::draw_accepting(states, 1, 2, draw);
-    let word = automaton::draw_word("ab", length, draw);
+    let accept = automaton::draw_accepting(states, 1, 2, rng);
+    let word = automaton::draw_word("ab", length, rng);
     Instance { states, alphabet: "ab".to_owned(), stack_alphabet, bottom: BOTTOM, delta, start: 0, accept, word }
 }
 
@@ -168,9 +168,9 @@ impl Task for PdaExecution {
 
     const SPEC: Spec = Spec { actions: &["q<nat> -", "q<nat> <[ZABCD]{1,2}>"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let instance = drawn(difficulty, draw);
+            let instance = drawn(difficulty, rng);
             if !automaton::separates(&instance.accept, instance.states) {
                 continue;
             }

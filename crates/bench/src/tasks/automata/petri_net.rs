@@ -10,7 +10,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct PetriNet;
 
@@ -75,11 +75,11 @@ impl State {
 word_actions!(Action { Fire(transition) = "fire" });
 
 /// `weight` places drawn with repetition, none three times, as arcs.
-fn draw_arcs(places: usize, weight: usize, draw: &mut Draw) -> Arcs {
+fn draw_arcs(places: usize, weight: usize, rng: &mut TaskRng) -> Arcs {
     loop {
         let mut counts = vec![0; places];
         for _ in 0..weight {
-            counts[draw.index(places)] += 1;
+            counts[rng.index(places)] += 1;
         }
         if counts.iter().all(|count| *count < 3) {
             return counts.into_iter().enumerate().filter(|(_, count)| *count > 0).collect();
@@ -87,22 +87,22 @@ fn draw_arcs(places: usize, weight: usize, draw: &mut Draw) -> Arcs {
     }
 }
 
-fn drawn(difficulty: Difficulty, draw: &mut Draw) -> Instance {
-    let places = page::size::PLACES.draw(difficulty, draw);
-    let firings = page::size::FIRINGS.draw(difficulty, draw) as u64;
-    let marking = (0..places).map(|_| draw.between(0, 3)).collect();
-    let count = places + draw.size(0, 5);
-    let transition = |draw: &mut Draw| {
-        let weight = draw.size(1, 3);
-        let inputs = draw_arcs(places, weight, draw);
+fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
+    let places = page::size::PLACES.draw(difficulty, rng);
+    let firings = page::size::FIRINGS.draw(difficulty, rng) as u64;
+    let marking = (0..places).map(|_| rng.between(0, 3)).collect();
+    let count = places + rng.size(0, 5);
+    let transition = |rng: &mut TaskRng| {
+        let weight = rng.size(1, 3);
+        let inputs = draw_arcs(places, weight, rng);
         loop {
-            let outputs = draw_arcs(places, weight, draw);
+            let outputs = draw_arcs(places, weight, rng);
             if outputs != inputs {
                 return Transition { inputs, outputs };
             }
         }
     };
-    Instance { marking, transitions: (0..count).map(|_| transition(draw)).collect(), firings }
+    Instance { marking, transitions: (0..count).map(|_| transition(rng)).collect(), firings }
 }
 
 impl ActionOf for Action {
@@ -116,9 +116,9 @@ impl Task for PetriNet {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let instance = drawn(difficulty, draw);
+            let instance = drawn(difficulty, rng);
             let end = reference_end::<Self>(&instance, u64::MAX);
             let lively = end.is_some_and(|(end, steps)| {
                 steps == instance.firings && end.fired.iter().filter(|times| **times > 0).count() >= 3

@@ -11,7 +11,7 @@ use crate::tasks::pages::register_machine as page;
 use crate::tasks::pattern::{self, Fields, NUMBER_LIMIT};
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_steps};
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct RegisterMachine;
 
@@ -126,21 +126,21 @@ fn sum(registers: &[u64]) -> i128 {
 }
 
 /// Adds a block of `room` instructions; `free` are the registers that count no enclosing loop.
-fn draw_block(program: &mut Vec<Instruction>, mut room: usize, depth: usize, free: &[usize], draw: &mut Draw) {
+fn draw_block(program: &mut Vec<Instruction>, mut room: usize, depth: usize, free: &[usize], rng: &mut TaskRng) {
     while room > 0 {
-        if room >= 5 && depth < 2 && free.len() >= 2 && draw.chance(1, 2) {
-            let size = draw.size(5, room.min(15));
-            let counter = draw.one_of(free);
+        if room >= 5 && depth < 2 && free.len() >= 2 && rng.chance(1, 2) {
+            let size = rng.size(5, room.min(15));
+            let counter = rng.one_of(free);
             let rest: Vec<usize> = free.iter().copied().filter(|register| *register != counter).collect();
             let begin = program.len();
             program.push(Instruction::Jz(counter, begin + size));
             program.push(Instruction::Dec(counter));
-            draw_block(program, size - 3, depth + 1, &rest, draw);
+            draw_block(program, size - 3, depth + 1, &rest, rng);
             program.push(Instruction::Jmp(begin));
             room -= size;
         } else {
-            let register = draw.one_of(free);
-            program.push(if draw.chance(3, 4) { Instruction::Inc(register) } else { Instruction::Dec(register) });
+            let register = rng.one_of(free);
+            program.push(if rng.chance(3, 4) { Instruction::Inc(register) } else { Instruction::Dec(register) });
             room -= 1;
         }
     }
@@ -157,15 +157,15 @@ impl Task for RegisterMachine {
 
     const SPEC: Spec = Spec { actions: &["r<nat>=<nat> <nat>", "- <nat>", "halt"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let longest = page::size::STEPS.range(difficulty).1.unsigned_abs();
         loop {
-            let count = page::size::REGISTERS.draw(difficulty, draw);
-            let instructions = page::size::INSTRUCTIONS.draw(difficulty, draw);
-            let registers = (0..count).map(|_| draw.below(10)).collect();
+            let count = page::size::REGISTERS.draw(difficulty, rng);
+            let instructions = page::size::INSTRUCTIONS.draw(difficulty, rng);
+            let registers = (0..count).map(|_| rng.below(10)).collect();
             let mut program = Vec::with_capacity(instructions);
             let free: Vec<usize> = (0..count).collect();
-            draw_block(&mut program, instructions - 1, 0, &free, draw);
+            draw_block(&mut program, instructions - 1, 0, &free, rng);
             program.push(Instruction::Halt);
             let instance = Instance { registers, program };
             let steps = reference_steps::<Self>(&instance, longest);

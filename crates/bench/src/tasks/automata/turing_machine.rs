@@ -11,7 +11,7 @@ use crate::tasks::pages::turing_machine as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_steps};
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct TuringMachine;
 
@@ -98,34 +98,34 @@ fn digit_sum(digits: &str) -> u64 {
     digits.bytes().map(|c| u64::from(c.saturating_sub(b'0'))).sum()
 }
 
-fn drawn(difficulty: Difficulty, draw: &mut Draw) -> Instance {
-    let states = page::size::STATES.draw(difficulty, draw);
-    let length = page::size::LENGTH.draw(difficulty, draw);
+fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
+    let states = page::size::STATES.draw(difficulty, rng);
+    let length = page::size::LENGTH.draw(difficulty, rng);
     let mut kinds = vec![(Direction::R, false), (Direction::R, true), (Direction::L, false), (Direction::L, true)];
     while kinds.len() < states {
-        kinds.push(kinds[draw.index(4)]);
+        kinds.push(kinds[rng.index(4)]);
     }
-    let one_with = |wanted: &dyn Fn((Direction, bool)) -> bool, draw: &mut Draw| {
+    let one_with = |wanted: &dyn Fn((Direction, bool)) -> bool, rng: &mut TaskRng| {
         let fitting: Vec<i64> = (0..).zip(&kinds).filter(|(_, kind)| wanted(**kind)).map(|(q, _)| q).collect();
-        draw.one_of(&fitting)
+        rng.one_of(&fitting)
     };
-    let row = |(direction, flag): (Direction, bool), draw: &mut Draw| {
+    let row = |(direction, flag): (Direction, bool), rng: &mut TaskRng| {
         let next = if flag {
-            one_with(&|kind| kind == (direction.opposite(), false), draw)
+            one_with(&|kind| kind == (direction.opposite(), false), rng)
         } else {
-            draw.one_of(&[ACCEPT, REJECT])
+            rng.one_of(&[ACCEPT, REJECT])
         };
         let mut row = vec![Action(next, BLANK, direction.opposite())];
-        row.push(Action(one_with(&|kind| kind == (direction, flag), draw), '0', direction));
+        row.push(Action(one_with(&|kind| kind == (direction, flag), rng), '0', direction));
         for value in 1..=3 {
-            let next = one_with(&|kind| kind.1, draw);
-            let write = char::from(draw.one_of(&b"012"[..value]));
+            let next = one_with(&|kind| kind.1, rng);
+            let write = char::from(rng.one_of(&b"012"[..value]));
             row.push(Action(next, write, kinds[usize::try_from(next).expect("invariant: a state")].0));
         }
         row
     };
-    let delta = kinds.iter().map(|kind| row(*kind, draw)).collect();
-    let word = (0..length).map(|_| char::from(draw.one_of(b"123"))).collect();
+    let delta = kinds.iter().map(|kind| row(*kind, rng)).collect();
+    let word = (0..length).map(|_| char::from(rng.one_of(b"123"))).collect();
     Instance { states, symbols: SYMBOLS.to_owned(), delta, word }
 }
 
@@ -140,9 +140,9 @@ impl Task for TuringMachine {
 
     const SPEC: Spec = Spec { actions: &["<[_0-3]{1}> <L|R> <nat>", "<[_0-3]{1}> <L|R> <acc|rej>"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let instance = drawn(difficulty, draw);
+            let instance = drawn(difficulty, rng);
             let steps = reference_steps::<Self>(&instance, u64::MAX).unwrap_or(0);
             if steps >= 2 * instance.word.len() as u64 {
                 return instance;

@@ -11,7 +11,7 @@ use crate::tasks::pages::blind_maze as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct BlindMaze;
 
@@ -149,7 +149,7 @@ fn returns(path: &str) -> bool {
 }
 
 /// A perfect maze by randomised depth-first search from cell 0, as digits by cell.
-fn perfect_maze(rows: usize, cols: usize, draw: &mut Draw) -> Vec<u8> {
+fn perfect_maze(rows: usize, cols: usize, rng: &mut TaskRng) -> Vec<u8> {
     let mut digits = vec![0; rows * cols];
     let mut visited = vec![false; rows * cols];
     visited[0] = true;
@@ -172,7 +172,7 @@ fn perfect_maze(rows: usize, cols: usize, draw: &mut Draw) -> Vec<u8> {
             trail.pop();
             continue;
         }
-        let next = draw.one_of(&unvisited[..count]);
+        let next = rng.one_of(&unvisited[..count]);
         // Both neighbours of a cell to the east and to the south are in reading order.
         digits[cell.min(next)] |= if cell.abs_diff(next) == 1 && cols > 1 { EAST } else { SOUTH };
         visited[next] = true;
@@ -193,16 +193,16 @@ impl Task for BlindMaze {
     const SPEC: Spec =
         Spec { actions: &["go <N|E|S|W>"], decisive: &["path", "length"], hidden: &["passages"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let rows = page::size::ROWS.draw(difficulty, draw);
-            let cols = page::size::COLS.draw(difficulty, draw);
-            let digits = perfect_maze(rows, cols, draw);
+            let rows = page::size::ROWS.draw(difficulty, rng);
+            let cols = page::size::COLS.draw(difficulty, rng);
+            let digits = perfect_maze(rows, cols, rng);
             let text = |row: &[u8]| row.iter().map(|digit| char::from(b'0' + digit)).collect();
             let passages = digits.chunks(cols).map(text).collect();
-            let start = draw.index(rows * cols);
+            let start = rng.index(rows * cols);
             // Uniform among the other cells.
-            let goal = (start + 1 + draw.index(rows * cols - 1)) % (rows * cols);
+            let goal = (start + 1 + rng.index(rows * cols - 1)) % (rows * cols);
             let instance = Instance { rows, cols, passages, start, goal };
             if instance.distances()[goal].is_some_and(|length| length >= rows + cols) {
                 return instance;

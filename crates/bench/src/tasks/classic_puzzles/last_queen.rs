@@ -12,7 +12,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct LastQueen;
 
@@ -56,8 +56,8 @@ impl Task for LastQueen {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
-        let whole = NQueens::generate(difficulty, draw);
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
+        let whole = NQueens::generate(difficulty, rng);
         let (solved, _) = reference_end::<NQueens>(&whole, u64::MAX).expect("invariant: the search ends");
         let queens = solved.queens[..whole.n - 1].to_vec();
         Instance { n: whole.n, queens }

@@ -14,7 +14,7 @@ use crate::tasks::pages::logic_grid as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{TaskRng, Violations};
 
 pub struct LogicGrid;
 
@@ -66,14 +66,14 @@ impl fmt::Display for Action {
 }
 
 /// A house for every item, by attribute and value.
-fn arrangement(n: usize, k: usize, draw: &mut Draw) -> Vec<Vec<usize>> {
+fn arrangement(n: usize, k: usize, rng: &mut TaskRng) -> Vec<Vec<usize>> {
     let mut houses = vec![(0..n).collect::<Vec<_>>(); k];
-    houses.iter_mut().for_each(|values| draw.shuffle(values));
+    houses.iter_mut().for_each(|values| rng.shuffle(values));
     houses
 }
 
 /// Every clue of the page's pool that holds in the arrangement, in random order.
-fn pool(houses: &[Vec<usize>], draw: &mut Draw) -> Vec<Clue> {
+fn pool(houses: &[Vec<usize>], rng: &mut TaskRng) -> Vec<Clue> {
     let (n, k) = (houses[0].len(), houses.len());
     let items: Vec<_> = (0..k).flat_map(|attribute| (0..n).map(move |value| Item { attribute, value })).collect();
     let house_of = |item: Item| houses[item.attribute][item.value];
@@ -90,9 +90,9 @@ fn pool(houses: &[Vec<usize>], draw: &mut Draw) -> Vec<Clue> {
             }
         }
     }
-    let item = draw.one_of(&items);
+    let item = rng.one_of(&items);
     clues.push(Clue::At(item, house_of(item)));
-    draw.shuffle(&mut clues);
+    rng.shuffle(&mut clues);
     clues
 }
 
@@ -117,11 +117,11 @@ impl Task for LogicGrid {
 
     const SPEC: Spec = Spec { actions: &["not <[A-Z]{1}><digit> <digit>"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let n = page::size::N.draw(difficulty, draw);
-            let k = page::size::K.draw(difficulty, draw);
-            let mut clues = pool(&arrangement(n, k, draw), draw);
+            let n = page::size::N.draw(difficulty, rng);
+            let k = page::size::K.draw(difficulty, rng);
+            let mut clues = pool(&arrangement(n, k, rng), rng);
             let Some(length) = solving_prefix(n, k, &clues) else { continue };
             clues.truncate(length);
             for place in (0..length).rev() {

@@ -12,7 +12,7 @@ use crate::tasks::pages::n_queens as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_steps};
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct NQueens;
 
@@ -58,10 +58,10 @@ impl Task for NQueens {
 
     const SPEC: Spec = Spec { actions: &["place <nat> <nat>", "back <nat>"], decisive: &["queens"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
-        let n = page::size::N.draw(difficulty, draw);
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
+        let n = page::size::N.draw(difficulty, rng);
         let mut order: Vec<_> = (0..n).collect();
-        draw.shuffle(&mut order);
+        rng.shuffle(&mut order);
         Instance { n, order }
     }
 

@@ -11,7 +11,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{TaskRng, Violations};
 
 pub struct Sudoku;
 
@@ -33,15 +33,15 @@ pub struct State {
 word_actions!(Action { Fill(row, column, digit) = "fill" });
 
 /// A full grid, by backtracking with shuffled digits from this cell on; the digits before it stand.
-fn fill(grid: &mut Grid, cell: usize, draw: &mut Draw) -> bool {
+fn fill(grid: &mut Grid, cell: usize, rng: &mut TaskRng) -> bool {
     if cell == CELLS {
         return true;
     }
     let mut digits = [1, 2, 3, 4, 5, 6, 7, 8, 9];
-    draw.shuffle(&mut digits);
+    rng.shuffle(&mut digits);
     for digit in digits {
         grid.set(cell, digit);
-        if grid.is_consistent() && fill(grid, cell + 1, draw) {
+        if grid.is_consistent() && fill(grid, cell + 1, rng) {
             return true;
         }
     }
@@ -60,14 +60,14 @@ impl Task for Sudoku {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, decisive: &["grid"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let givens = page::size::GIVENS.draw(difficulty, draw);
+            let givens = page::size::GIVENS.draw(difficulty, rng);
             let mut grid = Grid::EMPTY;
-            let full = fill(&mut grid, 0, draw);
+            let full = fill(&mut grid, 0, rng);
             assert!(full, "an empty grid can be filled");
             let mut cells: Vec<_> = (0..CELLS).collect();
-            draw.shuffle(&mut cells);
+            rng.shuffle(&mut cells);
             let mut left = CELLS;
             for cell in cells {
                 if left > givens && grid.can_spare(cell) {

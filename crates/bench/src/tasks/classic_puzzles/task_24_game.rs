@@ -14,7 +14,7 @@ use crate::tasks::pages::task_24_game as page;
 use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{TaskRng, Violations};
 
 pub struct Game24;
 
@@ -106,10 +106,10 @@ impl Task for Game24 {
 
     const SPEC: Spec = Spec { actions: &["calc <nat> <+|-|*|/> <nat>"], decisive: &["expression"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let n = page::size::N.draw(difficulty, draw);
-            let numbers: Vec<i64> = (0..n).map(|_| draw.between(1, 13)).collect();
+            let n = page::size::N.draw(difficulty, rng);
+            let numbers: Vec<i64> = (0..n).map(|_| rng.between(1, 13)).collect();
             let instance = Instance { numbers, target: TARGET };
             if instance.numbers.iter().sum::<i64>() != TARGET && instance.has_solution() {
                 return instance;

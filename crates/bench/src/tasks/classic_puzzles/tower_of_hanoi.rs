@@ -11,7 +11,7 @@ use crate::tasks::pages::tower_of_hanoi as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct TowerOfHanoi;
 
@@ -159,9 +159,9 @@ impl Task for TowerOfHanoi {
 
     const SPEC: Spec = Spec { actions: &["move <nat> <nat> <nat>"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
-        let n = page::size::N.draw(difficulty, draw);
-        let (from, to) = draw.one_of(&[(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]);
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
+        let n = page::size::N.draw(difficulty, rng);
+        let (from, to) = rng.one_of(&[(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]);
         Instance { n, from, to }
     }
 
@@ -265,8 +265,8 @@ impl Task for TowerOfHanoi {
         })
     }
 
-    fn state_on_path(instance: &Instance, draw: &mut Draw) -> Option<State> {
-        let moves = draw.below((1u64 << instance.n) - 1);
+    fn state_on_path(instance: &Instance, rng: &mut TaskRng) -> Option<State> {
+        let moves = rng.below((1u64 << instance.n) - 1);
         let (from, to) = (instance.from, instance.to);
         let mut state = Self::start(instance);
         state.pegs = [Peg::EMPTY; 3];

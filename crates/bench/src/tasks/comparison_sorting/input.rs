@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::tasks::page::Sizes;
 use crate::tasks::spec::Difficulty;
 use crate::tasks::task::{Illegal, InvalidInput, Task, reference_steps};
-use crate::tasks::{Draw, array};
+use crate::tasks::{TaskRng, array};
 
 /// The array to sort.
 #[derive(Clone, Serialize, Deserialize)]
@@ -16,10 +16,10 @@ pub struct Input {
 
 impl Input {
     /// Draws arrays of uniform values until one is not sorted already and `accepts` takes it.
-    pub fn draw(sizes: &Sizes, difficulty: Difficulty, draw: &mut Draw, accepts: impl Fn(&Self) -> bool) -> Self {
+    pub fn draw(sizes: &Sizes, difficulty: Difficulty, rng: &mut TaskRng, accepts: impl Fn(&Self) -> bool) -> Self {
         loop {
-            let n = sizes.draw(difficulty, draw);
-            let input = Self { a: array::uniform(n, -1000, 1000, draw) };
+            let n = sizes.draw(difficulty, rng);
+            let input = Self { a: array::uniform(n, -1000, 1000, rng) };
             if !input.a.is_sorted() && accepts(&input) {
                 return input;
             }

@@ -40,7 +40,7 @@ impl InversionChange {
 #[cfg(test)]
 mod tests {
     use super::InversionChange;
-    use crate::tasks::{Draw, array};
+    use crate::tasks::{TaskRng, array};
 
     /// Pairs i < j with `a[i] > a[j]`.
     fn inversions(a: &[i64]) -> i64 {
@@ -49,11 +49,11 @@ mod tests {
 
     #[test]
     fn the_change_is_that_of_a_full_count() {
-        let mut draw = Draw::new(3);
-        let input = array::uniform(9, 0, 6, &mut draw);
+        let mut rng = TaskRng::new(3);
+        let input = array::uniform(9, 0, 6, &mut rng);
         let (mut a, mut change) = (input.clone(), InversionChange::default());
         for _ in 0..500 {
-            change.exchange(&mut a, draw.index(9), draw.index(9));
+            change.exchange(&mut a, rng.index(9), rng.index(9));
             assert_eq!(change.0, inversions(&a) - inversions(&input), "{a:?} from {input:?}");
         }
     }

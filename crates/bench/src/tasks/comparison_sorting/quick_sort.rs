@@ -11,7 +11,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, array, limits};
+use crate::tasks::{TaskRng, Violations, array, limits};
 
 pub struct QuickSort;
 
@@ -128,8 +128,8 @@ impl Task for QuickSort {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Input {
-        Input::draw(&page::size::N, difficulty, draw, |input| {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
+        Input::draw(&page::size::N, difficulty, rng, |input| {
             let n = input.a.len();
             let end = reference_end::<Self>(input, u64::MAX);
             end.is_some_and(|(state, _)| depth(&state.pivots, n) <= 3 * n.ilog2())

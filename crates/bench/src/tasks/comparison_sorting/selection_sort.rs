@@ -11,7 +11,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, array};
+use crate::tasks::{TaskRng, Violations, array};
 
 pub struct SelectionSort;
 
@@ -46,11 +46,11 @@ impl State {
 }
 
 /// `n` values of which two at least are equal.
-fn with_duplicate(n: usize, draw: &mut Draw) -> Vec<i64> {
-    let mut a = array::uniform(n, -1000, 1000, draw);
-    let to = draw.index(n);
+fn with_duplicate(n: usize, rng: &mut TaskRng) -> Vec<i64> {
+    let mut a = array::uniform(n, -1000, 1000, rng);
+    let to = rng.index(n);
     // Any of the n-1 other places.
-    let from = (to + 1 + draw.index(n - 1)) % n;
+    let from = (to + 1 + rng.index(n - 1)) % n;
     a[to] = a[from];
     a
 }
@@ -66,11 +66,11 @@ impl Task for SelectionSort {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Input {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
         loop {
-            let n = page::size::N.draw(difficulty, draw);
-            let duplicates = draw.chance(1, 5);
-            let a = if duplicates { with_duplicate(n, draw) } else { array::distinct(n, -1000, 1000, draw) };
+            let n = page::size::N.draw(difficulty, rng);
+            let duplicates = rng.chance(1, 5);
+            let a = if duplicates { with_duplicate(n, rng) } else { array::distinct(n, -1000, 1000, rng) };
             let input = Input { a };
             if !input.a.is_sorted() && has_a_quarter_square_of_steps::<Self>(&input) {
                 return input;

@@ -11,7 +11,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, array, limits};
+use crate::tasks::{TaskRng, Violations, array, limits};
 
 pub struct ShellSort;
 
@@ -70,8 +70,8 @@ impl Task for ShellSort {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Input {
-        Input::draw(&page::size::N, difficulty, draw, |_| true)
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
+        Input::draw(&page::size::N, difficulty, rng, |_| true)
     }
 
     fn validate(input: &Input) -> Result<(), InvalidInput> {

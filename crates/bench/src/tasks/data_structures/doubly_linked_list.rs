@@ -15,7 +15,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct DoublyLinkedList;
 
@@ -109,11 +109,11 @@ impl fmt::Display for Action {
 }
 
 /// An operation, by the percentages of the page; `living` are the ids in the list.
-fn operation(living: &[usize], created: usize, draw: &mut Draw) -> Operation {
-    let kind = draw.below(100);
-    let value = draw.index(31);
+fn operation(living: &[usize], created: usize, rng: &mut TaskRng) -> Operation {
+    let kind = rng.below(100);
+    let value = rng.index(31);
     // Also the id that the next node will get: one that is not in the list.
-    let mut id = || if draw.chance(7, 8) && !living.is_empty() { draw.one_of(living) } else { draw.index(created + 1) };
+    let mut id = || if rng.chance(7, 8) && !living.is_empty() { rng.one_of(living) } else { rng.index(created + 1) };
     match kind {
         0..15 => Operation::PushFront(value),
         15..30 => Operation::PushBack(value),
@@ -146,15 +146,15 @@ impl Task for DoublyLinkedList {
         ..page::SPEC
     };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let count = page::size::OPERATIONS.draw(difficulty, draw);
+            let count = page::size::OPERATIONS.draw(difficulty, rng);
             let (mut living, mut created) = (Vec::new(), 0);
             let mut operations = Vec::with_capacity(count);
             // How often each kind that must occur does.
             let mut occurs = [false; 5];
             for _ in 0..count {
-                let operation = operation(&living, created, draw);
+                let operation = operation(&living, created, rng);
                 match operation {
                     Operation::PushFront(_) => occurs[0] = true,
                     Operation::PushBack(_) => occurs[1] = true,

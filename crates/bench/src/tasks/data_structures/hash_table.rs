@@ -15,7 +15,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct HashTable;
 
@@ -104,23 +104,23 @@ impl Task for HashTable {
         ..page::SPEC
     };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let (min, max) = page::size::SLOTS.range(difficulty);
         let primes: Vec<usize> = (min..=max).filter_map(|n| usize::try_from(n).ok()).filter(|n| is_prime(*n)).collect();
         loop {
-            let count = page::size::OPERATIONS.draw(difficulty, draw);
-            let slots = draw.one_of(&primes);
-            let (multiplier, offset) = (1 + draw.index(slots - 1), draw.index(slots));
+            let count = page::size::OPERATIONS.draw(difficulty, rng);
+            let slots = rng.one_of(&primes);
+            let (multiplier, offset) = (1 + rng.index(slots - 1), rng.index(slots));
             let (mut inserted, mut deletes) = (Vec::new(), false);
             let operations = (0..count).map(|_| {
-                let kind = draw.below(4);
+                let kind = rng.below(4);
                 if kind < 2 {
-                    let key = draw.index(1000);
+                    let key = rng.index(1000);
                     inserted.push(key);
                     return Operation::Insert(key);
                 }
-                let known = draw.chance(7, 10) && !inserted.is_empty();
-                let key = if known { draw.one_of(&inserted) } else { draw.index(1000) };
+                let known = rng.chance(7, 10) && !inserted.is_empty();
+                let key = if known { rng.one_of(&inserted) } else { rng.index(1000) };
                 deletes |= kind == 3;
                 if kind == 2 { Operation::Search(key) } else { Operation::Delete(key) }
             });

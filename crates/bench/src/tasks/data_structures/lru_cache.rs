@@ -11,7 +11,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct LruCache;
 
@@ -84,14 +84,14 @@ impl Task for LruCache {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let operations = page::size::OPERATIONS.draw(difficulty, draw);
-            let capacity = page::size::CAPACITY.draw(difficulty, draw);
+            let operations = page::size::OPERATIONS.draw(difficulty, rng);
+            let capacity = page::size::CAPACITY.draw(difficulty, rng);
             let operations = (0..operations).map(|_| {
-                let put = draw.chance(1, 2);
-                let key = draw.index(2 * capacity);
-                if put { Operation::Put(key, draw.index(100)) } else { Operation::Get(key) }
+                let put = rng.chance(1, 2);
+                let key = rng.index(2 * capacity);
+                if put { Operation::Put(key, rng.index(100)) } else { Operation::Get(key) }
             });
             let instance = Instance { capacity, operations: operations.collect() };
             let end = reference_end::<Self>(&instance, u64::MAX);

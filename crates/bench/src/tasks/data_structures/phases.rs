@@ -1,6 +1,6 @@
 //! Phases of operations in which a container grows and shrinks in turn, so that it runs full as well as empty.
 
-use crate::tasks::Draw;
+use crate::tasks::TaskRng;
 
 /// What an operation does to the container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,14 +11,14 @@ pub enum Change {
 }
 
 /// `operations` changes in phases of 8–30, the last one cut off; the first phase grows with probability 1/2.
-pub fn changes(operations: usize, draw: &mut Draw) -> Vec<Change> {
+pub fn changes(operations: usize, rng: &mut TaskRng) -> Vec<Change> {
     let mut changes = Vec::with_capacity(operations);
-    let mut grows = draw.chance(1, 2);
+    let mut grows = rng.chance(1, 2);
     while changes.len() < operations {
         let (often, seldom) = if grows { (Change::Add, Change::Remove) } else { (Change::Remove, Change::Add) };
-        let end = operations.min(changes.len() + draw.size(8, 30));
+        let end = operations.min(changes.len() + rng.size(8, 30));
         while changes.len() < end {
-            changes.push(match draw.below(100) {
+            changes.push(match rng.below(100) {
                 0..60 => often,
                 60..85 => seldom,
                 _ => Change::Look,

@@ -13,7 +13,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct QueueSimulator;
 
@@ -84,12 +84,12 @@ impl Task for QueueSimulator {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let operations = page::size::OPERATIONS.draw(difficulty, draw);
-            let capacity = page::size::CAPACITY.draw(difficulty, draw);
-            let operations = phases::changes(operations, draw).into_iter().map(|change| match change {
-                Change::Add => Operation::Enqueue(draw.index(100)),
+            let operations = page::size::OPERATIONS.draw(difficulty, rng);
+            let capacity = page::size::CAPACITY.draw(difficulty, rng);
+            let operations = phases::changes(operations, rng).into_iter().map(|change| match change {
+                Change::Add => Operation::Enqueue(rng.index(100)),
                 Change::Remove => Operation::Dequeue,
                 Change::Look => Operation::Front,
             });

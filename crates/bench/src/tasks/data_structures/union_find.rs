@@ -11,7 +11,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct UnionFind;
 
@@ -106,17 +106,17 @@ impl Task for UnionFind {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let elements = page::size::ELEMENTS.draw(difficulty, draw);
-            let operations = page::size::OPERATIONS.draw(difficulty, draw);
+            let elements = page::size::ELEMENTS.draw(difficulty, rng);
+            let operations = page::size::OPERATIONS.draw(difficulty, rng);
             let operations: Vec<_> = (0..operations)
                 .map(|_| {
-                    if draw.chance(3, 5) {
-                        let (a, b) = draw.pair(elements);
+                    if rng.chance(3, 5) {
+                        let (a, b) = rng.pair(elements);
                         Operation::Union(a, b)
                     } else {
-                        Operation::Find(draw.index(elements))
+                        Operation::Find(rng.index(elements))
                     }
                 })
                 .collect();

@@ -13,7 +13,7 @@ use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct AStar;
 
@@ -107,11 +107,11 @@ impl Task for AStar {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let n = page::size::N.draw(difficulty, draw);
-            let share = draw.size(20, 35);
-            let cells = draw.permutation(n * n);
+            let n = page::size::N.draw(difficulty, rng);
+            let share = rng.size(20, 35);
+            let cells = rng.permutation(n * n);
             // The first cells of a random order: the walls, then start and goal.
             let (walls, free) = cells.split_at(n * n * share / 100);
             let instance = Instance { n, grid: Grid::new(n, walls), start: free[0], goal: free[1] };

@@ -14,7 +14,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct BfsOnGraph;
 
@@ -77,12 +77,12 @@ impl Task for BfsOnGraph {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
-        let n = page::size::N.draw(difficulty, draw);
-        let m = draw.size(n, 3 * n);
-        let mut edges = graph::random_tree(&draw.permutation(n), draw);
-        graph::add_edges(&mut edges, m, false, || graph::draw_pair(n, draw));
-        graph::turn_and_shuffle(&mut edges, draw);
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
+        let n = page::size::N.draw(difficulty, rng);
+        let m = rng.size(n, 3 * n);
+        let mut edges = graph::random_tree(&rng.permutation(n), rng);
+        graph::add_edges(&mut edges, m, false, || graph::draw_pair(n, rng));
+        graph::turn_and_shuffle(&mut edges, rng);
         Instance { n, edges, graph: OnceLock::new() }
     }
 

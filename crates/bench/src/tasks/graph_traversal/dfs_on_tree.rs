@@ -14,7 +14,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct DfsOnTree;
 
@@ -90,10 +90,10 @@ impl Task for DfsOnTree {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
-        let n = page::size::N.draw(difficulty, draw);
-        let mut edges = graph::random_tree(&draw.permutation(n), draw);
-        graph::turn_and_shuffle(&mut edges, draw);
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
+        let n = page::size::N.draw(difficulty, rng);
+        let mut edges = graph::random_tree(&rng.permutation(n), rng);
+        graph::turn_and_shuffle(&mut edges, rng);
         Instance { n, edges, graph: OnceLock::new() }
     }
 

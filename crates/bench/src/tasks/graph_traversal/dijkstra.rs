@@ -14,7 +14,7 @@ use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct Dijkstra;
 
@@ -98,18 +98,18 @@ impl Task for Dijkstra {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let n = page::size::N.draw(difficulty, draw);
-            let m = draw.size(2 * n, 4 * n);
-            let mut labels = draw.permutation(n);
+            let n = page::size::N.draw(difficulty, rng);
+            let m = rng.size(2 * n, 4 * n);
+            let mut labels = rng.permutation(n);
             // The first label and 0 change places, so that the tree hangs from vertex 0.
             let zero = labels.iter().position(|label| *label == 0).expect("invariant: 0 is a label");
             labels.swap(0, zero);
-            let mut pairs = graph::random_tree(&labels, draw);
-            graph::add_edges(&mut pairs, m, true, || graph::draw_pair(n, draw));
-            let mut edges: Vec<_> = pairs.iter().map(|[u, v]| (*u, *v, draw.size(1, 20))).collect();
-            draw.shuffle(&mut edges);
+            let mut pairs = graph::random_tree(&labels, rng);
+            graph::add_edges(&mut pairs, m, true, || graph::draw_pair(n, rng));
+            let mut edges: Vec<_> = pairs.iter().map(|[u, v]| (*u, *v, rng.size(1, 20))).collect();
+            rng.shuffle(&mut edges);
             let instance = Instance { n, edges, graph: OnceLock::new() };
             if relaxations(&instance) >= n {
                 return instance;

@@ -14,7 +14,7 @@ use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct FloydWarshall;
 
@@ -91,10 +91,10 @@ impl Task for FloydWarshall {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let n = page::size::N.draw(difficulty, draw);
-            let mut entry = |i, j| if i == j { Some(0) } else { draw.chance(1, 2).then(|| draw.size(1, 50)) };
+            let n = page::size::N.draw(difficulty, rng);
+            let mut entry = |i, j| if i == j { Some(0) } else { rng.chance(1, 2).then(|| rng.size(1, 50)) };
             let w = (0..n).map(|i| (0..n).map(|j| entry(i, j)).collect()).collect();
             let instance = Instance { n, w, distances: OnceLock::new() };
             let updates = reference_end::<Self>(&instance, u64::MAX).map(|(state, _)| state.updates.iter().sum());

@@ -13,7 +13,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct TopologicalSort;
 
@@ -96,13 +96,13 @@ impl Task for TopologicalSort {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
-        let n = page::size::N.draw(difficulty, draw);
-        let m = draw.size(n, 2 * n);
-        let labels = draw.permutation(n);
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
+        let n = page::size::N.draw(difficulty, rng);
+        let m = rng.size(n, 2 * n);
+        let labels = rng.permutation(n);
         let mut edges = Vec::with_capacity(m);
         graph::add_edges(&mut edges, m, true, || {
-            let [x, y] = graph::draw_pair(n, draw);
+            let [x, y] = graph::draw_pair(n, rng);
             [labels[x.min(y)], labels[x.max(y)]]
         });
         Instance { n, edges, graph: OnceLock::new() }

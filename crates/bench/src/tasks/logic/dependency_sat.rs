@@ -12,7 +12,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end, reference_steps};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct DependencySat;
 
@@ -95,34 +95,34 @@ word_actions!(Action {
 });
 
 /// An input of the page's distribution, before anything is rejected.
-fn random_input(difficulty: Difficulty, draw: &mut Draw) -> Instance {
-    let packages = page::size::PACKAGES.draw(difficulty, draw);
-    let constraints = page::size::CONSTRAINTS.draw(difficulty, draw);
-    let dependencies = constraints * draw.size(50, 70) / 100;
+fn random_input(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
+    let packages = page::size::PACKAGES.draw(difficulty, rng);
+    let constraints = page::size::CONSTRAINTS.draw(difficulty, rng);
+    let dependencies = constraints * rng.size(50, 70) / 100;
     let mut depends: Vec<(usize, Vec<usize>)> = (0..dependencies)
         .map(|_| {
-            let package = draw.index(packages - 3);
-            let count = draw.one_of(&[1, 2, 2, 3]);
-            (package, distinct(count, draw, |draw| draw.size(package + 1, (packages - 1).min(package + 15))))
+            let package = rng.index(packages - 3);
+            let count = rng.one_of(&[1, 2, 2, 3]);
+            (package, distinct(count, rng, |rng| rng.size(package + 1, (packages - 1).min(package + 15))))
         })
         .collect();
     depends.sort_by_key(|(package, _)| *package);
-    let mut conflicts = distinct(constraints - dependencies, draw, |draw| {
-        let pair = distinct(2, draw, |draw| draw.index(packages));
+    let mut conflicts = distinct(constraints - dependencies, rng, |rng| {
+        let pair = distinct(2, rng, |rng| rng.index(packages));
         (pair[0].min(pair[1]), pair[0].max(pair[1]))
     });
     conflicts.sort_unstable();
-    let count = draw.size(2, 4);
-    let mut install = distinct(count, draw, |draw| draw.index(packages / 2));
+    let count = rng.size(2, 4);
+    let mut install = distinct(count, rng, |rng| rng.index(packages / 2));
     install.sort_unstable();
     Instance { packages, install, depends, conflicts }
 }
 
 /// This many values, each drawn again while it is there already.
-fn distinct<T: PartialEq>(count: usize, draw: &mut Draw, mut value: impl FnMut(&mut Draw) -> T) -> Vec<T> {
+fn distinct<T: PartialEq>(count: usize, rng: &mut TaskRng, mut value: impl FnMut(&mut TaskRng) -> T) -> Vec<T> {
     let mut values = Vec::with_capacity(count);
     while values.len() < count {
-        let value = value(draw);
+        let value = value(rng);
         if !values.contains(&value) {
             values.push(value);
         }
@@ -146,11 +146,11 @@ impl Task for DependencySat {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
-        let installable = draw.chance(3, 4);
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
+        let installable = rng.chance(3, 4);
         let (_, longest) = page::size::STEPS.range(difficulty);
         loop {
-            let instance = random_input(difficulty, draw);
+            let instance = random_input(difficulty, rng);
             if !instance.is_peaceful(instance.install.iter().collect()) {
                 continue;
             }

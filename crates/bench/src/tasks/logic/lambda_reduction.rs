@@ -15,7 +15,7 @@ use crate::tasks::pages::lambda_reduction as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{TaskRng, Violations};
 
 pub struct LambdaReduction;
 
@@ -60,23 +60,28 @@ impl fmt::Display for Action {
 }
 
 /// A random binary tree of applications over `leaves` leaves, each written by `leaf`.
-fn applications(leaves: usize, draw: &mut Draw, term: &mut Vec<Symbol>, leaf: &impl Fn(&mut Draw, &mut Vec<Symbol>)) {
+fn applications(
+    leaves: usize,
+    rng: &mut TaskRng,
+    term: &mut Vec<Symbol>,
+    leaf: &impl Fn(&mut TaskRng, &mut Vec<Symbol>),
+) {
     if leaves == 1 {
-        return leaf(draw, term);
+        return leaf(rng, term);
     }
     term.push(Symbol::Apply);
-    let left = draw.size(1, leaves - 1);
-    applications(left, draw, term, leaf);
-    applications(leaves - left, draw, term, leaf);
+    let left = rng.size(1, leaves - 1);
+    applications(left, rng, term, leaf);
+    applications(leaves - left, rng, term, leaf);
 }
 
 /// 1–3 binders around a tree of 1–5 indices.
-fn abstraction(draw: &mut Draw, term: &mut Vec<Symbol>) {
-    let binders = draw.size(1, 3);
+fn abstraction(rng: &mut TaskRng, term: &mut Vec<Symbol>) {
+    let binders = rng.size(1, 3);
     term.extend(std::iter::repeat_n(Symbol::Lambda, binders));
-    let indices = draw.size(1, 5);
-    applications(indices, draw, term, &|draw, term| {
-        let index = u32::try_from(draw.index(binders)).expect("invariant: few binders");
+    let indices = rng.size(1, 5);
+    applications(indices, rng, term, &|rng, term| {
+        let index = u32::try_from(rng.index(binders)).expect("invariant: few binders");
         term.push(Symbol::Index(index));
     });
 }
@@ -92,12 +97,12 @@ impl Task for LambdaReduction {
 
     const SPEC: Spec = Spec { actions: &["<[L0-9() ]+>"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let (_, steps_max) = page::size::STEPS.range(difficulty);
         loop {
             let mut term = Vec::new();
-            let count = draw.size(2, 5);
-            applications(count, draw, &mut term, &abstraction);
+            let count = rng.size(2, 5);
+            applications(count, rng, &mut term, &abstraction);
             if !page::size::NODES.accepts(difficulty, term.len() as u64) {
                 continue;
             }

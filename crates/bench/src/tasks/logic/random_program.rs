@@ -1,7 +1,7 @@
 //! Random programs for type inference, grown towards a type.
 
 use super::type_program::joined;
-use crate::tasks::Draw;
+use crate::tasks::TaskRng;
 
 /// A type to grow towards.
 #[derive(Clone, PartialEq)]
@@ -20,11 +20,11 @@ enum Bound {
 }
 
 /// Int 1/2, Bool 1/3, else an arrow; at depth 0 no arrow.
-fn random_goal(depth: usize, draw: &mut Draw) -> Goal {
-    match draw.index(if depth == 0 { 5 } else { 6 }) {
+fn random_goal(depth: usize, rng: &mut TaskRng) -> Goal {
+    match rng.index(if depth == 0 { 5 } else { 6 }) {
         0..=2 => Goal::Int,
         3..=4 => Goal::Bool,
-        _ => arrow(random_goal(depth - 1, draw), random_goal(depth - 1, draw)),
+        _ => arrow(random_goal(depth - 1, rng), random_goal(depth - 1, rng)),
     }
 }
 
@@ -57,22 +57,22 @@ impl Growth {
     }
 
     /// Grows a body in which the name is bound.
-    fn under(&mut self, name: &str, bound: Bound, goal: &Goal, nodes: usize, draw: &mut Draw) {
+    fn under(&mut self, name: &str, bound: Bound, goal: &Goal, nodes: usize, rng: &mut TaskRng) {
         self.scope.push((name.to_owned(), bound));
-        self.grow(goal, nodes, draw);
+        self.grow(goal, nodes, rng);
         self.scope.pop();
     }
 
-    fn lam(&mut self, left: &Goal, right: &Goal, nodes: usize, draw: &mut Draw) {
+    fn lam(&mut self, left: &Goal, right: &Goal, nodes: usize, rng: &mut TaskRng) {
         let name = self.binder();
         for piece in ["(", "lam", &name] {
             self.put(piece);
         }
-        self.under(&name, Bound::As(left.clone()), right, nodes.saturating_sub(1), draw);
+        self.under(&name, Bound::As(left.clone()), right, nodes.saturating_sub(1), rng);
         self.put(")");
     }
 
-    fn leaf(&mut self, goal: &Goal, draw: &mut Draw) {
+    fn leaf(&mut self, goal: &Goal, rng: &mut TaskRng) {
         let fits = |bound: &Bound| match (bound, goal) {
             (Bound::As(known), _) => known == goal,
             (Bound::Identity, Goal::Arrow(left, right)) => left == right,
@@ -82,39 +82,39 @@ impl Growth {
             self.scope.iter().filter(|(_, bound)| fits(bound)).map(|(name, _)| name.clone()).collect();
         let binary = |result: Goal| arrow(Goal::Int, arrow(Goal::Int, result));
         match goal {
-            Goal::Int => fitting.push(draw.index(10).to_string()),
-            Goal::Bool => fitting.push(draw.one_of(&["true", "false"]).to_owned()),
+            Goal::Int => fitting.push(rng.index(10).to_string()),
+            Goal::Bool => fitting.push(rng.one_of(&["true", "false"]).to_owned()),
             _ if *goal == binary(Goal::Int) => fitting.push("add".to_owned()),
             _ if *goal == binary(Goal::Bool) => fitting.push("eq".to_owned()),
             _ if *goal == arrow(Goal::Bool, Goal::Bool) => fitting.push("not".to_owned()),
-            Goal::Arrow(left, right) if fitting.is_empty() => return self.lam(left, right, 0, draw),
+            Goal::Arrow(left, right) if fitting.is_empty() => return self.lam(left, right, 0, rng),
             Goal::Arrow(..) => {}
         }
-        let chosen = draw.index(fitting.len());
+        let chosen = rng.index(fitting.len());
         self.put_leaf(&fitting[chosen]);
     }
 
     /// Grows a term of about `nodes` nodes.
-    fn grow(&mut self, goal: &Goal, nodes: usize, draw: &mut Draw) {
+    fn grow(&mut self, goal: &Goal, nodes: usize, rng: &mut TaskRng) {
         if let Goal::Arrow(left, right) = goal
             && nodes >= 2
-            && draw.chance(2, 3)
+            && rng.chance(2, 3)
         {
-            return self.lam(left, right, nodes, draw);
+            return self.lam(left, right, nodes, rng);
         }
         if nodes < 3 {
-            return self.leaf(goal, draw);
+            return self.leaf(goal, rng);
         }
         // An if takes four nodes, and so does a let with an identity.
-        match if nodes == 3 { 1 + draw.index(3) } else { draw.index(4) } {
+        match if nodes == 3 { 1 + rng.index(3) } else { rng.index(4) } {
             0 => {
-                let condition = draw.size(1, nodes - 3);
-                let then = draw.size(1, nodes - 2 - condition);
+                let condition = rng.size(1, nodes - 3);
+                let then = rng.size(1, nodes - 2 - condition);
                 self.put("(");
                 self.put("if");
-                self.grow(&Goal::Bool, condition, draw);
-                self.grow(goal, then, draw);
-                self.grow(goal, nodes - 1 - condition - then, draw);
+                self.grow(&Goal::Bool, condition, rng);
+                self.grow(goal, then, rng);
+                self.grow(goal, nodes - 1 - condition - then, rng);
                 self.put(")");
             }
             1 => {
@@ -122,45 +122,45 @@ impl Growth {
                 for piece in ["(", "let", &name] {
                     self.put(piece);
                 }
-                if nodes > 3 && draw.chance(1, 3) {
+                if nodes > 3 && rng.chance(1, 3) {
                     let inner = self.binder();
                     for piece in ["(", "lam", &inner] {
                         self.put(piece);
                     }
                     self.put_leaf(&inner);
                     self.put(")");
-                    self.under(&name, Bound::Identity, goal, nodes - 3, draw);
+                    self.under(&name, Bound::Identity, goal, nodes - 3, rng);
                 } else {
-                    let definition = random_goal(2, draw);
-                    let share = draw.size(1, nodes - 2);
-                    self.grow(&definition, share, draw);
-                    self.under(&name, Bound::As(definition), goal, nodes - 1 - share, draw);
+                    let definition = random_goal(2, rng);
+                    let share = rng.size(1, nodes - 2);
+                    self.grow(&definition, share, rng);
+                    self.under(&name, Bound::As(definition), goal, nodes - 1 - share, rng);
                 }
                 self.put(")");
             }
-            _ => self.app(goal, nodes, draw),
+            _ => self.app(goal, nodes, rng),
         }
     }
 
-    fn app(&mut self, goal: &Goal, nodes: usize, draw: &mut Draw) {
-        let argument = random_goal(1, draw);
-        let share = draw.size(1, nodes - 2);
+    fn app(&mut self, goal: &Goal, nodes: usize, rng: &mut TaskRng) {
+        let argument = random_goal(1, rng);
+        let share = rng.size(1, nodes - 2);
         self.put("(");
         self.put("app");
-        self.grow(&arrow(argument.clone(), goal.clone()), share, draw);
-        self.grow(&argument, nodes - 1 - share, draw);
+        self.grow(&arrow(argument.clone(), goal.clone()), share, rng);
+        self.grow(&argument, nodes - 1 - share, rng);
         self.put(")");
     }
 }
 
 /// A program of about `nodes` nodes; with probability 1/4 a leaf of it is replaced, which usually breaks the typing.
-pub fn random_program(nodes: usize, draw: &mut Draw) -> String {
+pub fn random_program(nodes: usize, rng: &mut TaskRng) -> String {
     let mut growth = Growth::default();
-    let goal = random_goal(2, draw);
-    growth.grow(&goal, nodes, draw);
-    if draw.chance(1, 4) {
-        let place = growth.leaves[draw.index(growth.leaves.len())];
-        draw.one_of(&["0", "true", "add", "not"]).clone_into(&mut growth.pieces[place]);
+    let goal = random_goal(2, rng);
+    growth.grow(&goal, nodes, rng);
+    if rng.chance(1, 4) {
+        let place = growth.leaves[rng.index(growth.leaves.len())];
+        rng.one_of(&["0", "true", "add", "not"]).clone_into(&mut growth.pieces[place]);
     }
     joined(growth.pieces.iter().map(String::as_str))
 }

@@ -15,7 +15,7 @@ use crate::tasks::pages::resolution_proof as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end, reference_steps};
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct ResolutionProof;
 
@@ -162,27 +162,27 @@ impl State {
 }
 
 /// The page's core, which has no model: some literals are forced one after the other, the last contradicts.
-fn core(variables: usize, draw: &mut Draw) -> Vec<Literals> {
+fn core(variables: usize, rng: &mut TaskRng) -> Vec<Literals> {
     let mut literals: Vec<i64> = (1..).take(variables).collect();
-    draw.shuffle(&mut literals);
+    rng.shuffle(&mut literals);
     for literal in &mut literals {
-        *literal *= draw.one_of(&[1, -1]);
+        *literal *= rng.one_of(&[1, -1]);
     }
     let last = variables - 1;
     let mut clauses: Vec<Literals> =
         vec![[literals[0], literals[1]].into_iter().collect(), [literals[0], -literals[1]].into_iter().collect()];
     for place in 1..variables {
-        let reasons = if place == 1 { 1 } else { draw.size(1, 2) };
+        let reasons = if place == 1 { 1 } else { rng.size(1, 2) };
         let mut clause = Literals::from_iter([literals[place]]);
         while clause.len() as usize <= reasons {
-            let earlier = literals[draw.index(place)];
+            let earlier = literals[rng.index(place)];
             if !clause.mentions(earlier) {
                 clause.insert(-earlier);
             }
         }
         clauses.push(clause);
     }
-    clauses.push([-literals[last], -literals[draw.index(last)]].into_iter().collect());
+    clauses.push([-literals[last], -literals[rng.index(last)]].into_iter().collect());
     clauses
 }
 
@@ -197,13 +197,13 @@ impl Task for ResolutionProof {
 
     const SPEC: Spec = Spec { actions: &["res <nat> <nat> <ints>", "res <nat> <nat> empty"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let variables = page::size::VARIABLES.draw(difficulty, draw);
-            let count = page::size::CLAUSES.draw(difficulty, draw);
-            let mut clauses = core(variables, draw);
-            random_clauses::fill_up(&mut clauses, count, variables, draw);
-            draw.shuffle(&mut clauses);
+            let variables = page::size::VARIABLES.draw(difficulty, rng);
+            let count = page::size::CLAUSES.draw(difficulty, rng);
+            let mut clauses = core(variables, rng);
+            random_clauses::fill_up(&mut clauses, count, variables, rng);
+            rng.shuffle(&mut clauses);
             let instance = Instance { variables, clauses };
             let (_, longest) = page::size::STEPS.range(difficulty);
             let steps = reference_steps::<Self>(&instance, longest.unsigned_abs());

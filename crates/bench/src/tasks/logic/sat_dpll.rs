@@ -15,7 +15,7 @@ use crate::tasks::pages::sat_dpll as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end, reference_steps};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{TaskRng, Violations};
 
 pub struct SatDpll;
 
@@ -125,15 +125,15 @@ impl Task for SatDpll {
         ..page::SPEC
     };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let variables = page::size::VARIABLES.draw(difficulty, draw);
-            let count = variables * draw.size(28, 43) / 10;
+            let variables = page::size::VARIABLES.draw(difficulty, rng);
+            let count = variables * rng.size(28, 43) / 10;
             if !page::size::CLAUSES.accepts(difficulty, count as u64) {
                 continue;
             }
             let mut clauses = Vec::new();
-            random_clauses::fill_up(&mut clauses, count, variables, draw);
+            random_clauses::fill_up(&mut clauses, count, variables, rng);
             let instance = Instance { variables, clauses, clauses_of: OnceLock::new() };
             let (_, longest) = page::size::STEPS.range(difficulty);
             let Some((end, steps)) = reference_end::<Self>(&instance, longest.unsigned_abs()) else { continue };

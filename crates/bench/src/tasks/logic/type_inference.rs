@@ -20,7 +20,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::prefix;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct TypeInference;
 
@@ -255,10 +255,10 @@ impl Task for TypeInference {
 
     const SPEC: Spec = Spec { actions: &["error <mismatch|occurs>", "<[A-Za-z0-9() >-]+>"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let nodes = page::size::NODES.draw(difficulty, draw);
-            let text = random_program(nodes, draw);
+            let nodes = page::size::NODES.draw(difficulty, rng);
+            let text = random_program(nodes, rng);
             let Ok(expression) = Program::try_from(text) else { continue };
             let instance = Instance { expression };
             let nodes = instance.expression.nodes.len() as u64;

@@ -14,7 +14,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::prefix::{self, Symbol as _};
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{TaskRng, Violations};
 
 pub struct Unification;
 
@@ -120,31 +120,31 @@ fn rule(left: &FirstOrder, right: &FirstOrder) -> Action {
 }
 
 /// A skeleton that both terms of an instance have; its ends are filled for each on its own.
-fn skeleton(depth: usize, root: bool, draw: &mut Draw, shape: &mut Vec<Option<Symbol>>) {
-    if depth == 0 || !root && draw.chance(1, 4) {
+fn skeleton(depth: usize, root: bool, rng: &mut TaskRng, shape: &mut Vec<Option<Symbol>>) {
+    if depth == 0 || !root && rng.chance(1, 4) {
         shape.push(None);
         return;
     }
-    let symbol = Symbol::Letter(draw.one_of(&['f', 'g', 'h', 'k']));
+    let symbol = Symbol::Letter(rng.one_of(&['f', 'g', 'h', 'k']));
     shape.push(Some(symbol));
     for _ in 0..symbol.arity() {
-        skeleton(depth - 1, false, draw, shape);
+        skeleton(depth - 1, false, rng, shape);
     }
 }
 
-fn filled(shape: &[Option<Symbol>], variables: usize, draw: &mut Draw) -> FirstOrder {
+fn filled(shape: &[Option<Symbol>], variables: usize, rng: &mut TaskRng) -> FirstOrder {
     let mut term = Vec::new();
     for place in shape {
         let Some(symbol) = place else {
-            let kind = draw.index(10);
+            let kind = rng.index(10);
             if kind == 7 {
-                term.push(Symbol::Letter(draw.one_of(&['a', 'b', 'c'])));
+                term.push(Symbol::Letter(rng.one_of(&['a', 'b', 'c'])));
                 continue;
             }
             if kind > 7 {
                 term.push(Symbol::Letter('g'));
             }
-            let number = u32::try_from(draw.index(variables)).expect("invariant: few variables");
+            let number = u32::try_from(rng.index(variables)).expect("invariant: few variables");
             term.push(Symbol::Variable(Variable(number)));
             continue;
         };
@@ -179,18 +179,18 @@ impl Task for Unification {
     const SPEC: Spec =
         Spec { actions: &["delete", "decompose", "bind X<nat> = <[a-z0-9X(),]+>", "<clash|occurs>"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
-        let wanted = match draw.index(5) {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
+        let wanted = match rng.index(5) {
             0..=2 => Reason::Ok,
             3 => Reason::Clash,
             _ => Reason::Occurs,
         };
         loop {
-            let depth = page::size::DEPTH.draw(difficulty, draw);
-            let count = page::size::VARIABLES.draw(difficulty, draw);
+            let depth = page::size::DEPTH.draw(difficulty, rng);
+            let count = page::size::VARIABLES.draw(difficulty, rng);
             let mut shape = Vec::new();
-            skeleton(depth - 1, true, draw, &mut shape);
-            let instance = Instance { left: filled(&shape, count, draw), right: filled(&shape, count, draw) };
+            skeleton(depth - 1, true, rng, &mut shape);
+            let instance = Instance { left: filled(&shape, count, rng), right: filled(&shape, count, rng) };
             let depth = prefix::depth(&instance.left).max(prefix::depth(&instance.right));
             let fits = page::size::DEPTH.accepts(difficulty, depth as u64)
                 && page::size::VARIABLES.accepts(difficulty, instance.variables().len() as u64)

@@ -18,7 +18,7 @@ use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::rational::BITS_MAX;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Rational, Violations, limits};
+use crate::tasks::{Rational, TaskRng, Violations, limits};
 
 pub struct ContinuedFraction;
 
@@ -117,11 +117,11 @@ impl Task for ContinuedFraction {
 
     const SPEC: Spec = Spec { actions: &["<nat> <ratio>"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
-        let count = page::size::TERMS.draw(difficulty, draw);
-        let mut terms = vec![draw.below(10)];
-        terms.extend((2..count).map(|_| 1 + draw.below(9)));
-        let mut value = BigRational::from_integer((2 + draw.below(8)).into());
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
+        let count = page::size::TERMS.draw(difficulty, rng);
+        let mut terms = vec![rng.below(10)];
+        terms.extend((2..count).map(|_| 1 + rng.below(9)));
+        let mut value = BigRational::from_integer((2 + rng.below(8)).into());
         for term in terms.iter().rev() {
             value = BigRational::from_integer((*term).into()) + value.recip();
         }

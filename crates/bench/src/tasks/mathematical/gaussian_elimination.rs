@@ -17,7 +17,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::rational::BITS_MAX;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Rational, Violations, array, limits};
+use crate::tasks::{Rational, TaskRng, Violations, array, limits};
 
 pub struct GaussianElimination;
 
@@ -131,13 +131,13 @@ impl Task for GaussianElimination {
 
     const SPEC: Spec = Spec { actions: &["swap <nat> <nat>", "add <nat> <nat> <rat>", "x<nat> = <rat>"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let n = page::size::N.draw(difficulty, draw);
-            let magnitude = i64::try_from(page::size::MAGNITUDE.draw(difficulty, draw)).expect("invariant: small");
-            let mut entry = || if draw.chance(1, 4) { 0 } else { draw.between(-magnitude, magnitude) };
+            let n = page::size::N.draw(difficulty, rng);
+            let magnitude = i64::try_from(page::size::MAGNITUDE.draw(difficulty, rng)).expect("invariant: small");
+            let mut entry = || if rng.chance(1, 4) { 0 } else { rng.between(-magnitude, magnitude) };
             let matrix: Vec<Vec<i64>> = (0..n).map(|_| (0..n).map(|_| entry()).collect()).collect();
-            let solution = array::uniform(n, -9, 9, draw);
+            let solution = array::uniform(n, -9, 9, rng);
             let rhs = matrix.iter().map(|row| row.iter().zip(&solution).map(|(x, y)| x * y).sum()).collect();
             let instance = Instance { matrix, rhs };
             if is_regular(&instance) {
@@ -310,15 +310,15 @@ mod tests {
 
     #[test]
     fn no_legal_line_changes_the_determinant() {
-        let mut draw = Draw::new(5);
+        let mut rng = TaskRng::new(5);
         for _ in 0..40 {
-            let instance = GaussianElimination::generate(Difficulty::Easy, &mut draw);
+            let instance = GaussianElimination::generate(Difficulty::Easy, &mut rng);
             let mut state = GaussianElimination::start(&instance);
             let wanted = determinant(&state.matrix);
             for _ in 0..10 {
-                let (i, k) = draw.pair(instance.rhs.len());
-                let factor = Rational::from(draw.between(-5, 5));
-                let action = if draw.chance(1, 2) { Action::Swap(i, k) } else { Action::Add(i, k, factor) };
+                let (i, k) = rng.pair(instance.rhs.len());
+                let factor = Rational::from(rng.between(-5, 5));
+                let action = if rng.chance(1, 2) { Action::Swap(i, k) } else { Action::Add(i, k, factor) };
                 let _ = GaussianElimination::apply(&instance, &mut state, &action);
                 let now = determinant(&state.matrix);
                 assert_eq!(if state.swaps.is_multiple_of(2) { now } else { -now }, wanted);

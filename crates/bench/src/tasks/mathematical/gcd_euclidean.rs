@@ -11,7 +11,7 @@ use crate::tasks::pages::gcd_euclidean as page;
 use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_steps};
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct GcdEuclidean;
 
@@ -61,14 +61,14 @@ impl Task for GcdEuclidean {
 
     const SPEC: Spec = Spec { actions: &["<nat> <nat>"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let (min_steps, _) = page::size::MIN_STEPS.range(difficulty);
         loop {
-            let digits = u32::try_from(page::size::DIGITS.draw(difficulty, draw)).expect("invariant: small");
+            let digits = u32::try_from(page::size::DIGITS.draw(difficulty, rng)).expect("invariant: small");
             let least = 10u64.pow(digits - 1);
-            let g = 1 + draw.below(50);
-            let a = (least + draw.below(9 * least)) / g * g;
-            let b = g * (1 + draw.below(a / g - 1));
+            let g = 1 + rng.below(50);
+            let a = (least + rng.below(9 * least)) / g * g;
+            let b = g * (1 + rng.below(a / g - 1));
             let instance = Instance { a, b };
             let steps = reference_steps::<Self>(&instance, u64::MAX).unwrap_or(0);
             if a >= least && i64::try_from(steps).is_ok_and(|steps| steps >= min_steps) {

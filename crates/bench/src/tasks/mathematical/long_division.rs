@@ -12,7 +12,7 @@ use crate::tasks::pages::long_division as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct LongDivision;
 
@@ -73,10 +73,10 @@ fn is_number(digits: &str) -> bool {
 }
 
 /// A number of exactly `len` digits.
-fn number_of(len: usize, draw: &mut Draw) -> String {
+fn number_of(len: usize, rng: &mut TaskRng) -> String {
     (0..len)
         .map(|place| {
-            let digit = draw.between(if place == 0 && len > 1 { 1 } else { 0 }, 9);
+            let digit = rng.between(if place == 0 && len > 1 { 1 } else { 0 }, 9);
             char::from_digit(u32::try_from(digit).expect("invariant: a digit"), 10).expect("invariant: a digit")
         })
         .collect()
@@ -93,11 +93,11 @@ impl Task for LongDivision {
 
     const SPEC: Spec = Spec { actions: &["<digit> <nat>"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let dividend = page::size::DIVIDEND_DIGITS.draw(difficulty, draw);
-            let divisor = page::size::DIVISOR_DIGITS.draw(difficulty, draw);
-            let instance = Instance { dividend: number_of(dividend, draw), divisor: number_of(divisor, draw) };
+            let dividend = page::size::DIVIDEND_DIGITS.draw(difficulty, rng);
+            let divisor = page::size::DIVISOR_DIGITS.draw(difficulty, rng);
+            let instance = Instance { dividend: number_of(dividend, rng), divisor: number_of(divisor, rng) };
             if instance.divisor() >= 3 {
                 return instance;
             }

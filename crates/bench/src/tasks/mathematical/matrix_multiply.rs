@@ -11,7 +11,7 @@ use crate::tasks::pages::matrix_multiply as page;
 use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations, array, limits};
+use crate::tasks::{TaskRng, Violations, array, limits};
 
 pub struct MatrixMultiply;
 
@@ -90,11 +90,11 @@ impl Task for MatrixMultiply {
 
     const SPEC: Spec = Spec { actions: &["acc <int>"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let n = page::size::N.draw(difficulty, draw);
-            let magnitude = i64::try_from(page::size::MAGNITUDE.draw(difficulty, draw)).expect("invariant: small");
-            let mut matrix = || (0..n).map(|_| array::uniform(n, -magnitude, magnitude, draw)).collect::<Vec<_>>();
+            let n = page::size::N.draw(difficulty, rng);
+            let magnitude = i64::try_from(page::size::MAGNITUDE.draw(difficulty, rng)).expect("invariant: small");
+            let mut matrix = || (0..n).map(|_| array::uniform(n, -magnitude, magnitude, rng)).collect::<Vec<_>>();
             let instance = Instance { a: matrix(), b: matrix() };
             let entries = instance.a.iter().chain(&instance.b).flatten();
             if entries.filter(|entry| **entry != 0).count() > n * n {

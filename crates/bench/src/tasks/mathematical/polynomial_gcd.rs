@@ -13,7 +13,7 @@ use crate::tasks::pages::polynomial_gcd as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::{Draw, Rational, Violations, array};
+use crate::tasks::{Rational, TaskRng, Violations, array};
 
 pub struct PolynomialGcd;
 
@@ -69,10 +69,10 @@ impl fmt::Display for Action {
     }
 }
 
-fn random(degree: usize, draw: &mut Draw) -> Vec<i64> {
-    let leading = draw.between(1, 5) * draw.one_of(&[-1, 1]);
+fn random(degree: usize, rng: &mut TaskRng) -> Vec<i64> {
+    let leading = rng.between(1, 5) * rng.one_of(&[-1, 1]);
     let mut coefficients = vec![leading];
-    coefficients.extend(array::uniform(degree, -5, 5, draw));
+    coefficients.extend(array::uniform(degree, -5, 5, rng));
     coefficients
 }
 
@@ -97,14 +97,14 @@ impl Task for PolynomialGcd {
 
     const SPEC: Spec = Spec { actions: &["term <rat> <nat>", "monic <rat>"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let degree = page::size::DEGREE.draw(difficulty, draw);
-            let gcd_degree = page::size::GCD_DEGREE.draw(difficulty, draw);
-            let g = random(gcd_degree, draw);
-            let p = product(&g, &random(degree - gcd_degree, draw));
-            let lower = usize::from(draw.chance(1, 2));
-            let q = product(&g, &random(degree - lower - gcd_degree, draw));
+            let degree = page::size::DEGREE.draw(difficulty, rng);
+            let gcd_degree = page::size::GCD_DEGREE.draw(difficulty, rng);
+            let g = random(gcd_degree, rng);
+            let p = product(&g, &random(degree - gcd_degree, rng));
+            let lower = usize::from(rng.chance(1, 2));
+            let q = product(&g, &random(degree - lower - gcd_degree, rng));
             let instance = Instance { p, q };
             let end = reference_end::<Self>(&instance, u64::MAX);
             let found = end.and_then(|(end, _)| end.a.degree());
@@ -246,16 +246,16 @@ mod tests {
 
     #[test]
     fn no_legal_line_changes_the_common_divisor() {
-        let mut draw = Draw::new(5);
+        let mut rng = TaskRng::new(5);
         for _ in 0..40 {
-            let instance = PolynomialGcd::generate(Difficulty::Easy, &mut draw);
+            let instance = PolynomialGcd::generate(Difficulty::Easy, &mut rng);
             let mut state = PolynomialGcd::start(&instance);
             let wanted = gcd(state.a.clone(), state.b.clone());
             for _ in 0..12 {
-                let c = Rational::from(draw.between(1, 5));
-                let wrong = if draw.chance(1, 2) { Action::Term(c, draw.index(3)) } else { Action::Monic(c) };
+                let c = Rational::from(rng.between(1, 5));
+                let wrong = if rng.chance(1, 2) { Action::Term(c, rng.index(3)) } else { Action::Monic(c) };
                 let right = PolynomialGcd::reference(&instance, &state);
-                let action = right.filter(|_| draw.chance(2, 3)).unwrap_or(wrong);
+                let action = right.filter(|_| rng.chance(2, 3)).unwrap_or(wrong);
                 let _ = PolynomialGcd::apply(&instance, &mut state, &action);
                 assert_eq!(gcd(state.r.clone(), state.b.clone()), wanted);
             }

@@ -13,7 +13,7 @@ use crate::tasks::pages::simplex_method as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::{Draw, Rational, Violations, array, limits};
+use crate::tasks::{Rational, TaskRng, Violations, array, limits};
 
 pub struct SimplexMethod;
 
@@ -117,15 +117,15 @@ impl Task for SimplexMethod {
 
     const SPEC: Spec = Spec { actions: &["pivot <nat> <nat>", "div <nat> <ratio>", "sub <nat> <rat>"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let (min_pivots, _) = page::size::MIN_PIVOTS.range(difficulty);
         loop {
-            let n = page::size::VARIABLES.draw(difficulty, draw);
-            let m = page::size::CONSTRAINTS.draw(difficulty, draw);
-            let c = array::uniform(n, 1, 20, draw);
-            let mut entry = || if draw.chance(1, 4) { 0 } else { draw.between(1, 9) };
+            let n = page::size::VARIABLES.draw(difficulty, rng);
+            let m = page::size::CONSTRAINTS.draw(difficulty, rng);
+            let c = array::uniform(n, 1, 20, rng);
+            let mut entry = || if rng.chance(1, 4) { 0 } else { rng.between(1, 9) };
             let a = (0..m).map(|_| (0..n).map(|_| entry()).collect()).collect();
-            let instance = Instance { c, a, b: array::uniform(m, 10, 100, draw) };
+            let instance = Instance { c, a, b: array::uniform(m, 10, 100, rng) };
             let bounded = (0..n).all(|column| instance.a.iter().any(|row| row[column] != 0));
             if !bounded {
                 continue;
@@ -299,17 +299,17 @@ mod tests {
 
     #[test]
     fn no_legal_line_breaks_the_slack_identity() {
-        let mut draw = Draw::new(5);
+        let mut rng = TaskRng::new(5);
         for _ in 0..40 {
-            let instance = SimplexMethod::generate(Difficulty::Easy, &mut draw);
+            let instance = SimplexMethod::generate(Difficulty::Easy, &mut rng);
             let (n, m) = (instance.c.len(), instance.b.len());
             let mut state = SimplexMethod::start(&instance);
             for _ in 0..20 {
-                let factor = Rational::from(draw.between(0, 5));
-                let action = match draw.index(3) {
-                    0 => Action::Pivot(draw.index(n + m), draw.index(m)),
-                    1 => Action::Div(draw.index(m), factor),
-                    _ => Action::Sub(draw.index(m + 1), factor),
+                let factor = Rational::from(rng.between(0, 5));
+                let action = match rng.index(3) {
+                    0 => Action::Pivot(rng.index(n + m), rng.index(m)),
+                    1 => Action::Div(rng.index(m), factor),
+                    _ => Action::Sub(rng.index(m + 1), factor),
                 };
                 let _ = SimplexMethod::apply(&instance, &mut state, &action);
                 for row in &state.tableau {

@@ -16,7 +16,7 @@ use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::prefix::{self, Symbol as _, Term};
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct SymbolicDiff;
 
@@ -179,34 +179,34 @@ impl fmt::Display for Action {
 }
 
 /// A random tree with leaves x, in prefix order.
-fn grow(depth: usize, nodes: usize, draw: &mut Draw, tree: &mut Vec<Symbol>) {
+fn grow(depth: usize, nodes: usize, rng: &mut TaskRng, tree: &mut Vec<Symbol>) {
     if depth == 0 || nodes <= 1 {
         tree.push(Symbol::X);
-    } else if nodes == 2 || draw.chance(1, 3) {
-        tree.push(match draw.index(5) {
+    } else if nodes == 2 || rng.chance(1, 3) {
+        tree.push(match rng.index(5) {
             0 => Symbol::Sin,
             1 => Symbol::Cos,
             2 => Symbol::Exp,
             3 => Symbol::Ln,
-            _ => Symbol::Power(draw.between(2, 5)),
+            _ => Symbol::Power(rng.between(2, 5)),
         });
-        grow(depth - 1, nodes - 1, draw, tree);
+        grow(depth - 1, nodes - 1, rng, tree);
     } else {
         use Symbol::{Add, Div, Mul, Sub};
-        tree.push(draw.one_of(&[Add, Add, Sub, Mul, Mul, Div]));
-        let left = draw.size(1, nodes - 2);
-        grow(depth - 1, left, draw, tree);
-        grow(depth - 1, nodes - 1 - left, draw, tree);
+        tree.push(rng.one_of(&[Add, Add, Sub, Mul, Mul, Div]));
+        let left = rng.size(1, nodes - 2);
+        grow(depth - 1, left, rng, tree);
+        grow(depth - 1, nodes - 1 - left, rng, tree);
     }
 }
 
 /// Each binary node with probability 1/2 gives one child, if it is a bare x, for a constant.
-fn plant_constants(tree: &mut [Symbol], draw: &mut Draw) {
+fn plant_constants(tree: &mut [Symbol], rng: &mut TaskRng) {
     for place in 0..tree.len() {
-        if tree[place].arity() == 2 && draw.chance(1, 2) {
-            let child = if draw.chance(1, 2) { place + 1 } else { prefix::end_of(tree, place + 1) };
+        if tree[place].arity() == 2 && rng.chance(1, 2) {
+            let child = if rng.chance(1, 2) { place + 1 } else { prefix::end_of(tree, place + 1) };
             if tree[child] == Symbol::X {
-                tree[child] = Symbol::Integer(draw.between(2, 9));
+                tree[child] = Symbol::Integer(rng.between(2, 9));
             }
         }
     }
@@ -223,14 +223,14 @@ impl Task for SymbolicDiff {
 
     const SPEC: Spec = Spec { actions: &["<[-+*/^()a-z0-9 ]+>"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let depth = page::size::DEPTH.draw(difficulty, draw);
-            let nodes = page::size::NODES.draw(difficulty, draw);
+            let depth = page::size::DEPTH.draw(difficulty, rng);
+            let nodes = page::size::NODES.draw(difficulty, rng);
             let mut tree = Vec::new();
-            grow(depth, nodes, draw, &mut tree);
+            grow(depth, nodes, rng, &mut tree);
             // Every binary node keeps an x below it, so that constants are the only subtrees without one.
-            plant_constants(&mut tree, draw);
+            plant_constants(&mut tree, rng);
             let fits = page::size::DEPTH.accepts(difficulty, prefix::depth(&tree) as u64)
                 && page::size::NODES.accepts(difficulty, tree.len() as u64);
             if !fits {
@@ -350,11 +350,11 @@ mod tests {
 
     #[test]
     fn the_numeric_check_passes_right_derivatives_and_sees_wrong_ones() {
-        let mut draw = Draw::new(11);
+        let mut rng = TaskRng::new(11);
         let (mut wrong, mut unseen) = (0, 0);
         for difficulty in Difficulty::ALL {
             for _ in 0..300 {
-                let instance = SymbolicDiff::generate(difficulty, &mut draw);
+                let instance = SymbolicDiff::generate(difficulty, &mut rng);
                 let (end, _) = reference_end::<SymbolicDiff>(&instance, u64::MAX).expect("the reference ends");
                 let derivative = &end.derivatives[0].derivative;
                 let expression = &instance.expression.expression;

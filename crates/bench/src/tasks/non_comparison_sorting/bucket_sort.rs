@@ -12,7 +12,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct BucketSort;
 
@@ -119,10 +119,10 @@ impl Task for BucketSort {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let n = page::size::N.draw(difficulty, draw);
-            let a = input::uniform(n, SCALE - 1, draw);
+            let n = page::size::N.draw(difficulty, rng);
+            let a = input::uniform(n, SCALE - 1, rng);
             if !a.is_sorted() {
                 return Instance { a, buckets: n / 4 };
             }

@@ -14,7 +14,7 @@ use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, array, limits};
+use crate::tasks::{TaskRng, Violations, array, limits};
 
 pub struct CountingSort;
 
@@ -155,11 +155,11 @@ impl Task for CountingSort {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let n = page::size::N.draw(difficulty, draw);
-            let k = page::size::K.draw(difficulty, draw);
-            let a = input::uniform(n, k, draw);
+            let n = page::size::N.draw(difficulty, rng);
+            let k = page::size::K.draw(difficulty, rng);
+            let a = input::uniform(n, k, rng);
             if !a.is_sorted() {
                 return Instance { a, k };
             }

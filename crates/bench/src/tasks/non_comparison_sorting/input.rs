@@ -1,14 +1,14 @@
 //! The arrays of natural numbers that these sorts take.
 
-use crate::tasks::Draw;
+use crate::tasks::TaskRng;
 use crate::tasks::task::InvalidInput;
 
 /// The longest array that a user may give.
 pub const LENGTH_MAX: usize = 16_384;
 
 /// `n` values, each uniform in `0..=max`.
-pub fn uniform(n: usize, max: usize, draw: &mut Draw) -> Vec<usize> {
-    (0..n).map(|_| draw.index(max + 1)).collect()
+pub fn uniform(n: usize, max: usize, rng: &mut TaskRng) -> Vec<usize> {
+    (0..n).map(|_| rng.index(max + 1)).collect()
 }
 
 /// Checks the field `a` of a user's input: 2 to [`LENGTH_MAX`] values, each at most `max`.

@@ -12,7 +12,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct RadixSort;
 
@@ -87,11 +87,11 @@ impl Task for RadixSort {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let n = page::size::N.draw(difficulty, draw);
-            let d = u32::try_from(page::size::D.draw(difficulty, draw)).expect("invariant: few digits");
-            let a = input::uniform(n, BASE.pow(d) - 1, draw);
+            let n = page::size::N.draw(difficulty, rng);
+            let d = u32::try_from(page::size::D.draw(difficulty, rng)).expect("invariant: few digits");
+            let a = input::uniform(n, BASE.pow(d) - 1, rng);
             if !a.is_sorted() && a.iter().any(|x| *x >= BASE.pow(d - 1)) {
                 return Instance { a, d };
             }

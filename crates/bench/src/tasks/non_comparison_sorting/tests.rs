@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::TASKS;
-use crate::tasks::{Draw, Kinds};
+use crate::tasks::{Kinds, TaskRng};
 
 type Meaning = fn(&Value, &Value, &str) -> bool;
 
@@ -97,17 +97,17 @@ const BUCKET: &[(&str, Meaning)] = &[
 ];
 
 /// Half reference lines, half lines with random small numbers, all of them carried out if they are legal.
-fn check(slug: &str, input: &Value, words: &[&str], meanings: &[(&'static str, Meaning)], draw: &mut Draw) {
+fn check(slug: &str, input: &Value, words: &[&str], meanings: &[(&'static str, Meaning)], rng: &mut TaskRng) {
     let task = TASKS.iter().find(|task| task.spec().slug == slug).expect("listed");
     let problem = task.read_input(input).unwrap_or_else(|error| panic!("{error}"));
     let mut machine = problem.start();
     for _ in 0..60 {
-        let random = draw.one_of(words).split(' ').map(|word| match word {
-            "#" => draw.below(5).to_string(),
+        let random = rng.one_of(words).split(' ').map(|word| match word {
+            "#" => rng.below(5).to_string(),
             word => word.to_owned(),
         });
         let random = random.collect::<Vec<_>>().join(" ");
-        let line = machine.reference().filter(|_| draw.chance(4, 5)).unwrap_or(random);
+        let line = machine.reference().filter(|_| rng.chance(4, 5)).unwrap_or(random);
         if machine.propose(&line).is_err() {
             continue;
         }
@@ -122,15 +122,15 @@ fn check(slug: &str, input: &Value, words: &[&str], meanings: &[(&'static str, M
 
 #[test]
 fn what_is_followed_from_step_to_step_is_what_the_page_means() {
-    let mut draw = Draw::new(5);
+    let mut rng = TaskRng::new(5);
     for _ in 0..400 {
-        let mut values = |count, max: u64| -> Vec<u64> { (0..count).map(|_| draw.below(max)).collect() };
+        let mut values = |count, max: u64| -> Vec<u64> { (0..count).map(|_| rng.below(max)).collect() };
         let counted = json!({ "a": values(5, 3), "k": 2 });
         let digits = json!({ "a": values(4, 30), "d": 2 });
         let scaled = json!({ "a": values(6, 6).iter().map(|x| x * 150_000).collect::<Vec<_>>(), "buckets": 3 });
-        check("counting-sort", &counted, &["count # #", "sum #", "place # #"], COUNTING, &mut draw);
-        check("radix-sort", &digits, &["put # #", "gather"], RADIX, &mut draw);
+        check("counting-sort", &counted, &["count # #", "sum #", "place # #"], COUNTING, &mut rng);
+        check("radix-sort", &digits, &["put # #", "gather"], RADIX, &mut rng);
         let words = ["put # #", "take # #", "cmp # #", "swap # #", "swap # #", "gather"];
-        check("bucket-sort", &scaled, &words, BUCKET, &mut draw);
+        check("bucket-sort", &scaled, &words, BUCKET, &mut rng);
     }
 }

@@ -13,7 +13,7 @@ use crate::tasks::pages::ascii_art_parse as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_is_clean};
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct AsciiArtParse;
 
@@ -167,11 +167,11 @@ impl Task for AsciiArtParse {
     const SPEC: Spec =
         Spec { actions: &["new <rect|hline|vline> <nat> <nat>", "<right|down|left|up> <nat> <nat>"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let objects = page::size::OBJECTS.draw(difficulty, draw);
+            let objects = page::size::OBJECTS.draw(difficulty, rng);
             let mut grid = vec![vec![b' '; COLUMNS]; ROWS];
-            let placed = (0..objects).all(|_| (0..FAILURES_MAX).any(|_| place(&mut grid, &draw_object(draw))));
+            let placed = (0..objects).all(|_| (0..FAILURES_MAX).any(|_| place(&mut grid, &draw_object(rng))));
             if placed {
                 let grid = grid.into_iter().map(|row| row.into_iter().map(char::from).collect()).collect();
                 return Instance { grid };

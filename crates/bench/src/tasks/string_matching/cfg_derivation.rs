@@ -11,7 +11,7 @@ use crate::tasks::pages::cfg_derivation as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_is_clean};
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct CfgDerivation;
 
@@ -66,26 +66,22 @@ impl fmt::Display for Action {
     }
 }
 
-fn draw_productions(nonterminals: &str, draw: &mut Draw) -> Vec<Production> {
-    let letter = |draw: &mut Draw| char::from(draw.one_of(TERMINALS));
+fn draw_productions(nonterminals: &str, rng: &mut TaskRng) -> Vec<Production> {
+    let letter = |rng: &mut TaskRng| char::from(rng.one_of(TERMINALS));
     let mut productions = Vec::new();
     for left in nonterminals.chars() {
         let mut first_letters = TERMINALS.to_vec();
-        draw.shuffle(&mut first_letters);
-        for (number, first) in first_letters.into_iter().take(draw.size(2, 3)).enumerate() {
+        rng.shuffle(&mut first_letters);
+        for (number, first) in first_letters.into_iter().take(rng.size(2, 3)).enumerate() {
             let mut right = String::from(char::from(first));
             if number == 0 {
-                if draw.chance(1, 2) {
-                    right.push(letter(draw));
+                if rng.chance(1, 2) {
+                    right.push(letter(rng));
                 }
             } else {
-                for _ in 0..draw.size(1, 3) {
-                    let nonterminal = draw.chance(3, 5);
-                    right.push(if nonterminal {
-                        char::from(draw.one_of(nonterminals.as_bytes()))
-                    } else {
-                        letter(draw)
-                    });
+                for _ in 0..rng.size(1, 3) {
+                    let nonterminal = rng.chance(3, 5);
+                    right.push(if nonterminal { char::from(rng.one_of(nonterminals.as_bytes())) } else { letter(rng) });
                 }
             }
             productions.push(Production(left, right));
@@ -95,7 +91,7 @@ fn draw_productions(nonterminals: &str, draw: &mut Draw) -> Vec<Production> {
 }
 
 /// A word by leftmost expansion and the depth of its tree; `None` when it grows longer than `longest`.
-fn draw_word(productions: &[Production], cut: usize, longest: usize, draw: &mut Draw) -> Option<(String, usize)> {
+fn draw_word(productions: &[Production], cut: usize, longest: usize, rng: &mut TaskRng) -> Option<(String, usize)> {
     let mut word = String::new();
     let mut deepest = 0;
     // What is still to be expanded, the leftmost symbol last.
@@ -107,7 +103,7 @@ fn draw_word(productions: &[Production], cut: usize, longest: usize, draw: &mut 
             continue;
         }
         deepest = deepest.max(depth);
-        let chosen = if depth >= cut { own[0] } else { draw.one_of(&own) };
+        let chosen = if depth >= cut { own[0] } else { rng.one_of(&own) };
         rest.extend(chosen.1.chars().rev().map(|symbol| (symbol, depth + 1)));
         // Every symbol yields at least one letter.
         if word.len() + rest.len() > longest {
@@ -128,16 +124,16 @@ impl Task for CfgDerivation {
 
     const SPEC: Spec = Spec { actions: &["p<nat>"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let longest =
             usize::try_from(page::size::LENGTH.range(difficulty).1).expect("invariant: sizes are not negative");
         loop {
-            let count = page::size::NONTERMINALS.draw(difficulty, draw);
-            let cut = page::size::DEPTH.draw(difficulty, draw);
+            let count = page::size::NONTERMINALS.draw(difficulty, rng);
+            let cut = page::size::DEPTH.draw(difficulty, rng);
             let nonterminals = "SABCDEFG"[..count].to_owned();
-            let productions = draw_productions(&nonterminals, draw);
+            let productions = draw_productions(&nonterminals, rng);
             for _ in 0..WORDS_A_GRAMMAR {
-                let Some((word, depth)) = draw_word(&productions, cut, longest, draw) else { continue };
+                let Some((word, depth)) = draw_word(&productions, cut, longest, rng) else { continue };
                 let fits = page::size::LENGTH.accepts(difficulty, word.len() as u64);
                 if fits && page::size::DEPTH.accepts(difficulty, depth as u64) {
                     return Instance { nonterminals, productions, word };

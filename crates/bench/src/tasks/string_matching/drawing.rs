@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::tasks::Draw;
+use crate::tasks::TaskRng;
 
 /// Size of the grids that are drawn.
 pub const ROWS: usize = 40;
@@ -107,11 +107,11 @@ impl Object {
 }
 
 /// A random object that lies inside the grid.
-pub fn draw_object(draw: &mut Draw) -> Object {
-    let kind = draw.one_of(&[Kind::Rect, Kind::Rect, Kind::Hline, Kind::Vline]);
-    let height = if kind == Kind::Hline { 1 } else { draw.size(3, 12) };
-    let width = if kind == Kind::Vline { 1 } else { draw.size(3, 24) };
-    let (top, left) = (draw.index(ROWS - height + 1), draw.index(COLUMNS - width + 1));
+pub fn draw_object(rng: &mut TaskRng) -> Object {
+    let kind = rng.one_of(&[Kind::Rect, Kind::Rect, Kind::Hline, Kind::Vline]);
+    let height = if kind == Kind::Hline { 1 } else { rng.size(3, 12) };
+    let width = if kind == Kind::Vline { 1 } else { rng.size(3, 24) };
+    let (top, left) = (rng.index(ROWS - height + 1), rng.index(COLUMNS - width + 1));
     Object { kind, top, left, bottom: top + height - 1, right: left + width - 1 }
 }
 

@@ -11,7 +11,7 @@ use crate::tasks::pages::kmp_pattern as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct KmpPattern;
 
@@ -69,33 +69,33 @@ impl fmt::Display for Action {
     }
 }
 
-fn uniform(alphabet: &[u8], length: usize, draw: &mut Draw) -> Vec<u8> {
-    (0..length).map(|_| draw.one_of(alphabet)).collect()
+fn uniform(alphabet: &[u8], length: usize, rng: &mut TaskRng) -> Vec<u8> {
+    (0..length).map(|_| rng.one_of(alphabet)).collect()
 }
 
 /// One letter at a uniform place is drawn again.
-fn redraw_letter(letters: &mut [u8], alphabet: &[u8], draw: &mut Draw) {
-    let place = draw.index(letters.len());
-    letters[place] = draw.one_of(alphabet);
+fn redraw_letter(letters: &mut [u8], alphabet: &[u8], rng: &mut TaskRng) {
+    let place = rng.index(letters.len());
+    letters[place] = rng.one_of(alphabet);
 }
 
-fn drawn(difficulty: Difficulty, draw: &mut Draw) -> Instance {
-    let n = page::size::TEXT.draw(difficulty, draw);
-    let m = page::size::PATTERN.draw(difficulty, draw);
-    let planted = page::size::PLANTED.draw(difficulty, draw);
-    let alphabet: &[u8] = if draw.chance(1, 2) { b"ab" } else { b"abc" };
-    let unit = uniform(alphabet, m.div_ceil(3), draw);
+fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
+    let n = page::size::TEXT.draw(difficulty, rng);
+    let m = page::size::PATTERN.draw(difficulty, rng);
+    let planted = page::size::PLANTED.draw(difficulty, rng);
+    let alphabet: &[u8] = if rng.chance(1, 2) { b"ab" } else { b"abc" };
+    let unit = uniform(alphabet, m.div_ceil(3), rng);
     let mut pattern: Vec<u8> = unit.into_iter().cycle().take(m).collect();
-    if draw.chance(1, 2) {
-        redraw_letter(&mut pattern, alphabet, draw);
+    if rng.chance(1, 2) {
+        redraw_letter(&mut pattern, alphabet, rng);
     }
-    let mut text = uniform(alphabet, n, draw);
+    let mut text = uniform(alphabet, n, rng);
     for plant in 0..2 * planted {
         let mut planting = pattern.clone();
         if plant % 2 == 1 {
-            redraw_letter(&mut planting, alphabet, draw);
+            redraw_letter(&mut planting, alphabet, rng);
         }
-        let place = draw.index(n - m + 1);
+        let place = rng.index(n - m + 1);
         text[place..place + m].copy_from_slice(&planting);
     }
     let string = |letters: Vec<u8>| letters.into_iter().map(char::from).collect();
@@ -113,9 +113,9 @@ impl Task for KmpPattern {
 
     const SPEC: Spec = Spec { actions: &["p <nat> <nat> <=|!>", "t <nat> <nat> <=|!>"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let instance = drawn(difficulty, draw);
+            let instance = drawn(difficulty, rng);
             // A border exists exactly if the first letter occurs again.
             let (first, others) = instance.pattern.split_at(1);
             if instance.text.contains(&instance.pattern) && others.contains(first) {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::tasks::Draw;
+use crate::tasks::TaskRng;
 
 /// The letters of expressions and texts.
 pub const ALPHABET: &[u8] = b"abcd";
@@ -109,22 +109,22 @@ pub enum Tree {
 
 impl Tree {
     /// A random tree with this many leaves.
-    pub fn drawn(leaves: usize, draw: &mut Draw) -> Self {
+    pub fn drawn(leaves: usize, rng: &mut TaskRng) -> Self {
         let node = if leaves == 1 {
-            Self::Letter(draw.one_of(ALPHABET))
+            Self::Letter(rng.one_of(ALPHABET))
         } else {
-            let left = draw.size(1, leaves - 1);
-            let concatenation = draw.chance(2, 3);
-            let left_operand = Box::new(Self::drawn(left, draw));
-            let right_operand = Box::new(Self::drawn(leaves - left, draw));
+            let left = rng.size(1, leaves - 1);
+            let concatenation = rng.chance(2, 3);
+            let left_operand = Box::new(Self::drawn(left, rng));
+            let right_operand = Box::new(Self::drawn(leaves - left, rng));
             if concatenation {
                 Self::Concatenation(left_operand, right_operand)
             } else {
                 Self::Alternation(left_operand, right_operand)
             }
         };
-        if draw.chance(1, 4) {
-            let quantifier = draw.one_of(&[Quantifier::Star, Quantifier::Plus, Quantifier::Optional]);
+        if rng.chance(1, 4) {
+            let quantifier = rng.one_of(&[Quantifier::Star, Quantifier::Plus, Quantifier::Optional]);
             Self::Quantified(Box::new(node), quantifier)
         } else {
             node
@@ -132,26 +132,26 @@ impl Tree {
     }
 
     /// Appends a random word of the expression. Words that are longer than `max` are broken off.
-    pub fn sample(&self, word: &mut String, max: usize, draw: &mut Draw) {
+    pub fn sample(&self, word: &mut String, max: usize, rng: &mut TaskRng) {
         if word.len() > max {
             return;
         }
         match self {
             Self::Letter(letter) => word.push(char::from(*letter)),
             Self::Concatenation(left, right) => {
-                left.sample(word, max, draw);
-                right.sample(word, max, draw);
+                left.sample(word, max, rng);
+                right.sample(word, max, rng);
             }
             Self::Alternation(left, right) => {
-                let chosen = if draw.chance(1, 2) { left } else { right };
-                chosen.sample(word, max, draw);
+                let chosen = if rng.chance(1, 2) { left } else { right };
+                chosen.sample(word, max, rng);
             }
             Self::Quantified(operand, quantifier) => {
                 if *quantifier == Quantifier::Plus {
-                    operand.sample(word, max, draw);
+                    operand.sample(word, max, rng);
                 }
-                while draw.chance(1, 2) {
-                    operand.sample(word, max, draw);
+                while rng.chance(1, 2) {
+                    operand.sample(word, max, rng);
                     if *quantifier == Quantifier::Optional {
                         break;
                     }

@@ -14,7 +14,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::state_set::StateSet;
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct RegexNfa;
 
@@ -144,22 +144,22 @@ impl Task for RegexNfa {
         ..page::SPEC
     };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let longest = usize::try_from(page::size::TEXT.range(difficulty).1).expect("invariant: sizes are not negative");
         loop {
-            let literals = page::size::LITERALS.draw(difficulty, draw);
-            let length = page::size::TEXT.draw(difficulty, draw);
-            let tree = Tree::drawn(literals, draw);
+            let literals = page::size::LITERALS.draw(difficulty, rng);
+            let length = page::size::TEXT.draw(difficulty, rng);
+            let tree = Tree::drawn(literals, rng);
             let mut text = String::new();
             while text.len() < length {
-                tree.sample(&mut text, longest, draw);
+                tree.sample(&mut text, longest, rng);
             }
             if text.len() > longest {
                 continue;
             }
-            if draw.chance(1, 2) {
-                let place = draw.index(text.len());
-                let letter = char::from(draw.one_of(regex::ALPHABET));
+            if rng.chance(1, 2) {
+                let place = rng.index(text.len());
+                let letter = char::from(rng.one_of(regex::ALPHABET));
                 text.replace_range(place..=place, letter.encode_utf8(&mut [0; 4]));
             }
             return Instance { regex: format!("({tree})*"), text };

@@ -12,7 +12,7 @@ use crate::tasks::pages::translation_chain as page;
 use crate::tasks::pattern::{self, Fields};
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct TranslationChain;
 
@@ -27,8 +27,8 @@ const VOWELS: &[u8] = b"aeiou";
 pub struct Word([u8; 4]);
 
 impl Word {
-    fn drawn(draw: &mut Draw) -> Self {
-        Self([CONSONANTS, VOWELS, CONSONANTS, VOWELS].map(|letters| draw.one_of(letters)))
+    fn drawn(rng: &mut TaskRng) -> Self {
+        Self([CONSONANTS, VOWELS, CONSONANTS, VOWELS].map(|letters| rng.one_of(letters)))
     }
 }
 
@@ -67,11 +67,11 @@ enum Order {
 }
 
 impl Order {
-    fn drawn(words: usize, draw: &mut Draw) -> Self {
-        match draw.index(6) {
+    fn drawn(words: usize, rng: &mut TaskRng) -> Self {
+        match rng.index(6) {
             0 => Self::Keep,
             1 => Self::Reverse,
-            2 => Self::Rotate(draw.size(1, words - 1)),
+            2 => Self::Rotate(rng.size(1, words - 1)),
             3 => Self::EvensFirst,
             4 => Self::SwapPairs,
             _ => Self::LastFirst,
@@ -203,26 +203,26 @@ impl Task for TranslationChain {
 
     const SPEC: Spec = Spec { actions: &["<[a-z]{4}>"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let count = page::size::LANGUAGES.draw(difficulty, draw);
-            let words = page::size::WORDS.draw(difficulty, draw);
-            let size = page::size::VOCABULARY.draw(difficulty, draw);
+            let count = page::size::LANGUAGES.draw(difficulty, rng);
+            let words = page::size::WORDS.draw(difficulty, rng);
+            let size = page::size::VOCABULARY.draw(difficulty, rng);
             let mut used: Vec<Word> = Vec::with_capacity((count + 1) * size);
             while used.len() < (count + 1) * size {
-                let word = Word::drawn(draw);
+                let word = Word::drawn(rng);
                 if !used.contains(&word) {
                     used.push(word);
                 }
             }
             // The words come in random order, so that pairing them by place is a uniform bijection.
             let vocabularies: Vec<&[Word]> = used.chunks(size).collect();
-            let sentence = (0..words).map(|_| draw.one_of(vocabularies[0])).collect();
+            let sentence = (0..words).map(|_| rng.one_of(vocabularies[0])).collect();
             let languages: Vec<Language> = (1..=count)
                 .map(|number| {
                     let pairs = vocabularies[number - 1].iter().zip(vocabularies[number]);
                     let dictionary = pairs.map(|(old, new)| (*old, *new)).collect();
-                    Language { name: format!("L{number}"), dictionary, order: Order::drawn(words, draw) }
+                    Language { name: format!("L{number}"), dictionary, order: Order::drawn(words, rng) }
                 })
                 .collect();
             if languages.iter().any(|language| language.order != Order::Keep) {

@@ -12,7 +12,7 @@ use crate::tasks::pages::assembly_line as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct AssemblyLine;
 
@@ -179,21 +179,21 @@ fn brought(stage: &Stage, state: &State) -> (Defects, bool) {
     (defects, added.is_some())
 }
 
-fn draw_stage(units: usize, draw: &mut Draw) -> Stage {
+fn draw_stage(units: usize, rng: &mut TaskRng) -> Stage {
     let letter = |defect: usize| ["A", "B", "C", "D"][defect].to_owned();
     let (mut adds, mut from, mut to) = (String::new(), 0, 0);
-    if draw.chance(2, 5) {
-        adds = letter(draw.index(TYPES));
-        let (one, other) = (draw.index(units), draw.index(units));
+    if rng.chance(2, 5) {
+        adds = letter(rng.index(TYPES));
+        let (one, other) = (rng.index(units), rng.index(units));
         (from, to) = (one.min(other), one.max(other));
     }
     let mut spreads = String::new();
-    if draw.chance(1, 3) {
-        let (x, y) = draw.pair(TYPES);
+    if rng.chance(1, 3) {
+        let (x, y) = rng.pair(TYPES);
         spreads = letter(x) + &letter(y);
     }
-    let repairs = if draw.chance(1, 4) { letter(draw.index(TYPES)) } else { String::new() };
-    let scraps = if draw.chance(1, 5) { letter(draw.index(TYPES)) } else { String::new() };
+    let repairs = if rng.chance(1, 4) { letter(rng.index(TYPES)) } else { String::new() };
+    let scraps = if rng.chance(1, 5) { letter(rng.index(TYPES)) } else { String::new() };
     Stage { adds, from, to, spreads, repairs, scraps }
 }
 
@@ -208,11 +208,11 @@ impl Task for AssemblyLine {
 
     const SPEC: Spec = Spec { actions: &["<[A-D]+>", "<[A-D]+> scrap", "-", "- scrap"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let stages = page::size::STAGES.draw(difficulty, draw);
-            let units = page::size::UNITS.draw(difficulty, draw);
-            let stages = (0..stages).map(|_| draw_stage(units, draw)).collect();
+            let stages = page::size::STAGES.draw(difficulty, rng);
+            let units = page::size::UNITS.draw(difficulty, rng);
+            let stages = (0..stages).map(|_| draw_stage(units, rng)).collect();
             let instance = Instance { units, stages };
             let end = reference_end::<Self>(&instance, u64::MAX);
             if end.is_some_and(|(state, _)| state.clean > 0 && state.defective > 0 && state.scrapped > 0) {

@@ -11,7 +11,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct BlockchainLedger;
 
@@ -112,27 +112,27 @@ impl Task for BlockchainLedger {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
-        let small = |min: i64, max: i64, draw: &mut Draw| {
-            u32::try_from(draw.between(min, max)).expect("invariant: drawn from a small range")
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
+        let small = |min: i64, max: i64, rng: &mut TaskRng| {
+            u32::try_from(rng.between(min, max)).expect("invariant: drawn from a small range")
         };
         loop {
-            let accounts = page::size::ACCOUNTS.draw(difficulty, draw);
-            let count = page::size::TRANSACTIONS.draw(difficulty, draw);
-            let block_size = page::size::BLOCK_SIZE.draw(difficulty, draw);
-            let balances = (0..accounts).map(|_| small(20, 200, draw)).collect();
-            let reward = small(1, 10, draw);
-            let miners = (0..count.div_ceil(block_size)).map(|_| draw.index(accounts)).collect();
+            let accounts = page::size::ACCOUNTS.draw(difficulty, rng);
+            let count = page::size::TRANSACTIONS.draw(difficulty, rng);
+            let block_size = page::size::BLOCK_SIZE.draw(difficulty, rng);
+            let balances = (0..accounts).map(|_| small(20, 200, rng)).collect();
+            let reward = small(1, 10, rng);
+            let miners = (0..count.div_ceil(block_size)).map(|_| rng.index(accounts)).collect();
             let blank = Transaction { from: 0, to: 1, amount: 1, fee: 0, nonce: 0 };
             let mut instance = Instance { balances, reward, block_size, miners, transactions: vec![blank; count] };
             // A nonce depends on the run so far: every transaction is written just before its turn.
             let mut state = Self::start(&instance);
             while !Self::ended(&instance, &state) {
                 if instance.open(&state).is_some() {
-                    let (from, to) = draw.pair(accounts);
-                    let (amount, fee) = (small(1, 80, draw), small(0, 3, draw));
+                    let (from, to) = rng.pair(accounts);
+                    let (amount, fee) = (small(1, 80, rng), small(0, 3, rng));
                     let expected = state.nonces[from];
-                    let nonce = match draw.below(20) {
+                    let nonce = match rng.below(20) {
                         0 if expected > 0 => expected - 1,
                         0 | 1 => expected + 1,
                         _ => expected,

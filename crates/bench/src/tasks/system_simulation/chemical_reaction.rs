@@ -11,7 +11,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct ChemicalReaction;
 
@@ -87,7 +87,7 @@ fn sides(species: usize) -> Vec<Side> {
 }
 
 /// A uniform sample of reactions without repetition; `None` if there are too few.
-fn draw_reactions(masses: &[i64], count: usize, draw: &mut Draw) -> Option<Vec<Reaction>> {
+fn draw_reactions(masses: &[i64], count: usize, rng: &mut TaskRng) -> Option<Vec<Reaction>> {
     let sides = sides(masses.len());
     let common = |a: &Side, b: &Side| a.iter().any(|(species, _)| b.iter().any(|(other, _)| other == species));
     let mut pairs: Vec<(&Side, &Side)> = Vec::new();
@@ -100,13 +100,13 @@ fn draw_reactions(masses: &[i64], count: usize, draw: &mut Draw) -> Option<Vec<R
     }
     // The first places of a shuffle.
     for place in 0..count {
-        let other = draw.size(place, pairs.len() - 1);
+        let other = rng.size(place, pairs.len() - 1);
         pairs.swap(place, other);
     }
     let reaction = |(reactants, products): &(&Side, &Side)| Reaction {
         reactants: (*reactants).clone(),
         products: (*products).clone(),
-        rate: draw.between(1, 9),
+        rate: rng.between(1, 9),
     };
     Some(pairs[..count].iter().map(reaction).collect())
 }
@@ -122,15 +122,15 @@ impl Task for ChemicalReaction {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let species = page::size::SPECIES.draw(difficulty, draw);
-            let count = page::size::REACTIONS.draw(difficulty, draw);
-            let steps = page::size::STEPS.draw(difficulty, draw);
-            let masses: Vec<i64> = (0..species).map(|_| draw.between(1, 12)).collect();
-            let counts = (0..species).map(|_| draw.between(0, 60)).collect();
-            let Some(reactions) = draw_reactions(&masses, count, draw) else { continue };
-            let draws = (0..steps).map(|_| draw.between(0, 999)).collect();
+            let species = page::size::SPECIES.draw(difficulty, rng);
+            let count = page::size::REACTIONS.draw(difficulty, rng);
+            let steps = page::size::STEPS.draw(difficulty, rng);
+            let masses: Vec<i64> = (0..species).map(|_| rng.between(1, 12)).collect();
+            let counts = (0..species).map(|_| rng.between(0, 60)).collect();
+            let Some(reactions) = draw_reactions(&masses, count, rng) else { continue };
+            let draws = (0..steps).map(|_| rng.between(0, 999)).collect();
             let instance = Instance { masses, counts, reactions, draws };
             let Some((end, fired)) = reference_end::<Self>(&instance, u64::MAX) else { continue };
             let different = end.fired.iter().filter(|fired| **fired > 0).count();
@@ -169,7 +169,7 @@ impl Task for ChemicalReaction {
         InvalidInput::unless(reactions && instance.reactions.iter().all(balanced), "reactions", reason)?;
         validate_count("draws", instance.draws.len())?;
         let draws = instance.draws.iter().all(|u| (0..1000).contains(u));
-        InvalidInput::unless(draws, "draws", "every draw must be 0 to 999")
+        InvalidInput::unless(draws, "draws", "every rng must be 0 to 999")
     }
 
     fn start(instance: &Instance) -> State {
@@ -191,7 +191,7 @@ impl Task for ChemicalReaction {
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let Action::Fire(fires) = *action;
         if state.t >= instance.draws.len() {
-            return Err(Illegal("every draw is used"));
+            return Err(Illegal("every rng is used"));
         }
         let reaction = instance.reactions.get(fires).ok_or(Illegal("there is no such reaction"))?;
         if !reaction.can_fire(&state.counts) {

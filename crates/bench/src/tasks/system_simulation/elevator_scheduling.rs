@@ -14,7 +14,7 @@ use crate::tasks::pages::elevator_scheduling as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct ElevatorScheduling;
 
@@ -161,15 +161,15 @@ impl Task for ElevatorScheduling {
 
     const SPEC: Spec = Spec { actions: &["<nat> <open|up|down>"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
-        let elevators = page::size::ELEVATORS.draw(difficulty, draw);
-        let floors = page::size::FLOORS.draw(difficulty, draw);
-        let count = page::size::CALLS.draw(difficulty, draw);
-        let elevators = (0..elevators).map(|_| draw.index(floors)).collect();
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
+        let elevators = page::size::ELEVATORS.draw(difficulty, rng);
+        let floors = page::size::FLOORS.draw(difficulty, rng);
+        let count = page::size::CALLS.draw(difficulty, rng);
+        let elevators = (0..elevators).map(|_| rng.index(floors)).collect();
         let mut time = 0;
         let calls = (0..count).map(|call| {
-            time += if call == 0 { 0 } else { draw.index(5) };
-            let (from, to) = draw.pair(floors);
+            time += if call == 0 { 0 } else { rng.index(5) };
+            let (from, to) = rng.pair(floors);
             Call { time, from, to }
         });
         Instance { floors, elevators, calls: calls.collect() }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::file_tree::{Kind, Mode, Path, Tree, User};
-use crate::tasks::Draw;
+use crate::tasks::TaskRng;
 use crate::tasks::operation::as_text;
 use crate::tasks::pattern::Fields;
 
@@ -128,63 +128,63 @@ fn through_parents(path: &Path, cwd: &Path, named: bool) -> Option<String> {
 }
 
 /// A path that goes down to a random directory and leaves it upwards, if there is one besides `/`.
-fn detour(path: &Path, tree: &Tree, named: bool, draw: &mut Draw) -> Option<String> {
+fn detour(path: &Path, tree: &Tree, named: bool, rng: &mut TaskRng) -> Option<String> {
     let directories = tree.entries().iter().filter(|entry| entry.kind == Kind::Directory && !entry.path.is_root());
     let directories: Vec<_> = directories.map(|entry| &entry.path).collect();
     if directories.is_empty() {
         return None;
     }
-    let directory = draw.one_of(&directories);
+    let directory = rng.one_of(&directories);
     through_parents(path, directory, named).map(|way| format!("{}/{way}", directory.as_str()))
 }
 
 /// Writes a path: a quarter relative to the working directory, a quarter through `..`, where possible.
-fn written(path: &Path, tree: &Tree, cwd: &Path, named: bool, draw: &mut Draw) -> String {
-    let written = match draw.below(4) {
+fn written(path: &Path, tree: &Tree, cwd: &Path, named: bool, rng: &mut TaskRng) -> String {
+    let written = match rng.below(4) {
         0 => relative(path, cwd, named),
-        1 => through_parents(path, cwd, named).or_else(|| detour(path, tree, named, draw)),
+        1 => through_parents(path, cwd, named).or_else(|| detour(path, tree, named, rng)),
         _ => None,
     };
     written.unwrap_or_else(|| path.as_str().to_owned())
 }
 
 /// A uniform existing path of these; with probability 1/6, or if there is none, one or two random names.
-fn target<'t>(paths: impl Iterator<Item = &'t Path>, draw: &mut Draw) -> Path {
+fn target<'t>(paths: impl Iterator<Item = &'t Path>, rng: &mut TaskRng) -> Path {
     let paths: Vec<_> = paths.collect();
-    if draw.chance(5, 6) && !paths.is_empty() {
-        return draw.one_of(&paths).clone();
+    if rng.chance(5, 6) && !paths.is_empty() {
+        return rng.one_of(&paths).clone();
     }
-    (0..draw.size(1, 2)).fold(Path::root(), |path, _| path.join(draw.one_of(&NAMES)))
+    (0..rng.size(1, 2)).fold(Path::root(), |path, _| path.join(rng.one_of(&NAMES)))
 }
 
 /// A random command against this state of the file system, by the percentages of the page.
-pub fn draw_command(tree: &Tree, cwd: &Path, draw: &mut Draw) -> Command {
+pub fn draw_command(tree: &Tree, cwd: &Path, rng: &mut TaskRng) -> Command {
     let of_kind = |kind: Kind| tree.entries().iter().filter(move |entry| entry.kind == kind).map(|entry| &entry.path);
-    let existing = |kind: Kind, draw: &mut Draw| target(of_kind(kind), draw);
-    let written = |path: Path, named: bool, draw: &mut Draw| written(&path, tree, cwd, named, draw);
-    let new = |draw: &mut Draw| {
+    let existing = |kind: Kind, rng: &mut TaskRng| target(of_kind(kind), rng);
+    let written = |path: Path, named: bool, rng: &mut TaskRng| written(&path, tree, cwd, named, rng);
+    let new = |rng: &mut TaskRng| {
         let directories: Vec<_> = of_kind(Kind::Directory).collect();
-        let path = draw.one_of(&directories).join(draw.one_of(&NAMES));
-        written(path, true, draw)
+        let path = rng.one_of(&directories).join(rng.one_of(&NAMES));
+        written(path, true, rng)
     };
-    match draw.below(100) {
-        0..8 => Command::Su(draw.one_of(&User::ALL)),
-        8..20 if draw.chance(1, 4) => Command::Cd("..".to_owned()),
-        8..20 => Command::Cd(written(existing(Kind::Directory, draw), false, draw)),
-        20..38 => Command::Mkdir(new(draw)),
-        38..54 => Command::Touch(new(draw)),
-        54..66 => Command::Write(written(existing(Kind::File, draw), false, draw), draw.index(100)),
-        66..78 => Command::Read(written(existing(Kind::File, draw), false, draw)),
+    match rng.below(100) {
+        0..8 => Command::Su(rng.one_of(&User::ALL)),
+        8..20 if rng.chance(1, 4) => Command::Cd("..".to_owned()),
+        8..20 => Command::Cd(written(existing(Kind::Directory, rng), false, rng)),
+        20..38 => Command::Mkdir(new(rng)),
+        38..54 => Command::Touch(new(rng)),
+        54..66 => Command::Write(written(existing(Kind::File, rng), false, rng), rng.index(100)),
+        66..78 => Command::Read(written(existing(Kind::File, rng), false, rng)),
         78..90 => {
-            let [owner, others] = [(); 2].map(|()| u8::try_from(draw.below(8)).expect("invariant: a digit"));
-            let path = target(tree.entries().iter().map(|entry| &entry.path), draw);
-            Command::Chmod(Mode(owner, others), written(path, false, draw))
+            let [owner, others] = [(); 2].map(|()| u8::try_from(rng.below(8)).expect("invariant: a digit"));
+            let path = target(tree.entries().iter().map(|entry| &entry.path), rng);
+            Command::Chmod(Mode(owner, others), written(path, false, rng))
         }
-        90..95 => Command::Rm(written(existing(Kind::File, draw), true, draw)),
+        90..95 => Command::Rm(written(existing(Kind::File, rng), true, rng)),
         _ => {
             // The root has no name to end in.
-            let path = target(of_kind(Kind::Directory).filter(|path| !path.is_root()), draw);
-            Command::Rmdir(written(path, true, draw))
+            let path = target(of_kind(Kind::Directory).filter(|path| !path.is_root()), rng);
+            Command::Rmdir(written(path, true, rng))
         }
     }
 }

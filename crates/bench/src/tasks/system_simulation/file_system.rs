@@ -14,7 +14,7 @@ use crate::tasks::pages::file_system as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct FileSystem;
 
@@ -153,12 +153,12 @@ impl State {
 
 /// Commands drawn one by one against the state that the earlier ones lead to, with the end of their run; `None` where
 /// no command fails for rights, or none for a missing entry.
-fn draw_run(count: usize, draw: &mut Draw) -> Option<(Instance, State)> {
+fn draw_run(count: usize, rng: &mut TaskRng) -> Option<(Instance, State)> {
     let mut instance = Instance { commands: Vec::with_capacity(count) };
     let mut state = FileSystem::start(&instance);
     let (mut perm, mut noent) = (false, false);
     for _ in 0..count {
-        instance.commands.push(draw_command(&state.tree, &state.cwd, draw));
+        instance.commands.push(draw_command(&state.tree, &state.cwd, rng));
         let action = FileSystem::reference(&instance, &state)?;
         perm |= action == Action::Failure(Code::Perm);
         noent |= action == Action::Failure(Code::Noent);
@@ -179,10 +179,10 @@ impl Task for FileSystem {
     const SPEC: Spec =
         Spec { actions: &["ok", "ok <nat>", "err <noent|notdir|isdir|exists|perm|notempty|busy>"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let count = page::size::COMMANDS.draw(difficulty, draw);
-            if let Some((instance, end)) = draw_run(count, draw)
+            let count = page::size::COMMANDS.draw(difficulty, rng);
+            if let Some((instance, end)) = draw_run(count, rng)
                 && end.errors <= count - end.errors
                 && end.tree.entries().len() >= 3
             {

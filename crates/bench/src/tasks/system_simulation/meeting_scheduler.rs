@@ -13,7 +13,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct MeetingScheduler;
 
@@ -128,20 +128,20 @@ impl Task for MeetingScheduler {
         ..page::SPEC
     };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let rooms = page::size::ROOMS.draw(difficulty, draw);
-            let count = page::size::REQUESTS.draw(difficulty, draw);
-            let rooms = (0..rooms).map(|_| draw.size(4, 30)).collect();
-            let max_shift = draw.size(0, 3);
+            let rooms = page::size::ROOMS.draw(difficulty, rng);
+            let count = page::size::REQUESTS.draw(difficulty, rng);
+            let rooms = (0..rooms).map(|_| rng.size(4, 30)).collect();
+            let max_shift = rng.size(0, 3);
             let mut booked = Vec::new();
             let requests = (0..count).map(|request| {
-                if draw.chance(1, 5) && !booked.is_empty() {
-                    return Request::Cancel(draw.one_of(&booked));
+                if rng.chance(1, 5) && !booked.is_empty() {
+                    return Request::Cancel(rng.one_of(&booked));
                 }
                 booked.push(request);
-                let length = draw.size(1, 4);
-                Request::Book(draw.size(0, SLOTS - length), length, draw.size(1, 32))
+                let length = rng.size(1, 4);
+                Request::Book(rng.size(0, SLOTS - length), length, rng.size(1, 32))
             });
             let requests = requests.collect();
             let instance = Instance { rooms, max_shift, requests };

@@ -12,7 +12,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct PacketRouting;
 
@@ -62,14 +62,14 @@ word_actions!(Action {
 });
 
 /// For each router its neighbours, ascending: a random tree and further links between random pairs.
-fn network(routers: usize, draw: &mut Draw) -> Vec<Vec<usize>> {
+fn network(routers: usize, rng: &mut TaskRng) -> Vec<Vec<usize>> {
     let mut linked = vec![vec![false; routers]; routers];
     let mut link = |(a, b): (usize, usize)| (linked[a][b], linked[b][a]) = (true, true);
     for router in 1..routers {
-        link((router, draw.index(router)));
+        link((router, rng.index(router)));
     }
     for _ in 0..routers / 2 {
-        link(draw.pair(routers));
+        link(rng.pair(routers));
     }
     linked.iter().map(|row| (0..routers).filter(|router| row[*router]).collect()).collect()
 }
@@ -93,18 +93,18 @@ fn distances(neighbours: &[Vec<usize>], to: usize) -> Vec<usize> {
 }
 
 /// Tables of shortest paths, with some entries wrong and some missing.
-fn faulty_tables(neighbours: &[Vec<usize>], draw: &mut Draw) -> Vec<Vec<Link>> {
+fn faulty_tables(neighbours: &[Vec<usize>], rng: &mut TaskRng) -> Vec<Vec<Link>> {
     let routers = 0..neighbours.len();
     let distances: Vec<_> = routers.clone().map(|to| distances(neighbours, to)).collect();
     let mut entry = |at: usize, to: usize| {
         if at == to {
             return Link::NONE;
         }
-        if draw.chance(1, 12) {
-            return Link::to(draw.one_of(&neighbours[at]));
+        if rng.chance(1, 12) {
+            return Link::to(rng.one_of(&neighbours[at]));
         }
         let nearest = neighbours[at].iter().copied().min_by_key(|neighbour| distances[to][*neighbour]);
-        nearest.filter(|_| !draw.chance(1, 40)).into()
+        nearest.filter(|_| !rng.chance(1, 40)).into()
     };
     routers.clone().map(|at| routers.clone().map(|to| entry(at, to)).collect()).collect()
 }
@@ -120,14 +120,14 @@ impl Task for PacketRouting {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let routers = page::size::ROUTERS.draw(difficulty, draw);
-            let count = page::size::PACKETS.draw(difficulty, draw);
-            let tables = faulty_tables(&network(routers, draw), draw);
+            let routers = page::size::ROUTERS.draw(difficulty, rng);
+            let count = page::size::PACKETS.draw(difficulty, rng);
+            let tables = faulty_tables(&network(routers, rng), rng);
             let packets = (0..count).map(|_| {
-                let (source, destination) = draw.pair(routers);
-                (source, destination, 2 + draw.below(15))
+                let (source, destination) = rng.pair(routers);
+                (source, destination, 2 + rng.below(15))
             });
             let instance = Instance { tables, packets: packets.collect() };
             let Some((end, _)) = reference_end::<Self>(&instance, u64::MAX) else { continue };

@@ -11,7 +11,7 @@ use crate::tasks::pages::railway_scheduling as page;
 use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct RailwayScheduling;
 
@@ -103,16 +103,16 @@ impl Task for RailwayScheduling {
 
     const SPEC: Spec = Spec { actions: &["<nat> <nat> <nat> <nat>"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let trains = page::size::TRAINS.draw(difficulty, draw);
-            let stations = page::size::STATIONS.draw(difficulty, draw);
-            let mut time = |min: u64, max: u64| min + draw.below(max - min + 1);
+            let trains = page::size::TRAINS.draw(difficulty, rng);
+            let stations = page::size::STATIONS.draw(difficulty, rng);
+            let mut time = |min: u64, max: u64| min + rng.below(max - min + 1);
             let segments = (1..stations).map(|_| time(2, 9)).collect();
             let (headway, dwell) = (time(1, 3), time(1, 3));
             let trains = (0..trains).map(|_| {
-                let (from, to) = draw.pair(stations);
-                Train { from, to, departs: draw.below(61), pace: 1 + draw.below(3) }
+                let (from, to) = rng.pair(stations);
+                Train { from, to, departs: rng.below(61), pace: 1 + rng.below(3) }
             });
             let instance = Instance { segments, headway, dwell, trains: trains.collect() };
             let end = reference_end::<Self>(&instance, u64::MAX);

@@ -13,7 +13,7 @@ use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, array, limits};
+use crate::tasks::{TaskRng, Violations, array, limits};
 
 pub struct BstInsertion;
 
@@ -89,10 +89,10 @@ impl Task for BstInsertion {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let n = page::size::N.draw(difficulty, draw);
-            let keys = array::distinct(n, 1, 999, draw);
+            let n = page::size::N.draw(difficulty, rng);
+            let keys = array::distinct(n, 1, 999, rng);
             if !binary_tree::is_path(&keys) {
                 return Instance { keys };
             }

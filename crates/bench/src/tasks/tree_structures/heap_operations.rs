@@ -11,7 +11,7 @@ use crate::tasks::pattern::{self, Fields};
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations};
+use crate::tasks::{TaskRng, Violations};
 
 pub struct HeapOperations;
 
@@ -123,14 +123,14 @@ impl Task for HeapOperations {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let m = page::size::M.draw(difficulty, draw);
+            let m = page::size::M.draw(difficulty, rng);
             let (mut size, mut extracts) = (0, 0);
             let mut operation = || {
-                if size == 0 || draw.chance(3, 5) {
+                if size == 0 || rng.chance(3, 5) {
                     size += 1;
-                    Operation::Insert(draw.size(1, 999))
+                    Operation::Insert(rng.size(1, 999))
                 } else {
                     size -= 1;
                     extracts += 1;

@@ -11,7 +11,7 @@ use crate::tasks::pages::huffman_tree as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Draw, Violations, limits};
+use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct HuffmanTree;
 
@@ -115,10 +115,10 @@ impl Task for HuffmanTree {
 
     const SPEC: Spec = Spec { actions: &["merge <nat> <nat>", "code <nat> <[01]+>", "done"], ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let n = page::size::N.draw(difficulty, draw);
-            let freq: Vec<_> = (0..n).map(|_| 1 + draw.below(1000)).collect();
+            let n = page::size::N.draw(difficulty, rng);
+            let freq: Vec<_> = (0..n).map(|_| 1 + rng.below(1000)).collect();
             if freq.iter().any(|frequency| *frequency != freq[0]) {
                 return Instance { freq };
             }

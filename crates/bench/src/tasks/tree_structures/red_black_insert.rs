@@ -12,7 +12,7 @@ use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::spec::{Difficulty, Spec};
 use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
 use crate::tasks::word_actions::word_actions;
-use crate::tasks::{Draw, Violations, array, limits};
+use crate::tasks::{TaskRng, Violations, array, limits};
 
 pub struct RedBlackInsert;
 
@@ -156,10 +156,10 @@ impl Task for RedBlackInsert {
 
     const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
 
-    fn generate(difficulty: Difficulty, draw: &mut Draw) -> Instance {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
-            let n = page::size::N.draw(difficulty, draw);
-            let keys = array::distinct(n, 1, 999, draw);
+            let n = page::size::N.draw(difficulty, rng);
+            let keys = array::distinct(n, 1, 999, rng);
             let keys = keys.into_iter().map(|key| usize::try_from(key).expect("invariant: keys are positive"));
             let instance = Instance { keys: keys.collect() };
             if reference_end::<Self>(&instance, u64::MAX).is_some_and(|(state, _)| state.rotations != [0, 0]) {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::fold::{CannotFold, Resting};
 use super::plan::RunPlan;
+use super::replay::{ReplayError, SuspendedRun};
 use super::run::{Run, RunState, TurnId};
 use super::stack::Frame;
 use super::trajectory::{Trajectory, TrajectoryState};
@@ -26,13 +26,13 @@ pub struct SavedTrajectory {
 
 /// A run between its events.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Saved {
+pub struct RunSnapshot {
     run: RunState,
     trajectories: Vec<SavedTrajectory>,
     elapsed_ms: u64,
 }
 
-impl Saved {
+impl RunSnapshot {
     /// Of a run all of whose live turns wait for their next proposals, and that is whole ([`Run::is_whole`]).
     pub fn of<'a>(run: &Run, waiting: impl IntoIterator<Item = (TurnId, &'a Trajectory)>, elapsed_ms: u64) -> Self {
         let save = |(id, trajectory): (TurnId, &Trajectory)| {
@@ -51,13 +51,13 @@ impl Saved {
     ///
     /// # Errors
     /// When a line cannot be carried out again: by another version of the task.
-    pub fn restore(self, problem: &Arc<dyn Problem>, plan: RunPlan) -> Result<Resting, CannotFold> {
+    pub fn restore(self, problem: &Arc<dyn Problem>, plan: RunPlan) -> Result<SuspendedRun, ReplayError> {
         let limits = plan.limits;
         let restore = |saved: SavedTrajectory| {
             let mut trajectory = Trajectory::new(problem.start(), &limits);
             for line in saved.lines.lines() {
                 let depth = trajectory.stack.depth();
-                trajectory.machine.replay(line).map_err(|refusal| CannotFold::Step {
+                trajectory.machine.replay(line).map_err(|refusal| ReplayError::Step {
                     line: line.to_owned(),
                     depth,
                     reason: refusal.to_string(),
@@ -69,6 +69,10 @@ impl Saved {
             Ok((saved.id, Box::new(trajectory)))
         };
         let waiting = self.trajectories.into_iter().map(restore).collect::<Result<_, _>>()?;
-        Ok(Resting { run: Run::from_state(Arc::clone(problem), plan, self.run), waiting, elapsed_ms: self.elapsed_ms })
+        Ok(SuspendedRun {
+            run: Run::from_state(Arc::clone(problem), plan, self.run),
+            waiting,
+            elapsed_ms: self.elapsed_ms,
+        })
     }
 }

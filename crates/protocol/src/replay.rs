@@ -6,14 +6,14 @@ use std::sync::Arc;
 use super::coordination::Decision;
 use super::outcome::{Ending, Outcome};
 use super::plan::RunPlan;
-use super::run::{Effect, Run, Settled, TurnId};
+use super::run::{Effect, Run, TurnId, TurnOutcome};
 use super::trajectory::Trajectory;
 use prime_bench::tasks::Problem;
 
 /// Something that changed a run. Whatever else is told of a run follows from these.
-pub enum Happened<'a> {
+pub enum RunInput<'a> {
     /// A turn came back decided.
-    Settled { id: TurnId, settled: Settled<'a> },
+    TurnOutcome { id: TurnId, settled: TurnOutcome<'a> },
     /// A turn failed for good.
     Failed { id: TurnId, reason: String },
     /// The run was ended from outside: by the clock, by its owner, or because an agent is gone.
@@ -22,7 +22,7 @@ pub enum Happened<'a> {
 
 /// What was recorded cannot have happened: by another version of a task, or the record is damaged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CannotFold {
+pub enum ReplayError {
     #[error("the recorded step `{line}` at depth {depth} cannot be carried out again: {reason}")]
     Step { line: String, depth: usize, reason: String },
     #[error("a turn is recorded that was not under way: round {round}, trajectory {trajectory}")]
@@ -30,7 +30,7 @@ pub enum CannotFold {
 }
 
 /// A run that is not over, at rest: every turn waits for its next proposal.
-pub struct Resting {
+pub struct SuspendedRun {
     pub run: Run,
     /// Sorted by trajectory.
     pub waiting: Vec<(TurnId, Box<Trajectory>)>,
@@ -39,13 +39,13 @@ pub struct Resting {
 }
 
 /// What became of a run by the end of its record.
-pub enum Folded {
-    Open(Box<Resting>),
+pub enum Replayed {
+    Open(Box<SuspendedRun>),
     Over(Box<Outcome>),
 }
 
 /// A run, folded event by event.
-pub struct Fold {
+pub struct Replay {
     run: Run,
     waiting: HashMap<TurnId, Box<Trajectory>>,
     elapsed_ms: u64,
@@ -53,7 +53,7 @@ pub struct Fold {
     effects: Vec<Effect>,
 }
 
-impl Fold {
+impl Replay {
     /// Begins where the run began.
     pub fn new(problem: Arc<dyn Problem>, plan: RunPlan) -> Self {
         let mut run = Run::new(problem, plan);
@@ -65,8 +65,8 @@ impl Fold {
     }
 
     /// Begins at a state that was saved.
-    pub fn from_resting(resting: Resting) -> Self {
-        let Resting { run, waiting, elapsed_ms } = resting;
+    pub fn from_resting(resting: SuspendedRun) -> Self {
+        let SuspendedRun { run, waiting, elapsed_ms } = resting;
         Self { run, waiting: waiting.into_iter().collect(), elapsed_ms, outcome: None, effects: Vec::new() }
     }
 
@@ -89,24 +89,24 @@ impl Fold {
         }
     }
 
-    fn take(&mut self, id: TurnId) -> Result<Box<Trajectory>, CannotFold> {
+    fn take(&mut self, id: TurnId) -> Result<Box<Trajectory>, ReplayError> {
         let TurnId { round, trajectory } = id;
-        self.waiting.remove(&id).ok_or(CannotFold::NotUnderWay { round, trajectory })
+        self.waiting.remove(&id).ok_or(ReplayError::NotUnderWay { round, trajectory })
     }
 
     /// Does what happened `elapsed_ms` after the run's start.
     ///
     /// # Errors
     /// When that cannot have happened here.
-    pub fn apply(&mut self, happened: Happened<'_>, elapsed_ms: u64) -> Result<(), CannotFold> {
+    pub fn apply(&mut self, happened: RunInput<'_>, elapsed_ms: u64) -> Result<(), ReplayError> {
         self.elapsed_ms = elapsed_ms;
         match happened {
-            Happened::Settled { id, settled } => {
+            RunInput::TurnOutcome { id, settled } => {
                 let mut trajectory = self.take(id)?;
                 // A search that gathers carries out what it chooses by itself.
                 let is_committed = settled.applicable && settled.decision == Decision::Proceed;
                 if is_committed && !self.run.plan().strategy.is_lockstep() {
-                    trajectory.machine.replay(settled.line).map_err(|refusal| CannotFold::Step {
+                    trajectory.machine.replay(settled.line).map_err(|refusal| ReplayError::Step {
                         line: settled.line.to_owned(),
                         depth: trajectory.stack.depth(),
                         reason: refusal.to_string(),
@@ -114,22 +114,22 @@ impl Fold {
                 }
                 self.run.settle(id, trajectory, settled, elapsed_ms, &mut self.effects);
             }
-            Happened::Failed { id, reason } => {
+            RunInput::Failed { id, reason } => {
                 let trajectory = self.take(id)?;
                 self.run.fail(id, trajectory, reason, elapsed_ms, &mut self.effects);
             }
-            Happened::Stopped { ending } => self.run.stop(ending, &mut self.effects),
+            RunInput::Stopped { ending } => self.run.stop(ending, &mut self.effects),
         }
         self.absorb();
         Ok(())
     }
 
-    pub fn finish(self) -> Folded {
+    pub fn finish(self) -> Replayed {
         if let Some(outcome) = self.outcome {
-            return Folded::Over(outcome);
+            return Replayed::Over(outcome);
         }
         let mut waiting: Vec<_> = self.waiting.into_iter().collect();
         waiting.sort_by_key(|(id, _)| id.trajectory);
-        Folded::Open(Box::new(Resting { run: self.run, waiting, elapsed_ms: self.elapsed_ms }))
+        Replayed::Open(Box::new(SuspendedRun { run: self.run, waiting, elapsed_ms: self.elapsed_ms }))
     }
 }

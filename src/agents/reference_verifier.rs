@@ -4,9 +4,9 @@
 use async_trait::async_trait;
 
 use super::{AgentError, Failure, Verifier, rules};
-use prime_protocol::{Trajectory, Verdict};
 use prime_bench::judge::is_right;
 use prime_bench::tasks::Kinds;
+use prime_protocol::{Trajectory, Verdict};
 
 /// V = 0 for the step that the algorithm prescribes, and for one that is as good; every other step breaks `next-step` beside
 /// what else it breaks.
@@ -19,10 +19,10 @@ use prime_bench::tasks::Kinds;
 /// as good as the prescribed one if the algorithm, going on from the state after it, comes to a right answer, in no more
 /// steps than it still needs with its own choice. A choice that leads into a dead end, or round about, is rejected, but for
 /// the algorithm's own. So the reference trace is never rejected.
-pub struct ExactVerifier;
+pub struct ReferenceVerifier;
 
 #[async_trait]
-impl Verifier for ExactVerifier {
+impl Verifier for ReferenceVerifier {
     fn kinds(&self) -> Kinds {
         Kinds::ALL
     }

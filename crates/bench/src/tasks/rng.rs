@@ -6,9 +6,9 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 
 /// A source of draws; the same seed gives the same draws for ever.
 #[derive(Clone, Debug)]
-pub struct Draw(ChaCha8Rng);
+pub struct TaskRng(ChaCha8Rng);
 
-impl Draw {
+impl TaskRng {
     pub fn new(seed: u64) -> Self {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
@@ -19,7 +19,7 @@ impl Draw {
 
     /// Uniform in `0..bound`; `bound` must be positive.
     pub fn below(&mut self, bound: u64) -> u64 {
-        assert!(bound > 0, "a range to draw from is not empty");
+        assert!(bound > 0, "a range to rng from is not empty");
         // Values above the largest multiple of `bound` would favour small results.
         let limit = u64::MAX - (u64::MAX % bound + 1) % bound;
         loop {
@@ -78,21 +78,21 @@ impl Draw {
 
 #[cfg(test)]
 mod tests {
-    use super::Draw;
+    use super::TaskRng;
 
     #[test]
     fn every_value_of_a_range_comes_up_about_equally_often() {
-        let mut draw = Draw::new(7);
+        let mut rng = TaskRng::new(7);
         let mut counts = [0u32; 6];
         for _ in 0..60_000 {
-            counts[draw.index(6)] += 1;
+            counts[rng.index(6)] += 1;
         }
         assert!(counts.iter().all(|&count| (9_500..10_500).contains(&count)), "{counts:?}");
     }
 
     #[test]
     fn the_first_draws_of_a_seed_are_pinned() {
-        let mut draw = Draw::new(42);
-        assert_eq!([draw.below(1_000), draw.below(1_000), draw.below(1_000)], [737, 312, 20]);
+        let mut rng = TaskRng::new(42);
+        assert_eq!([rng.below(1_000), rng.below(1_000), rng.below(1_000)], [737, 312, 20]);
     }
 }

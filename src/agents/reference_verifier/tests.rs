@@ -2,9 +2,9 @@ use futures::executor::block_on;
 use serde_json::json;
 
 use super::*;
+use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId, Problem};
 use prime_problems::Custom;
 use prime_protocol::{Limits, Score};
-use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId, Problem};
 
 const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8 };
 
@@ -17,7 +17,7 @@ fn at(problem: &dyn Problem, lines: &[&str]) -> Trajectory {
 fn judge(trajectory: &mut Trajectory, line: &str) -> Verdict {
     // A refused line leaves no candidate, which is what the verifier then sees.
     let _ = trajectory.machine.propose(line);
-    block_on(ExactVerifier.judge(trajectory, line)).expect("a verdict")
+    block_on(ReferenceVerifier.judge(trajectory, line)).expect("a verdict")
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn where_the_algorithm_prescribes_nothing_no_step_is_right() {
 #[test]
 fn a_clients_problem_is_refused() {
     let problem = Custom::read(&json!({"statement": "Say yes."})).expect("a problem").problem();
-    let error = block_on(ExactVerifier.judge(&at(problem.as_ref(), &[]), "yes")).expect_err("no algorithm");
+    let error = block_on(ReferenceVerifier.judge(&at(problem.as_ref(), &[]), "yes")).expect_err("no algorithm");
     assert_eq!((error.failure, error.is_transient), (Failure::Unsupported, false));
     assert!(error.reason.contains("use verifier `rules`"), "{error}");
 }

@@ -8,7 +8,7 @@ use prime_protocol::Role;
 
 /// A part of the way that a turn goes from its proposal's request to its decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leg {
+pub enum Stage {
     /// On its way to an agent, and in its mailbox.
     To(Role),
     /// In the agent's hands.
@@ -17,7 +17,7 @@ pub enum Leg {
     Home,
 }
 
-impl Leg {
+impl Stage {
     /// How many there are.
     pub const COUNT: usize = 7;
     /// All of them, in their order.
@@ -52,25 +52,25 @@ impl Leg {
 
 /// The times of one turn's legs; a leg that is gone twice, because the turn was lost, counts both.
 #[derive(Clone, Debug)]
-pub struct Laps {
+pub struct StageTimes {
     last: Instant,
-    times: [Duration; Leg::COUNT],
+    times: [Duration; Stage::COUNT],
 }
 
-impl Laps {
+impl StageTimes {
     /// The turn sets out.
     pub fn start() -> Self {
-        Self { last: Instant::now(), times: [Duration::ZERO; Leg::COUNT] }
+        Self { last: Instant::now(), times: [Duration::ZERO; Stage::COUNT] }
     }
 
     /// The end of a leg.
-    pub fn end(&mut self, leg: Leg) {
+    pub fn end(&mut self, leg: Stage) {
         let now = Instant::now();
         self.times[leg.index()] += now.duration_since(self.last);
         self.last = now;
     }
 
-    pub fn of(&self, leg: Leg) -> Duration {
+    pub fn of(&self, leg: Stage) -> Duration {
         self.times[leg.index()]
     }
 }
@@ -81,21 +81,22 @@ mod tests {
 
     #[test]
     fn the_legs_stand_in_the_order_of_their_way() {
-        assert_eq!(Leg::ALL.map(Leg::index), [0, 1, 2, 3, 4, 5, 6]);
-        assert_eq!(Leg::ALL.map(Leg::is_work), [false, true, false, true, false, true, false]);
+        assert_eq!(Stage::ALL.map(Stage::index), [0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(Stage::ALL.map(Stage::is_work), [false, true, false, true, false, true, false]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_leg_that_is_gone_twice_counts_both() {
-        let mut laps = Laps::start();
+        let mut laps = StageTimes::start();
         let wait = |ms| tokio::time::advance(Duration::from_millis(ms));
         wait(3).await;
-        laps.end(Leg::To(Role::Executor));
+        laps.end(Stage::To(Role::Executor));
         wait(5).await;
-        laps.end(Leg::Work(Role::Executor));
+        laps.end(Stage::Work(Role::Executor));
         wait(7).await;
-        laps.end(Leg::To(Role::Executor));
-        let times = [Leg::To(Role::Executor), Leg::Work(Role::Executor), Leg::Home].map(|leg| laps.of(leg).as_millis());
+        laps.end(Stage::To(Role::Executor));
+        let times =
+            [Stage::To(Role::Executor), Stage::Work(Role::Executor), Stage::Home].map(|leg| laps.of(leg).as_millis());
         assert_eq!(times, [10, 5, 0]);
     }
 }

@@ -1,0 +1,1 @@
+//! The benches: see the files beside this one and `make bench`.
