@@ -1,23 +1,23 @@
-//! What a run may spend. Each limit is checked inside the loop; the first one reached ends the run and is named.
+//! The budget of a run. Each limit is checked on every step; the first one reached ends the run and names its outcome.
 
 use serde::{Deserialize, Serialize};
 
-/// Limits of a whole run. An overrun is bounded by the turns in flight when the limit is reached.
+/// Limits of a whole run. It can be overrun by the turns in flight when a limit is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
-    /// Proposals of all trajectories and rounds together.
+    /// Proposals, over all trajectories and rounds.
     pub steps: u64,
-    /// Prompt and completion tokens together; 0 means unlimited.
+    /// Prompt and completion tokens; 0 means unlimited.
     pub tokens: u64,
     /// Milliseconds from the start of the run.
     pub wall_ms: u64,
 }
 
-/// What a run may still spend.
+/// The rest of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Left {
     pub steps: u64,
-    /// `None` where tokens are unlimited.
+    /// `None` if tokens are unlimited.
     pub tokens: Option<u64>,
 }
 
@@ -31,13 +31,13 @@ pub enum Limit {
 }
 
 impl Budget {
-    /// What is left after these expenses.
+    /// The budget left after this usage.
     pub fn left(&self, steps: u64, tokens: u64) -> Left {
         let limited = self.tokens > 0;
         Left { steps: self.steps.saturating_sub(steps), tokens: limited.then(|| self.tokens.saturating_sub(tokens)) }
     }
 
-    /// The limit that these expenses reach, if any.
+    /// The limit that this usage reaches, if any.
     pub fn reached(&self, steps: u64, tokens: u64, elapsed_ms: u64) -> Option<Limit> {
         if steps >= self.steps {
             Some(Limit::Steps)

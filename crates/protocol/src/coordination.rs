@@ -16,7 +16,7 @@ pub enum Decision {
     Backtrack,
 }
 
-/// τ_soft and τ_hard, with τ_soft ≤ τ_hard, and how often a step may be asked for again at one state.
+/// τ_soft and τ_hard, with τ_soft ≤ τ_hard, and the retries allowed at one state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thresholds {
     pub soft: Score,
@@ -42,17 +42,17 @@ impl Thresholds {
     }
 }
 
-/// Thresholds that follow the rate of rejections: where more steps are rejected than is aimed at, they rise, and small
-/// violations are tolerated more readily; where fewer are, they fall. A pure function of a trajectory's own counts.
+/// Thresholds that follow the rejection rate. Above the target rate they rise, so that small violations are tolerated;
+/// below it they fall. A pure function of a trajectory's own counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adaptive {
     /// The thresholds at the target.
     base: Thresholds,
-    /// Share of proposals whose rejection is aimed at, 0 to 1.
+    /// Target share of rejected proposals, 0 to 1.
     target: f64,
-    /// Change of the thresholds for a change of the rate from 0 to 1.
+    /// Change of the thresholds when the rate changes from 0 to 1.
     gain: f64,
-    /// Proposals at the target's rate that count as made before the first one: the more, the slower the change.
+    /// Pseudo-count: virtual proposals at the target rate before the first one. More of them slow the change.
     smoothing: f64,
     /// Lowest and highest threshold.
     bounds: (Score, Score),
@@ -60,7 +60,7 @@ pub struct Adaptive {
 
 impl Adaptive {
     /// # Errors
-    /// When a number is out of its range: `target` 0 to 1, `gain` 0 or more, `smoothing` above 0, and
+    /// When a number is out of range: `target` 0 to 1, `gain` 0 or more, `smoothing` above 0, and
     /// lower bound ≤ τ_soft ≤ τ_hard ≤ upper bound.
     pub fn new(
         base: Thresholds,
@@ -89,7 +89,7 @@ impl Adaptive {
         Ok(Self { base, target, gain, smoothing, bounds })
     }
 
-    /// The thresholds after so many rejections (retries and backtracks) of so many proposals.
+    /// The thresholds after `rejections` (retries and backtracks) of `proposals`.
     pub fn thresholds(&self, rejections: u64, proposals: u64) -> Thresholds {
         let rate =
             (rejections as f64 + self.smoothing * self.target) / (proposals.max(rejections) as f64 + self.smoothing);

@@ -1,4 +1,4 @@
-//! How a run ended, as data.
+//! The result of a run.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -14,17 +14,17 @@ use super::trajectory::Usage;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// The winner of a vote verified, with the agreement asked for.
+    /// A vote's winner was verified, with the required agreement.
     Agreed,
     /// `max_rounds` rounds were held.
     RoundsSpent,
-    /// Every trajectory of a round proved that nothing is left to try.
+    /// Every trajectory of a round exhausted its search space.
     Exhausted,
     StepsSpent,
     TokensSpent,
     WallMsSpent,
     Cancelled,
-    /// An agent failed for good; says why.
+    /// An agent failed for good, for this reason.
     AgentFailed(String),
 }
 
@@ -59,9 +59,9 @@ impl Ending {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Ballot {
     pub answer: Value,
-    /// Trajectories that gave it; under a tolerance, that gave one near it.
+    /// Trajectories that gave it or, with a tolerance, an answer close to it.
     pub votes: u32,
-    /// Σ 1 / (1 + ΣV) over them, where votes are weighted.
+    /// Σ 1 / (1 + ΣV) over them, if votes are weighted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
     /// Σ V over the steps of the cleanest trajectory that gave it.
@@ -74,7 +74,7 @@ pub struct Ballot {
 pub struct Outcome {
     pub ending: Ending,
     pub answer: Option<Value>,
-    /// The answer's trajectory was clean (Σ V = 0) in the eyes of a verifier that checked something.
+    /// A verifier that checks something found the answer's trajectory clean (Σ V = 0).
     pub verified: bool,
     /// Committed steps of the answer's trajectory; 0 without an answer.
     pub steps: u64,
@@ -86,18 +86,18 @@ pub struct Outcome {
     pub rounds: u32,
     pub trajectories: u32,
     pub votes: Vec<Ballot>,
-    /// Votes of the winner over the trajectories of its round, 0 to 1.
+    /// Share of its round's trajectories that voted for the winner, 0 to 1.
     pub agreement: f64,
     pub usage: Usage,
     pub speculations: Speculations,
-    /// Rewards of the finished trajectories, in the order of their ends.
+    /// Rewards of the finished trajectories, in the order in which they ended.
     pub rewards: Vec<Reward>,
-    /// The votes on its steps, where steps are voted on.
+    /// The votes on its steps, if the strategy votes on steps.
     pub step_votes: Option<StepVotes>,
 }
 
 impl Outcome {
-    /// Of a run that could not be carried on.
+    /// The outcome of a run that could not continue.
     pub fn without_answer(ending: Ending) -> Self {
         Self {
             ending,

@@ -1,4 +1,4 @@
-//! What is fixed about a run when it starts.
+//! The parameters of a run.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,31 +7,31 @@ use super::reward::RewardWeights;
 use super::strategy::{Strategy, VoteRule};
 use super::trajectory::Limits;
 
-/// Everything about a run that is fixed when it starts.
+/// Everything that is fixed when a run starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunPlan {
     #[serde(default)]
     pub strategy: Strategy,
     #[serde(default)]
     pub vote: VoteRule,
-    /// End a round when its winner cannot change any more.
+    /// End a round as soon as its winner cannot change.
     #[serde(default = "yes")]
     pub early_stop: bool,
-    /// End the run after the round whose winner verifies with the agreement asked for; otherwise all rounds are held.
+    /// End the run after the first round whose winner is verified with the required agreement. Otherwise hold all rounds.
     #[serde(default = "yes")]
     pub adaptive_rounds: bool,
-    /// Trajectories a round (the paper's G).
+    /// Trajectories per round (the paper's G).
     pub fanout: u32,
-    /// Rounds at most (the paper's K).
+    /// Upper limit on rounds (the paper's K).
     pub max_rounds: u32,
-    /// Share of a round's trajectories that must agree on the winner, 0 to 1.
+    /// Required share of a round's trajectories that agree on the winner, 0 to 1.
     pub confidence: f64,
     pub limits: Limits,
     pub budget: Budget,
     pub weights: RewardWeights,
-    /// Whether the verifier checks anything; without it no answer is called verified.
+    /// Whether the verifier checks anything; if not, no answer counts as verified.
     pub is_checked: bool,
-    /// Begin a trajectory's next proposal before the verdict on its last one is known.
+    /// Start a trajectory's next proposal before the verdict on the current one.
     #[serde(default)]
     pub speculate: bool,
 }
@@ -41,8 +41,8 @@ fn yes() -> bool {
 }
 
 impl RunPlan {
-    /// One trajectory, judged, in one round that has to agree with itself: what measurements begin from. `steps` is the
-    /// budget of proposals; nothing else is limited but the attempts at a state.
+    /// One round of one checked trajectory: the baseline of measurements. `steps` is the budget of proposals; apart from
+    /// it, only the attempts at a state are limited.
     pub fn single(steps: u64) -> Self {
         Self {
             strategy: Strategy::Iterative,
@@ -60,17 +60,17 @@ impl RunPlan {
         }
     }
 
-    /// Trajectories of a round that vote.
+    /// Votes of a round.
     pub(super) fn voters(&self) -> u32 {
-        if self.strategy.is_lockstep() { 1 } else { self.strategy.trajectories(self.fanout) }
+        if self.strategy.is_synchronous() { 1 } else { self.strategy.trajectories(self.fanout) }
     }
 
-    /// Trajectories of a round that can give an answer.
+    /// Trajectories of a round that can answer.
     pub fn trajectories(&self) -> u32 {
         self.strategy.trajectories(self.fanout)
     }
 
-    /// Turns side by side at the beginning of a round.
+    /// Concurrent turns at the start of a round.
     pub(super) fn slots(&self) -> u32 {
         match &self.strategy {
             Strategy::Greedy => 1,
@@ -79,7 +79,7 @@ impl RunPlan {
         }
     }
 
-    /// Votes that the winner of a round needs: its share of the votes, at least one. The best of N needs no company.
+    /// Votes that the winner of a round needs, at least one. The best of N needs no agreement.
     pub(super) fn quorum(&self) -> u32 {
         let voters = self.voters();
         if self.strategy == Strategy::BestOfN {

@@ -1,4 +1,4 @@
-//! Properties of whole runs, driven without a runtime: a small simulator stands for the four actors.
+//! Properties of whole runs: a small simulator stands in for the four actors.
 
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ pub(super) fn simulate_with(
             THRESHOLDS.decide(score, trajectory.stack.top().retries)
         });
         let usage = Usage { prompt: 10, completion: 2 };
-        let settled = TurnOutcome {
+        let outcome = TurnOutcome {
             line: &line,
             applicable,
             verdict: &verdict,
@@ -94,7 +94,7 @@ pub(super) fn simulate_with(
             characters: line.len(),
             speculations: Speculations::default(),
         };
-        run.settle(id, trajectory, settled, 0, &mut effects);
+        run.settle(id, trajectory, outcome, 0, &mut effects);
     }
 }
 

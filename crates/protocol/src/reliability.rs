@@ -1,7 +1,7 @@
-//! Voting on a step until an action is ahead by k: what k must be, and what a vote proves.
+//! First-to-ahead-by-k voting on a step: the k that a target reliability needs, and the error bound of a vote.
 //!
-//! A sample is right with probability p, samples are independent, and the wrong ones agree (the worst case). Then the
-//! right action is first to be ahead by k with probability p^k / (p^k + q^k), q = 1 − p: the gambler's ruin.
+//! Samples are independent and right with probability p, and wrong samples agree (the worst case). Then the right action
+//! is the first to be ahead by k with probability p^k / (p^k + q^k), q = 1 − p: the gambler's ruin.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 pub struct Ahead {
     /// Votes by which an action must be ahead of every other, at least 1.
     pub k: u32,
-    /// Samples at one state after which the leader is taken as it is, and without one the run's round ends.
+    /// Samples at one state after which the leader is chosen regardless; if there is none, the round ends.
     pub samples_max: u32,
-    /// A proposal with more characters, its derivation included, is discarded.
+    /// A proposal with more characters, derivation included, is discarded.
     pub characters_max: u32,
-    /// Probability that a sample is right, as measured beforehand; 0 = unknown.
+    /// Measured probability that a sample is right; 0 = unknown.
     pub step_accuracy: f64,
 }
 
@@ -26,30 +26,30 @@ pub struct StepVotes {
     pub k: u32,
     /// Steps that were voted on.
     pub steps: u64,
-    /// Proposals, those that were discarded included.
+    /// Proposals, discarded ones included.
     pub samples: u64,
-    /// Proposals that were discarded before the vote (red flags): no action, not applicable, too long, or rejected by the
+    /// Proposals discarded before the vote (red flags): no action, not applicable, too long, or rejected by the
     /// coordinator.
     pub discarded: u64,
-    /// Votes for the actions that were taken.
+    /// Votes for the chosen actions.
     pub votes: u64,
-    /// The least lead with which an action was taken.
+    /// The smallest lead of a chosen action.
     pub margin_min: u32,
-    /// Steps that were taken with a lead below k, because `samples_max` was reached.
+    /// Steps chosen with a lead below k, because `samples_max` was reached.
     pub undecided: u64,
-    /// Bound on the probability that any of the steps is wrong: Σ q^m / (p^m + q^m) over the leads m, at most 1. Holds as
-    /// far as samples are independent and right with the given probability p. Null where p is unknown.
+    /// Bound on the probability that any step is wrong: Σ q^m / (p^m + q^m) over the leads m, at most 1. It holds if
+    /// samples are independent and right with the given probability p. Null if p is unknown.
     pub error_bound: Option<f64>,
 }
 
-/// The probability that the wrong action is ahead first, by m votes, when a sample is right with probability `p`.
+/// The probability that the wrong action is first ahead by `m` votes, if a sample is right with probability `p`.
 pub fn wrong_at(p: f64, m: u32) -> f64 {
     let odds = ((1.0 - p) / p).powf(f64::from(m));
     if odds.is_finite() { odds / (1.0 + odds) } else { 1.0 }
 }
 
-/// The least k with which `steps` steps are all right with at least the probability `reliability`, when a sample is
-/// right with probability `p`. `None` where no k is enough: p is at most one half.
+/// The smallest k with which all of `steps` steps are right with probability `reliability` or more, if a sample is right
+/// with probability `p`. `None` if p is at most one half: then no k suffices.
 pub fn least_k(p: f64, reliability: f64, steps: u64) -> Option<u32> {
     if p <= 0.5 {
         return None;
@@ -59,7 +59,7 @@ pub fn least_k(p: f64, reliability: f64, steps: u64) -> Option<u32> {
     }
     #[expect(clippy::cast_precision_loss, reason = "a share")]
     let steps = steps.max(1) as f64;
-    // What each step may fail with: 1 − t^(1/s), without cancellation.
+    // The failure probability allowed per step: 1 − t^(1/s), without cancellation.
     let allowed = -(reliability.ln() / steps).exp_m1();
     let k = ((1.0 - allowed) / allowed).ln() / (p / (1.0 - p)).ln();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
@@ -68,7 +68,7 @@ pub fn least_k(p: f64, reliability: f64, steps: u64) -> Option<u32> {
 }
 
 impl StepVotes {
-    /// Counts a step that was taken with this lead and so many votes.
+    /// Counts a step that was chosen with this lead and this many votes.
     pub fn taken(&mut self, rule: &Ahead, lead: u32, votes: u32) {
         self.margin_min = if self.steps == 0 { lead } else { self.margin_min.min(lead) };
         self.steps += 1;

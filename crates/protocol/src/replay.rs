@@ -1,4 +1,4 @@
-//! A run made again from what happened to it: how it goes on in another process, and how its states are shown later.
+//! Replays a run from its recorded events: to continue it in another process, or to show its states later.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,45 +6,46 @@ use std::sync::Arc;
 use super::coordination::Decision;
 use super::outcome::{Ending, Outcome};
 use super::plan::RunPlan;
-use super::run::{Effect, Run, TurnId, TurnOutcome};
+use super::run::{Effect, Run};
 use super::trajectory::Trajectory;
+use super::turn::{TurnId, TurnOutcome};
 use prime_bench::tasks::Problem;
 
-/// Something that changed a run. Whatever else is told of a run follows from these.
+/// An event that changes a run. All other events of a run follow from these.
 pub enum RunInput<'a> {
-    /// A turn came back decided.
-    TurnOutcome { id: TurnId, settled: TurnOutcome<'a> },
-    /// A turn failed for good.
+    /// A turn was decided.
+    Decided { id: TurnId, outcome: TurnOutcome<'a> },
+    /// An agent failed at a turn for good.
     Failed { id: TurnId, reason: String },
-    /// The run was ended from outside: by the clock, by its owner, or because an agent is gone.
+    /// The run was ended from outside: by the clock, by its owner, or because an agent keeps failing.
     Stopped { ending: Ending },
 }
 
-/// What was recorded cannot have happened: by another version of a task, or the record is damaged.
+/// The record contradicts itself: another version of the task wrote it, or it is damaged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayError {
-    #[error("the recorded step `{line}` at depth {depth} cannot be carried out again: {reason}")]
+    #[error("the recorded step `{line}` at depth {depth} cannot be replayed: {reason}")]
     Step { line: String, depth: usize, reason: String },
-    #[error("a turn is recorded that was not under way: round {round}, trajectory {trajectory}")]
-    NotUnderWay { round: u32, trajectory: u32 },
+    #[error("the record has a turn that was not in flight: round {round}, trajectory {trajectory}")]
+    NotInFlight { round: u32, trajectory: u32 },
 }
 
-/// A run that is not over, at rest: every turn waits for its next proposal.
+/// A run that is not over and whose turns all wait for their next proposals.
 pub struct SuspendedRun {
     pub run: Run,
     /// Sorted by trajectory.
     pub waiting: Vec<(TurnId, Box<Trajectory>)>,
-    /// Milliseconds that it has been under way.
+    /// Milliseconds since its start.
     pub elapsed_ms: u64,
 }
 
-/// What became of a run by the end of its record.
+/// A run at the end of its record.
 pub enum Replayed {
     Open(Box<SuspendedRun>),
     Over(Box<Outcome>),
 }
 
-/// A run, folded event by event.
+/// Replays a run event by event.
 pub struct Replay {
     run: Run,
     waiting: HashMap<TurnId, Box<Trajectory>>,
@@ -54,19 +55,19 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Begins where the run began.
+    /// Starts at the run's start.
     pub fn new(problem: Arc<dyn Problem>, plan: RunPlan) -> Self {
         let mut run = Run::new(problem, plan);
         let mut effects = Vec::new();
         run.start(&mut effects);
-        let mut fold = Self { run, waiting: HashMap::new(), elapsed_ms: 0, outcome: None, effects };
-        fold.absorb();
-        fold
+        let mut replay = Self { run, waiting: HashMap::new(), elapsed_ms: 0, outcome: None, effects };
+        replay.absorb();
+        replay
     }
 
-    /// Begins at a state that was saved.
-    pub fn from_resting(resting: SuspendedRun) -> Self {
-        let SuspendedRun { run, waiting, elapsed_ms } = resting;
+    /// Starts at a snapshot.
+    pub fn from_suspended(suspended: SuspendedRun) -> Self {
+        let SuspendedRun { run, waiting, elapsed_ms } = suspended;
         Self { run, waiting: waiting.into_iter().collect(), elapsed_ms, outcome: None, effects: Vec::new() }
     }
 
@@ -81,7 +82,7 @@ impl Replay {
                 Effect::Propose(id, trajectory) => {
                     self.waiting.insert(id, trajectory);
                 }
-                // The turns of a round that is closed are of no use any more.
+                // The turns of a closed round are stale.
                 Effect::Voted { .. } => self.waiting.clear(),
                 Effect::Finish(outcome) => self.outcome = Some(outcome),
                 Effect::Ended(..) | Effect::Chosen { .. } => {}
@@ -91,28 +92,28 @@ impl Replay {
 
     fn take(&mut self, id: TurnId) -> Result<Box<Trajectory>, ReplayError> {
         let TurnId { round, trajectory } = id;
-        self.waiting.remove(&id).ok_or(ReplayError::NotUnderWay { round, trajectory })
+        self.waiting.remove(&id).ok_or(ReplayError::NotInFlight { round, trajectory })
     }
 
-    /// Does what happened `elapsed_ms` after the run's start.
+    /// Applies the next event, `elapsed_ms` after the run's start.
     ///
     /// # Errors
-    /// When that cannot have happened here.
-    pub fn apply(&mut self, happened: RunInput<'_>, elapsed_ms: u64) -> Result<(), ReplayError> {
+    /// When it cannot have happened here.
+    pub fn apply(&mut self, input: RunInput<'_>, elapsed_ms: u64) -> Result<(), ReplayError> {
         self.elapsed_ms = elapsed_ms;
-        match happened {
-            RunInput::TurnOutcome { id, settled } => {
+        match input {
+            RunInput::Decided { id, outcome } => {
                 let mut trajectory = self.take(id)?;
-                // A search that gathers carries out what it chooses by itself.
-                let is_committed = settled.applicable && settled.decision == Decision::Proceed;
-                if is_committed && !self.run.plan().strategy.is_lockstep() {
-                    trajectory.machine.replay(settled.line).map_err(|refusal| ReplayError::Step {
-                        line: settled.line.to_owned(),
+                // A synchronous search applies its choice itself.
+                let is_committed = outcome.applicable && outcome.decision == Decision::Proceed;
+                if is_committed && !self.run.plan().strategy.is_synchronous() {
+                    trajectory.machine.replay(outcome.line).map_err(|refusal| ReplayError::Step {
+                        line: outcome.line.to_owned(),
                         depth: trajectory.stack.depth(),
                         reason: refusal.to_string(),
                     })?;
                 }
-                self.run.settle(id, trajectory, settled, elapsed_ms, &mut self.effects);
+                self.run.settle(id, trajectory, outcome, elapsed_ms, &mut self.effects);
             }
             RunInput::Failed { id, reason } => {
                 let trajectory = self.take(id)?;

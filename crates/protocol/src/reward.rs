@@ -13,23 +13,24 @@ pub struct RewardWeights {
     pub format: f64,
 }
 
-/// What a finished trajectory is rewarded for.
+/// The inputs of a trajectory's reward.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Merits {
-    /// The trace ended, and the verifier found nothing wrong with its end. The reference answer is never consulted.
+    /// The trajectory answered, and the verifier found nothing wrong with its last step. The reference answer is never
+    /// consulted.
     pub solved: bool,
     /// V of the last judged step.
     pub last_score: Score,
     /// |τ|: committed steps.
     pub steps: u64,
-    /// T_max: the steps that the trajectory might have taken.
+    /// T_max: the longest valid trajectory.
     pub steps_max: u64,
-    /// Proposals, and those of them that could be carried out.
     pub proposals: u64,
+    /// Proposals that could be applied.
     pub applicable: u64,
 }
 
-/// The reward of a trajectory, in its parts (before weighting) and as their weighted sum.
+/// The reward of a trajectory: its unweighted parts, and their weighted sum.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reward {
     /// 0 or 1.
@@ -38,7 +39,7 @@ pub struct Reward {
     pub verify: f64,
     /// max(0, 1 − |τ| / T_max).
     pub efficiency: f64,
-    /// Share of the proposals that were lines of the task's grammar and could be carried out.
+    /// Share of proposals that matched the task's grammar and could be applied.
     pub format: f64,
     pub total: f64,
 }

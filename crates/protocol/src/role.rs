@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Who does a part of each turn.
+/// Who does which part of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -13,7 +13,7 @@ pub enum Role {
     Executor,
     /// Scores its violations.
     Verifier,
-    /// Decides what becomes of it.
+    /// Decides whether the step stays.
     Coordinator,
 }
 

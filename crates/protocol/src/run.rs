@@ -1,5 +1,5 @@
-//! A run: rounds of trajectories, a vote after each, and the limits that end it. A pure function of its events; the
-//! clock is an argument.
+//! A run: rounds of trajectories, a vote after each, and the limits that end it. It is a pure function of its events;
+//! the clock is an argument.
 
 use std::sync::Arc;
 
@@ -8,61 +8,29 @@ use serde_json::Value;
 
 use super::budget::Left;
 use super::coordination::Decision;
-use super::lockstep::{Chosen, Lockstep, Sample, Step};
 use super::outcome::{Ballot, Ending, Outcome};
 use super::plan::RunPlan;
 use super::reward::{Merits, Reward};
+use super::run_counters::RunCounters;
 use super::score::Score;
-use super::speculations::Speculations;
 use super::strategy::{Strategy, VoteRule};
-use super::totals::Totals;
-use super::trajectory::{End, Limits, Next, Summary, Trajectory, Usage, Verdict};
+use super::synchronous_search::{Chosen, Sample, Step, SynchronousSearch};
+use super::trajectory::{End, Limits, Next, Summary, Trajectory};
+use super::turn::{TurnId, TurnOutcome};
 use super::vote::{Count, Votes};
 use prime_bench::tasks::Problem;
 
-/// Names a trajectory of a run: a turn that comes back late is known by it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct TurnId {
-    pub round: u32,
-    pub trajectory: u32,
-}
-
-/// A turn that came back: what was proposed, and what became of it.
-#[derive(Clone, Copy, Debug)]
-pub struct TurnOutcome<'a> {
-    pub line: &'a str,
-    /// The line could be carried out.
-    pub applicable: bool,
-    pub verdict: &'a Verdict,
-    pub decision: Decision,
-    pub usage: Usage,
-    /// ln p of the proposal, where the executor gave it.
-    pub logprob: Option<f64>,
-    /// Characters of the line with its derivation.
-    pub characters: usize,
-    /// What became of proposals that were begun early for this turn or after it.
-    pub speculations: Speculations,
-}
-
-impl TurnOutcome<'_> {
-    /// What is counted of a proposal beside its line.
-    pub fn measure(line: &str, derivation: &str, logprobs: &[f32]) -> (Option<f64>, usize) {
-        let logprob = (!logprobs.is_empty()).then(|| logprobs.iter().map(|logprob| f64::from(*logprob)).sum());
-        (logprob, line.chars().count() + derivation.chars().count())
-    }
-}
-
-/// What the supervisor must do next.
+/// What the caller must do next.
 pub enum Effect {
     /// Ask the executor for the trajectory's next step.
     Propose(TurnId, Box<Trajectory>),
-    /// A trajectory has ended, as the reward says; its votes are counted.
+    /// A trajectory has ended, and its vote is counted.
     Ended(TurnId, End, Reward),
     /// A step was taken by vote.
     Chosen { round: u32, chosen: Chosen },
     /// A round has been counted.
     Voted { round: u32, winner: Option<Ballot>, agreement: f64 },
-    /// The run is over. Turns still in flight are of no use any more.
+    /// The run is over. Turns still in flight are stale.
     Finish(Box<Outcome>),
 }
 
@@ -75,29 +43,29 @@ struct Best {
     steps: u64,
 }
 
-/// The state of a run, beside its trajectories.
+/// The state of a run, except for its trajectories.
 pub struct Run {
     plan: RunPlan,
     problem: Arc<dyn Problem>,
     round: u32,
-    /// Turns that are out: of the trajectories of this round that have not ended, or of the present batch.
+    /// Turns in flight: of this round's trajectories that have not ended, or of the current batch.
     live: u32,
     exhausted: u32,
     votes: Votes,
-    /// (answer, steps) of this round's trajectories with their scores.
+    /// Answer, score and steps of each of this round's trajectories that has answered.
     answers: Vec<(Value, Score, u64)>,
     best: Option<Best>,
     last_count: Vec<Ballot>,
     agreement: f64,
-    totals: Totals,
+    counters: RunCounters,
     rewards: Vec<Reward>,
-    lockstep: Option<Lockstep>,
-    /// What the slots of the present batch have brought so far.
+    search: Option<SynchronousSearch>,
+    /// Samples of the current batch so far.
     gathered: Vec<Sample>,
     is_over: bool,
 }
 
-/// What a run knows beside its plan and its trajectories.
+/// The state of a run as a snapshot stores it, except for its plan and its trajectories.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunState {
     round: u32,
@@ -108,10 +76,11 @@ pub struct RunState {
     best: Option<Best>,
     last_count: Vec<Ballot>,
     agreement: f64,
-    totals: Totals,
+    #[serde(rename = "totals")]
+    counters: RunCounters,
     rewards: Vec<Reward>,
-    #[serde(default)]
-    lockstep: Option<Lockstep>,
+    #[serde(rename = "lockstep", default)]
+    search: Option<SynchronousSearch>,
 }
 
 impl Run {
@@ -127,15 +96,15 @@ impl Run {
             best: None,
             last_count: Vec::new(),
             agreement: 0.0,
-            totals: Totals::default(),
+            counters: RunCounters::default(),
             rewards: Vec::new(),
-            lockstep: None,
+            search: None,
             gathered: Vec::new(),
             is_over: false,
         }
     }
 
-    /// To be put back with [`Run::from_state`]; of a run that is not over.
+    /// The state of a run that is not over, for [`Run::from_state`].
     pub fn state(&self) -> RunState {
         RunState {
             round: self.round,
@@ -146,9 +115,9 @@ impl Run {
             best: self.best.clone(),
             last_count: self.last_count.clone(),
             agreement: self.agreement,
-            totals: self.totals.clone(),
+            counters: self.counters.clone(),
             rewards: self.rewards.clone(),
-            lockstep: self.lockstep.clone(),
+            search: self.search.clone(),
         }
     }
 
@@ -164,20 +133,20 @@ impl Run {
             best: state.best,
             last_count: state.last_count,
             agreement: state.agreement,
-            totals: state.totals,
+            counters: state.counters,
             rewards: state.rewards,
-            lockstep: state.lockstep,
+            search: state.search,
             gathered: Vec::new(),
             is_over: false,
         }
     }
 
-    /// Turns that are out: of the trajectories of this round that have not ended.
+    /// Turns in flight.
     pub fn live(&self) -> u32 {
         self.live
     }
 
-    /// Whether nothing has been gathered of the present batch: only then is the run whole in what is saved of it.
+    /// Whether the current batch has no samples yet: a snapshot does not store samples.
     pub fn is_whole(&self) -> bool {
         self.gathered.is_empty()
     }
@@ -197,8 +166,8 @@ impl Run {
         self.exhausted = 0;
         self.votes = Votes::default();
         self.answers.clear();
-        self.totals.trajectories += self.plan.trajectories();
-        self.lockstep = self.plan.strategy.is_lockstep().then(|| Lockstep::new(&self.plan.strategy));
+        self.counters.trajectories += self.plan.trajectories();
+        self.search = self.plan.strategy.is_synchronous().then(|| SynchronousSearch::new(&self.plan.strategy));
         self.gathered.clear();
         for trajectory in 0..self.live {
             let machine = self.problem.start();
@@ -207,34 +176,34 @@ impl Run {
         }
     }
 
-    /// Whether a turn still matters: late turns of closed rounds and finished runs do not.
+    /// Whether a turn still matters. Late turns of closed rounds and of finished runs are stale.
     pub fn wants(&self, id: TurnId) -> bool {
         !self.is_over && id.round == self.round
     }
 
-    /// A decision has come back. Nothing happens where the turn is not wanted any more.
+    /// Applies the result of a turn. Does nothing if the turn is stale.
     pub fn settle(
         &mut self,
         id: TurnId,
         mut trajectory: Box<Trajectory>,
-        settled: TurnOutcome<'_>,
+        outcome: TurnOutcome<'_>,
         elapsed_ms: u64,
         effects: &mut Vec<Effect>,
     ) {
         if !self.wants(id) {
             return;
         }
-        if self.lockstep.is_some() {
-            return self.gather(id, trajectory, settled, elapsed_ms, effects);
+        if self.search.is_some() {
+            return self.gather(id, trajectory, outcome, elapsed_ms, effects);
         }
-        self.totals.count(&settled);
-        let TurnOutcome { line, applicable, verdict, decision, usage, .. } = settled;
+        self.counters.count(&outcome);
+        let TurnOutcome { line, applicable, verdict, decision, usage, .. } = outcome;
         let single_pass = Limits { attempts_max: 1, ..self.plan.limits };
         let limits = if self.plan.strategy.is_single_pass() { &single_pass } else { &self.plan.limits };
         let before = trajectory.counts;
         let next = trajectory.settle(line, applicable, verdict, decision, limits);
         trajectory.usage.add(usage);
-        self.totals.pops += trajectory.counts.pops - before.pops;
+        self.counters.pops += trajectory.counts.pops - before.pops;
         match next {
             Next::Propose => match self.reached(elapsed_ms) {
                 Some(ending) => self.finish(ending, effects),
@@ -244,17 +213,17 @@ impl Run {
         }
     }
 
-    /// A turn of a search that goes on only when all of them are in.
+    /// Collects a turn of a search that continues only when the batch is complete.
     fn gather(
         &mut self,
         id: TurnId,
         mut trajectory: Box<Trajectory>,
-        settled: TurnOutcome<'_>,
+        outcome: TurnOutcome<'_>,
         elapsed_ms: u64,
         effects: &mut Vec<Effect>,
     ) {
-        self.totals.count(&settled);
-        let TurnOutcome { line, applicable, verdict, decision, usage, logprob, characters, .. } = settled;
+        self.counters.count(&outcome);
+        let TurnOutcome { line, applicable, verdict, decision, usage, logprob, characters, .. } = outcome;
         trajectory.count(applicable);
         trajectory.usage.add(usage);
         self.gathered.push(Sample {
@@ -267,19 +236,19 @@ impl Run {
             characters,
             failure: None,
         });
-        self.go_on(elapsed_ms, effects);
+        self.continue_search(elapsed_ms, effects);
     }
 
-    /// Goes on when the last turn of a batch has come in.
-    fn go_on(&mut self, elapsed_ms: u64, effects: &mut Vec<Effect>) {
+    /// Continues the search when the batch is complete.
+    fn continue_search(&mut self, elapsed_ms: u64, effects: &mut Vec<Effect>) {
         self.live -= 1;
         if let Some(ending) = self.reached(elapsed_ms) {
             return self.finish(ending, effects);
         }
-        let Some(lockstep) = self.lockstep.as_mut().filter(|_| self.live == 0) else { return };
+        let Some(search) = self.search.as_mut().filter(|_| self.live == 0) else { return };
         let mut chosen = Vec::new();
         let samples = std::mem::take(&mut self.gathered);
-        let step = lockstep.go_on(&self.plan.strategy, samples, self.plan.limits.attempts_max, &mut chosen);
+        let step = search.advance(&self.plan.strategy, samples, self.plan.limits.attempts_max, &mut chosen);
         effects.extend(chosen.into_iter().map(|chosen| Effect::Chosen { round: self.round, chosen }));
         match step {
             Step::Propose(slots) => {
@@ -287,14 +256,14 @@ impl Run {
                 effects.extend(slots.into_iter().map(|(id, trajectory)| Effect::Propose(id, trajectory)));
             }
             Step::Ended(id, summary, end) => {
-                // The last one out; `end` counts it.
+                // The last one in flight; `end` subtracts it.
                 self.live = 1;
                 self.end(id, &summary, end, elapsed_ms, effects);
             }
         }
     }
 
-    /// A turn failed for good (its executor, verifier or coordinator could not do it).
+    /// Ends the trajectory of a turn at which an agent failed for good.
     pub fn fail(
         &mut self,
         id: TurnId,
@@ -306,7 +275,7 @@ impl Run {
         if !self.wants(id) {
             return;
         }
-        if self.lockstep.is_none() {
+        if self.search.is_none() {
             return self.end(id, &Summary::of(&trajectory), End::Failed(reason), elapsed_ms, effects);
         }
         self.gathered.push(Sample {
@@ -319,28 +288,28 @@ impl Run {
             characters: 0,
             failure: Some(reason),
         });
-        self.go_on(elapsed_ms, effects);
+        self.continue_search(elapsed_ms, effects);
     }
 
-    /// The limit that time has reached, if any; the run is then to be stopped.
+    /// The limit that the run has reached, if any; the caller then stops it.
     pub fn expired(&self, elapsed_ms: u64) -> Option<Ending> {
         if self.is_over { None } else { self.reached(elapsed_ms) }
     }
 
-    /// Ends the run with what is known.
+    /// Ends the run with the best answer so far.
     pub fn stop(&mut self, ending: Ending, effects: &mut Vec<Effect>) {
         if !self.is_over {
             self.finish(ending, effects);
         }
     }
 
-    /// What may still be spent.
+    /// The budget left.
     pub fn left(&self) -> Left {
-        self.plan.budget.left(self.totals.proposals, self.totals.usage.total())
+        self.plan.budget.left(self.counters.proposals, self.counters.usage.total())
     }
 
     fn reached(&self, elapsed_ms: u64) -> Option<Ending> {
-        let limit = self.plan.budget.reached(self.totals.proposals, self.totals.usage.total(), elapsed_ms)?;
+        let limit = self.plan.budget.reached(self.counters.proposals, self.counters.usage.total(), elapsed_ms)?;
         Some(Ending::from(limit))
     }
 
@@ -373,19 +342,19 @@ impl Run {
         }
     }
 
-    /// Whether the trajectories that are left cannot change the winner.
+    /// Whether the remaining trajectories cannot change the winner.
     fn is_decided(&self) -> bool {
         if !self.plan.early_stop {
             return false;
         }
         if self.plan.strategy == Strategy::BestOfN {
-            // Nothing is less violating than nothing.
+            // No score is lower than zero.
             return self.plan.is_checked && self.answers.iter().any(|(_, score, _)| *score == Score::ZERO);
         }
         self.votes.is_decided(self.plan.vote, self.live, self.plan.quorum())
     }
 
-    /// The round's vote in favour of the best answer so far, and the agreement on it.
+    /// Counts the round's votes, and updates the best answer so far.
     fn tally(&mut self) {
         let counts = if self.plan.strategy == Strategy::BestOfN {
             self.votes.cleanest()
@@ -443,13 +412,13 @@ impl Run {
     }
 
     fn finish(&mut self, ending: Ending, effects: &mut Vec<Effect>) {
-        // A beam that a limit cut short gives the likeliest answer that it has.
-        let best_of_beam = self.lockstep.as_ref().filter(|_| self.answers.is_empty()).and_then(Lockstep::best);
+        // A beam search that a limit cuts short returns its likeliest answer.
+        let best_of_beam = self.search.as_ref().filter(|_| self.answers.is_empty()).and_then(SynchronousSearch::best);
         if let (Some(Step::Ended(_, summary, End::Answered(answer))), true) = (best_of_beam, ending != Ending::Agreed) {
             self.votes.cast(self.problem.spec(), answer.clone(), summary.score);
             self.answers.push((answer, summary.score, summary.steps));
         }
-        // A round that a limit cut short counts with the answers that it has.
+        // A round that a limit cuts short is counted with the answers that it has.
         if ending != Ending::Agreed && !self.answers.is_empty() {
             self.tally();
         }
@@ -461,18 +430,18 @@ impl Run {
             verified,
             steps: best.as_ref().map_or(0, |best| best.steps),
             answer: best.map(|best| best.answer),
-            proposals: self.totals.proposals,
-            retries: self.totals.retries,
-            backtracks: self.totals.backtracks,
-            pops: self.totals.pops,
+            proposals: self.counters.proposals,
+            retries: self.counters.retries,
+            backtracks: self.counters.backtracks,
+            pops: self.counters.pops,
             rounds: self.round,
-            trajectories: self.totals.trajectories,
+            trajectories: self.counters.trajectories,
             votes: std::mem::take(&mut self.last_count),
             agreement: self.agreement,
-            usage: self.totals.usage,
-            speculations: self.totals.speculations,
+            usage: self.counters.usage,
+            speculations: self.counters.speculations,
             rewards: std::mem::take(&mut self.rewards),
-            step_votes: self.lockstep.as_ref().map(|lockstep| lockstep.votes).filter(|votes| votes.k > 0),
+            step_votes: self.search.as_ref().map(|search| search.votes).filter(|votes| votes.k > 0),
         })));
     }
 }

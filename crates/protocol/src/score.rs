@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// V(s) in thousandths: exact to compare with thresholds, 0 is clean. A rule verifier's V is the plain weighted sum
-/// of eq. 2; an LLM verifier's score between 0 and 1 is used as it is.
+/// V(s) in thousandths, so that comparisons with thresholds are exact; 0 is clean. A rule verifier's V is the weighted
+/// sum of eq. 2; an LLM verifier's score, between 0 and 1, is used as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Score(u32);
 
@@ -16,7 +16,7 @@ impl Score {
         Self(tenths.saturating_mul(100))
     }
 
-    /// The nearest score; values that are not finite or below zero are `None`.
+    /// The nearest score; `None` if `value` is negative or not finite.
     pub fn from_value(value: f64) -> Option<Self> {
         let thousandths = (value * 1000.0).round();
         (thousandths >= 0.0 && thousandths <= f64::from(u32::MAX)).then_some(

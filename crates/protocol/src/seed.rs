@@ -1,8 +1,8 @@
-//! Seeds that follow from a run's own, so that a run can be done again, and a proposal of it be told by its seed.
+//! Seeds derived from a run's seed, so that a run can be repeated and each of its proposals has its own seed.
 
-use super::run::TurnId;
+use super::turn::TurnId;
 
-/// One step of SplitMix64 over a part of what names something.
+/// One step of SplitMix64, with `part` mixed in.
 fn mixed(seed: u64, part: u64) -> u64 {
     let mut seed = seed.wrapping_add(part).wrapping_add(0x9E37_79B9_7F4A_7C15);
     seed = (seed ^ (seed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -10,12 +10,12 @@ fn mixed(seed: u64, part: u64) -> u64 {
     seed ^ (seed >> 31)
 }
 
-/// The seed of a proposal, of which its trajectory has made `proposals` before.
+/// The seed of a trajectory's next proposal, after `proposals` earlier ones.
 pub fn turn_seed(run_seed: u64, id: TurnId, proposals: u64) -> u64 {
     [u64::from(id.round), u64::from(id.trajectory), proposals].into_iter().fold(run_seed, mixed)
 }
 
-/// The seed of one of several samples of the same turn; the first has the turn's own.
+/// The seed of one of several samples of a turn; the first uses the turn's own.
 pub fn sample_seed(turn_seed: u64, sample: u32) -> u64 {
     if sample == 0 { turn_seed } else { mixed(turn_seed, u64::from(sample)) }
 }
@@ -27,8 +27,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seeds_are_fixed_for_ever() {
-        // Written down once: records of runs are found again by them.
+    fn seeds_never_change() {
+        // Recorded runs are looked up by their seeds.
         assert_eq!(mixed(0, 0), 0xE220_A839_7B1D_CDAF, "the first number of SplitMix64 from seed 0");
     }
 

@@ -1,5 +1,5 @@
-//! A run at rest as data: what a snapshot holds, so that a long run need not be folded from its first event. States
-//! are not in it: they are made again from the committed lines.
+//! A suspended run as data, so that a long run need not be replayed from its first event. States are not stored: they
+//! are rebuilt from the committed lines.
 
 use std::sync::Arc;
 
@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::RunPlan;
 use super::replay::{ReplayError, SuspendedRun};
-use super::run::{Run, RunState, TurnId};
+use super::run::{Run, RunState};
 use super::stack::Frame;
 use super::trajectory::{Trajectory, TrajectoryState};
+use super::turn::TurnId;
 use prime_bench::tasks::Problem;
 
 /// A trajectory between two proposals.
@@ -24,7 +25,7 @@ pub struct SavedTrajectory {
     state: TrajectoryState,
 }
 
-/// A run between its events.
+/// A run between two events.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunSnapshot {
     run: RunState,
@@ -33,7 +34,7 @@ pub struct RunSnapshot {
 }
 
 impl RunSnapshot {
-    /// Of a run all of whose live turns wait for their next proposals, and that is whole ([`Run::is_whole`]).
+    /// All live turns of the run must wait for their next proposals, and the run must be whole ([`Run::is_whole`]).
     pub fn of<'a>(run: &Run, waiting: impl IntoIterator<Item = (TurnId, &'a Trajectory)>, elapsed_ms: u64) -> Self {
         let save = |(id, trajectory): (TurnId, &Trajectory)| {
             let mut lines = String::new();
@@ -47,10 +48,10 @@ impl RunSnapshot {
         Self { run: run.state(), trajectories: waiting.into_iter().map(save).collect(), elapsed_ms }
     }
 
-    /// The run again.
+    /// Rebuilds the run.
     ///
     /// # Errors
-    /// When a line cannot be carried out again: by another version of the task.
+    /// When a line cannot be applied, because another version of the task recorded it.
     pub fn restore(self, problem: &Arc<dyn Problem>, plan: RunPlan) -> Result<SuspendedRun, ReplayError> {
         let limits = plan.limits;
         let restore = |saved: SavedTrajectory| {

@@ -1,15 +1,14 @@
-//! What became of proposals that were begun before the verdict on the step before them.
+//! Counters of proposals that were started before the verdict on the step before them.
 
 use serde::{Deserialize, Serialize};
 
-/// Proposals that were begun early, by what became of them. Those under way when their round ends are not counted, as
-/// turns under way are not.
+/// Proposals that were started early, by result. Like turns, those in flight at the end of their round are not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Speculations {
-    /// The step before was committed, and the proposal was made use of.
+    /// The step before was committed, and the proposal was used.
     pub used: u64,
-    /// It was thrown away: the step before was not committed, or the proposal failed.
+    /// Discarded: the step before was not committed, or the proposal failed.
     pub wasted: u64,
 }
 
@@ -19,7 +18,7 @@ impl Speculations {
         self.wasted += other.wasted;
     }
 
-    /// Whether there were none.
+    /// Whether both counters are zero.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }

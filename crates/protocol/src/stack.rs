@@ -1,11 +1,11 @@
-//! The state stack of a trajectory: its top is the current state. It keeps the committed lines and a snapshot every
-//! few frames, so that a pop costs at most that many replays and a million steps stay small.
+//! The state stack of a trajectory; its top is the current state. It stores the committed lines and a snapshot every few
+//! frames, so that a pop replays at most that many lines and a million steps take little memory.
 
 use serde::{Deserialize, Serialize};
 
 use prime_bench::tasks::{Machine, Snapshot};
 
-/// What happened at a state while it was the top.
+/// What happened at a state while it was on top.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
     /// Actions that were rejected here.
@@ -26,13 +26,13 @@ impl Frame {
     }
 }
 
-/// Committed lines with what is needed to take them back.
+/// Committed lines, and what is needed to undo them.
 #[derive(Clone, Debug)]
 pub struct StateStack {
-    /// All committed lines, one after another; `ends[k]` is where line k ends.
+    /// All committed lines, concatenated; line k ends at `ends[k]`.
     text: String,
     ends: Vec<u32>,
-    /// Frames below the top at which something was rejected, by depth: few, so that clean steps cost nothing.
+    /// Frames below the top where something was rejected, by depth. Clean steps have none.
     notes: Vec<(usize, Frame)>,
     /// Snapshots at depths that are multiples of `snapshot_every_frames`.
     snapshots: Vec<Snapshot>,
@@ -41,7 +41,7 @@ pub struct StateStack {
 }
 
 impl StateStack {
-    /// A stack whose bottom is the machine's present state.
+    /// A stack whose bottom is the machine's current state.
     pub fn new(machine: &dyn Machine, snapshot_every_frames: usize) -> Self {
         Self {
             text: String::new(),
@@ -76,17 +76,17 @@ impl StateStack {
         (0..self.depth()).map(|index| self.line(index))
     }
 
-    /// What happened at the states: those below the top where something was rejected, by depth, and the top.
+    /// The frames below the top where something was rejected, by depth, and the top.
     pub fn notes(&self) -> (&[(usize, Frame)], &Frame) {
         (&self.notes, &self.top)
     }
 
-    /// Puts back what [`StateStack::notes`] gave.
+    /// Restores what [`StateStack::notes`] returned.
     pub fn set_notes(&mut self, notes: Vec<(usize, Frame)>, top: Frame) {
         (self.notes, self.top) = (notes, top);
     }
 
-    /// Records that `line` led to the machine's present state, which becomes the top.
+    /// Pushes the machine's current state, which `line` led to.
     pub fn push(&mut self, line: &str, machine: &dyn Machine) {
         let depth = self.depth();
         let below = std::mem::take(&mut self.top);
@@ -100,7 +100,7 @@ impl StateStack {
         }
     }
 
-    /// Takes back the last committed step: the machine returns to the state below, and the step's line is given back.
+    /// Undoes the last committed step: the machine returns to the state below. Returns the step's line.
     pub fn pop(&mut self, machine: &mut dyn Machine) -> Option<Box<str>> {
         let parent = self.depth().checked_sub(1)?;
         let line: Box<str> = self.line(parent).into();
@@ -109,11 +109,11 @@ impl StateStack {
         self.snapshots.truncate(parent / self.snapshot_every_frames + 1);
         machine.restore(self.snapshots.last().expect("invariant: the bottom has a snapshot"));
         for index in (self.snapshots.len() - 1) * self.snapshot_every_frames..parent {
-            machine.replay(self.line(index)).expect("invariant: committed lines can be applied again");
+            machine.replay(self.line(index)).expect("invariant: committed lines can be replayed");
         }
         self.top = match self.notes.pop_if(|(depth, _)| *depth == parent) {
             Some((_, frame)) => frame,
-            // Nothing was rejected there: one proposal was made, the one that is now taken back.
+            // Nothing was rejected there: the only proposal is the one that is undone.
             None => Frame { proposals: 1, ..Frame::default() },
         };
         self.top.retries = 0;

@@ -1,34 +1,34 @@
-//! How a run searches: the paper's iterative protocol and its variants ("Algorithm Variants"), and per-step voting.
+//! Search strategies: the paper's iterative protocol and its variants ("Algorithm Variants"), and per-step voting.
 
 use serde::{Deserialize, Serialize};
 
 use super::coordination::Decision;
 use super::reliability::Ahead;
 
-/// How trajectories are made.
+/// How a run searches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
-    /// The paper's protocol: independent trajectories, each with retries and backtracking; a vote closes a round.
+    /// The paper's protocol: independent trajectories with retries and backtracking; a vote closes each round.
     #[default]
     Iterative,
-    /// One trajectory of the likeliest actions, without retries or backtracking (Algorithm "Greedy PRIME Execution").
+    /// One trajectory of likeliest actions, without retries or backtracking (Algorithm "Greedy PRIME Execution").
     Greedy,
     /// Independent trajectories without retries or backtracking; the least violating answer wins.
     BestOfN,
-    /// The likeliest partial trajectories, extended side by side (Algorithm "Beam Search Execution").
+    /// The likeliest partial trajectories, extended in parallel (Algorithm "Beam Search Execution").
     Beam(Beam),
-    /// One trajectory, each step of which is voted on until an action is ahead of every other by k votes; proposals
-    /// that a coordinator would not let pass are discarded before the vote (MAKER, arXiv 2511.09030).
+    /// One trajectory. Each step is voted on until an action is ahead of every other by k votes; proposals that the
+    /// coordinator rejects are discarded before the vote (MAKER, arXiv 2511.09030).
     Ahead(Ahead),
 }
 
 /// The shape of a beam search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Beam {
-    /// Partial trajectories that are kept (the paper's B).
+    /// Partial trajectories kept (the paper's B).
     pub width: u32,
-    /// Proposals that are drawn for each of them (the paper's top-k).
+    /// Proposals drawn for each of them (the paper's top-k).
     pub actions: u32,
 }
 
@@ -44,23 +44,23 @@ impl Strategy {
         }
     }
 
-    /// Whether what can be carried out is always committed, whatever the coordinator says: a verdict then only counts in
-    /// the result.
+    /// Whether every applicable line is committed, whatever the coordinator decides: a verdict then only affects the
+    /// result.
     pub fn is_single_pass(&self) -> bool {
         matches!(self, Self::Greedy | Self::BestOfN)
     }
 
-    /// Whether all proposals of a step are gathered before one of them is chosen.
-    pub fn is_lockstep(&self) -> bool {
+    /// Whether all proposals of a step are gathered before one is chosen.
+    pub fn is_synchronous(&self) -> bool {
         matches!(self, Self::Beam(_) | Self::Ahead(_))
     }
 
-    /// What becomes of a step that the coordinator has decided on.
+    /// The decision that takes effect.
     pub fn ruling(&self, decision: Decision) -> Decision {
         if self.is_single_pass() { Decision::Proceed } else { decision }
     }
 
-    /// Trajectories of a round that can give an answer, with so many turns side by side.
+    /// Trajectories of a round that can answer, with `fanout` concurrent turns.
     pub fn trajectories(&self, fanout: u32) -> u32 {
         match self {
             Self::Iterative | Self::BestOfN => fanout,
@@ -69,8 +69,8 @@ impl Strategy {
         }
     }
 
-    /// Whether a turn is to propose the likeliest action, whatever the temperature: `slot` is its place among the turns
-    /// side by side, `proposals` what was proposed in it before.
+    /// Whether a turn proposes the likeliest action, whatever the temperature. `slot` is its index among the concurrent
+    /// turns, `proposals_here` the number of earlier proposals at its state.
     pub fn is_greedy_turn(&self, slot: u32, proposals_here: u32) -> bool {
         match self {
             Self::Iterative | Self::BestOfN => false,
@@ -85,10 +85,10 @@ impl Strategy {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VoteRule {
-    /// One vote an answer; the same answer is the same text.
+    /// One vote per trajectory; answers are equal if their texts are.
     #[default]
     Majority,
-    /// Numbers that differ by less than this are the same (the paper's ε).
+    /// Numbers that differ by less than this are equal (the paper's ε).
     Tolerance(f64),
     /// A vote counts 1 / (1 + ΣV) of its trajectory.
     Weighted,
@@ -104,7 +104,7 @@ pub fn group_size(min: u32, max: u32, midpoint: f64, difficulty: f64) -> u32 {
     size.clamp(min.min(max), max.max(min))
 }
 
-/// The estimated difficulty of a problem whose longest valid trace has so many steps.
+/// The estimated difficulty of a problem whose longest valid trace has `steps_max` steps.
 #[expect(clippy::cast_precision_loss, reason = "a logarithm")]
 pub fn difficulty(steps_max: u64) -> f64 {
     (steps_max.max(1) as f64).log10()
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_group_grows_from_its_least_to_its_greatest_size() {
+    fn the_group_grows_from_min_to_max() {
         assert_eq!(group_size(2, 16, 3.0, 3.0), 9, "half way at the midpoint");
         assert_eq!((group_size(2, 16, 3.0, -20.0), group_size(2, 16, 3.0, 30.0)), (2, 16));
         // σ(1) = 0.7310586

@@ -14,44 +14,44 @@ use prime_bench::tasks::Machine;
 /// Limits of each trajectory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Proposals at one state before it is popped (on top of the number of choices where they are finite).
+    /// Proposals at one state before it is popped; if its choices are finite, rejected ones do not count.
     pub attempts_max: u32,
-    /// Pops before the trajectory gives up.
+    /// Pops after which the trajectory gives up.
     pub pops_max: u64,
-    /// A snapshot every so many frames: a pop replays at most that many steps.
+    /// Frames between two snapshots: the most that a pop replays.
     pub snapshot_every_frames: usize,
 }
 
-/// What a verifier says of a proposed step.
+/// A verifier's verdict on a proposed step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
-    /// V(s'); zero where nothing was checked.
+    /// V(s'); zero if nothing was checked.
     pub score: Score,
-    /// The names of the constraints that are broken, where the verifier names them.
+    /// The names of the broken constraints, if the verifier names them.
     pub violations: Vec<Cow<'static, str>>,
-    /// What the executor is told on a retry.
+    /// Shown to the executor with its next proposal.
     pub feedback: Option<String>,
-    /// ln p of the verdict, where a model gave it as a single token.
+    /// ln p of the verdict, if a model gave it as a single token.
     pub logprob: Option<f32>,
-    /// What each verifier of several found.
+    /// The opinion of each verifier of an ensemble.
     pub opinions: Vec<Opinion>,
-    /// The verifiers disagree so much that a person should look at the step.
+    /// The verifiers disagree so much that a person should review the step.
     pub needs_review: bool,
-    /// What a model spent on it.
+    /// Tokens that a model spent on it.
     pub usage: Usage,
 }
 
-/// What one verifier of several found.
+/// The score of one verifier of an ensemble.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Opinion {
     pub verifier: String,
-    /// `null` where it could give no verdict.
+    /// `null` if it could give no verdict.
     #[cfg_attr(feature = "schema", schema(value_type = Option<f64>, minimum = 0.0))]
     pub score: Option<Score>,
 }
 
-/// What an executor spent on a proposal.
+/// Tokens spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Usage {
@@ -75,14 +75,14 @@ impl Usage {
 pub enum End {
     /// Its trace reached an end.
     Answered(Value),
-    /// Nothing is left to try at its first state: the search is complete, without an answer.
+    /// Nothing is left to try at its first state: the search is complete and has no answer.
     Exhausted,
-    /// The line was accepted but could not be carried out, `attempts_max` times at one state.
+    /// Its first state used up `attempts_max` proposals.
     Stuck,
     PopsSpent,
-    /// It came to T_max, the length of the longest valid trace, without an end: it has lost its way.
+    /// It reached T_max, the length of the longest valid trace, without an answer.
     StepsSpent,
-    /// The executor failed and cannot go on.
+    /// An agent failed for good, for this reason.
     Failed(String),
 }
 
@@ -100,18 +100,18 @@ impl End {
     }
 }
 
-/// What a trajectory does after a decision.
+/// What follows a decision.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
     Propose,
     Ended(End),
 }
 
-/// Counts of a trajectory.
+/// Counters of a trajectory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     pub proposals: u64,
-    /// Proposals that were lines of the grammar and could be carried out.
+    /// Proposals that matched the grammar and could be applied.
     pub applicable: u64,
     pub committed: u64,
     pub retries: u64,
@@ -119,7 +119,7 @@ pub struct Counts {
     pub pops: u64,
 }
 
-/// What a trajectory knows beside its machine and its stack.
+/// The state of a trajectory, except for its machine and its stack.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrajectoryState {
     counts: Counts,
@@ -129,7 +129,7 @@ pub struct TrajectoryState {
     tolerated: Vec<(usize, Score)>,
 }
 
-/// What counts of a trajectory when it has ended.
+/// What a run keeps of a trajectory that has ended.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Summary {
     /// Σ V over the committed steps.
@@ -154,20 +154,20 @@ impl Summary {
     }
 }
 
-/// A trajectory moves through the messages of a turn; nobody shares it.
+/// One attempt at a problem. It moves with its turn and is never shared.
 pub struct Trajectory {
     pub machine: Box<dyn Machine>,
     pub stack: StateStack,
     pub counts: Counts,
-    /// Agents are not shown it: the next proposal may begin before the whole of it is known.
+    /// Hidden from agents: the next proposal may start before all of it is known.
     pub(super) usage: Usage,
-    /// Feedback on the last proposal at this state, for the executor.
+    /// Feedback on the last proposal at this state, shown to the executor.
     pub feedback: Option<String>,
-    /// V of the last judged step; agents are not shown it either.
+    /// V of the last judged step; hidden from agents, too.
     pub(super) last_score: Score,
-    /// T_max of the instance.
+    /// T_max of the problem.
     steps_max: u64,
-    /// Scores above zero that were tolerated, by depth.
+    /// Tolerated scores above zero, by depth.
     tolerated: Vec<(usize, Score)>,
 }
 
@@ -187,7 +187,7 @@ impl Trajectory {
         }
     }
 
-    /// To be put back with [`Trajectory::set_state`].
+    /// For [`Trajectory::set_state`].
     pub fn state(&self) -> TrajectoryState {
         TrajectoryState {
             counts: self.counts,
@@ -209,12 +209,12 @@ impl Trajectory {
         self.tolerated.iter().fold(Score::ZERO, |sum, (_, score)| sum.plus(*score))
     }
 
-    /// Whether this line was rejected at the present state before: it need not be judged again.
+    /// Whether this line was already rejected at the current state, so that it need not be judged again.
     pub fn excludes(&self, line: &str) -> bool {
         self.stack.top().excludes(line)
     }
 
-    /// Carries out a decision on the line that the machine holds as its candidate (or refused).
+    /// Applies a decision on the line that the machine holds as its candidate, or has refused.
     pub fn settle(
         &mut self,
         line: &str,
@@ -230,7 +230,7 @@ impl Trajectory {
         self.feedback = None;
         match decision {
             Decision::Proceed if applicable => return self.commit(line, verdict.score),
-            // No verifier objected to a line that cannot be carried out: the state stays as it is.
+            // No verifier objected to a line that cannot be applied: the state stays as it is.
             Decision::Proceed => {
                 if self.is_spent(limits) {
                     return Next::Ended(End::Stuck);
@@ -250,7 +250,7 @@ impl Trajectory {
         self.climb(limits)
     }
 
-    /// Another trajectory that stands at the same state.
+    /// A copy at the same state.
     #[must_use]
     pub fn fork(&self) -> Self {
         let state = self.state();
@@ -268,7 +268,7 @@ impl Trajectory {
         fork
     }
 
-    /// Counts a proposal of a search that gathers several before it chooses: nothing else becomes of it here.
+    /// Counts a proposal of a synchronous search, which decides on it later.
     pub fn count(&mut self, applicable: bool) {
         self.counts.proposals += 1;
         self.counts.applicable += u64::from(applicable);
@@ -280,7 +280,7 @@ impl Trajectory {
         self.push(line, score)
     }
 
-    /// Records the line that led to the machine's present state as a committed step.
+    /// Records the line that led to the machine's current state as a committed step.
     pub fn push(&mut self, line: &str, score: Score) -> Next {
         self.stack.push(line, self.machine.as_ref());
         self.counts.committed += 1;
@@ -302,7 +302,7 @@ impl Trajectory {
         }
     }
 
-    /// The choices left at a state with finitely many; `None` where they are not finite.
+    /// The choices left at the current state; `None` if they are not finite.
     fn choices_left(&self) -> Option<usize> {
         let choices = self.machine.choices()?;
         Some(choices.iter().filter(|choice| !self.stack.top().excludes(choice)).count())
@@ -311,12 +311,12 @@ impl Trajectory {
     fn is_spent(&self, limits: &Limits) -> bool {
         let excluded = u32::try_from(self.stack.top().excluded.len()).unwrap_or(u32::MAX);
         let finite = self.machine.choices().is_some();
-        // In a finite search every choice may be tried once without using up the attempts.
+        // In a finite search, trying each choice once does not use up attempts.
         let spent = self.stack.top().proposals - if finite { excluded.min(self.stack.top().proposals) } else { 0 };
         spent >= limits.attempts_max
     }
 
-    /// Leaves states with nothing left to try, or with their attempts used up.
+    /// Pops states with no choices or no attempts left.
     fn climb(&mut self, limits: &Limits) -> Next {
         loop {
             let dead_end = self.choices_left() == Some(0);
@@ -334,7 +334,7 @@ impl Trajectory {
             let line = self.stack.pop(self.machine.as_mut()).expect("invariant: the stack is not at its bottom");
             self.tolerated.retain(|(at, _)| *at < depth);
             self.feedback = None;
-            // A state whose attempts were used up may have been right: only a proven dead end is excluded.
+            // A state without attempts left may have been right: only a proven dead end is excluded.
             if dead_end {
                 self.exclude(&line);
             }

@@ -1,4 +1,4 @@
-//! Majority voting over the answers of a round, and when it is decided early.
+//! Voting over the answers of a round, and early decision.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -9,7 +9,7 @@ use super::score::Score;
 use super::strategy::VoteRule;
 use prime_bench::tasks::Spec;
 
-/// An answer and who gave it. `key` holds the fields that decide whether two answers are the same.
+/// An answer and its votes. `key` hashes the fields that decide whether two answers are equal.
 #[derive(Clone, Debug)]
 struct Candidate {
     key: u64,
@@ -22,15 +22,15 @@ pub struct Votes {
     candidates: Vec<Candidate>,
 }
 
-/// A candidate as it stands in a count.
+/// An answer with its votes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Count {
     pub answer: Value,
     pub votes: u32,
-    /// Σ 1 / (1 + ΣV) over the trajectories that gave it.
+    /// Σ 1 / (1 + ΣV) over its trajectories.
     #[serde(default)]
     pub weight: f64,
-    /// The cleanest trajectory that gave it.
+    /// The lowest score of its trajectories.
     pub best_score: Score,
 }
 
@@ -44,7 +44,7 @@ fn key_of(spec: &Spec, answer: &Value) -> u64 {
     hasher.finish()
 }
 
-/// Whether two values are the same but for numbers that differ by less than `tolerance`.
+/// Whether two values are equal, except for numbers that differ by less than `tolerance`.
 fn is_near(a: &Value, b: &Value, tolerance: f64) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => match (a.as_f64(), b.as_f64()) {
@@ -61,7 +61,7 @@ fn is_near(a: &Value, b: &Value, tolerance: f64) -> bool {
     }
 }
 
-/// Whether two answers count as the same under a tolerance: in the fields that decide.
+/// Whether two answers are equal under a tolerance in the decisive fields.
 fn agree(spec: &Spec, a: &Value, b: &Value, tolerance: f64) -> bool {
     if spec.decisive.is_empty() {
         return is_near(a, b, tolerance);
@@ -70,18 +70,18 @@ fn agree(spec: &Spec, a: &Value, b: &Value, tolerance: f64) -> bool {
 }
 
 impl Votes {
-    /// The candidates, in the order in which they came, to be put back with [`Votes::restore`].
+    /// The candidates in the order in which they came, for [`Votes::restore`].
     pub fn save(&self) -> Vec<Count> {
         self.candidates.iter().map(|candidate| candidate.count.clone()).collect()
     }
 
-    /// The votes again. Keys are made anew: they hold within a process only.
+    /// Recomputes the keys, which are only valid within a process.
     pub fn restore(spec: &Spec, saved: Vec<Count>) -> Self {
         let candidate = |count: Count| Candidate { key: key_of(spec, &count.answer), count };
         Self { candidates: saved.into_iter().map(candidate).collect() }
     }
 
-    /// Counts an answer with the violation score of the trajectory that gave it.
+    /// Counts an answer, with the violation score of its trajectory.
     pub fn cast(&mut self, spec: &Spec, answer: Value, score: Score) {
         let (key, weight) = (key_of(spec, &answer), 1.0 / (1.0 + score.value()));
         match self.candidates.iter_mut().find(|candidate| candidate.key == key) {
@@ -99,8 +99,8 @@ impl Votes {
         }
     }
 
-    /// The counts, the winner first: by votes or weight as the rule says, then the cleaner answer, then the earlier one.
-    /// Under a tolerance an answer has the votes of all that are near it.
+    /// The counts, winner first: by votes or weight, depending on the rule; ties go to the cleaner, then the earlier answer.
+    /// Under a tolerance, an answer has the votes of all answers close to it.
     pub fn counts(&self, spec: &Spec, rule: VoteRule) -> Vec<Count> {
         let mut counts = self.save();
         match rule {
@@ -120,15 +120,15 @@ impl Votes {
         counts
     }
 
-    /// The counts with the least violating answer first, then by votes.
+    /// The counts, least violating answer first, then by votes.
     pub fn cleanest(&self) -> Vec<Count> {
         let mut counts = self.save();
         counts.sort_by_key(|count| (count.best_score, std::cmp::Reverse(count.votes)));
         counts
     }
 
-    /// Whether `left` more votes can neither change the winner nor are needed for `quorum` votes for it. Under a tolerance
-    /// a further answer may join two others, so nothing is decided before the last vote.
+    /// Whether the winner has a quorum and cannot be overtaken by `left` more votes. Under a tolerance, a later answer may
+    /// join two others, so nothing is decided before the last vote.
     pub fn is_decided(&self, rule: VoteRule, left: u32, quorum: u32) -> bool {
         let counts = self.candidates.iter().map(|candidate| &candidate.count);
         match rule {

@@ -1,4 +1,4 @@
-//! Properties of runs that go on elsewhere: folded from their events, or put back from a snapshot, at any point.
+//! Properties of runs that are replayed from their events, or restored from a snapshot, at any point.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::*;
 use crate::{Ahead, Beam, Strategy};
 use prime_bench::tasks::{Problem, TaskRng};
 
-/// Something that happened, owned.
+/// An event, owned.
 #[derive(Clone, Debug)]
 struct Record {
     id: TurnId,
@@ -22,9 +22,9 @@ struct Record {
 }
 
 impl Record {
-    fn happened(&self) -> RunInput<'_> {
+    fn input(&self) -> RunInput<'_> {
         let Self { id, line, applicable, verdict, decision, usage, logprob } = self;
-        let settled = TurnOutcome {
+        let outcome = TurnOutcome {
             line,
             applicable: *applicable,
             verdict,
@@ -34,7 +34,7 @@ impl Record {
             characters: line.len(),
             speculations: Speculations::default(),
         };
-        RunInput::TurnOutcome { id: *id, settled }
+        RunInput::Decided { id: *id, outcome }
     }
 }
 
@@ -69,7 +69,7 @@ fn recorded(problem: &Arc<dyn Problem>, plan: &RunPlan, seed: u64) -> (Vec<Recor
         let usage = Usage { prompt: rng.below(9), completion: 1 };
         #[expect(clippy::cast_precision_loss, reason = "a small number")]
         let logprob = Some(-(rng.below(50) as f64) / 10.0);
-        let settled = TurnOutcome {
+        let outcome = TurnOutcome {
             line: &line,
             applicable,
             verdict: &verdict,
@@ -79,21 +79,21 @@ fn recorded(problem: &Arc<dyn Problem>, plan: &RunPlan, seed: u64) -> (Vec<Recor
             characters: line.len(),
             speculations: Speculations::default(),
         };
-        run.settle(id, trajectory, settled, 0, &mut effects);
+        run.settle(id, trajectory, outcome, 0, &mut effects);
         records.push(Record { id, line, applicable, verdict, decision, usage, logprob });
     }
 }
 
-fn fold(problem: &Arc<dyn Problem>, plan: &RunPlan, records: &[Record]) -> Replay {
-    let mut fold = Replay::new(Arc::clone(problem), plan.clone());
+fn replayed(problem: &Arc<dyn Problem>, plan: &RunPlan, records: &[Record]) -> Replay {
+    let mut replay = Replay::new(Arc::clone(problem), plan.clone());
     for record in records {
-        fold.apply(record.happened(), 0).expect("it happened");
+        replay.apply(record.input(), 0).expect("it happened");
     }
-    fold
+    replay
 }
 
-fn over(folded: Replayed) -> Outcome {
-    match folded {
+fn over(replayed: Replayed) -> Outcome {
+    match replayed {
         Replayed::Over(outcome) => *outcome,
         Replayed::Open(_) => panic!("the run was over"),
     }
@@ -106,9 +106,9 @@ fn same(a: &Outcome, b: &Outcome) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Folding all events comes to the same end, and so does going on from a snapshot taken between any two of them.
+    /// Replaying all events reaches the same end, and so does continuing from a snapshot between any two of them.
     #[test]
-    fn a_run_comes_to_the_same_end_from_anywhere(
+    fn a_run_reaches_the_same_end_from_anywhere(
         seed in any::<u64>(), n in 4usize..7, at in 0.0f64..1.0, strategy in 0usize..5
     ) {
         let problem = queens(n);
@@ -124,40 +124,40 @@ proptest! {
         let budget = Budget { steps: 400, tokens: 0, wall_ms: u64::MAX };
         let plan = RunPlan { strategy, budget, ..plan(fanout, 6) };
         let (records, outcome) = recorded(&problem, &plan, seed);
-        prop_assert!(same(&over(fold(&problem, &plan, &records).finish()), &outcome));
+        prop_assert!(same(&over(replayed(&problem, &plan, &records).finish()), &outcome));
 
         #[expect(clippy::cast_sign_loss, clippy::cast_possible_truncation, reason = "a place in the list")]
         let mut cut = (at * records.len() as f64) as usize;
-        // A run is saved between two batches only.
-        let is_whole = |cut: usize| match fold(&problem, &plan, &records[..cut]).finish() {
-            Replayed::Open(resting) => resting.run.is_whole(),
+        // Snapshots are taken between two batches.
+        let is_whole = |cut: usize| match replayed(&problem, &plan, &records[..cut]).finish() {
+            Replayed::Open(suspended) => suspended.run.is_whole(),
             Replayed::Over(_) => false,
         };
         while !is_whole(cut) {
             cut -= 1;
         }
-        let Replayed::Open(resting) = fold(&problem, &plan, &records[..cut]).finish() else {
+        let Replayed::Open(suspended) = replayed(&problem, &plan, &records[..cut]).finish() else {
             return Err(TestCaseError::fail("it is not over before its last event"));
         };
-        let waiting = resting.waiting.iter().map(|(id, trajectory)| (*id, trajectory.as_ref()));
-        let text = serde_json::to_string(&RunSnapshot::of(&resting.run, waiting, 7)).unwrap();
+        let waiting = suspended.waiting.iter().map(|(id, trajectory)| (*id, trajectory.as_ref()));
+        let text = serde_json::to_string(&RunSnapshot::of(&suspended.run, waiting, 7)).unwrap();
         let saved: RunSnapshot = serde_json::from_str(&text).unwrap();
         let restored = saved.restore(&problem, plan.clone()).unwrap();
         prop_assert_eq!(restored.elapsed_ms, 7);
-        let states = |resting: &SuspendedRun| -> Vec<_> {
-            resting.waiting.iter().map(|(id, trajectory)| (*id, trajectory.machine.state(), trajectory.feedback.clone())).collect()
+        let states = |suspended: &SuspendedRun| -> Vec<_> {
+            suspended.waiting.iter().map(|(id, trajectory)| (*id, trajectory.machine.state(), trajectory.feedback.clone())).collect()
         };
-        prop_assert_eq!(states(&restored), states(&resting));
-        let mut rest = Replay::from_resting(restored);
+        prop_assert_eq!(states(&restored), states(&suspended));
+        let mut rest = Replay::from_suspended(restored);
         for record in &records[cut..] {
-            rest.apply(record.happened(), 0).unwrap();
+            rest.apply(record.input(), 0).unwrap();
         }
         prop_assert!(same(&over(rest.finish()), &outcome));
     }
 }
 
 #[test]
-fn what_cannot_have_happened_is_named() {
+fn impossible_events_are_named() {
     let problem = queens(4);
     let plan = plan(1, 3);
     let good = Record {
@@ -169,17 +169,17 @@ fn what_cannot_have_happened_is_named() {
         usage: Usage::default(),
         logprob: None,
     };
-    let mut fold = fold(&problem, &plan, std::slice::from_ref(&good));
+    let mut replay = replayed(&problem, &plan, std::slice::from_ref(&good));
     let again = Record { line: "place nowhere".to_owned(), ..good.clone() };
-    let again = fold.apply(again.happened(), 0).unwrap_err();
-    assert!(matches!(again, fold::ReplayError::Step { depth: 1, .. }), "{again:?}");
+    let again = replay.apply(again.input(), 0).unwrap_err();
+    assert!(matches!(again, replay::ReplayError::Step { depth: 1, .. }), "{again:?}");
     let stranger = Record { id: TurnId { round: 2, trajectory: 5 }, ..good };
-    let error = fold.apply(stranger.happened(), 0).unwrap_err();
-    assert_eq!(error, fold::ReplayError::NotUnderWay { round: 2, trajectory: 5 });
+    let error = replay.apply(stranger.input(), 0).unwrap_err();
+    assert_eq!(error, replay::ReplayError::NotInFlight { round: 2, trajectory: 5 });
 }
 
 #[test]
-fn a_stop_from_outside_is_folded_as_it_came() {
+fn a_stop_from_outside_is_replayed() {
     let problem = queens(5);
     let mut stopped = Replay::new(Arc::clone(&problem), plan(2, 3));
     stopped.apply(RunInput::Stopped { ending: Ending::Cancelled }, 3).unwrap();

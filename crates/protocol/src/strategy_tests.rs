@@ -1,4 +1,4 @@
-//! What each strategy makes of proposals, in a simulator without a runtime.
+//! Each strategy in a simulator without a runtime.
 
 use std::collections::HashMap;
 

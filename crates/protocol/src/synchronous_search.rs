@@ -1,32 +1,32 @@
-//! Searches that gather the proposals of all their turns before they go on: beam search, and voting on each step. The
-//! turns side by side are called slots; those of one group stand at the same state.
+//! Step-synchronous search: beam search, and voting on each step. A search continues only when the samples of all its
+//! slots are in. The slots of one group are at the same state.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::reliability::{Ahead, StepVotes};
-use super::run::TurnId;
 use super::score::Score;
 use super::strategy::{Beam, Strategy};
 use super::trajectory::{End, Next, Summary, Trajectory};
+use super::turn::TurnId;
 
-/// A proposal that came back, with the trajectory of its slot as it was before.
+/// A slot's proposal, with the slot's trajectory before it.
 pub struct Sample {
     pub id: TurnId,
     pub trajectory: Box<Trajectory>,
     pub line: String,
-    /// It can be carried out, and the coordinator lets it pass.
+    /// It can be applied, and the coordinator accepts it.
     pub passes: bool,
     pub score: Score,
-    /// ln p of the proposal, where the executor gave it.
+    /// ln p of the proposal, if the executor reported it.
     pub logprob: Option<f64>,
-    /// Characters of the line with its derivation.
+    /// Characters of the line and its derivation.
     pub characters: usize,
-    /// Why there is no proposal.
+    /// Why there is no proposal, if there is none.
     pub failure: Option<String>,
 }
 
-/// How a search goes on once all slots have come in.
+/// What follows a complete batch.
 pub enum Step {
     /// These slots propose next.
     Propose(Vec<(TurnId, Box<Trajectory>)>),
@@ -34,21 +34,21 @@ pub enum Step {
     Ended(TurnId, Summary, End),
 }
 
-/// A step that was taken by vote.
+/// A step that was chosen by vote.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Chosen {
-    /// Committed steps below it.
+    /// Committed steps before it.
     pub depth: usize,
     pub action: String,
     pub votes: u32,
-    /// Votes more than the next action had.
+    /// Votes ahead of the second action.
     pub lead: u32,
-    /// Proposals at this state, and those of them that were discarded.
+    /// Proposals at this state, and how many were discarded.
     pub samples: u32,
     pub discarded: u32,
 }
 
-/// A trajectory of a beam that has an answer.
+/// A beam's trajectory that has an answer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Finished {
     id: TurnId,
@@ -57,10 +57,10 @@ struct Finished {
     summary: Summary,
 }
 
-/// What a lockstep search knows beside its slots.
+/// The state of a search, except for its slots.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Lockstep {
-    /// Votes for each action at the present state, with the least score that it was given.
+pub struct SynchronousSearch {
+    /// Votes for each action at the current state, with its lowest score.
     tally: Vec<(String, u32, Score)>,
     samples_here: u32,
     discarded_here: u32,
@@ -68,7 +68,7 @@ pub struct Lockstep {
     /// ln p of the partial trajectory of each group.
     logprobs: Vec<f64>,
     finished: Vec<Finished>,
-    /// Batches in a row that brought nothing.
+    /// Consecutive batches without a usable sample.
     misses: u32,
 }
 
@@ -80,14 +80,14 @@ struct Leader {
     lead: u32,
 }
 
-/// A way to extend a group's trajectory.
+/// An extension of a group's trajectory.
 struct Candidate {
     /// Index of the sample that proposed it first.
     sample: usize,
     logprob: f64,
 }
 
-fn again(samples: Vec<Sample>) -> Step {
+fn resample(samples: Vec<Sample>) -> Step {
     Step::Propose(samples.into_iter().map(|sample| (sample.id, sample.trajectory)).collect())
 }
 
@@ -97,33 +97,33 @@ fn give_up(samples: &[Sample], end: End) -> Step {
     Step::Ended(first.id, Summary::of(&first.trajectory), end)
 }
 
-/// Why nobody proposed anything, if nobody did.
+/// The first failure, if every sample failed.
 fn failure_of_all(samples: &[Sample]) -> Option<String> {
     let all = samples.iter().all(|sample| sample.failure.is_some());
     samples.first().filter(|_| all)?.failure.clone()
 }
 
-fn advance(trajectory: &mut Trajectory, line: &str, score: Score) -> Next {
-    trajectory.machine.replay(line).expect("invariant: the line was carried out on a copy of this state");
+fn commit(trajectory: &mut Trajectory, line: &str, score: Score) -> Next {
+    trajectory.machine.replay(line).expect("invariant: the line was applied to a copy of this state");
     trajectory.push(line, score)
 }
 
-impl Lockstep {
+impl SynchronousSearch {
     /// The search at its first state.
     pub fn new(strategy: &Strategy) -> Self {
         let k = if let Strategy::Ahead(rule) = strategy { rule.k } else { 0 };
         Self { votes: StepVotes { k, ..StepVotes::default() }, logprobs: vec![0.0], ..Self::default() }
     }
 
-    /// Goes on with what all slots brought. `attempts_max` bounds the batches in a row that bring nothing.
-    pub fn go_on(
+    /// Continues with a complete batch. `attempts_max` bounds consecutive batches without a usable sample.
+    pub fn advance(
         &mut self,
         strategy: &Strategy,
         mut samples: Vec<Sample>,
         attempts_max: u32,
         chosen: &mut Vec<Chosen>,
     ) -> Step {
-        // Turns come back in any order; what is made of them must not depend on it.
+        // Turns finish in any order; the result must not depend on it.
         samples.sort_by_key(|sample| sample.id.trajectory);
         if let Some(reason) = failure_of_all(&samples) {
             return self.best().unwrap_or_else(|| give_up(&samples, End::Failed(reason)));
@@ -131,12 +131,12 @@ impl Lockstep {
         match strategy {
             Strategy::Beam(beam) => self.extend(*beam, samples, attempts_max),
             Strategy::Ahead(rule) => self.vote(rule, samples, chosen),
-            Strategy::Iterative | Strategy::Greedy | Strategy::BestOfN => again(samples),
+            Strategy::Iterative | Strategy::Greedy | Strategy::BestOfN => resample(samples),
         }
     }
 
     fn leader(&self) -> Option<Leader> {
-        // The earliest of several with most votes; `max_by_key` gives the last.
+        // Ties go to the earliest action; `max_by_key` returns the last.
         let (at, (line, votes, score)) = self.tally.iter().enumerate().rev().max_by_key(|(_, (_, votes, _))| *votes)?;
         let others = self.tally.iter().enumerate().filter(|(other, _)| *other != at);
         let second = others.map(|(_, (_, votes, _))| *votes).max().unwrap_or(0);
@@ -162,10 +162,10 @@ impl Lockstep {
         }
         let is_spent = self.samples_here >= rule.samples_max;
         let Some(Leader { line, score, votes, lead }) = self.leader() else {
-            return if is_spent { give_up(&samples, End::Stuck) } else { again(samples) };
+            return if is_spent { give_up(&samples, End::Stuck) } else { resample(samples) };
         };
         if lead < rule.k && !is_spent {
-            return again(samples);
+            return resample(samples);
         }
         self.votes.taken(rule, lead, votes);
         self.tally.clear();
@@ -179,21 +179,21 @@ impl Lockstep {
         });
         let mut next = Next::Propose;
         for sample in samples.iter_mut().rev() {
-            next = advance(&mut sample.trajectory, &line, score);
+            next = commit(&mut sample.trajectory, &line, score);
         }
         match next {
-            Next::Propose => again(samples),
+            Next::Propose => resample(samples),
             Next::Ended(end) => give_up(&samples, end),
         }
     }
 
-    /// Ends the search with the likeliest trajectory that has an answer, if there is one.
+    /// Ends the search with its likeliest answer, if it has one.
     pub fn best(&self) -> Option<Step> {
         let best = self.finished.first()?;
         Some(Step::Ended(best.id, best.summary.clone(), End::Answered(best.answer.clone())))
     }
 
-    /// The ways to extend the groups, the likeliest first.
+    /// The extensions of all groups, likeliest first.
     fn candidates(&self, beam: Beam, samples: &[Sample]) -> Result<Vec<Candidate>, String> {
         let mut candidates: Vec<Candidate> = Vec::new();
         for (at, sample) in samples.iter().enumerate().filter(|(_, sample)| sample.passes) {
@@ -222,10 +222,10 @@ impl Lockstep {
         };
         if candidates.is_empty() && self.finished.is_empty() {
             self.misses += 1;
-            return if self.misses >= attempts_max { give_up(&samples, End::Stuck) } else { again(samples) };
+            return if self.misses >= attempts_max { give_up(&samples, End::Stuck) } else { resample(samples) };
         }
         self.misses = 0;
-        // Those that have an answer compete for the same places.
+        // Trajectories with an answer compete for the same places.
         let ahead = |candidate: &Candidate| self.finished.iter().filter(|f| f.logprob >= candidate.logprob).count();
         let places = beam.width as usize;
         let mut rank = 0;
@@ -238,7 +238,7 @@ impl Lockstep {
         for Candidate { sample, logprob } in candidates {
             let Sample { id, trajectory, line, score, .. } = &samples[sample];
             let mut trajectory = Box::new(trajectory.fork());
-            match advance(&mut trajectory, line, *score) {
+            match commit(&mut trajectory, line, *score) {
                 Next::Propose => live.push((logprob, trajectory)),
                 Next::Ended(End::Answered(answer)) => {
                     self.finished.push(Finished { id: *id, answer, logprob, summary: Summary::of(&trajectory) });
@@ -246,10 +246,10 @@ impl Lockstep {
                 Next::Ended(end) => last_end = Some(end),
             }
         }
-        // The likeliest first; the earlier of two that are as likely.
+        // Stable: ties go to the earlier one.
         self.finished.sort_by(|a, b| b.logprob.total_cmp(&a.logprob));
         self.finished.truncate(places);
-        // A partial trajectory only becomes less likely.
+        // A partial trajectory can only become less likely.
         let is_settled = self.finished.first().is_some_and(|best| live.iter().all(|(lnp, _)| best.logprob >= *lnp));
         if is_settled && let Some(ended) = self.best() {
             return ended;

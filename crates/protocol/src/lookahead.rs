@@ -1,34 +1,34 @@
-//! A trajectory as it will be when its next step is committed: what its next proposal can be begun from before the
-//! verdict is known.
+//! Predicts a trajectory on the assumption that its next step is accepted, so that the proposal after it can start
+//! before the verdict.
 
 use super::coordination::Decision;
 use super::trajectory::{Limits, Next, Trajectory, Verdict};
 
 impl Trajectory {
-    /// Another trajectory, as this one will be with this line committed; `None` where that cannot be, or ends it.
-    pub fn foreseen(&self, line: &str, limits: &Limits) -> Option<Self> {
-        self.fork().advanced(line, limits)
+    /// A copy of the trajectory with the line committed; `None` if the line cannot be applied or ends the trajectory.
+    pub fn predict(&self, line: &str, limits: &Limits) -> Option<Self> {
+        self.fork().into_committed(line, limits)
     }
 
-    /// This one with the line committed; `None` where that cannot be, or ends it.
-    pub fn advanced(mut self, line: &str, limits: &Limits) -> Option<Self> {
+    /// The trajectory with the line committed; `None` if the line cannot be applied or ends the trajectory.
+    pub fn into_committed(mut self, line: &str, limits: &Limits) -> Option<Self> {
         self.machine.propose(line).ok()?;
-        // What a verdict says of a committed step is not shown to executors.
+        // Executors are not shown the verdict on a committed step.
         let next = self.settle(line, true, &Verdict::default(), Decision::Proceed, limits);
         (next == Next::Propose).then_some(self)
     }
 
-    /// Whether an executor is shown the same by both, where the other one was foreseen from this one: everything that a
-    /// decision changes is compared, and of the committed lines the number and the last.
-    pub fn shows_as(&self, foreseen: &Self) -> bool {
-        let stacks = [&self.stack, &foreseen.stack];
-        let is_same = self.counts == foreseen.counts
-            && self.feedback == foreseen.feedback
-            && self.stack.depth() == foreseen.stack.depth()
-            && self.stack.lines().next_back() == foreseen.stack.lines().next_back()
-            && self.stack.notes() == foreseen.stack.notes();
+    /// Whether an executor is shown the same as in `predicted`, a prediction from this trajectory. Compares everything
+    /// that a decision changes; of the committed lines, their number and the last one.
+    pub fn shows_same_as(&self, predicted: &Self) -> bool {
+        let stacks = [&self.stack, &predicted.stack];
+        let is_same = self.counts == predicted.counts
+            && self.feedback == predicted.feedback
+            && self.stack.depth() == predicted.stack.depth()
+            && self.stack.lines().next_back() == predicted.stack.lines().next_back()
+            && self.stack.notes() == predicted.stack.notes();
         debug_assert!(!is_same || stacks[0].lines().eq(stacks[1].lines()), "the lines below are those forked from");
-        debug_assert!(!is_same || self.machine.state() == foreseen.machine.state(), "the same lines, another state");
+        debug_assert!(!is_same || self.machine.state() == predicted.machine.state(), "the same lines, another state");
         is_same
     }
 }
@@ -47,7 +47,7 @@ mod tests {
         let mut trajectory = Trajectory::new(problem.start(), &LIMITS);
         for _ in 0..steps {
             let line = trajectory.machine.reference().expect("a long trace");
-            trajectory = trajectory.advanced(&line, &LIMITS).expect("it goes on");
+            trajectory = trajectory.into_committed(&line, &LIMITS).expect("it goes on");
         }
         if let Some(line) = rejected {
             let verdict = Verdict { feedback: Some("no".to_owned()), ..Verdict::default() };
@@ -70,32 +70,32 @@ mod tests {
         for (depth, rejected) in [(0, None), (0, Some("cmp 9 9")), (5, None), (5, Some("nonsense"))] {
             let mut trajectory = walked(depth, rejected);
             let line = trajectory.machine.reference().expect("a long trace");
-            let foreseen = trajectory.foreseen(&line, &LIMITS).expect("it goes on");
-            assert!(!trajectory.shows_as(&foreseen), "nothing is committed yet");
-            assert_eq!(foreseen.stack.depth(), depth + 1);
+            let predicted = trajectory.predict(&line, &LIMITS).expect("it goes on");
+            assert!(!trajectory.shows_same_as(&predicted), "nothing is committed yet");
+            assert_eq!(predicted.stack.depth(), depth + 1);
             for (decision, score) in [(Decision::Retry, Score::from_tenths(1)), (Decision::Backtrack, Score::ZERO)] {
                 let mut other = walked(depth, rejected);
                 decide(&mut other, decision, score);
-                assert!(!other.shows_as(&foreseen), "{decision:?}");
+                assert!(!other.shows_same_as(&predicted), "{decision:?}");
                 decide(&mut other, Decision::Proceed, Score::ZERO);
-                assert!(!other.shows_as(&foreseen), "it took two proposals");
+                assert!(!other.shows_same_as(&predicted), "it took two proposals");
             }
             let mut tolerated = walked(depth, rejected);
             decide(&mut tolerated, Decision::Proceed, Score::from_tenths(2));
-            assert!(tolerated.shows_as(&foreseen), "an executor is not shown scores");
+            assert!(tolerated.shows_same_as(&predicted), "an executor is not shown scores");
             decide(&mut trajectory, Decision::Proceed, Score::ZERO);
-            assert!(trajectory.shows_as(&foreseen));
+            assert!(trajectory.shows_same_as(&predicted));
             let line = trajectory.machine.reference().expect("a long trace");
-            let further = foreseen.advanced(&line, &LIMITS).expect("it goes on");
+            let further = predicted.into_committed(&line, &LIMITS).expect("it goes on");
             decide(&mut trajectory, Decision::Proceed, Score::ZERO);
-            assert!(trajectory.shows_as(&further), "and so does what was foreseen from there");
+            assert!(trajectory.shows_same_as(&further), "and so does what was predicted from there");
         }
     }
 
     #[test]
     fn nothing_is_foreseen_of_a_line_that_cannot_be_committed_or_is_the_last() {
         let trajectory = walked(2, None);
-        assert!(trajectory.foreseen("nonsense", &LIMITS).is_none());
+        assert!(trajectory.predict("nonsense", &LIMITS).is_none());
         assert_eq!((trajectory.stack.depth(), trajectory.counts.proposals), (2, 2), "the trajectory is untouched");
         let mut last = walked(0, None);
         let line = loop {
@@ -104,8 +104,8 @@ mod tests {
             if last.machine.candidate_ends() {
                 break line;
             }
-            last = last.advanced(&line, &LIMITS).expect("it goes on");
+            last = last.into_committed(&line, &LIMITS).expect("it goes on");
         };
-        assert!(last.foreseen(&line, &LIMITS).is_none());
+        assert!(last.predict(&line, &LIMITS).is_none());
     }
 }
