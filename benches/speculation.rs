@@ -9,8 +9,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::join_all;
 use prime_agents::agents::{
-    AgentError, AgentSet, Executor, Names, Proposal, ReferenceExecutor, RulesVerifier, Sampling, ThresholdCoordinator,
-    Verifier,
+    AgentError, AgentSet, AsyncExecutor, AsyncVerifier, Executor, Names, Proposal, ReferenceExecutor, RulesVerifier,
+    Sampling, ThresholdCoordinator, Verifier,
 };
 use prime_agents::runtime::{Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission};
 use prime_bench::tasks::{self, Kinds, TaskRng};
@@ -21,7 +21,7 @@ use tokio::time::Instant;
 struct SlowExecutor(Duration);
 
 #[async_trait]
-impl Executor for SlowExecutor {
+impl AsyncExecutor for SlowExecutor {
     async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
         tokio::time::sleep(self.0).await;
         ReferenceExecutor.propose(trajectory, sampling).await
@@ -32,7 +32,7 @@ impl Executor for SlowExecutor {
 struct SlowVerifier(Duration);
 
 #[async_trait]
-impl Verifier for SlowVerifier {
+impl AsyncVerifier for SlowVerifier {
     fn kinds(&self) -> Kinds {
         Kinds::ALL
     }
@@ -63,6 +63,7 @@ async fn rate(speculate: bool, trajectories: usize, executor: Duration, verifier
         cells: 1,
         placement: Placement::Shared,
         restart_limit: RestartLimit { restarts_max: 0, window: Duration::from_secs(1) },
+        hang_after: None,
         in_flight_max: 64,
     };
     let runtime = Runtime::start(&plan, agents(executor, verifier));
@@ -78,7 +79,7 @@ async fn rate(speculate: bool, trajectories: usize, executor: Duration, verifier
         },
         sampling: RunSampling { temperature: 0.0, top_p: 1.0, seed: 1 },
         observer: Arc::new(Silent),
-        resting: None,
+        suspended: None,
     };
     let mut handles: Vec<_> = (0..trajectories).map(|_| runtime.submit(submission())).collect();
     let (mut steps, mut speculations) = (0, Speculations::default());

@@ -12,7 +12,9 @@ use utoipa::ToSchema;
 
 use crate::agents::pools::Pools;
 use crate::agents::{AgentSet, Names, Resources, registry::RegistryError};
-use crate::runtime::{Observer, Placement, RestartLimit, RunHandle, RunSampling, Runtime, RuntimePlan, Submission};
+use crate::runtime::{
+    Hangs, Observer, Placement, RestartLimit, RunHandle, RunSampling, Runtime, RuntimePlan, Submission,
+};
 use crate::settings::{self, GroupSize, Settings, StrategyName, VoteName};
 use prime_bench::tasks::{Kinds, Problem};
 use prime_engine::{Engine, EngineError, EngineSpec};
@@ -197,6 +199,7 @@ pub fn runtime_plan(settings: &Settings) -> RuntimePlan {
             window: Duration::from_millis(runtime.restart_window_ms),
         },
         in_flight_max: runtime.in_flight_max,
+        hang_after: (runtime.hang_after_ms > 0).then(|| Duration::from_millis(runtime.hang_after_ms)),
     }
 }
 
@@ -339,6 +342,12 @@ impl App {
         Ok(runtime)
     }
 
+    /// Agents of all runtimes that block their thread.
+    pub fn hangs(&self) -> Hangs {
+        let others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        std::iter::once(&self.runtime).chain(others.iter()).map(|runtime| runtime.hangs()).sum()
+    }
+
     /// The pools of servers that agents have opened.
     pub fn pools(&self) -> &Pools {
         &self.resources.pools
@@ -362,7 +371,7 @@ impl App {
         sampling: RunSampling,
         observer: Arc<dyn Observer>,
     ) -> RunHandle {
-        self.runtime.submit(Submission { problem, plan, sampling, observer, resting: None })
+        self.runtime.submit(Submission { problem, plan, sampling, observer, suspended: None })
     }
 
     /// Ends the engines; live runs get an error.

@@ -4,8 +4,7 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use prime_agents::agents::{AgentError, Coordinator, Ruling, ThresholdCoordinator, conformance};
+use prime_agents::agents::{AgentReply, Coordinator, Ruling, ThresholdCoordinator, conformance};
 use prime_protocol::{Decision, Score, Thresholds, Trajectory, Verdict};
 
 struct NoUndo(ThresholdCoordinator);
@@ -17,12 +16,11 @@ fn undoes(last: &str, line: &str) -> bool {
         if disk == same && from == home && to == back)
 }
 
-#[async_trait]
 impl Coordinator for NoUndo {
-    async fn decide(&self, trajectory: &Trajectory, line: &str, verdict: &Verdict) -> Result<Ruling, AgentError> {
+    fn decide<'a>(&'a self, trajectory: &'a Trajectory, line: &'a str, verdict: &'a Verdict) -> AgentReply<'a, Ruling> {
         match trajectory.stack.lines().last() {
-            Some(last) if undoes(last, line) => Ok(Decision::Backtrack.into()),
-            _ => self.0.decide(trajectory, line, verdict).await,
+            Some(last) if undoes(last, line) => AgentReply::now(Ok(Decision::Backtrack.into())),
+            _ => self.0.decide(trajectory, line, verdict),
         }
     }
 }

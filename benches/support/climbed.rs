@@ -52,8 +52,8 @@ impl Climbed {
     /// The trajectory again, out of what [`Climbed::save`] gave.
     pub fn restore(&self, saved: &[u8]) -> Box<Trajectory> {
         let saved: RunSnapshot = serde_json::from_slice(saved).expect("saved runs can be read");
-        let mut resting = saved.restore(&self.problem, self.plan.clone()).expect("its lines are legal");
-        resting.waiting.pop().expect("one trajectory").1
+        let mut suspended = saved.restore(&self.problem, self.plan.clone()).expect("its lines are legal");
+        suspended.waiting.pop().expect("one trajectory").1
     }
 
     /// Replays the next lines and puts them on the stack.

@@ -28,6 +28,7 @@ pub fn start(placement: Placement) -> Runtime {
         cells: 1,
         placement,
         restart_limit: RestartLimit { restarts_max: 1, window: Duration::from_secs(1) },
+        hang_after: None,
         in_flight_max: u32::MAX,
     };
     Runtime::start(&plan, null_agents())
@@ -43,7 +44,7 @@ pub async fn go_round(runtime: &Runtime, trajectories: u64, steps: u64) {
                 plan: RunPlan::single(steps + 1),
                 sampling: RunSampling { temperature: 0.0, top_p: 1.0, seed },
                 observer: Arc::new(Silent),
-                resting: None,
+                suspended: None,
             })
         })
         .collect();

@@ -22,7 +22,7 @@ pub fn encode(steps: usize) -> Vec<u8> {
             decision: Decision::Proceed,
             usage: Usage::default(),
             speculations: Speculations::default(),
-            laps: None,
+            timing: None,
         };
         serde_json::to_writer(&mut body, &TraceLine::of(&event)).expect("events serialise");
         body.push(b'\n');

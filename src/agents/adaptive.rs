@@ -1,19 +1,16 @@
 //! Coordinator `adaptive`: the threshold policy with thresholds that follow the trajectory's own rate of rejections.
 
-use async_trait::async_trait;
-
-use super::{AgentError, Coordinator, Ruling};
+use super::{AgentReply, Coordinator, Ruling};
 use prime_protocol::{Adaptive, Trajectory, Verdict};
 
 /// Decides from the trajectory alone, so that a run that is taken up again decides the same.
 pub struct AdaptiveCoordinator(pub Adaptive);
 
-#[async_trait]
 impl Coordinator for AdaptiveCoordinator {
-    async fn decide(&self, trajectory: &Trajectory, _: &str, verdict: &Verdict) -> Result<Ruling, AgentError> {
+    fn decide<'a>(&'a self, trajectory: &'a Trajectory, _: &'a str, verdict: &'a Verdict) -> AgentReply<'a, Ruling> {
         let counts = &trajectory.counts;
         let thresholds = self.0.thresholds(counts.retries + counts.backtracks, counts.proposals);
-        Ok(thresholds.decide(verdict.score, trajectory.stack.top().retries).into())
+        AgentReply::now(Ok(thresholds.decide(verdict.score, trajectory.stack.top().retries).into()))
     }
 }
 

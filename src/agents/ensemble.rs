@@ -5,14 +5,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::future::join_all;
 
-use super::{AgentError, Failure, Verifier};
+use super::{AgentError, AsyncVerifier, Failure};
 use prime_bench::tasks::Kinds;
 use prime_protocol::{Opinion, Score, Trajectory, Usage, Verdict};
 
 /// A verifier with the name that opinions carry.
 pub struct Member {
     pub name: String,
-    pub verifier: Arc<dyn Verifier>,
+    pub verifier: Arc<dyn super::Verifier>,
 }
 
 /// Asks all its members at once and takes the middle of what they say.
@@ -73,7 +73,7 @@ impl EnsembleVerifier {
 }
 
 #[async_trait]
-impl Verifier for EnsembleVerifier {
+impl AsyncVerifier for EnsembleVerifier {
     fn kinds(&self) -> Kinds {
         self.members.iter().flat_map(|member| member.verifier.kinds().iter().collect::<Vec<_>>()).collect()
     }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::future::join_all;
 
-use super::{AgentError, Executor, Proposal, Sampling};
+use super::{AgentError, AsyncExecutor, Proposal, Sampling};
 use prime_protocol::{Trajectory, Usage, sample_seed};
 
 /// An executor with the name that records give as the source of its proposals.
 #[derive(Clone)]
 pub struct Named {
     pub name: Arc<str>,
-    pub executor: Arc<dyn Executor>,
+    pub executor: Arc<dyn super::Executor>,
 }
 
 /// Asks the small executor `samples` times at once, with different seeds. If all lines are the same, and the line was not
@@ -70,7 +70,7 @@ impl EscalatingExecutor {
 }
 
 #[async_trait]
-impl Executor for EscalatingExecutor {
+impl AsyncExecutor for EscalatingExecutor {
     async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
         let mut spent = Usage::default();
         if trajectory.stack.top().proposals < self.after_rejections {

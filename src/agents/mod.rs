@@ -16,6 +16,8 @@ mod reference;
 pub mod reference_verifier;
 pub mod registry;
 mod replay;
+mod reply;
+mod roles;
 mod rules;
 mod scripted;
 mod threshold;
@@ -23,10 +25,7 @@ pub mod upstream;
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-
-use prime_bench::tasks::Kinds;
-use prime_protocol::{Decision, Trajectory, Usage, Verdict};
+use prime_protocol::{Decision, Usage};
 
 pub use adaptive::AdaptiveCoordinator;
 pub use ensemble::{EnsembleVerifier, Member};
@@ -37,6 +36,8 @@ pub use reference::ReferenceExecutor;
 pub use reference_verifier::ReferenceVerifier;
 pub use registry::{AgentSet, Names, Resources};
 pub use replay::ReplayExecutor;
+pub use reply::AgentReply;
+pub use roles::{AsyncCoordinator, AsyncExecutor, AsyncVerifier, Coordinator, Executor, Verifier};
 pub use rules::RulesVerifier;
 pub use scripted::ScriptedExecutor;
 pub use threshold::ThresholdCoordinator;
@@ -78,52 +79,5 @@ pub struct Ruling {
 impl From<Decision> for Ruling {
     fn from(decision: Decision) -> Self {
         Self { decision, usage: Usage::default() }
-    }
-}
-
-/// Proposes the next step of a trajectory.
-#[async_trait]
-pub trait Executor: Send + Sync {
-    /// # Errors
-    /// When no proposal could be made.
-    async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError>;
-
-    /// The same for one that never waits: no future is made for such a turn. `None`: it is to be asked the other way.
-    fn propose_at_once(&self, _: &Trajectory, _: Sampling) -> Option<Result<Proposal, AgentError>> {
-        None
-    }
-}
-
-/// Scores the violations of a proposed step: the machine holds it as its candidate, or has refused it.
-#[async_trait]
-pub trait Verifier: Send + Sync {
-    /// The constraint kinds that it looks at; empty for one that checks nothing.
-    fn kinds(&self) -> Kinds;
-
-    /// Whether it judges constraints that a client wrote in words.
-    fn reads_words(&self) -> bool {
-        false
-    }
-
-    /// # Errors
-    /// When no verdict could be given.
-    async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError>;
-
-    /// The same for one that never waits. `None`: it is to be asked the other way.
-    fn judge_at_once(&self, _: &Trajectory, _: &str) -> Option<Result<Verdict, AgentError>> {
-        None
-    }
-}
-
-/// Decides what happens to a judged step.
-#[async_trait]
-pub trait Coordinator: Send + Sync {
-    /// # Errors
-    /// When no decision could be made.
-    async fn decide(&self, trajectory: &Trajectory, line: &str, verdict: &Verdict) -> Result<Ruling, AgentError>;
-
-    /// The same for one that never waits. `None`: it is to be asked the other way.
-    fn decide_at_once(&self, _: &Trajectory, _: &str, _: &Verdict) -> Option<Result<Ruling, AgentError>> {
-        None
     }
 }

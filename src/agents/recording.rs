@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::{AgentError, Executor, Failure, Proposal, Sampling};
+use super::{AgentError, AsyncExecutor, Failure, Proposal, Sampling};
 use prime_protocol::{Decision, Trajectory, TurnId, Usage, turn_seed};
 
 /// What is wanted of a line of a trace.
@@ -189,7 +189,7 @@ impl RecordingExecutor {
 }
 
 #[async_trait]
-impl Executor for RecordingExecutor {
+impl AsyncExecutor for RecordingExecutor {
     async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
         let proposal = match self.run_seed {
             Some(run_seed) => self.by_seed(run_seed, trajectory, sampling.seed),

@@ -1,26 +1,15 @@
 //! Executor `reference`: the task's own algorithm. It is no model, and every output that it led to says so.
 
-use async_trait::async_trait;
-
-use super::{AgentError, Executor, Failure, Proposal, Sampling};
+use super::{AgentError, AgentReply, Executor, Failure, Proposal, Sampling};
 use prime_protocol::Trajectory;
 
 pub struct ReferenceExecutor;
 
-#[async_trait]
 impl Executor for ReferenceExecutor {
-    async fn propose(&self, trajectory: &Trajectory, _: Sampling) -> Result<Proposal, AgentError> {
-        proposal(trajectory)
+    fn propose<'a>(&'a self, trajectory: &'a Trajectory, _: Sampling) -> AgentReply<'a, Proposal> {
+        let line = next(trajectory, "reference");
+        AgentReply::now(line.map(|line| Proposal { line, ..Proposal::default() }))
     }
-
-    fn propose_at_once(&self, trajectory: &Trajectory, _: Sampling) -> Option<Result<Proposal, AgentError>> {
-        Some(proposal(trajectory))
-    }
-}
-
-fn proposal(trajectory: &Trajectory) -> Result<Proposal, AgentError> {
-    let line = next(trajectory, "reference")?;
-    Ok(Proposal { line, ..Proposal::default() })
 }
 
 /// The next line of the task's algorithm.

@@ -1,9 +1,7 @@
 //! Verifier `reference`: exact supervision of the process, by the task's own algorithm. It gives the algorithm away, so it is
 //! for training and for measuring other verifiers, and every result that it led to says so.
 
-use async_trait::async_trait;
-
-use super::{AgentError, Failure, Verifier, rules};
+use super::{AgentError, AgentReply, Failure, Verifier, rules};
 use prime_bench::judge::is_right;
 use prime_bench::tasks::Kinds;
 use prime_protocol::{Trajectory, Verdict};
@@ -21,23 +19,22 @@ use prime_protocol::{Trajectory, Verdict};
 /// the algorithm's own. So the reference trace is never rejected.
 pub struct ReferenceVerifier;
 
-#[async_trait]
 impl Verifier for ReferenceVerifier {
     fn kinds(&self) -> Kinds {
         Kinds::ALL
     }
 
-    async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {
+    fn judge<'a>(&'a self, trajectory: &'a Trajectory, line: &'a str) -> AgentReply<'a, Verdict> {
         let machine = trajectory.machine.as_ref();
         if !machine.problem().has_reference() {
-            return Err(AgentError::new(
+            return AgentReply::now(Err(AgentError::new(
                 "verifier `reference`",
                 Failure::Unsupported,
                 "it compares with a task's algorithm, and a client's own problem has none: use verifier `rules`, or one \
                  that is a language model",
-            ));
+            )));
         }
-        Ok(rules::broken(machine, Kinds::ALL).filter(|_| !is_right(machine, line)).unwrap_or_default())
+        AgentReply::now(Ok(rules::broken(machine, Kinds::ALL).filter(|_| !is_right(machine, line)).unwrap_or_default()))
     }
 }
 

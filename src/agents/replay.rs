@@ -1,9 +1,7 @@
 //! Executor `replay`: proposes given lines in their order, from the first again after the last. It is no model, and every
 //! output that it led to says so. For deterministic tests, and for trying out checks.
 
-use async_trait::async_trait;
-
-use super::{AgentError, Executor, Proposal, Sampling};
+use super::{AgentReply, Executor, Proposal, Sampling};
 use prime_protocol::Trajectory;
 
 pub struct ReplayExecutor {
@@ -18,11 +16,10 @@ impl ReplayExecutor {
     }
 }
 
-#[async_trait]
 impl Executor for ReplayExecutor {
-    async fn propose(&self, trajectory: &Trajectory, _: Sampling) -> Result<Proposal, AgentError> {
+    fn propose<'a>(&'a self, trajectory: &'a Trajectory, _: Sampling) -> AgentReply<'a, Proposal> {
         let at = trajectory.counts.proposals % self.lines.len() as u64;
         let line = self.lines[usize::try_from(at).expect("invariant: an index into a list")].clone();
-        Ok(Proposal { line, ..Proposal::default() })
+        AgentReply::now(Ok(Proposal { line, ..Proposal::default() }))
     }
 }

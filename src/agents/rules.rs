@@ -1,9 +1,7 @@
 //! Verifier `rules`: evaluates the task's constraints of a chosen set of kinds (the paper's lightweight verifier).
 //! Verifier `none` is the same with no kinds: it finds nothing, and no answer is called verified by it.
 
-use async_trait::async_trait;
-
-use super::{AgentError, Verifier};
+use super::{AgentReply, Verifier};
 use prime_bench::tasks::{Kinds, Machine};
 use prime_protocol::{Score, Trajectory, Verdict};
 
@@ -17,18 +15,13 @@ impl RulesVerifier {
     }
 }
 
-#[async_trait]
 impl Verifier for RulesVerifier {
     fn kinds(&self) -> Kinds {
         self.kinds
     }
 
-    async fn judge(&self, trajectory: &Trajectory, _: &str) -> Result<Verdict, AgentError> {
-        Ok(broken(trajectory.machine.as_ref(), self.kinds).unwrap_or_default())
-    }
-
-    fn judge_at_once(&self, trajectory: &Trajectory, _: &str) -> Option<Result<Verdict, AgentError>> {
-        Some(Ok(broken(trajectory.machine.as_ref(), self.kinds).unwrap_or_default()))
+    fn judge<'a>(&'a self, trajectory: &'a Trajectory, _: &'a str) -> AgentReply<'a, Verdict> {
+        AgentReply::now(Ok(broken(trajectory.machine.as_ref(), self.kinds).unwrap_or_default()))
     }
 }
 

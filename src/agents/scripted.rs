@@ -4,9 +4,7 @@
 //! With the error rate e a right line has ln p = ln(1 − e) and a wrong one ln(e / 9), as if nine wrong lines were equally
 //! likely. A proposal has one number for the whole line.
 
-use async_trait::async_trait;
-
-use super::{AgentError, Executor, Proposal, Sampling};
+use super::{AgentReply, Executor, Proposal, Sampling};
 use prime_bench::tasks::TaskRng;
 use prime_protocol::Trajectory;
 
@@ -50,15 +48,17 @@ fn wrong(line: &str, rng: &mut TaskRng) -> String {
     format!("{}{new}{}", &line[..at], &line[at + 1..])
 }
 
-#[async_trait]
 impl Executor for ScriptedExecutor {
-    async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
-        let right = super::reference::next(trajectory, "scripted")?;
+    fn propose<'a>(&'a self, trajectory: &'a Trajectory, sampling: Sampling) -> AgentReply<'a, Proposal> {
+        let right = match super::reference::next(trajectory, "scripted") {
+            Ok(line) => line,
+            Err(error) => return AgentReply::now(Err(error)),
+        };
         let mut rng = TaskRng::new(sampling.seed);
         let errs = rng.chance(self.error_millionths, 1_000_000);
         let (line, logprob) =
             if errs { (wrong(&right, &mut rng), self.wrong_logprob) } else { (right, self.right_logprob) };
-        Ok(Proposal { line, logprobs: vec![logprob], ..Proposal::default() })
+        AgentReply::now(Ok(Proposal { line, logprobs: vec![logprob], ..Proposal::default() }))
     }
 }
 

@@ -14,6 +14,7 @@ pub fn runtime_plan() -> RuntimePlan {
         cells: 1,
         placement: Placement::Shared,
         restart_limit: RestartLimit { restarts_max: 0, window: std::time::Duration::from_secs(1) },
+        hang_after: None,
         in_flight_max: 64,
     }
 }

@@ -136,7 +136,7 @@ pub async fn contest(
     let submit = |(index, (problem, plan)): (usize, (&Arc<dyn Problem>, RunPlan))| {
         let sampling = RunSampling { seed: sampling.seed.wrapping_add(index as u64), ..sampling };
         let problem = Arc::clone(problem);
-        runtime.submit(Submission { problem, plan, sampling, observer: Arc::new(Silent), resting: None })
+        runtime.submit(Submission { problem, plan, sampling, observer: Arc::new(Silent), suspended: None })
     };
     let mut handles: Vec<RunHandle> = problems.iter().zip(plans).enumerate().map(submit).collect();
     let outcomes = join_all(handles.iter_mut().map(RunHandle::outcome)).await;

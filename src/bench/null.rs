@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use crate::agents::{AgentError, Executor, Proposal, Sampling};
+use crate::agents::{AgentReply, Executor, Proposal, Sampling};
 use prime_bench::tasks::machine::{BadInput, Machine, Problem, Refusal, Snapshot};
 use prime_bench::tasks::page::Page;
 use prime_bench::tasks::{Category, Constraint, Kind, Kinds, Severity, Spec, TaskRng, Violations};
@@ -178,13 +177,8 @@ pub fn line(payload_bytes: usize) -> String {
     format!("{STEP}{payload}")
 }
 
-#[async_trait]
 impl Executor for NullExecutor {
-    async fn propose(&self, _: &Trajectory, _: Sampling) -> Result<Proposal, AgentError> {
-        Ok(Proposal { line: self.line.clone(), ..Proposal::default() })
-    }
-
-    fn propose_at_once(&self, _: &Trajectory, _: Sampling) -> Option<Result<Proposal, AgentError>> {
-        Some(Ok(Proposal { line: self.line.clone(), ..Proposal::default() }))
+    fn propose<'a>(&'a self, _: &'a Trajectory, _: Sampling) -> AgentReply<'a, Proposal> {
+        AgentReply::now(Ok(Proposal { line: self.line.clone(), ..Proposal::default() }))
     }
 }

@@ -145,14 +145,14 @@ mod tests {
     use async_trait::async_trait;
 
     use super::*;
-    use crate::agents::{Failure, Proposal};
+    use crate::agents::{AsyncExecutor, Failure, Proposal};
     use prime_bench::tasks;
 
     /// Takes this long for every turn, and fails at the turn of this number.
     struct Slow(Duration, AtomicU32, u32);
 
     #[async_trait]
-    impl Executor for Slow {
+    impl AsyncExecutor for Slow {
         async fn propose(&self, _: &Trajectory, _: Sampling) -> Result<Proposal, AgentError> {
             if self.1.fetch_add(1, Ordering::SeqCst) == self.2 {
                 return Err(AgentError::new("executor `slow`", Failure::Died, "it died"));

@@ -213,9 +213,9 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         let observer = Arc::clone(&watcher) as Arc<dyn Observer>;
         let plan = run_plan(&settings, runtime.agents().kinds(), problem.as_ref());
         let strategy = plan.strategy;
-        let resting = None;
+        let suspended = None;
         let mut handle =
-            runtime.submit(Submission { problem: Arc::clone(&problem), plan, sampling, observer, resting });
+            runtime.submit(Submission { problem: Arc::clone(&problem), plan, sampling, observer, suspended });
         let outcome = tokio::select! {
             outcome = handle.outcome() => outcome,
             signal = tokio::signal::ctrl_c() => {

@@ -50,6 +50,8 @@ pub struct Readiness {
     pub live_runs: usize,
     /// `server.queue_max`.
     pub live_runs_max: u32,
+    /// Agents that block their thread.
+    pub hung_agents: u64,
     pub journal: JournalHealth,
     /// The engine of the configured executor, if it has one.
     pub engine: Option<EngineHealth>,
@@ -136,6 +138,7 @@ pub async fn readyz(state: web::Data<State>) -> HttpResponse {
         draining: runs.is_draining(),
         live_runs: live,
         live_runs_max: limit,
+        hung_agents: app.hangs().now,
         journal: JournalHealth { writable: failure.is_none(), failure },
         engine: engines.first().cloned(),
         engines,

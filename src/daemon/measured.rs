@@ -61,6 +61,7 @@ pub async fn metrics(state: web::Data<State>) -> HttpResponse {
     for status in runs.app().engines().values().map(Engine::status) {
         runs.metrics().engine(&status);
     }
+    runs.metrics().hangs(runs.app().hangs());
     // A journal that cannot be read has no size; the rest is told all the same.
     if let Ok(size) = runs.journal_size().await {
         runs.metrics().journal_state(size.bytes, runs.journal_failure().is_none());

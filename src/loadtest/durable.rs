@@ -56,16 +56,20 @@ impl Observer for Recorded {
         self.keeper.observe(event);
     }
 
-    fn wants_laps(&self) -> bool {
-        self.watch.wants_laps()
+    fn attach(&self, span: &tracing::Span) {
+        self.keeper.attach(span);
     }
 
-    fn wants_saved(&self) -> bool {
-        self.keeper.wants_saved()
+    fn wants_timing(&self) -> bool {
+        self.watch.wants_timing()
     }
 
-    fn save(&self, saved: RunSnapshot) {
-        self.keeper.save(saved);
+    fn wants_snapshot(&self) -> bool {
+        self.keeper.wants_snapshot()
+    }
+
+    fn save_snapshot(&self, snapshot: RunSnapshot) {
+        self.keeper.save_snapshot(snapshot);
     }
 
     fn is_behind(&self) -> bool {

@@ -11,8 +11,8 @@ use super::plan::Plan;
 use super::report::Point;
 use super::ring::with_agents;
 use crate::agents::{
-    AgentError, AgentSet, Coordinator, Executor, Failure, Names, Proposal, RulesVerifier, Ruling, Sampling,
-    ThresholdCoordinator, Verifier,
+    AgentError, AgentSet, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Coordinator, Failure, Names, Proposal,
+    RulesVerifier, Ruling, Sampling, ThresholdCoordinator, Verifier,
 };
 use crate::bench::null_line;
 use crate::runtime::RuntimePlan;
@@ -60,14 +60,14 @@ struct AskingVerifier(Asking, RulesVerifier);
 struct AskingCoordinator(Asking, ThresholdCoordinator);
 
 #[async_trait]
-impl Executor for AskingExecutor {
+impl AsyncExecutor for AskingExecutor {
     async fn propose(&self, _: &Trajectory, _: Sampling) -> Result<Proposal, AgentError> {
         Ok(Proposal { line: self.0.ask().await?, ..Proposal::default() })
     }
 }
 
 #[async_trait]
-impl Verifier for AskingVerifier {
+impl AsyncVerifier for AskingVerifier {
     fn kinds(&self) -> Kinds {
         self.1.kinds()
     }
@@ -79,7 +79,7 @@ impl Verifier for AskingVerifier {
 }
 
 #[async_trait]
-impl Coordinator for AskingCoordinator {
+impl AsyncCoordinator for AskingCoordinator {
     async fn decide(&self, trajectory: &Trajectory, line: &str, verdict: &Verdict) -> Result<Ruling, AgentError> {
         self.0.ask().await?;
         self.1.decide(trajectory, line, verdict).await

@@ -7,7 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::alarm::Alarm;
-use crate::agents::{AgentError, Coordinator, Executor, Failure, Proposal, Ruling, Sampling, Verifier};
+use crate::agents::{
+    AgentError, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Coordinator, Executor, Failure, Proposal, Ruling,
+    Sampling, Verifier,
+};
 use prime_bench::tasks::Kinds;
 use prime_protocol::{Role, Trajectory, Verdict};
 
@@ -52,7 +55,7 @@ impl Flaw {
 pub struct Flawed<A: ?Sized>(pub Flaw, pub Arc<A>);
 
 #[async_trait]
-impl Executor for Flawed<dyn Executor> {
+impl AsyncExecutor for Flawed<dyn Executor> {
     async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
         self.0.suffer(trajectory).await?;
         self.1.propose(trajectory, sampling).await
@@ -60,7 +63,7 @@ impl Executor for Flawed<dyn Executor> {
 }
 
 #[async_trait]
-impl Verifier for Flawed<dyn Verifier> {
+impl AsyncVerifier for Flawed<dyn Verifier> {
     fn kinds(&self) -> Kinds {
         self.1.kinds()
     }
@@ -72,7 +75,7 @@ impl Verifier for Flawed<dyn Verifier> {
 }
 
 #[async_trait]
-impl Coordinator for Flawed<dyn Coordinator> {
+impl AsyncCoordinator for Flawed<dyn Coordinator> {
     async fn decide(&self, trajectory: &Trajectory, line: &str, verdict: &Verdict) -> Result<Ruling, AgentError> {
         self.0.suffer(trajectory).await?;
         self.1.decide(trajectory, line, verdict).await

@@ -31,7 +31,7 @@ impl Launch for InProcess<'_> {
         let (problem, plan, sampling) = (self.next)(self.runs.fetch_add(1, Ordering::Relaxed));
         let observer = Arc::clone(watch) as Arc<dyn Observer>;
         // Its end is seen by its observer.
-        drop(self.runtime.submit(Submission { problem, plan, sampling, observer, resting: None }));
+        drop(self.runtime.submit(Submission { problem, plan, sampling, observer, suspended: None }));
         Ok(())
     }
 

@@ -41,14 +41,14 @@ impl Record {
     }
 
     /// A step that was decided at `now` and took so many nanoseconds.
-    pub fn step(&mut self, now: u64, nanos: u64, usage: Usage, laps: Option<&StageTimes>) {
+    pub fn step(&mut self, now: u64, nanos: u64, usage: Usage, timing: Option<&StageTimes>) {
         self.latency.saturating_record(nanos);
         self.usage.add(usage);
         self.last = now;
-        let (Some(laps), Some((rest, legs))) = (laps, self.legs.split_last_mut()) else { return };
+        let (Some(timing), Some((rest, legs))) = (timing, self.legs.split_last_mut()) else { return };
         let mut sum = 0;
         for (leg, histogram) in Stage::ALL.into_iter().zip(legs) {
-            let lap = u64::try_from(laps.of(leg).as_nanos()).unwrap_or(u64::MAX);
+            let lap = u64::try_from(timing.of(leg).as_nanos()).unwrap_or(u64::MAX);
             histogram.saturating_record(lap);
             sum += lap;
             self.work_nanos += if leg.is_work() { lap } else { 0 };
@@ -85,13 +85,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_is_left_after_the_legs_is_the_last_of_them() {
-        let mut laps = StageTimes::start();
+        let mut timing = StageTimes::start();
         for (micros, leg) in [(3, Stage::To(Role::Executor)), (16, Stage::Work(Role::Executor)), (1, Stage::Home)] {
             tokio::time::advance(Duration::from_micros(micros)).await;
-            laps.end(leg);
+            timing.end(leg);
         }
         let mut record = Record::new(true);
-        record.step(50_000, 32_000, Usage { prompt: 2, completion: 1 }, Some(&laps));
+        record.step(50_000, 32_000, Usage { prompt: 2, completion: 1 }, Some(&timing));
         let maxima: Vec<_> = record.legs.iter().map(|leg| leg.mean().round()).collect();
         // 32 µs less 20 µs on the way.
         assert_eq!(maxima.len(), Stage::COUNT + 1);

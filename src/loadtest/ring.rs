@@ -87,7 +87,7 @@ async fn start_cells(runtime: &Runtime, cells: usize) {
         plan: RunPlan::single(2),
         sampling: greedy(seed),
         observer: Arc::new(Silent),
-        resting: None,
+        suspended: None,
     };
     let mut handles: Vec<_> = (0..cells as u64).map(|seed| runtime.submit(submission(seed))).collect();
     // Whatever comes of it: the load's own runs say what is wrong.
@@ -102,7 +102,7 @@ mod tests {
     use async_trait::async_trait;
 
     use super::*;
-    use crate::agents::{AgentError, Executor, Proposal, Sampling};
+    use crate::agents::{AgentError, AsyncExecutor, Executor, Proposal, Sampling};
     use crate::loadtest::report::Length;
     use crate::runtime::{Placement, RestartLimit};
     use prime_protocol::Trajectory;
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[async_trait]
-    impl Executor for Stalling {
+    impl AsyncExecutor for Stalling {
         async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
             if self.turns.fetch_add(1, Ordering::Relaxed) == 100 {
                 tokio::time::sleep(Duration::from_millis(200)).await;
@@ -128,6 +128,7 @@ mod tests {
             cells: 1,
             placement: Placement::Shared,
             restart_limit: RestartLimit { restarts_max: 0, window: Duration::from_secs(1) },
+            hang_after: None,
             in_flight_max: 1,
         }
     }

@@ -74,7 +74,7 @@ impl Watch {
     }
 
     fn step(&self, event: &Event<'_>) {
-        let Event::Step { usage, laps, .. } = event else { return };
+        let Event::Step { usage, timing, .. } = event else { return };
         let now = self.session.now();
         let last = self.last.load(Ordering::Relaxed);
         let decided = self.decided();
@@ -85,7 +85,7 @@ impl Watch {
         }
         let from = self.session.schedule.as_ref().map_or(last, |schedule| schedule.due(self.trajectory, decided));
         let nanos = now.saturating_sub(from).max(1);
-        self.session.write(|record| record.step(now, nanos, *usage, *laps));
+        self.session.write(|record| record.step(now, nanos, *usage, *timing));
         if let Some(steps) = self.session.steps {
             let measured = self.measured.load(Ordering::Relaxed) + 1;
             self.measured.store(measured, Ordering::Relaxed);
@@ -122,7 +122,7 @@ impl Observer for Watch {
         }
     }
 
-    fn wants_laps(&self) -> bool {
+    fn wants_timing(&self) -> bool {
         self.session.has_legs
     }
 

@@ -14,6 +14,7 @@ mod exposition;
 mod tests;
 
 use std::collections::HashSet;
+use std::sync::atomic::Ordering;
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -24,6 +25,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::agents::Failure;
+use crate::runtime::Hangs;
 use engines::Engines;
 pub use gpus::{GpuReading, GpuSource};
 use labels::{Answered, Broken, Decided, Failed, Reason, Route, Speculated, Status, Tokens, Version, Vote};
@@ -61,6 +63,8 @@ pub struct Metrics {
     speculations: Family<Speculated, Counter>,
     votes: Family<Vote, Counter>,
     failures: Family<Failed, Counter>,
+    agents_hung: Gauge,
+    agent_hangs: Counter,
     reviews_needed: Counter,
     step_votes: Counter,
     step_samples: Counter,
@@ -98,6 +102,8 @@ impl Metrics {
             speculations: Family::default(),
             votes: Family::default(),
             failures: Family::default(),
+            agents_hung: Gauge::default(),
+            agent_hangs: Counter::default(),
             reviews_needed: Counter::default(),
             step_votes: Counter::default(),
             step_samples: Counter::default(),
@@ -157,6 +163,9 @@ impl Metrics {
         of.register("prime_votes", "Votes held, by whether they ended their run", self.votes.clone());
         let help = "Turns that an agent could not do, each time it tried, by role and kind";
         of.register("prime_agent_failures", help, self.failures.clone());
+        of.register("prime_agents_hung", "Agents that block their thread", self.agents_hung.clone());
+        let help = "Agents that were found to block their thread";
+        of.register("prime_agent_hangs", help, self.agent_hangs.clone());
         let help = "Judged steps on which verifiers disagree so much that a person should look";
         of.register("prime_reviews_needed", help, self.reviews_needed.clone());
         of.register("prime_step_votes", "Steps that were taken by vote", self.step_votes.clone());
@@ -219,6 +228,12 @@ impl Metrics {
     /// The state of a configured engine; say it before [`Self::render`].
     pub fn engine(&self, status: &EngineStatus) {
         self.engines.tell(status);
+    }
+
+    /// The agents that block their thread; set it before [`Self::render`].
+    pub fn hangs(&self, hangs: Hangs) {
+        self.agents_hung.set(level(hangs.now));
+        self.agent_hangs.inner().store(hangs.total, Ordering::Relaxed);
     }
 
     /// The journal committed this many events in this time.

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::exposition::{Family, read};
 use super::{CONTENT_TYPE, GpuReading, GpuSource, Metrics};
 use crate::agents::{AgentError, Failure, Proposal};
-use crate::runtime::{Event, Observer as _};
+use crate::runtime::{Event, Hangs, Observer as _};
 use prime_bench::tasks;
 use prime_engine::{EngineCounts, EngineStatus};
 use prime_protocol::{Decision, Role, Speculations, TurnId, Usage, Verdict};
@@ -61,6 +61,7 @@ fn fed() -> Metrics {
     metrics.http("/v1/runs/{id}", 200, 0.004);
     metrics.http("/v1/runs/{id}", 404, 0.002);
     metrics.engine(&engine_status());
+    metrics.hangs(Hangs { now: 1, total: 3 });
     metrics.journal_commit(3, 0.0002);
     metrics.journal_state(4096, true);
     metrics
@@ -236,7 +237,7 @@ fn proposals_begun_early_are_counted_by_what_became_of_them() {
             decision: Decision::Proceed,
             usage: Usage::default(),
             speculations: Speculations { used, wasted },
-            laps: None,
+            timing: None,
         });
     }
     assert_eq!(counted(), [2.0, 3.0]);

@@ -270,7 +270,7 @@ impl StepLine<'_> {
     /// The step as the run takes it, with its verdict.
     pub fn happened<'b>(&'b self, verdict: &'b Verdict) -> RunInput<'b> {
         let (logprob, characters) = TurnOutcome::measure(&self.action, &self.derivation, &self.logprobs);
-        let settled = TurnOutcome {
+        let outcome = TurnOutcome {
             line: &self.action,
             applicable: self.applicable,
             verdict,
@@ -280,6 +280,6 @@ impl StepLine<'_> {
             characters,
             speculations: self.speculations,
         };
-        RunInput::TurnOutcome { id: self.id(), settled }
+        RunInput::Decided { id: self.id(), outcome }
     }
 }

@@ -17,7 +17,7 @@ pub(super) async fn follow(
     runs: Arc<Runs>,
     live: Arc<LiveRun>,
     problem: Arc<dyn Problem>,
-    resting: Option<Box<SuspendedRun>>,
+    suspended: Option<Box<SuspendedRun>>,
     place: Place,
 ) {
     let outcome = match runs.app().runtime_of(&live.spec.overrides) {
@@ -41,7 +41,7 @@ pub(super) async fn follow(
                 plan: live.spec.plan.clone(),
                 sampling: live.spec.sampling,
                 observer,
-                resting,
+                suspended,
             });
             live.set_canceller(handle.canceller());
             // Without an outcome the runtime is gone, and this process with it: the next one goes on.

@@ -54,7 +54,7 @@ impl Runs {
         let (name, of) = (parent.to_owned(), spec.clone());
         let recovered = self.read(move |journal| Ok(fold(journal, &name, &of, seq))).await?;
         let Recovered { problem, folded, mut progress } = recovered.map_err(RunError::Unreadable)?;
-        let Replayed::Open(resting) = folded else {
+        let Replayed::Open(suspended) = folded else {
             return Err(RunError::Conflict(format!("the run was over at event {seq}: give an earlier one")));
         };
         let place = self.place()?;
@@ -71,7 +71,7 @@ impl Runs {
         }
         progress.is_under_way = true;
         live.stream.append_raw(&[], 0, &[], progress);
-        self.launch(Arc::clone(&live), problem, Some(resting), place);
+        self.launch(Arc::clone(&live), problem, Some(suspended), place);
         Ok(live.record())
     }
 

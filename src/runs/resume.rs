@@ -54,8 +54,8 @@ pub(super) fn apply(fold: &mut Replay, event: &[u8], progress: &mut Progress) ->
 fn restore(id: &str, spec: &RunSpec, problem: &Arc<dyn Problem>, saved: &Snapshot) -> Option<(u64, Progress, Replay)> {
     let read = serde_json::from_slice::<SavedRun>(&saved.body).map_err(|error| error.to_string());
     let restored = read.and_then(|SavedRun { progress, run }| {
-        let resting = run.restore(problem, spec.plan.clone()).map_err(|error| error.to_string())?;
-        Ok((saved.seq, progress, Replay::from_resting(resting)))
+        let suspended = run.restore(problem, spec.plan.clone()).map_err(|error| error.to_string())?;
+        Ok((saved.seq, progress, Replay::from_suspended(suspended)))
     });
     restored.inspect_err(|error| tracing::warn!(run = id, error, "a snapshot is of no use: all events are folded")).ok()
 }
@@ -153,10 +153,10 @@ impl Runs {
             }));
         }
         match folded {
-            Replayed::Open(resting) => {
-                let resting = (head.seq > 0).then_some(resting);
+            Replayed::Open(suspended) => {
+                let suspended = (head.seq > 0).then_some(suspended);
                 tracing::info!(run = %row.id, events = head.seq, "run resumed");
-                self.launch(Arc::clone(live), problem, resting, place);
+                self.launch(Arc::clone(live), problem, suspended, place);
             }
             Replayed::Over(outcome) => {
                 let (runs, live) = (Arc::clone(self), Arc::clone(live));

@@ -336,11 +336,11 @@ impl Runs {
         self: &Arc<Self>,
         live: Arc<LiveRun>,
         problem: Arc<dyn Problem>,
-        resting: Option<Box<SuspendedRun>>,
+        suspended: Option<Box<SuspendedRun>>,
         place: Place,
     ) {
         self.live.insert(live.stream.id.clone(), Arc::clone(&live));
-        self.home.spawn(super::follow::follow(Arc::clone(self), live, problem, resting, place));
+        self.home.spawn(super::follow::follow(Arc::clone(self), live, problem, suspended, place));
     }
 
     /// Reads the journal beside the threads that serve.

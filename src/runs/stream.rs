@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crossbeam_channel::Sender;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{oneshot, watch};
+use tracing::Span;
 
 use super::progress::Progress;
 use super::writer::Order;
@@ -103,6 +104,8 @@ pub struct Stream {
     saved: AtomicU64,
     committed: watch::Sender<Committed>,
     tail: Mutex<Tail>,
+    /// The run's span until the run is over, if somebody listens to spans.
+    span: Mutex<Option<Span>>,
 }
 
 impl Stream {
@@ -118,6 +121,7 @@ impl Stream {
             saved: head.seq.into(),
             committed: watch::Sender::new(Committed { head, progress, is_over: false }),
             tail: Mutex::default(),
+            span: Mutex::default(),
         })
     }
 
@@ -179,7 +183,7 @@ impl Stream {
     }
 
     /// Whether it has gone on far enough to be saved again.
-    pub fn wants_saved(&self) -> bool {
+    pub fn wants_snapshot(&self) -> bool {
         let (appended, saved) = (self.appended.load(Ordering::Relaxed), self.saved.load(Ordering::Relaxed));
         appended - saved >= SAVE_EVENTS.max(saved / 4)
     }
@@ -205,6 +209,12 @@ impl Stream {
         acked
     }
 
+    /// Ties commits to the run's span.
+    pub fn attach(&self, span: &Span) {
+        span.record("run", self.id.as_str());
+        *self.span.lock().unwrap_or_else(PoisonError::into_inner) = Some(span.clone());
+    }
+
     /// For the writer: takes what waits.
     pub fn take(&self) -> Pending {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
@@ -226,6 +236,14 @@ impl Stream {
                 tail.bytes -= oldest.body.len();
             }
         }
+        let mut span = self.span.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(parent) = span.as_ref() {
+            tracing::debug!(parent: parent, seq = committed.head.seq, "committed");
+        }
+        if committed.is_over {
+            *span = None;
+        }
+        drop(span);
         self.committed.send_replace(committed);
     }
 
@@ -252,12 +270,16 @@ impl Observer for Recorder {
         }
     }
 
-    fn wants_saved(&self) -> bool {
-        self.stream.wants_saved()
+    fn attach(&self, span: &Span) {
+        self.stream.attach(span);
     }
 
-    fn save(&self, saved: RunSnapshot) {
-        self.stream.save(saved);
+    fn wants_snapshot(&self) -> bool {
+        self.stream.wants_snapshot()
+    }
+
+    fn save_snapshot(&self, snapshot: RunSnapshot) {
+        self.stream.save(snapshot);
     }
 
     fn is_behind(&self) -> bool {

@@ -1,10 +1,11 @@
-//! The messages of the ring and round it, one type each. Those of the ring carry all turns that an actor has done since
-//! it last passed some on: what a message costs is shared by them.
+//! The messages of the ring. Those that carry turns carry all that an actor has finished since it last sent some, so
+//! that the turns share the cost of a message.
 
-use actix::Message;
+use actix::{Message, Recipient};
 
-use super::submission::{RunId, Submitted};
-use super::turn::{TurnBody, Turns};
+use super::cell::AgentThread;
+use super::submission::RunId;
+use super::turn::Turns;
 use prime_protocol::Role;
 
 macro_rules! ring_messages {
@@ -33,42 +34,48 @@ ring_messages! {
     Decided;
 }
 
-/// A turn that nobody holds any more: its holder died, or gave it up with an error.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub struct Returned(pub Box<TurnBody>);
-
 /// An agent's actor has died.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct Died {
     pub role: Role,
-    /// Which of the role's successive actors.
+    /// Counts the actors of the role in this cell, from 0.
     pub generation: u32,
     pub reason: String,
+}
+
+/// The role's agent blocks its thread: start another on this one.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct ReplaceThread {
+    pub role: Role,
+    pub thread: AgentThread,
 }
 
 /// The next actor of the ring was replaced.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub struct Rewire<M: Message<Result = ()> + Send>(pub actix::Recipient<M>);
+pub struct Rewire<M: Message<Result = ()> + Send>(pub Recipient<M>);
 
-/// A run to carry out.
+/// Start a run of the cell's table.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub struct Submit(pub Box<Submitted>);
+pub struct Submit {
+    pub run: RunId,
+    pub fanout: u32,
+}
 
-/// A run to end with what is known.
+/// End a run with the best answer so far.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct Cancel(pub RunId);
 
-/// A run that was held may go on.
+/// Resume a run that waited for its observer.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct Release(pub RunId);
 
-/// All runs, waiting ones too, are to end with what is known.
+/// End all runs, queued ones too, with the best answer so far.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct Halt;

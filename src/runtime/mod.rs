@@ -1,30 +1,44 @@
-//! Actors as thin shells round agents and protocol. A *cell* is an arbiter with its own Supervisor, Executor, Verifier
-//! and Coordinator; runs are sharded over cells, and a turn goes round its cell's ring in one direction:
+//! Actors as thin shells around agents and protocol. A *cell* is an arbiter with its own Supervisor, Executor, Verifier
+//! and Coordinator. Runs are sharded over cells, and a turn goes around its cell's ring in one direction:
 //!
 //! Supervisor ─Propose→ Executor ─Judge→ Verifier ─Decide→ Coordinator ─Decided→ Supervisor
 //!
-//! Nobody shares a turn and nobody answers backwards. What happens to a run is `protocol`'s business.
+//! Turns are not shared, and no message goes backwards. What happens to a run is decided by `protocol`.
 
 mod agent;
-mod batch;
 mod cell;
+mod cells;
+mod cooperative_yield;
 mod deadlines;
+mod death_watch;
+mod heartbeat;
 mod messages;
 mod observer;
-mod pool;
+mod outbox;
+mod restart_limit;
+mod ring;
+mod run_handle;
+mod run_span;
+mod run_table;
+#[expect(clippy::module_inception, reason = "the runtime itself, beside its parts")]
+mod runtime;
+mod sighting;
 mod speculation;
 mod submission;
-mod supervision;
 mod supervisor;
 mod turn;
 mod turn_timing;
+mod watchdog;
+mod work;
 
 #[cfg(test)]
 mod tests;
 
-pub use cell::Placement;
+pub use cell::{Placement, RuntimePlan};
+pub use cells::Hangs;
 pub use observer::{Event, Observer, Silent, Wake, Watched};
-pub use pool::{Runtime, RuntimePlan};
-pub use submission::{Canceller, RunHandle, RunSampling, Submission};
-pub use supervision::RestartLimit;
+pub use restart_limit::RestartLimit;
+pub use run_handle::{Canceller, RunHandle};
+pub use runtime::Runtime;
+pub use submission::{RunSampling, Submission};
 pub use turn_timing::{Stage, StageTimes};

@@ -1,6 +1,8 @@
-//! What a run lets others see while it goes on.
+//! The events of a run, and who observes them.
 
 use std::sync::Arc;
+
+use tracing::Span;
 
 use super::turn_timing::StageTimes;
 use crate::agents::{AgentError, Failure, Proposal};
@@ -8,14 +10,14 @@ use prime_protocol::{
     Ballot, Chosen, Decision, End, Ending, Outcome, Reward, Role, RunSnapshot, Speculations, TurnId, Usage, Verdict,
 };
 
-/// Something happened in a run; borrowed, so that nobody watching costs nothing.
+/// An event of a run. It borrows, so that an observer that ignores it costs nothing.
 pub enum Event<'a> {
-    /// The run's first turns are on their way.
+    /// The run's first turns are about to be sent.
     Started,
-    /// A proposal was judged and decided on.
+    /// A proposal was judged, and its fate decided.
     Step {
         id: TurnId,
-        /// Milliseconds that the run had been under way.
+        /// Milliseconds since the start of the run.
         elapsed_ms: u64,
         /// Committed steps below the proposal.
         depth: usize,
@@ -23,32 +25,32 @@ pub enum Event<'a> {
         is_applicable: bool,
         verdict: &'a Verdict,
         decision: Decision,
-        /// What the three agents spent, on proposals that were thrown away too.
+        /// Usage of the three agents, discarded proposals included.
         usage: Usage,
-        /// Proposals that were begun early: this one, the one after it.
+        /// Proposals that were started early: this one, the next one.
         speculations: Speculations,
-        /// Where [`Observer::wants_laps`].
-        laps: Option<&'a StageTimes>,
+        /// Present if [`Observer::wants_timing`].
+        timing: Option<&'a StageTimes>,
     },
-    /// An agent could not do a turn this time; it is tried again.
+    /// An agent failed at a turn, which is retried.
     Mishap {
         id: TurnId,
         elapsed_ms: u64,
         role: Role,
         error: &'a AgentError,
-        /// Mishaps of this turn so far, this one included.
+        /// Mishaps of this turn, including this one.
         mishaps: u32,
     },
-    /// An agent could not do a turn, for good: its trajectory ends.
+    /// An agent failed at a turn for good: its trajectory ends.
     TurnFailed {
         id: TurnId,
         elapsed_ms: u64,
         role: Role,
-        /// What kind of failure the last one was.
+        /// The kind of the last failure.
         failure: Failure,
         reason: &'a str,
     },
-    /// The run is ended from outside: by the clock, by its owner, or because an agent is gone.
+    /// The run was ended from outside: by the clock, by its owner, or because an agent keeps failing.
     Stopped {
         ending: &'a Ending,
         elapsed_ms: u64,
@@ -71,45 +73,48 @@ pub enum Event<'a> {
     Finished(&'a Outcome),
 }
 
-/// Lets a run that was held go on.
+/// Resumes a run that waits for its observer.
 pub type Wake = Box<dyn FnOnce() + Send>;
 
-/// Sees the events of a run, on the cell's thread: must return at once and must not panic.
+/// Sees the events of a run. It is called on the cell's thread, so it must return quickly and must not panic.
 pub trait Observer: Send + Sync {
     fn observe(&self, event: &Event<'_>);
 
-    /// Whether the parts of each turn's way should be timed, at about nine readings of the clock a step.
-    fn wants_laps(&self) -> bool {
+    /// Receives the run's span before the first event, if somebody listens to spans. Its field `run` is empty.
+    fn attach(&self, _span: &Span) {}
+
+    /// Whether the stages of each turn should be timed, at about nine clock readings per step.
+    fn wants_timing(&self) -> bool {
         false
     }
 
-    /// Whether the run should be saved: its turns are then gathered, each between two proposals.
-    fn wants_saved(&self) -> bool {
+    /// Whether a snapshot is due: the run's turns are then gathered, each between two proposals.
+    fn wants_snapshot(&self) -> bool {
         false
     }
 
-    /// The run as it was after the events so far.
-    fn save(&self, _saved: RunSnapshot) {}
+    /// Receives the run as it is after the events so far.
+    fn save_snapshot(&self, _snapshot: RunSnapshot) {}
 
-    /// Whether it cannot keep up: the run then makes no further proposals until it is woken.
+    /// Whether it cannot keep up: the run then makes no proposals until it is woken.
     fn is_behind(&self) -> bool {
         false
     }
 
-    /// Calls `wake` when it is no longer behind; at once, if that is now.
+    /// Calls `wake` as soon as it is no longer behind, which may be now.
     fn wake_when_free(&self, wake: Wake) {
         wake();
     }
 }
 
-/// Sees nothing.
+/// Ignores all events.
 pub struct Silent;
 
 impl Observer for Silent {
     fn observe(&self, _: &Event<'_>) {}
 }
 
-/// Lets a second observer see the events, before the one that keeps them.
+/// Shows the events to a watcher before they reach the observer that keeps them.
 pub struct Watched<W> {
     watcher: W,
     keeper: Arc<dyn Observer>,
@@ -127,16 +132,20 @@ impl<W: Observer> Observer for Watched<W> {
         self.keeper.observe(event);
     }
 
-    fn wants_laps(&self) -> bool {
-        self.watcher.wants_laps() || self.keeper.wants_laps()
+    fn attach(&self, span: &Span) {
+        self.keeper.attach(span);
     }
 
-    fn wants_saved(&self) -> bool {
-        self.keeper.wants_saved()
+    fn wants_timing(&self) -> bool {
+        self.watcher.wants_timing() || self.keeper.wants_timing()
     }
 
-    fn save(&self, saved: RunSnapshot) {
-        self.keeper.save(saved);
+    fn wants_snapshot(&self) -> bool {
+        self.keeper.wants_snapshot()
+    }
+
+    fn save_snapshot(&self, snapshot: RunSnapshot) {
+        self.keeper.save_snapshot(snapshot);
     }
 
     fn is_behind(&self) -> bool {

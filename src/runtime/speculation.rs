@@ -1,182 +1,121 @@
-//! Speculative proceed: a trajectory's next proposal begins before the verdict on its last one, as if that were let pass.
-//! It travels with the turn, so that nobody else has it; dropped anywhere, it is given up, and its model's turn with it.
+//! Speculative proceed: a trajectory's next proposal starts before the verdict on the current one, on the assumption
+//! that it is accepted. The proposal travels with the turn; dropping it cancels the model's request.
 
-use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
 
 use tokio::sync::{oneshot, watch};
+use tracing::Instrument;
 
 use super::submission::RunSampling;
-use super::turn::TurnBody;
-use crate::agents::{AgentError, Executor, Failure, Proposal, Sampling};
+use crate::agents::{AgentError, Executor, Proposal, Sampling};
 use prime_protocol::{Left, Limits, Run, Strategy, Trajectory, Usage};
 
-/// What a turn's successor can be foreseen from.
-#[derive(Clone)]
-pub struct Foresight {
-    sampling: RunSampling,
-    strategy: Strategy,
-    limits: Limits,
-    /// As it was before this turn.
-    left: Left,
-    /// Closed when the turn's round is over.
-    round: watch::Receiver<()>,
+/// What a turn needs to start its successor's proposal early.
+pub struct Lookahead {
+    pub sampling: RunSampling,
+    pub strategy: Strategy,
+    pub limits: Limits,
+    /// Budget left before this turn.
+    pub left: Left,
+    /// Closed at the end of the turn's round.
+    pub round: watch::Receiver<()>,
+    /// Whether the executor waited for this turn's proposal; if not, an early start gains nothing.
+    pub has_waited: bool,
+    /// A copy of the turn's trajectory, if its proposal was itself started early.
+    pub copy: Option<Arc<Trajectory>>,
 }
 
-impl Foresight {
-    /// For a turn of this run that is about to be proposed; `None` where its successor is not to be begun early.
+impl Lookahead {
+    /// For a turn of `run` that is about to be proposed; `None` if its successor must not start early.
     pub fn of(run: &Run, sampling: RunSampling, round: &watch::Sender<()>) -> Option<Box<Self>> {
         let (plan, left) = (run.plan(), run.left());
-        // Where all turns are gathered before one is chosen, nobody knows what comes next. The turns that are out may spend
+        // A search that gathers all turns before it chooses has no predictable successor. The turns in flight may spend
         // what is left.
-        let is_known = plan.speculate && !plan.strategy.is_lockstep() && left.steps > u64::from(run.live());
+        let is_predictable = plan.speculate && !plan.strategy.is_synchronous() && left.steps > u64::from(run.live());
         let (strategy, limits) = (plan.strategy, plan.limits);
-        is_known.then(|| Box::new(Self { sampling, strategy, limits, left, round: round.subscribe() }))
+        is_predictable.then(|| {
+            Box::new(Self { sampling, strategy, limits, left, round: round.subscribe(), has_waited: false, copy: None })
+        })
+    }
+
+    pub fn is_round_over(&self) -> bool {
+        self.round.has_changed().is_err()
     }
 }
 
-/// What an executor was asked early.
-struct Early {
-    proposed: Result<Proposal, AgentError>,
-    has_waited: bool,
+/// A proposal, and whether the executor had to wait for it.
+pub struct TimedProposal {
+    pub proposed: Result<Proposal, AgentError>,
+    pub has_waited: bool,
 }
 
-/// A proposal that was begun early.
-pub struct Speculation {
-    executor: Arc<dyn Executor>,
-    /// What it was shown.
-    trajectory: Arc<Trajectory>,
-    sampling: Sampling,
-    early: oneshot::Receiver<Early>,
-}
-
-/// A proposal with what the next one can be begun from.
-#[derive(Default)]
-pub struct Proposed {
-    /// One that is ready at once gains nothing from an early beginning.
-    has_waited: bool,
-    /// A copy of the trajectory as it is now.
-    copy: Option<Arc<Trajectory>>,
-}
-
-async fn ask(executor: Arc<dyn Executor>, trajectory: Arc<Trajectory>, sampling: Sampling) -> Early {
-    let (proposed, has_waited) = timed(executor.as_ref(), &trajectory, sampling).await;
-    Early { proposed, has_waited }
-}
-
-/// A proposal, and whether it had to be waited for.
-async fn timed(
-    executor: &dyn Executor,
-    trajectory: &Trajectory,
-    sampling: Sampling,
-) -> (Result<Proposal, AgentError>, bool) {
+/// Asks the executor.
+pub async fn propose(executor: &dyn Executor, trajectory: &Trajectory, sampling: Sampling) -> TimedProposal {
     let mut has_waited = false;
-    let mut proposing = executor.propose(trajectory, sampling);
+    let mut proposing = pin!(executor.propose(trajectory, sampling));
     let proposed = poll_fn(|context| {
         let polled = proposing.as_mut().poll(context);
         has_waited |= polled.is_pending();
         polled
-    });
-    (proposed.await, has_waited)
+    })
+    .await;
+    TimedProposal { proposed, has_waited }
+}
+
+/// A proposal that was started early.
+pub struct Speculation {
+    executor: Arc<dyn Executor>,
+    /// What the executor was shown.
+    trajectory: Arc<Trajectory>,
+    sampling: Sampling,
+    proposal: oneshot::Receiver<TimedProposal>,
 }
 
 impl Speculation {
-    fn begin(
+    /// Asks the executor in a task of its own.
+    pub fn start(
         executor: Arc<dyn Executor>,
         trajectory: Trajectory,
         sampling: Sampling,
         mut round: watch::Receiver<()>,
     ) -> Self {
-        let (mut tell, early) = oneshot::channel();
+        let (mut reply, proposal) = oneshot::channel();
         let trajectory = Arc::new(trajectory);
-        let asking = ask(Arc::clone(&executor), Arc::clone(&trajectory), sampling);
-        // If it panics, nothing is told: that is as if it had not been begun.
+        let asking = {
+            let (executor, trajectory) = (Arc::clone(&executor), Arc::clone(&trajectory));
+            async move { propose(executor.as_ref(), &trajectory, sampling).await }.in_current_span()
+        };
+        // If it panics, no reply is sent, as if it had not been started.
         tokio::spawn(async move {
-            let early = tokio::select! {
+            let proposal = tokio::select! {
                 biased;
-                () = tell.closed() => return,
+                () = reply.closed() => return,
                 _ = round.changed() => return,
-                early = asking => early,
+                proposal = asking => proposal,
             };
-            // Nobody may want it any more.
-            drop(tell.send(early));
+            // The turn may have been dropped meanwhile.
+            drop(reply.send(proposal));
         });
-        Self { executor, trajectory, sampling, early }
+        Self { executor, trajectory, sampling, proposal }
     }
 
-    /// Whether it is what this executor would be asked now.
-    fn is_for(&self, executor: &Arc<dyn Executor>, turn: &TurnBody) -> bool {
-        // One that has died left a state behind that nobody should build on.
-        Arc::ptr_eq(executor, &self.executor)
-            && self.sampling == turn.sampling
-            && turn.trajectory.shows_as(&self.trajectory)
+    /// Whether this executor would now be asked exactly this.
+    pub fn matches(&self, executor: &Arc<dyn Executor>, trajectory: &Trajectory, sampling: Sampling) -> bool {
+        // An executor that has died may have left a torn state behind.
+        Arc::ptr_eq(executor, &self.executor) && self.sampling == sampling && trajectory.shows_same_as(&self.trajectory)
     }
 
-    /// Waits for the proposal. `None` where it failed.
-    async fn taken(self) -> Option<(Proposal, Proposed)> {
-        let Early { proposed, has_waited } = self.early.await.ok()?;
-        Some((proposed.ok()?, Proposed { has_waited, copy: Some(self.trajectory) }))
+    /// Waits for the proposal; `None` if it failed. Also returns what the executor was shown.
+    pub async fn take(self) -> Option<(TimedProposal, Arc<Trajectory>)> {
+        let proposal = self.proposal.await.ok()?;
+        Some((proposal, self.trajectory))
     }
 
-    /// Gives it up. What it has spent, as far as it is known: of a proposal that is given up before it is complete,
-    /// nobody says.
-    pub fn give_up(mut self) -> Usage {
-        let early = self.early.try_recv().ok().and_then(|early| early.proposed.ok());
-        early.map(|proposal| proposal.usage).unwrap_or_default()
-    }
-}
-
-/// Makes the turn's proposal: the one that was begun early, where it is of use, else a new one.
-///
-/// # Errors
-/// Those of a new proposal, or that the turn's round is over.
-pub async fn propose(executor: &Arc<dyn Executor>, turn: &mut TurnBody) -> Result<Proposed, AgentError> {
-    if turn.foresight.is_none() && turn.speculation.is_none() {
-        turn.proposal = executor.propose(&turn.trajectory, turn.sampling).await?;
-        return Ok(Proposed::default());
-    }
-    if turn.speculation.as_ref().is_some_and(|early| !early.is_for(executor, turn)) {
-        turn.give_up_speculation();
-    }
-    if let Some(early) = turn.speculation.take() {
-        // If this turn is lost while it waits, so is the proposal.
-        turn.speculations.wasted += 1;
-        if let Some((proposal, proposed)) = early.taken().await {
-            turn.speculations.wasted -= 1;
-            turn.speculations.used += 1;
-            turn.proposal = proposal;
-            return Ok(proposed);
-        }
-        if turn.foresight.as_ref().is_some_and(|foresight| foresight.round.has_changed().is_err()) {
-            // Nobody waits for this turn any more: its model must not be asked anew.
-            return Err(AgentError::new("executor", Failure::Overloaded, "the turn's round is over"));
-        }
-    }
-    let (proposal, has_waited) = timed(executor.as_ref(), &turn.trajectory, turn.sampling).await;
-    turn.proposal = proposal?;
-    Ok(Proposed { has_waited, copy: None })
-}
-
-/// Begins the proposal after the one that the turn has just got, where that may be let pass and does not end anything.
-pub fn look_ahead(executor: &Arc<dyn Executor>, turn: &mut TurnBody, proposed: Proposed) {
-    let Some(foresight) = turn.foresight.as_deref() else { return };
-    let has_tokens = foresight.left.tokens.is_none_or(|left| turn.usage().total() < left);
-    if !proposed.has_waited || !turn.is_applicable || turn.is_repeated || !has_tokens {
-        return;
-    }
-    let (line, limits) = (&turn.proposal.line, &foresight.limits);
-    // A task whose own code panics does so again where the step is committed, and there it counts.
-    // The task that was shown the copy is over.
-    let copy = proposed.copy.and_then(Arc::into_inner);
-    let foreseen = catch_unwind(AssertUnwindSafe(|| match copy {
-        _ if turn.trajectory.machine.candidate_ends() => None,
-        Some(copy) => copy.advanced(line, limits),
-        None => turn.trajectory.foreseen(line, limits),
-    }));
-    if let Ok(Some(foreseen)) = foreseen {
-        let sampling = foresight.sampling.of_turn(&foresight.strategy, turn.id, &foreseen);
-        let round = foresight.round.clone();
-        turn.speculation = Some(Box::new(Speculation::begin(Arc::clone(executor), foreseen, sampling, round)));
+    /// Cancels it. Returns its usage if it is complete; the usage of an incomplete proposal is unknown.
+    pub fn discard(mut self) -> Usage {
+        let proposal = self.proposal.try_recv().ok().and_then(|proposal| proposal.proposed.ok());
+        proposal.map(|proposal| proposal.usage).unwrap_or_default()
     }
 }

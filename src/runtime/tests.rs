@@ -1,11 +1,13 @@
-//! The ring with agents that err, panic, refuse or never answer: whatever they do, a run ends as the protocol says.
+//! The ring with agents that err, panic, refuse, hang or never answer: whatever they do, a run ends as the protocol says.
 
 mod broken;
 mod custom;
 mod deaths;
 mod ends;
+mod hangs;
 mod mishaps;
 mod own;
+mod spans;
 mod speculation;
 mod storms;
 mod whole;
@@ -21,8 +23,8 @@ use super::{
     Event, Observer, Placement, RestartLimit, RunHandle, RunSampling, Runtime, RuntimePlan, Silent, Submission,
 };
 use crate::agents::{
-    AgentError, AgentSet, Coordinator, Executor, Failure, Names, Proposal, ReferenceExecutor, RulesVerifier, Ruling,
-    Sampling, ThresholdCoordinator, Verifier,
+    AgentError, AgentSet, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Coordinator, Executor, Failure, Names,
+    Proposal, ReferenceExecutor, RulesVerifier, Ruling, Sampling, ThresholdCoordinator, Verifier,
 };
 use prime_bench::tasks::{self, Difficulty, Kinds, Problem};
 use prime_protocol::{
@@ -30,13 +32,13 @@ use prime_protocol::{
     Verdict, VoteRule,
 };
 
-/// A run that takes longer hangs.
+/// The longest that a test waits.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Begins every panic that a test wants; such panics are not printed.
+/// Prefix of the panics that a test plans; they are not printed.
 const PLANNED: &str = "planned panic";
 
-/// Does this within an actix system, and fails if it does not end.
+/// Runs `work` within an actix system, with a timeout.
 fn in_system<T>(work: impl Future<Output = T>) -> T {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
@@ -48,15 +50,16 @@ fn in_system<T>(work: impl Future<Output = T>) -> T {
             }
         }));
     });
-    actix::System::new().block_on(async { tokio::time::timeout(PATIENCE, work).await.expect("it hangs") })
+    actix::System::new().block_on(async { tokio::time::timeout(PATIENCE, work).await.expect("the test hangs") })
 }
 
-/// One cell, and restarts without end.
+/// One cell with unlimited restarts.
 fn runtime_plan(placement: Placement) -> RuntimePlan {
     RuntimePlan {
         cells: 1,
         placement,
         restart_limit: RestartLimit { restarts_max: 1_000_000, window: Duration::from_mins(1) },
+        hang_after: None,
         in_flight_max: 1024,
     }
 }
@@ -84,10 +87,10 @@ fn problem(slug: &str) -> Arc<dyn Problem> {
 
 fn submission(problem: &Arc<dyn Problem>, plan: RunPlan) -> Submission {
     let sampling = RunSampling { temperature: 0.7, top_p: 0.95, seed: 42 };
-    Submission { problem: Arc::clone(problem), plan, sampling, observer: Arc::new(Silent), resting: None }
+    Submission { problem: Arc::clone(problem), plan, sampling, observer: Arc::new(Silent), suspended: None }
 }
 
-/// The outcome of a run, whose runtime must still be there.
+/// The outcome of a run; its runtime must still exist.
 async fn outcome_of(mut handle: RunHandle) -> Outcome {
     handle.outcome().await.expect("the Supervisor lives")
 }
@@ -100,7 +103,7 @@ fn threshold() -> ThresholdCoordinator {
     ThresholdCoordinator(Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 })
 }
 
-/// How many agents of each role were made.
+/// Counts the agents made of each role.
 #[derive(Clone, Default)]
 struct Made(Arc<[AtomicU64; 3]>);
 
@@ -109,13 +112,13 @@ impl Made {
         [0, 1, 2].map(|role: usize| self.0[role].load(Ordering::SeqCst))
     }
 
-    /// Counts one more of this role; says which it is, from 0.
+    /// Counts one more of this role, and returns its index from 0.
     fn next(&self, role: usize) -> u64 {
         self.0[role].fetch_add(1, Ordering::SeqCst)
     }
 }
 
-/// Agents from these functions, which are given the number of agents that were made before in that role.
+/// Agents from these functions, which are passed the number of earlier agents of the role.
 fn agents<E: Executor + 'static, V: Verifier + 'static, C: Coordinator + 'static>(
     executor: impl Fn(u64) -> E + Send + Sync + 'static,
     verifier: impl Fn(u64) -> V + Send + Sync + 'static,
@@ -135,12 +138,12 @@ fn agents<E: Executor + 'static, V: Verifier + 'static, C: Coordinator + 'static
     (set, made)
 }
 
-/// An executor, with a verifier by rules of every kind and a coordinator by thresholds.
+/// An executor, a verifier by rules of every kind, and a coordinator by thresholds.
 fn checked<E: Executor + 'static>(executor: impl Fn(u64) -> E + Send + Sync + 'static) -> (AgentSet, Made) {
     agents(executor, |_| rules(), |_| threshold())
 }
 
-/// Does something before the work of an agent: panics, waits, counts.
+/// Does something before an agent's work: panics, waits, counts.
 #[async_trait]
 trait Before: Send + Sync {
     async fn before(&self, seed: u64, trajectory: &Trajectory) -> Result<(), AgentError>;
@@ -150,7 +153,7 @@ trait Before: Send + Sync {
 struct After<B, A>(B, A);
 
 #[async_trait]
-impl<B: Before, A: Executor> Executor for After<B, A> {
+impl<B: Before, A: Executor> AsyncExecutor for After<B, A> {
     async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
         self.0.before(sampling.seed, trajectory).await?;
         self.1.propose(trajectory, sampling).await
@@ -158,7 +161,7 @@ impl<B: Before, A: Executor> Executor for After<B, A> {
 }
 
 #[async_trait]
-impl<B: Before, A: Verifier> Verifier for After<B, A> {
+impl<B: Before, A: Verifier> AsyncVerifier for After<B, A> {
     fn kinds(&self) -> Kinds {
         self.1.kinds()
     }
@@ -170,7 +173,7 @@ impl<B: Before, A: Verifier> Verifier for After<B, A> {
 }
 
 #[async_trait]
-impl<B: Before, A: Coordinator> Coordinator for After<B, A> {
+impl<B: Before, A: Coordinator> AsyncCoordinator for After<B, A> {
     async fn decide(&self, trajectory: &Trajectory, line: &str, verdict: &Verdict) -> Result<Ruling, AgentError> {
         self.0.before(0, trajectory).await?;
         self.1.decide(trajectory, line, verdict).await

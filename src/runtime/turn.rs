@@ -1,20 +1,23 @@
-//! A turn: a trajectory on its way round the ring. If whoever holds it dies, it goes back to its Supervisor by itself.
+//! A turn: a trajectory on its way around the ring. If its holder dies, it returns to its Supervisor on its own.
 
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
-use actix::Addr;
+use actix::{Message, Recipient};
+use tracing::Span;
 
-use super::messages::Returned;
-use super::speculation::{Foresight, Speculation};
-use super::supervisor::Supervisor;
+use super::speculation::{Lookahead, Speculation};
+use super::submission::RunId;
 use super::turn_timing::{Stage, StageTimes};
 use crate::agents::{AgentError, Proposal, Ruling, Sampling};
 use prime_protocol::{Decision, Role, Speculations, Trajectory, TurnId, Usage, Verdict};
 
-/// Names a run within its cell.
-pub type RunKey = u64;
+/// A turn whose holder died, or gave it up with an error.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Returned(pub Box<TurnBody>);
 
-/// The place of a turn's trajectory: empty between two turns only.
+/// Holds a turn's trajectory; empty only between two turns.
 pub struct Carried(Option<Box<Trajectory>>);
 
 impl Deref for Carried {
@@ -31,121 +34,122 @@ impl DerefMut for Carried {
     }
 }
 
-/// What a turn carries. When it is over, the next turn may have its place in memory.
+/// What a turn carries. The allocation of a finished turn is reused for the next one.
 pub struct TurnBody {
-    home: Addr<Supervisor>,
-    pub run: RunKey,
+    supervisor: Recipient<Returned>,
+    pub run: RunId,
     pub id: TurnId,
     pub trajectory: Carried,
     pub sampling: Sampling,
-    /// Whose work comes next; a turn that was lost goes on there.
+    /// The role whose work comes next; a turn that was lost continues there.
     pub stage: Role,
-    /// The executor takes it when there is nothing else to do for it.
-    pub gives_way: bool,
+    /// The executor takes it only when no other turn is waiting.
+    pub is_deferrable: bool,
     pub proposal: Proposal,
-    /// The proposed line could be carried out: the machine holds its candidate.
+    /// The proposed line can be applied: the machine holds its candidate.
     pub is_applicable: bool,
-    /// The line was rejected at this state before; it is not judged again.
+    /// The line was already rejected at this state; it is not judged again.
     pub is_repeated: bool,
     pub verdict: Verdict,
     pub ruling: Ruling,
-    /// Panics and errors of agents while they worked on this very turn.
+    /// Panics and errors of agents while they worked on this turn.
     pub mishaps: u32,
-    /// How many of them the run's observer has been told of.
-    pub mishaps_told: u32,
+    /// How many of them the run's observer knows of.
+    pub mishaps_reported: u32,
     pub last_error: Option<AgentError>,
-    /// What its successor can be foreseen from, where that is to be begun early.
-    pub foresight: Option<Box<Foresight>>,
-    /// The proposal that was begun early: this turn's before its executor has it, then its successor's.
+    /// Input of the next proposal, if it is to start before the verdict.
+    pub lookahead: Option<Box<Lookahead>>,
+    /// A proposal that was started early: this turn's until its executor takes it, then the next turn's.
     pub speculation: Option<Box<Speculation>>,
     pub speculations: Speculations,
-    /// What was spent on proposals that were thrown away.
+    /// Usage of discarded proposals.
     pub wasted: Usage,
-    /// Where the run's observer wants them.
-    pub laps: Option<Box<StageTimes>>,
+    /// The run's, if somebody listens to spans.
+    pub span: Option<Arc<Span>>,
+    /// Present if the run's observer wants it.
+    pub timing: Option<Box<StageTimes>>,
 }
 
 impl TurnBody {
     /// A turn that waits for its proposal.
     pub fn new(
-        home: Addr<Supervisor>,
-        run: RunKey,
+        supervisor: Recipient<Returned>,
+        run: RunId,
         id: TurnId,
         trajectory: Box<Trajectory>,
         sampling: Sampling,
     ) -> Self {
         Self {
-            home,
+            supervisor,
             run,
             id,
             trajectory: Carried(Some(trajectory)),
             sampling,
             stage: Role::Executor,
-            gives_way: false,
+            is_deferrable: false,
             proposal: Proposal::default(),
             is_applicable: false,
             is_repeated: false,
             verdict: Verdict::default(),
             ruling: Decision::Proceed.into(),
             mishaps: 0,
-            mishaps_told: 0,
+            mishaps_reported: 0,
             last_error: None,
-            foresight: None,
+            lookahead: None,
             speculation: None,
             speculations: Speculations::default(),
             wasted: Usage::default(),
-            laps: None,
+            span: None,
+            timing: None,
         }
     }
 
-    /// Gives up what it still holds of others, when it is over.
+    /// Drops what a finished turn holds of its run.
     pub fn clear(&mut self) {
-        (self.foresight, self.speculation, self.laps) = (None, None, None);
+        (self.lookahead, self.speculation, self.timing, self.span) = (None, None, None, None);
     }
 
-    /// The place of a turn that is over, for one that waits for its proposal; as [`TurnBody::new`] makes it. What the
-    /// agents always set anew is left as it is.
-    pub fn again(&mut self, run: RunKey, id: TurnId, trajectory: Box<Trajectory>, sampling: Sampling) {
+    /// Reuses a finished turn's allocation, as [`TurnBody::new`] would make it. What agents always overwrite is kept.
+    pub fn reuse(&mut self, run: RunId, id: TurnId, trajectory: Box<Trajectory>, sampling: Sampling) {
         (self.run, self.id, self.sampling) = (run, id, sampling);
         self.trajectory = Carried(Some(trajectory));
         self.stage = Role::Executor;
-        self.gives_way = false;
-        // Of a turn that fails before an agent has set them, nobody may be told another's.
+        self.is_deferrable = false;
+        // A turn may fail before its agents have set these: another turn's usage must not be reported.
         self.proposal.usage = Usage::default();
         self.verdict.usage = Usage::default();
         self.ruling.usage = Usage::default();
-        (self.mishaps, self.mishaps_told, self.last_error) = (0, 0, None);
+        (self.mishaps, self.mishaps_reported, self.last_error) = (0, 0, None);
         (self.speculations, self.wasted) = (Speculations::default(), Usage::default());
     }
 
-    /// Carries the proposed line out on a copy of the state.
+    /// Applies the proposed line to a copy of the state.
     pub fn apply(&mut self) {
         let trajectory = &mut *self.trajectory;
         self.is_applicable = trajectory.machine.propose(&self.proposal.line).is_ok();
         self.is_repeated = trajectory.excludes(&self.proposal.line);
     }
 
-    /// Takes its trajectory out: the turn is over.
+    /// Takes the trajectory out at the end of the turn.
     pub fn take_trajectory(&mut self) -> Box<Trajectory> {
         self.trajectory.0.take().expect("invariant: a turn under way carries its trajectory")
     }
 
-    /// Notes the end of a leg, where somebody wants to know.
-    pub fn end(&mut self, leg: Stage) {
-        if let Some(laps) = &mut self.laps {
-            laps.end(leg);
+    pub fn end_stage(&mut self, stage: Stage) {
+        if let Some(timing) = &mut self.timing {
+            timing.end(stage);
         }
     }
 
-    /// Throws away what was begun early, if there is something.
-    pub fn give_up_speculation(&mut self) {
-        if let Some(early) = self.speculation.take() {
+    /// Discards a proposal that was started early, if there is one.
+    pub fn discard_speculation(&mut self) {
+        if let Some(speculation) = self.speculation.take() {
             self.speculations.wasted += 1;
-            self.wasted.add(early.give_up());
+            self.wasted.add(speculation.discard());
         }
     }
 
-    /// What the three agents spent on it, and on proposals that were thrown away.
+    /// Usage of the three agents, discarded proposals included.
     pub fn usage(&self) -> Usage {
         let mut usage = self.proposal.usage;
         usage.add(self.verdict.usage);
@@ -155,10 +159,10 @@ impl TurnBody {
     }
 }
 
-/// Turns that go the same way in one message.
+/// The turns of one message.
 pub type Turns = Vec<Turn>;
 
-/// A [`TurnBody`] in flight. Dropping it anywhere but in [`Turn::land`] sends the body home.
+/// A [`TurnBody`] in flight. Dropped anywhere but in [`Turn::land`], it sends the body to its Supervisor.
 pub struct Turn(Option<Box<TurnBody>>);
 
 impl Turn {
@@ -170,7 +174,7 @@ impl Turn {
         self.0.as_mut().expect("invariant: a turn in flight has its body")
     }
 
-    /// Takes the body out: the turn has come home.
+    /// Takes the body out: the turn has reached its Supervisor.
     pub fn land(mut self) -> Box<TurnBody> {
         self.0.take().expect("invariant: a turn in flight has its body")
     }
@@ -178,10 +182,10 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        // Runs while an actor that panicked is torn down: `do_send` does not panic, not even when home is gone.
+        // Runs while an actor unwinds: `do_send` must not panic, and does not, even if the Supervisor is dead.
         if let Some(body) = self.0.take() {
-            let home = body.home.clone();
-            home.do_send(Returned(body));
+            let supervisor = body.supervisor.clone();
+            supervisor.do_send(Returned(body));
         }
     }
 }

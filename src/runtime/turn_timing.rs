@@ -1,4 +1,4 @@
-//! How long the parts of a turn's way take, where somebody wants to know.
+//! How long each stage of a turn takes, if its run's observer wants to know.
 
 use std::time::Duration;
 
@@ -6,21 +6,20 @@ use tokio::time::Instant;
 
 use prime_protocol::Role;
 
-/// A part of the way that a turn goes from its proposal's request to its decision.
+/// A part of a turn's way from the request for its proposal to the decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// On its way to an agent, and in its mailbox.
+    /// On the way to an agent, its mailbox included.
     To(Role),
-    /// In the agent's hands.
+    /// With the agent.
     Work(Role),
-    /// On its way back to the Supervisor, and in its mailbox.
+    /// On the way back to the Supervisor, its mailbox included.
     Home,
 }
 
 impl Stage {
-    /// How many there are.
     pub const COUNT: usize = 7;
-    /// All of them, in their order.
+    /// In the order of a turn.
     pub const ALL: [Self; Self::COUNT] = [
         Self::To(Role::Executor),
         Self::Work(Role::Executor),
@@ -44,13 +43,13 @@ impl Stage {
             [self.index()]
     }
 
-    /// Whether it is an agent's own time.
+    /// Whether the time is spent by an agent.
     pub fn is_work(self) -> bool {
         matches!(self, Self::Work(_))
     }
 }
 
-/// The times of one turn's legs; a leg that is gone twice, because the turn was lost, counts both.
+/// The duration of each stage of one turn. A stage that is repeated because the turn was lost accumulates.
 #[derive(Clone, Debug)]
 pub struct StageTimes {
     last: Instant,
@@ -58,20 +57,19 @@ pub struct StageTimes {
 }
 
 impl StageTimes {
-    /// The turn sets out.
     pub fn start() -> Self {
         Self { last: Instant::now(), times: [Duration::ZERO; Stage::COUNT] }
     }
 
-    /// The end of a leg.
-    pub fn end(&mut self, leg: Stage) {
+    /// Ends a stage; the next one starts.
+    pub fn end(&mut self, stage: Stage) {
         let now = Instant::now();
-        self.times[leg.index()] += now.duration_since(self.last);
+        self.times[stage.index()] += now.duration_since(self.last);
         self.last = now;
     }
 
-    pub fn of(&self, leg: Stage) -> Duration {
-        self.times[leg.index()]
+    pub fn of(&self, stage: Stage) -> Duration {
+        self.times[stage.index()]
     }
 }
 
@@ -80,23 +78,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_legs_stand_in_the_order_of_their_way() {
+    fn stages_are_listed_in_the_order_of_a_turn() {
         assert_eq!(Stage::ALL.map(Stage::index), [0, 1, 2, 3, 4, 5, 6]);
         assert_eq!(Stage::ALL.map(Stage::is_work), [false, true, false, true, false, true, false]);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_leg_that_is_gone_twice_counts_both() {
-        let mut laps = StageTimes::start();
+    async fn a_repeated_stage_accumulates() {
+        let mut timing = StageTimes::start();
         let wait = |ms| tokio::time::advance(Duration::from_millis(ms));
         wait(3).await;
-        laps.end(Stage::To(Role::Executor));
+        timing.end(Stage::To(Role::Executor));
         wait(5).await;
-        laps.end(Stage::Work(Role::Executor));
+        timing.end(Stage::Work(Role::Executor));
         wait(7).await;
-        laps.end(Stage::To(Role::Executor));
-        let times =
-            [Stage::To(Role::Executor), Stage::Work(Role::Executor), Stage::Home].map(|leg| laps.of(leg).as_millis());
+        timing.end(Stage::To(Role::Executor));
+        let times = [Stage::To(Role::Executor), Stage::Work(Role::Executor), Stage::Home]
+            .map(|stage| timing.of(stage).as_millis());
         assert_eq!(times, [10, 5, 0]);
     }
 }

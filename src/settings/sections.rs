@@ -177,6 +177,11 @@ pub struct Runtime {
     /// Time in milliseconds over which restarts are counted.
     #[schemars(range(min = 1, max = 86_400_000))]
     pub restart_window_ms: u64,
+    /// Time in milliseconds that an agent may block its thread before it is reported and replaced; 0 = never. An agent that
+    /// waits for a model or a process does not block. A run that a blocked agent holds up ends at its `wall_ms` with a named
+    /// failure.
+    #[schemars(range(min = 0, max = 86_400_000))]
+    pub hang_after_ms: u64,
 }
 
 /// Which threads the actors of a cell run on.

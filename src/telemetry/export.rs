@@ -1,4 +1,4 @@
-//! The way of spans to the collector: a bounded queue, and a thread that sends batches over OTLP/HTTP.
+//! Sends spans to the collector: a bounded queue, and a thread that sends batches over OTLP/HTTP.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use super::spans::Traced;
 use super::{TelemetryError, TracedRun};
 use crate::runtime::{Observer, Watched};
 
-/// Spans that wait to be sent; further ones are dropped, because a slow collector must not hold up runs.
+/// Capacity of the queue. Spans beyond it are dropped, so that a slow collector does not hold up runs.
 const QUEUE_MAX: usize = 16_384;
 const BATCH_MAX: usize = 512;
-/// Longest wait for a batch to fill.
+/// How long a batch may fill.
 const DELAY: Duration = Duration::from_secs(2);
-/// Longest wait for the collector's answer.
+/// Timeout of a request to the collector.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Sends traces of runs to a collector.
@@ -29,18 +29,18 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Starts the thread that sends; `None` for an empty endpoint. A collector that is not there is no error, now or
-    /// later: its spans are dropped, and the log says so.
+    /// Starts the sending thread; `None` for an empty endpoint. A collector that cannot be reached is not an error: spans are
+    /// dropped, and the log says so.
     ///
     /// # Errors
-    /// When the endpoint is no address.
+    /// When the endpoint is not an address.
     pub fn start(endpoint: &str) -> Result<Option<Self>, TelemetryError> {
         if endpoint.is_empty() {
             return Ok(None);
         }
         let refused = |reason: String| TelemetryError::Endpoint { endpoint: endpoint.to_owned(), reason };
         if !endpoint.starts_with("http://") {
-            return Err(refused("it does not begin with http://".to_owned()));
+            return Err(refused("it does not start with http://".to_owned()));
         }
         let exporter = SpanExporter::builder()
             .with_http()
@@ -60,7 +60,7 @@ impl Telemetry {
             .build();
         let provider = SdkTracerProvider::builder()
             .with_span_processor(BatchSpanProcessor::builder(exporter).with_batch_config(queue.build()).build())
-            // What a caller does not record is not recorded here either.
+            // A caller that does not record its trace does not want ours recorded either.
             .with_sampler(Sampler::ParentBased(Box::new(Sampler::AlwaysOn)))
             .with_resource(resource)
             .build();
@@ -68,12 +68,12 @@ impl Telemetry {
         Ok(Some(Self { provider, tracer }))
     }
 
-    /// Traces a run before it hands its events on. The root span ends with the run, or when the observer is dropped.
+    /// Traces a run's events, and passes them on. The root span ends with the run, or when the observer is dropped.
     pub fn observer(&self, run: &TracedRun, inner: Arc<dyn Observer>) -> Arc<dyn Observer> {
         Arc::new(Watched::new(Traced::new(self.tracer.clone(), run), inner))
     }
 
-    /// Sends what waits, for at most five seconds. Blocks; spans that end later are dropped.
+    /// Flushes the queue, blocking for at most five seconds. Spans that end later are dropped.
     pub fn shutdown(&self) {
         if let Err(error) = self.provider.shutdown_with_timeout(PATIENCE) {
             tracing::warn!(%error, "some spans did not reach the collector");
@@ -81,11 +81,11 @@ impl Telemetry {
     }
 }
 
-/// The client of the exporter. It needs no certificates, because the collector is reached without TLS; the exporter's own
-/// would look for those of the system, and for a provider of TLS. Made on a thread, because it brings a runtime along.
+/// The exporter's HTTP client. The collector is reached without TLS, so it needs no certificates; the exporter's default
+/// client would load those of the system, and needs a TLS provider. It is made on a thread because it contains a runtime.
 fn client() -> Result<Client, String> {
     let make = || {
-        // An error says that one is installed already, which will do.
+        // An error means that one is already installed, which is fine.
         drop(rustls::crypto::ring::default_provider().install_default());
         Client::builder().tls_certs_only([]).timeout(PATIENCE).build().map_err(|error| error.to_string())
     };

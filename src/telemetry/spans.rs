@@ -1,4 +1,4 @@
-//! A run's events as spans. Lines, prompts and answers are not in them: only what was decided, counted and measured.
+//! Turns a run's events into spans. They contain decisions, counts and timings, but no lines, prompts or answers.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,9 +17,9 @@ use crate::agents::{Failure, Proposal};
 use crate::runtime::{Event, Observer};
 use prime_protocol::{Decision, Ending, Outcome, Role, TurnId, Verdict};
 
-/// Steps of a run that get a span; of further ones only the number is known. Runs may have millions.
+/// Steps of a run that get a span; later ones are only counted. Runs may have millions.
 const STEPS_MAX: u64 = 10_000;
-/// Mishaps of a run that are told.
+/// Mishaps of a run that are recorded.
 const MISHAPS_MAX: u64 = 100;
 
 /// Traces a run.
@@ -30,20 +30,20 @@ pub struct Traced {
     open: Mutex<Open>,
 }
 
-/// What is under way. The lock is never waited for: a run's events come one after the other.
+/// Open spans. The lock is uncontended: a run's events come one after the other.
 struct Open {
     root: Span,
     /// The root as the parent of others.
     context: Context,
-    /// When the round began.
+    /// When the round started.
     round: SystemTime,
-    /// When each trajectory of the round had its last step decided.
+    /// When the last step of each trajectory of the round was decided.
     decided: HashMap<u32, SystemTime>,
     steps: u64,
     mishaps: u64,
 }
 
-/// The largest number of the protocol's attributes is an `i64`.
+/// OTLP attributes are `i64`.
 fn int(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
@@ -91,7 +91,7 @@ impl Traced {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The time of day, counted from the run's start: a clock that is set meanwhile makes no span end before it began.
+    /// Wall-clock time, measured from the run's start: if the clock is set meanwhile, no span ends before it starts.
     fn now(&self) -> SystemTime {
         SystemTime::from(self.started.0) + self.started.1.elapsed()
     }

@@ -46,6 +46,7 @@ fn outcomes(executor: &Program, runs: u64) -> Vec<(Outcome, u64)> {
         cells: 2,
         placement: Placement::Shared,
         restart_limit: RestartLimit { restarts_max: 10, window: Duration::from_mins(1) },
+        hang_after: None,
         in_flight_max: 64,
     };
     let work = async move {
@@ -73,7 +74,7 @@ fn outcomes(executor: &Program, runs: u64) -> Vec<(Outcome, u64)> {
                 },
                 sampling: RunSampling { temperature: 0.7, top_p: 0.95, seed },
                 observer: Arc::new(Silent),
-                resting: None,
+                suspended: None,
             };
             handles.push((runtime.submit(submission), steps));
         }

@@ -16,7 +16,7 @@ struct Says {
 }
 
 #[async_trait]
-impl Verifier for Says {
+impl AsyncVerifier for Says {
     fn kinds(&self) -> Kinds {
         Kinds::from_iter([self.kind])
     }

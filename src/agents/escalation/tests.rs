@@ -17,7 +17,7 @@ struct Lines {
 }
 
 #[async_trait]
-impl Executor for Lines {
+impl AsyncExecutor for Lines {
     async fn propose(&self, _: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
         let mut seeds = self.seeds.lock().expect("no panic with the lock");
         let line = self.lines[seeds.len()].map_err(|failure| AgentError::new("executor `x`", failure, "gone"))?;

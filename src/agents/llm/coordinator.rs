@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use super::{affinity, label, malformed, rendered, seed};
 use crate::agents::model::{Ask, Model};
 use crate::agents::prompt::{History, Prompt, Scene, TemplateError, Templates};
-use crate::agents::{AgentError, Coordinator, Ruling, Sampling};
+use crate::agents::{AgentError, AsyncCoordinator, Ruling, Sampling};
 use prime_protocol::{Decision, Role, Score, Thresholds, Trajectory, Verdict};
 
 const GRAMMAR: &str = "root ::= \"Proceed\" | \"Retry\" | \"Backtrack\"";
@@ -98,7 +98,7 @@ impl LlmCoordinator {
 }
 
 #[async_trait]
-impl Coordinator for LlmCoordinator {
+impl AsyncCoordinator for LlmCoordinator {
     async fn decide(&self, trajectory: &Trajectory, line: &str, verdict: &Verdict) -> Result<Ruling, AgentError> {
         let options = &self.options;
         if verdict.score == Score::ZERO && !options.asks_when_clean {

@@ -9,7 +9,7 @@ use dashmap::DashMap;
 use super::{affinity, label, rendered};
 use crate::agents::model::{Ask, Model};
 use crate::agents::prompt::{self, History, Prompt, Scene, TemplateError, Templates};
-use crate::agents::{AgentError, Executor, Proposal, Sampling};
+use crate::agents::{AgentError, AsyncExecutor, Proposal, Sampling};
 use prime_protocol::{Role, Trajectory};
 
 /// How an executor asks its model.
@@ -85,7 +85,7 @@ impl LlmExecutor {
 }
 
 #[async_trait]
-impl Executor for LlmExecutor {
+impl AsyncExecutor for LlmExecutor {
     async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
         let options = &self.options;
         let scene = Scene { is_held: options.grammar, ..Scene::new(trajectory, options.history, &options.variables) };

@@ -12,7 +12,7 @@ use super::{affinity, label, malformed, rendered, seed};
 use crate::agents::model::{Ask, Model, Reply};
 use crate::agents::prompt::{self, History, Prompt, Scene, TemplateError, Templates};
 use crate::agents::rules;
-use crate::agents::{AgentError, Failure, Sampling, Verifier};
+use crate::agents::{AgentError, AsyncVerifier, Failure, Sampling};
 use prime_bench::tasks::{Kind, Kinds, Problem, Rule};
 use prime_protocol::{Role, Score, Trajectory, Verdict};
 
@@ -233,7 +233,7 @@ impl LlmVerifier {
 }
 
 #[async_trait]
-impl Verifier for LlmVerifier {
+impl AsyncVerifier for LlmVerifier {
     fn kinds(&self) -> Kinds {
         let always = std::iter::once(Kind::Format);
         self.options.kinds.iter().chain(always).collect()

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::pool::ProcessPool;
 use super::{ProcessError, answer, request};
-use crate::agents::{AgentError, Coordinator, Ruling};
+use crate::agents::{AgentError, AsyncCoordinator, Ruling};
 use crate::settings::Program;
 use prime_protocol::{Role, Thresholds, Trajectory, Verdict};
 
@@ -29,7 +29,7 @@ impl ProcessCoordinator {
 }
 
 #[async_trait]
-impl Coordinator for ProcessCoordinator {
+impl AsyncCoordinator for ProcessCoordinator {
     async fn decide(&self, trajectory: &Trajectory, line: &str, verdict: &Verdict) -> Result<Ruling, AgentError> {
         let request = |id| request::decide(id, trajectory, line, verdict, &self.thresholds);
         let answer = self.pool.ask(request).await?;

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::pool::ProcessPool;
 use super::{ProcessError, answer, request};
-use crate::agents::{AgentError, Executor, Proposal, Sampling};
+use crate::agents::{AgentError, AsyncExecutor, Proposal, Sampling};
 use crate::settings::Program;
 use prime_protocol::{Role, Trajectory};
 
@@ -25,7 +25,7 @@ impl ProcessExecutor {
 }
 
 #[async_trait]
-impl Executor for ProcessExecutor {
+impl AsyncExecutor for ProcessExecutor {
     async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
         let line = self.0.ask(|id| request::propose(id, trajectory, sampling)).await?;
         answer::proposal(&line).map_err(|fault| self.0.error(fault.failure, fault.reason))

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::pool::ProcessPool;
 use super::{ProcessError, answer, request};
-use crate::agents::{AgentError, Verifier};
+use crate::agents::{AgentError, AsyncVerifier};
 use crate::settings::Program;
 use prime_bench::tasks::Kinds;
 use prime_protocol::{Role, Trajectory, Verdict};
@@ -30,7 +30,7 @@ impl ProcessVerifier {
 }
 
 #[async_trait]
-impl Verifier for ProcessVerifier {
+impl AsyncVerifier for ProcessVerifier {
     fn kinds(&self) -> Kinds {
         self.kinds
     }

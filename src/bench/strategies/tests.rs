@@ -5,7 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::*;
-use crate::agents::{AgentError, Executor, Proposal, ReferenceExecutor, RulesVerifier, Sampling, Verifier};
+use crate::agents::{
+    AgentError, AsyncExecutor, Executor, Proposal, ReferenceExecutor, RulesVerifier, Sampling, Verifier,
+};
 use crate::bench::contenders::{contender, plan, runtime_plan, scripted};
 use crate::bench::contest::{Instances, contest};
 use prime_bench::tasks::{self, Difficulty, Kinds};
@@ -109,7 +111,7 @@ fn the_bound_on_errors_is_a_mean_over_runs() {
 struct Silent;
 
 #[async_trait]
-impl Executor for Silent {
+impl AsyncExecutor for Silent {
     async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
         ReferenceExecutor.propose(trajectory, sampling).await
     }

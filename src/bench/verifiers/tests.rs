@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::*;
-use crate::agents::{AgentError, Failure, ReferenceVerifier, RulesVerifier};
+use crate::agents::{AgentError, AsyncVerifier, Failure, ReferenceVerifier, RulesVerifier};
 use crate::bench::wrong_steps::labelled_steps;
 use prime_bench::tasks::{self, Difficulty, Kind, Kinds};
 use prime_protocol::Trajectory;
@@ -49,7 +49,7 @@ async fn the_form_alone_finds_garbage_and_nothing_else() {
 struct Says(Option<(u32, f64)>);
 
 #[async_trait]
-impl Verifier for Says {
+impl AsyncVerifier for Says {
     fn kinds(&self) -> Kinds {
         Kinds::ALL
     }

@@ -1,42 +1,47 @@
 //! What the Supervisor does with each message.
 
-use actix::{AsyncContext, Context, Handler};
+use actix::{Context, Handler};
 use tokio::time::Instant;
 
 use super::{MISHAPS_MAX, SPARE_MAX, Supervisor};
 use crate::agents::{Failure, Proposal};
-use crate::runtime::messages::{Cancel, Decided, Died, Halt, Release, Returned, Submit};
+use crate::runtime::messages::{Cancel, Decided, Died, Halt, Release, ReplaceThread, Submit};
 use crate::runtime::observer::Event;
-use crate::runtime::turn::Turn;
+use crate::runtime::turn::{Returned, Turn, TurnBody};
 use crate::runtime::turn_timing::Stage;
 use prime_protocol::{Decision, Ending, TurnOutcome};
 
 impl Handler<Submit> for Supervisor {
     type Result = ();
     fn handle(&mut self, message: Submit, ctx: &mut Context<Self>) {
-        self.waiting.push_back(message.0);
-        self.admit(ctx);
+        self.waiting.push_back((message.run, message.fanout));
+        self.exclusively(ctx, Self::admit);
     }
 }
 
 impl Handler<Cancel> for Supervisor {
     type Result = ();
     fn handle(&mut self, message: Cancel, ctx: &mut Context<Self>) {
-        if let Some(at) = self.waiting.iter().position(|submitted| submitted.id == message.0) {
-            let submitted = *self.waiting.remove(at).expect("invariant: it was just found");
-            self.in_flight += submitted.submission.plan.fanout;
-            self.begin(submitted, ctx);
-        }
-        self.stop(message.0, Ending::Cancelled, ctx);
+        let run = message.0;
+        self.exclusively(ctx, |this, ctx| {
+            if let Some(at) = this.waiting.iter().position(|(waiting, _)| *waiting == run) {
+                this.waiting.remove(at);
+                this.begin(run, ctx);
+            }
+            this.stop(run, Ending::Cancelled, ctx);
+        });
     }
 }
 
 impl Handler<Release> for Supervisor {
     type Result = ();
     fn handle(&mut self, message: Release, ctx: &mut Context<Self>) {
-        self.guarded(message.0, ctx, |this, _| {
-            this.release(message.0);
-            this.save_if_gathered(message.0);
+        let run = message.0;
+        self.exclusively(ctx, |this, ctx| {
+            this.guarded(run, ctx, |this, _| {
+                this.release(run);
+                this.snapshot_if_gathered(run);
+            });
         });
     }
 }
@@ -46,23 +51,27 @@ impl Handler<Decided> for Supervisor {
     fn handle(&mut self, message: Decided, ctx: &mut Context<Self>) {
         let mut turns = message.0;
         let now = *self.clock.get_or_insert_with(Instant::now);
-        let is_full = self.batch.count(turns.len(), ctx);
-        for turn in turns.drain(..) {
-            self.settle(turn, now, ctx);
+        let yields = self.budget.spend(turns.len(), ctx);
+        self.exclusively(ctx, |this, ctx| {
+            for turn in turns.drain(..) {
+                this.settle(turn, now, ctx);
+            }
+        });
+        if let Some(ring) = &mut self.ring {
+            ring.recycle(turns);
         }
-        self.out.give(turns);
-        if is_full {
+        if yields {
             self.clock = None;
-            self.send_proposals();
+            self.flush_proposals();
         }
     }
 }
 
 impl Supervisor {
-    /// Carries out what was decided.
+    /// Hands a decided turn to its run.
     fn settle(&mut self, turn: Turn, now: Instant, ctx: &mut Context<Self>) {
         let mut body = turn.land();
-        body.end(Stage::Home);
+        body.end_stage(Stage::Home);
         let (run, trajectory) = (body.run, body.take_trajectory());
         let turn = &mut *body;
         self.with_run(run, ctx, |live, effects| {
@@ -72,9 +81,9 @@ impl Supervisor {
             let elapsed_ms = live.elapsed_ms_at(now);
             let decision = live.run.plan().strategy.ruling(turn.ruling.decision);
             if decision != Decision::Proceed || !turn.is_applicable {
-                turn.give_up_speculation();
+                turn.discard_speculation();
             }
-            live.begun = turn.speculation.take().map(|speculation| (turn.id, speculation));
+            live.started_early = turn.speculation.take().map(|speculation| (turn.id, speculation));
             let usage = turn.usage();
             let Proposal { line, derivation, logprobs, .. } = &turn.proposal;
             let (logprob, characters) = TurnOutcome::measure(line, derivation, logprobs);
@@ -88,9 +97,9 @@ impl Supervisor {
                 decision,
                 usage,
                 speculations: turn.speculations,
-                laps: turn.laps.as_deref(),
+                timing: turn.timing.as_deref(),
             });
-            let settled = TurnOutcome {
+            let outcome = TurnOutcome {
                 line,
                 applicable: turn.is_applicable,
                 verdict: &turn.verdict,
@@ -100,7 +109,7 @@ impl Supervisor {
                 characters,
                 speculations: turn.speculations,
             };
-            live.run.settle(turn.id, trajectory, settled, elapsed_ms, effects);
+            live.run.settle(turn.id, trajectory, outcome, elapsed_ms, effects);
         });
         if self.spare.len() < SPARE_MAX {
             body.clear();
@@ -112,29 +121,35 @@ impl Supervisor {
 impl Handler<Returned> for Supervisor {
     type Result = ();
     fn handle(&mut self, message: Returned, ctx: &mut Context<Self>) {
-        let mut body = message.0;
-        let is_final = body.last_error.as_ref().is_some_and(|error| !error.is_transient);
+        self.exclusively(ctx, |this, ctx| this.retry(message.0, ctx));
+    }
+}
+
+impl Supervisor {
+    /// Sends a returned turn again, or fails it if its last error is permanent or it has had too many.
+    fn retry(&mut self, mut body: Box<TurnBody>, ctx: &mut Context<Self>) {
         if self.runs.get(&body.run).is_none_or(|live| !live.run.wants(body.id)) {
             return;
         }
-        if is_final || body.mishaps >= MISHAPS_MAX {
-            let reason = body.last_error.as_ref().map_or_else(String::new, ToString::to_string);
-            let failure = body.last_error.as_ref().map_or(Failure::Panicked, |error| error.failure);
+        let error = body.last_error.as_ref();
+        if error.is_some_and(|error| !error.is_transient) || body.mishaps >= MISHAPS_MAX {
+            let reason = error.map_or_else(String::new, ToString::to_string);
+            let failure = error.map_or(Failure::Panicked, |error| error.failure);
             self.with_run(body.run, ctx, |live, effects| {
                 let (id, elapsed_ms, role) = (body.id, live.elapsed_ms(), body.stage);
                 let failed = Event::TurnFailed { id, elapsed_ms, role, failure, reason: &reason };
                 live.submission.observer.observe(&failed);
                 live.run.fail(body.id, body.take_trajectory(), reason, elapsed_ms, effects);
             });
-        } else {
-            if let Some(error) = body.last_error.as_ref().filter(|_| body.mishaps > body.mishaps_told) {
-                let (id, elapsed_ms) = (body.id, self.elapsed_ms(body.run));
-                let mishap = Event::Mishap { id, elapsed_ms, role: body.stage, error, mishaps: body.mishaps };
-                self.observe(body.run, &mishap);
-                body.mishaps_told = body.mishaps;
-            }
-            self.send(body);
+            return;
         }
+        if let Some(error) = error.filter(|_| body.mishaps > body.mishaps_reported) {
+            let (id, elapsed_ms) = (body.id, self.elapsed_ms(body.run));
+            let mishap = Event::Mishap { id, elapsed_ms, role: body.stage, error, mishaps: body.mishaps };
+            self.observe(body.run, &mishap);
+            body.mishaps_reported = body.mishaps;
+        }
+        self.send(body);
     }
 }
 
@@ -143,15 +158,26 @@ impl Handler<Died> for Supervisor {
     fn handle(&mut self, message: Died, ctx: &mut Context<Self>) {
         let Died { role, generation, reason } = message;
         let Some(ring) = self.ring.as_mut().filter(|ring| ring.generation(role) == generation) else { return };
-        ring.replace(role, &self.plan, &ctx.address());
-        if self.restarts[role as usize].allows(self.plan.restart_limit, Instant::now()) {
+        ring.replace(role, &self.plan);
+        if self.restarts[role as usize].allows(self.plan.runtime.restart_limit, Instant::now()) {
             tracing::warn!(%role, %reason, "agent replaced");
             for body in std::mem::take(&mut self.parked[role as usize]) {
                 self.send(body);
             }
         } else {
             self.parked[role as usize].clear();
-            self.give_up(role, &reason, ctx);
+            self.exclusively(ctx, |this, ctx| this.give_up(role, &reason, ctx));
+        }
+    }
+}
+
+impl Handler<ReplaceThread> for Supervisor {
+    type Result = ();
+    fn handle(&mut self, message: ReplaceThread, _: &mut Context<Self>) {
+        let ReplaceThread { role, thread } = message;
+        self.plan.threads[role as usize] = thread;
+        if let Some(ring) = &mut self.ring {
+            ring.replace(role, &self.plan);
         }
     }
 }
@@ -159,9 +185,11 @@ impl Handler<Died> for Supervisor {
 impl Handler<Halt> for Supervisor {
     type Result = ();
     fn handle(&mut self, _: Halt, ctx: &mut Context<Self>) {
-        // A run that ends makes room for one that waits, which then ends too.
-        while let Some(run) = self.runs.keys().next().copied() {
-            self.stop(run, Ending::Cancelled, ctx);
-        }
+        self.exclusively(ctx, |this, ctx| {
+            // A run that ends makes room for one that waits, which then ends too.
+            while let Some(run) = this.runs.keys().next().copied() {
+                this.stop(run, Ending::Cancelled, ctx);
+            }
+        });
     }
 }

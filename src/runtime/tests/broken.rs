@@ -1,4 +1,4 @@
-//! Tasks whose own code panics, where no agent is at work: their runs end by name, and the cell lives on.
+//! Tasks whose own code panics outside of agents: their runs end by name, and the cell survives.
 
 use std::sync::atomic::AtomicBool;
 
@@ -8,7 +8,7 @@ use super::*;
 use prime_bench::tasks::{BadInput, Machine, Spec, TaskRng};
 use prime_protocol::Ending;
 
-/// Panics once, when it sees its first event of this kind.
+/// Panics at its first event of this kind.
 struct Breaks {
     at: fn(&Event<'_>) -> bool,
     is_broken: AtomicBool,
@@ -17,11 +17,11 @@ struct Breaks {
 impl Observer for Breaks {
     fn observe(&self, event: &Event<'_>) {
         let breaks = (self.at)(event) && !self.is_broken.swap(true, Ordering::SeqCst);
-        assert!(!breaks, "{PLANNED} beside the agents");
+        assert!(!breaks, "{PLANNED} outside the agents");
     }
 }
 
-/// A problem that cannot even be begun.
+/// A problem that cannot be started.
 struct Stillborn(Arc<dyn Problem>);
 
 impl Problem for Stillborn {
@@ -34,7 +34,7 @@ impl Problem for Stillborn {
     }
 
     fn start(&self) -> Box<dyn Machine> {
-        panic!("{PLANNED} beside the agents")
+        panic!("{PLANNED} outside the agents")
     }
 
     fn machine_at(&self, state: &Value) -> Result<Box<dyn Machine>, BadInput> {
@@ -55,7 +55,7 @@ impl Problem for Stillborn {
 }
 
 #[test]
-fn a_run_that_panics_beside_its_agents_ends_by_name_and_no_other_does() {
+fn a_run_that_panics_outside_its_agents_ends_by_name_and_no_other_does() {
     for placement in [Placement::Shared, Placement::Own] {
         in_system(async {
             let (agents, made) = checked(|_| ReferenceExecutor);
@@ -79,7 +79,7 @@ fn a_run_that_panics_beside_its_agents_ends_by_name_and_no_other_does() {
             handles.push(runtime.submit(submission(&stillborn, plan(4))));
             for handle in handles {
                 let Ending::AgentFailed(reason) = outcome_of(handle).await.ending else { panic!("it went on") };
-                assert!(reason.contains("beside the agents"), "{reason}");
+                assert!(reason.contains("outside the agents"), "{reason}");
             }
             assert!(beside.outcome().await.expect("the Supervisor lives").verified);
             assert!(outcome_of(runtime.submit(submission(&sound, plan(4)))).await.verified);

@@ -1,4 +1,4 @@
-//! Runs of problems that clients wrote.
+//! Runs of custom problems.
 
 use serde_json::json;
 
@@ -6,12 +6,12 @@ use super::*;
 use prime_problems::Custom;
 use prime_protocol::Ending;
 
-/// Writes wrong answers one after another until the feedback has named each constraint, then a right one.
+/// Gives wrong answers until the feedback has named each constraint, then a right one.
 #[derive(Default)]
 struct Learner(Arc<Mutex<Vec<String>>>);
 
 #[async_trait]
-impl Executor for Learner {
+impl AsyncExecutor for Learner {
     async fn propose(&self, trajectory: &Trajectory, _: Sampling) -> Result<Proposal, AgentError> {
         let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         heard.extend(trajectory.feedback.clone());
@@ -27,7 +27,7 @@ impl Executor for Learner {
 }
 
 #[test]
-fn wrong_answers_are_taken_back_with_feedback_that_names_the_constraint() {
+fn wrong_answers_are_rejected_with_feedback_that_names_the_constraint() {
     let problem = Custom::read(&json!({
         "statement": "Write n as a product of two factors above 1.",
         "input": {"n": 15},

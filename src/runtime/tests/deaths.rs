@@ -11,13 +11,13 @@ use super::*;
 use crate::agents::ScriptedExecutor;
 use prime_protocol::Ending;
 
-/// Panics at every nth call of all agents that share it, but only once at the same turn: calls can come in a rhythm,
-/// and a turn that is hit five times is rightly given up.
+/// Panics at every nth call of all agents that share it, but only once per turn: calls may come in a rhythm, and a turn
+/// that is hit five times is rightly failed.
 #[derive(Clone)]
 struct PanicsAtEvery {
     nth: u64,
     calls: Arc<AtomicU64>,
-    /// By the turn: where its trajectory lies, and what was proposed in it.
+    /// By turn: the address of its trajectory, and its number of proposals.
     hits: Arc<Mutex<HashMap<(usize, u64), u32>>>,
 }
 
@@ -46,7 +46,7 @@ impl Before for PanicsAtEvery {
     }
 }
 
-/// Runs tasks side by side with agents of which some die; every run must end verified.
+/// Runs tasks concurrently with agents of which some die; every run must be verified.
 fn survives(placement: Placement, agents: impl Fn() -> (AgentSet, Made)) -> [u64; 3] {
     in_system(async {
         let (agents, made) = agents();
@@ -77,7 +77,7 @@ fn a_role_that_panics_at_one_turn_in_twenty_loses_no_run() {
         let panics = counter.load(Ordering::SeqCst) / 20;
         assert!(panics > 5 && made[0] > 5, "{panics} panics, {} executors", made[0]);
         assert!(made[0] <= panics + 1, "a new one for each that died, and no more");
-        assert_eq!(made[1..], [1, 1], "the other agents live on");
+        assert_eq!(made[1..], [1, 1], "the other agents survive");
 
         let verifier = PanicsAtEvery::new(20);
         let made = survives(placement, || {
@@ -96,7 +96,7 @@ fn a_role_that_panics_at_one_turn_in_twenty_loses_no_run() {
 }
 
 #[test]
-fn all_roles_may_die_at_once() {
+fn all_roles_may_die_together() {
     for placement in [Placement::Shared, Placement::Own] {
         let (e, v, c) = (PanicsAtEvery::new(19), PanicsAtEvery::new(17), PanicsAtEvery::new(13));
         let made = survives(placement, || {
@@ -111,10 +111,10 @@ fn all_roles_may_die_at_once() {
     }
 }
 
-/// The first agent holds every turn for ever, but for one that panics when it is told to.
+/// The first agent holds every turn forever, except for one that panics when told to.
 struct Holds {
     is_first: bool,
-    /// Told of each turn that is held.
+    /// Receives a message for each turn that is held.
     held: mpsc::UnboundedSender<()>,
     is_victim_chosen: Arc<AtomicBool>,
     die: Arc<Notify>,
@@ -137,7 +137,7 @@ impl Before for Holds {
 
 const HELD: u32 = 32;
 
-/// A run whose agents of one role hold all its turns and then die.
+/// A run in which one role's agent holds all turns and then dies.
 fn turns_in_flight_go_on(placement: Placement, role: usize) {
     in_system(async {
         let (held, mut holding) = mpsc::unbounded_channel();
@@ -170,7 +170,7 @@ fn turns_in_flight_go_on(placement: Placement, role: usize) {
         let outcome = outcome_of(handle).await;
 
         assert_eq!((outcome.ending, outcome.votes[0].votes), (Ending::Agreed, HELD), "no trajectory was lost");
-        assert_eq!(outcome.proposals, u64::from(HELD) * problem.reference().steps, "and none went on twice");
+        assert_eq!(outcome.proposals, u64::from(HELD) * problem.reference().steps, "and none was duplicated");
         let mut expected = [1; 3];
         expected[role] = 2;
         assert_eq!(made.counts(), expected);
@@ -186,7 +186,7 @@ fn turns_in_flight_are_sent_again_when_their_agent_dies() {
     }
 }
 
-/// Panics at the turn that it sees first, whenever that comes again.
+/// Panics at the first turn that it sees, each time that turn comes again.
 #[derive(Clone, Default)]
 struct Poisoned(Arc<OnceLock<u64>>);
 

@@ -1,4 +1,4 @@
-//! Errors, cancelling and limits: how runs end that do not come to a vote.
+//! Errors, cancellation and limits: runs that end without a vote.
 
 use tokio::sync::mpsc;
 
@@ -31,7 +31,7 @@ impl Before for Fails {
     }
 }
 
-/// The outcome of a run whose executor fails so, and the executors made.
+/// The outcome of a run whose executor fails like this, and its events.
 fn run_with(fails: &Fails, fanout: u32) -> (Outcome, Recorder) {
     let before = fails.clone();
     in_system(async {
@@ -40,13 +40,13 @@ fn run_with(fails: &Fails, fanout: u32) -> (Outcome, Recorder) {
         let submission =
             Submission { observer: Arc::new(recorder.clone()), ..submission(&problem("bubble-sort"), plan(fanout)) };
         let outcome = outcome_of(shared(agents).submit(submission)).await;
-        assert!(made.counts().iter().all(|made| *made <= 1), "an error is no death");
+        assert!(made.counts().iter().all(|made| *made <= 1), "an error does not kill an agent");
         (outcome, recorder)
     })
 }
 
 #[test]
-fn an_error_that_stays_ends_its_trajectory_at_once() {
+fn a_permanent_error_ends_its_trajectory_immediately() {
     let fails = Fails::new(u64::MAX, false);
     let (outcome, recorder) = run_with(&fails, 3);
     let Ending::AgentFailed(reason) = outcome.ending else { panic!("{:?}", outcome.ending) };
@@ -60,7 +60,7 @@ fn an_error_that_stays_ends_its_trajectory_at_once() {
 }
 
 #[test]
-fn an_error_that_may_pass_is_tried_again_a_few_times() {
+fn a_transient_error_is_retried_a_few_times() {
     let fails = Fails::new(u64::MAX, true);
     let (outcome, _) = run_with(&fails, 3);
     assert!(matches!(outcome.ending, Ending::AgentFailed(_)), "{:?}", outcome.ending);
@@ -73,7 +73,7 @@ fn an_error_that_may_pass_is_tried_again_a_few_times() {
     assert_eq!(recorder.seen().steps.len() as u64, outcome.proposals, "failed calls are no steps");
 }
 
-/// Lets one trajectory through; every other waits for ever at its start.
+/// Lets one trajectory through; every other one waits forever at its start.
 #[derive(Clone, Default)]
 struct LetsOneThrough(Arc<AtomicU64>);
 
@@ -87,20 +87,20 @@ impl Before for LetsOneThrough {
     }
 }
 
-/// Tells when a trajectory has ended.
+/// Sends a message when a trajectory has ended.
 struct Tells(mpsc::UnboundedSender<()>);
 
 impl Observer for Tells {
     fn observe(&self, event: &Event<'_>) {
         if let Event::TrajectoryEnded { .. } = event {
-            // Nobody may listen any more.
+            // The test may have ended.
             let _ = self.0.send(());
         }
     }
 }
 
 #[test]
-fn cancelling_ends_a_run_with_what_is_known() {
+fn cancelling_ends_a_run_with_the_best_answer_so_far() {
     in_system(async {
         let lets = LetsOneThrough::default();
         let runtime = shared(checked(move |_| reference_after(lets.clone())).0);
@@ -134,7 +134,7 @@ fn silent_runtime(in_flight_max: u32) -> Runtime {
 }
 
 #[test]
-fn a_run_that_waits_can_be_cancelled_and_makes_room() {
+fn a_queued_run_can_be_cancelled_and_makes_room() {
     in_system(async {
         let runtime = silent_runtime(4);
         let problem = problem("bubble-sort");
@@ -152,7 +152,7 @@ fn a_run_that_waits_can_be_cancelled_and_makes_room() {
 }
 
 #[test]
-fn halting_ends_runs_that_go_on_and_runs_that_wait() {
+fn halting_ends_live_and_queued_runs() {
     in_system(async {
         let runtime = silent_runtime(4);
         let problem = problem("bubble-sort");
@@ -165,7 +165,7 @@ fn halting_ends_runs_that_go_on_and_runs_that_wait() {
     });
 }
 
-/// Stops the clock of its thread, so that time jumps to the next timer whenever nothing else is to do.
+/// Pauses the clock of its thread, so that time jumps to the next timer whenever the thread is idle.
 struct StopsTheClock;
 
 #[async_trait]
@@ -200,7 +200,7 @@ fn the_step_budget_ends_a_run_by_name() {
 }
 
 #[test]
-fn a_handle_that_was_dropped_leaves_its_run_to_end_alone() {
+fn dropping_a_handle_does_not_end_its_run() {
     in_system(async {
         let runtime = shared(checked(|_| ReferenceExecutor).0);
         let (tell, mut told) = mpsc::unbounded_channel();

@@ -1,9 +1,9 @@
-//! Agents that cannot do a turn this time: each mishap is seen once, with whose it was and of what kind.
+//! Agents that fail at a turn: each mishap is observed once, with its role and kind.
 
 use super::*;
 use prime_protocol::Role;
 
-/// Fails the first times, and then no more.
+/// Fails the first calls only.
 struct Fails {
     failure: Failure,
     left: AtomicU64,
@@ -26,7 +26,7 @@ impl Before for Arc<Fails> {
     }
 }
 
-/// A mishap, or for `None` the end of a turn.
+/// A mishap with its number, or the end of a turn with `None`.
 type SeenFailure = (Role, Failure, Option<u32>, String);
 
 #[derive(Clone, Default)]
@@ -43,7 +43,7 @@ impl Observer for Failures {
     }
 }
 
-/// Whether the run is verified, and the failures that were seen.
+/// Whether the run is verified, and the failures observed.
 fn seen(agents: AgentSet) -> (bool, Vec<SeenFailure>) {
     in_system(async {
         let failures = Failures::default();
@@ -55,7 +55,7 @@ fn seen(agents: AgentSet) -> (bool, Vec<SeenFailure>) {
     })
 }
 
-/// Agents of which the one of this role fails first.
+/// Agents of which the one of this role fails at first.
 fn failing(role: Role, failure: Failure, times: u64) -> AgentSet {
     let of = |other| Fails::new(failure, if role == other { times } else { 0 });
     let (one, two, three) = (of(Role::Executor), of(Role::Verifier), of(Role::Coordinator));
@@ -66,7 +66,7 @@ fn failing(role: Role, failure: Failure, times: u64) -> AgentSet {
 }
 
 #[test]
-fn each_mishap_is_seen_once_with_role_and_kind() {
+fn each_mishap_is_observed_once_with_role_and_kind() {
     for role in Role::ALL {
         for failure in [Failure::Timeout, Failure::Overloaded, Failure::Malformed] {
             let (is_verified, seen) = seen(failing(role, failure, 3));
@@ -78,9 +78,9 @@ fn each_mishap_is_seen_once_with_role_and_kind() {
 }
 
 #[test]
-fn the_last_failure_is_seen_as_the_end_of_its_turn() {
+fn the_last_failure_is_observed_as_the_end_of_its_turn() {
     for role in Role::ALL {
-        // It may pass, but does not.
+        // Transient, but it does not pass.
         let (is_verified, seen) = seen(failing(role, Failure::Timeout, 5));
         assert!(seen.len() >= 5, "{seen:?}");
         let numbers: Vec<_> =
@@ -90,7 +90,7 @@ fn the_last_failure_is_seen_as_the_end_of_its_turn() {
             [Some(1), Some(2), Some(3), Some(4), None].map(|mishaps| (role, Failure::Timeout, mishaps))
         );
         assert_eq!((is_verified, seen.len()), (false, 5), "its only trajectory has ended");
-        // It cannot pass, so it is not tried again.
+        // Permanent, so it is not retried.
         let (_, seen) = self::seen(failing(role, Failure::Refused, 1));
         let [(of, failure, None, reason)] = &seen[..] else { panic!("{seen:?}") };
         assert_eq!((*of, *failure), (role, Failure::Refused));

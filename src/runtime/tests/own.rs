@@ -1,10 +1,10 @@
-//! Agents on threads of their own, which they may block.
+//! Agents on their own threads, which they may block.
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use super::*;
 
-/// The second turn blocks until the first has come to the verifier.
+/// The second turn blocks until the first has reached the verifier.
 struct Blocks {
     turns: AtomicU64,
     verified: Receiver<()>,
@@ -16,7 +16,7 @@ struct Tells(Sender<()>);
 impl Before for Arc<Blocks> {
     async fn before(&self, _: u64, _: &Trajectory) -> Result<(), AgentError> {
         if self.turns.fetch_add(1, Ordering::SeqCst) == 1 {
-            self.verified.recv_timeout(PATIENCE / 2).expect("the first turn has gone on");
+            self.verified.recv_timeout(PATIENCE / 2).expect("the first turn has moved on");
         }
         Ok(())
     }
@@ -25,14 +25,14 @@ impl Before for Arc<Blocks> {
 #[async_trait]
 impl Before for Tells {
     async fn before(&self, _: u64, _: &Trajectory) -> Result<(), AgentError> {
-        // Only the first is waited for.
+        // Only the first message is received.
         let _ = self.0.send(());
         Ok(())
     }
 }
 
 #[test]
-fn an_agent_that_blocks_holds_up_no_turn_that_it_has_done() {
+fn an_agent_that_blocks_does_not_hold_up_finished_turns() {
     let (verified, to_verify) = unbounded();
     let blocks = Arc::new(Blocks { turns: AtomicU64::new(0), verified: to_verify });
     let (agents, made) = agents(
@@ -42,7 +42,7 @@ fn an_agent_that_blocks_holds_up_no_turn_that_it_has_done() {
     );
     in_system(async {
         let runtime = Runtime::start(&runtime_plan(Placement::Own), agents);
-        // Both turns set out in one message.
+        // Both turns travel in one message.
         let outcome = outcome_of(runtime.submit(submission(&problem("bubble-sort"), plan(2)))).await;
         assert!(outcome.verified, "{outcome:?}");
     });

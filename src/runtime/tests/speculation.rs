@@ -1,5 +1,5 @@
-//! Speculative proceed: proposals that are begun before the verdict on the step before them. Time is that of the cell's
-//! thread, and is stopped: it jumps to the next timer whenever nothing else is to do.
+//! Speculative proceed: proposals that start before the verdict on the step before them. The clock of the cell's thread
+//! is paused: time jumps to the next timer whenever the thread is idle.
 
 mod pace;
 mod resuming;
@@ -14,7 +14,7 @@ use crate::agents::ScriptedExecutor;
 use prime_bench::tasks::TaskRng;
 use prime_protocol::{Speculations, Usage};
 
-/// Draws from what a turn is, so that every run of a test draws the same.
+/// A generator seeded by the turn, so that every run of a test draws the same numbers.
 fn draw_of(trajectory: &Trajectory, line: &str, salt: u64) -> TaskRng {
     let mut hasher = DefaultHasher::new();
     trajectory.stack.lines().for_each(|line| line.hash(&mut hasher));
@@ -22,28 +22,28 @@ fn draw_of(trajectory: &Trajectory, line: &str, salt: u64) -> TaskRng {
     TaskRng::new(hasher.finish())
 }
 
-/// Counts what becomes of an executor's proposals.
+/// Counts an executor's proposals.
 #[derive(Default)]
 struct Probe {
-    begun: AtomicU64,
+    started: AtomicU64,
     completed: AtomicU64,
 }
 
 impl Probe {
-    /// Proposals that were begun, and those of them that were given up.
-    fn begun_and_given_up(&self) -> (u64, u64) {
-        let begun = self.begun.load(Ordering::SeqCst);
-        (begun, begun - self.completed.load(Ordering::SeqCst))
+    /// Proposals that were started, and how many of them were cancelled.
+    fn started_and_cancelled(&self) -> (u64, u64) {
+        let started = self.started.load(Ordering::SeqCst);
+        (started, started - self.completed.load(Ordering::SeqCst))
     }
 }
 
-/// What one proposal costs.
+/// The usage of one proposal.
 const COST: Usage = Usage { prompt: 10, completion: 1 };
 
-/// An executor that takes its time, and writes down all that it is shown.
+/// A slow executor that records all that it is shown.
 struct Slow<E> {
     inner: E,
-    /// Milliseconds of virtual time, from this to this.
+    /// Milliseconds of virtual time, minimum and maximum.
     millis: (usize, usize),
     probe: Arc<Probe>,
 }
@@ -57,9 +57,9 @@ fn shown(trajectory: &Trajectory, sampling: Sampling) -> String {
 }
 
 #[async_trait]
-impl<E: Executor> Executor for Slow<E> {
+impl<E: Executor> AsyncExecutor for Slow<E> {
     async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
-        self.probe.begun.fetch_add(1, Ordering::SeqCst);
+        self.probe.started.fetch_add(1, Ordering::SeqCst);
         let millis = draw_of(trajectory, "", sampling.seed).size(self.millis.0, self.millis.1);
         tokio::time::sleep(Duration::from_millis(millis as u64)).await;
         let proposal = self.inner.propose(trajectory, sampling).await?;
@@ -68,17 +68,17 @@ impl<E: Executor> Executor for Slow<E> {
     }
 }
 
-/// A verifier that takes its time, and finds by chance what is there or not.
+/// A slow verifier with random verdicts.
 #[derive(Clone, Copy)]
 struct Moody {
     millis: (usize, usize),
-    /// Percent of the steps that are tolerable, and of those that are not; the others are judged by the rules.
+    /// Percentages of tolerable and of intolerable verdicts; the other steps are judged by the rules.
     tolerable: u64,
     intolerable: u64,
 }
 
 #[async_trait]
-impl Verifier for Moody {
+impl AsyncVerifier for Moody {
     fn kinds(&self) -> Kinds {
         Kinds::ALL
     }
@@ -96,13 +96,13 @@ impl Verifier for Moody {
     }
 }
 
-/// Executors of a kind, whose cell's clock is stopped.
+/// Agents whose cell's clock is paused.
 fn stopped<E: Executor + 'static, V: Verifier + 'static>(
     executor: impl Fn() -> E + Send + Sync + 'static,
     verifier: impl Fn() -> V + Send + Sync + 'static,
 ) -> (AgentSet, Made) {
     let make = move |made| {
-        // The first one is made on the cell's thread, before anything has waited.
+        // The first one is made on the cell's thread, before anything waits.
         if made == 0 {
             tokio::time::pause();
         }
@@ -114,9 +114,9 @@ fn stopped<E: Executor + 'static, V: Verifier + 'static>(
 /// A run's events.
 #[derive(Clone, Debug, Default)]
 struct Traced {
-    /// Of each trajectory its steps, in words.
+    /// The steps of each trajectory, formatted.
     steps: BTreeMap<(u32, u32), Vec<String>>,
-    /// All steps, in their order.
+    /// All steps, in order.
     order: Vec<String>,
     ends: BTreeMap<(u32, u32), String>,
     votes: Vec<String>,
@@ -169,7 +169,7 @@ impl Observer for Trace {
     }
 }
 
-/// Carries out a run with these agents.
+/// Runs with these agents.
 fn traced(agents: AgentSet, problem: &Arc<dyn Problem>, plan: RunPlan, seed: u64) -> (Traced, Outcome) {
     let trace = Trace::default();
     let mut submission = Submission { observer: Arc::new(trace.clone()), ..submission(problem, plan) };

@@ -1,4 +1,4 @@
-//! Agents that die too often: their runs end by name, and nothing else does.
+//! Agents that die too often: their runs end by name, and nothing else is affected.
 
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
@@ -11,7 +11,7 @@ use crate::runtime::messages::Died;
 use prime_protocol::Ending;
 use prime_protocol::Role;
 
-/// Panics until it is healed.
+/// Panics until it has recovered.
 #[derive(Clone, Default)]
 struct Sick(Arc<AtomicBool>);
 
@@ -24,7 +24,7 @@ impl Before for Sick {
 }
 
 #[test]
-fn a_restart_storm_ends_runs_by_name_and_the_runtime_lives_on() {
+fn a_restart_storm_ends_runs_by_name_and_the_runtime_survives() {
     for (placement, fanout) in [(Placement::Shared, 1), (Placement::Shared, 8), (Placement::Own, 8)] {
         in_system(async {
             let healed = Arc::new(AtomicBool::new(false));
@@ -45,13 +45,17 @@ fn a_restart_storm_ends_runs_by_name_and_the_runtime_lives_on() {
             }
             healed.store(true, Ordering::SeqCst);
             assert!(outcome_of(submit()).await.verified);
-            assert_eq!(made.counts(), [6, 1, 1], "the first, three restarts, and one more at each giving up");
+            assert_eq!(
+                made.counts(),
+                [6, 1, 1],
+                "the first, three restarts, and one more each time that runs are ended"
+            );
             assert_eq!(runtime.load(), 0);
         });
     }
 }
 
-/// Panics in one cell, once it is told to go on.
+/// Panics in one cell once it is told to continue.
 struct SickInOneCell {
     is_sick: bool,
     go_on: watch::Receiver<bool>,
@@ -67,7 +71,7 @@ impl Before for SickInOneCell {
 }
 
 #[test]
-fn a_storm_of_one_cell_leaves_the_others_alone() {
+fn a_restart_storm_in_one_cell_leaves_the_others_alone() {
     in_system(async {
         let (tell, go_on) = watch::channel(false);
         let sick_thread = OnceLock::new();
@@ -101,7 +105,7 @@ impl Before for FirstPanics {
 }
 
 #[test]
-fn news_of_a_death_that_was_dealt_with_changes_nothing() {
+fn a_late_report_of_a_death_is_ignored() {
     in_system(async {
         let (agents, made) = checked(|count| reference_after(FirstPanics(count)));
         let runtime = shared(agents);
@@ -109,7 +113,7 @@ fn news_of_a_death_that_was_dealt_with_changes_nothing() {
         let mut handle = runtime.submit(submission(&problem, plan(2)));
         assert!(handle.outcome().await.expect("the Supervisor lives").verified);
         let died = Died { role: Role::Executor, generation: 0, reason: "again".to_owned() };
-        handle.supervisor.do_send(died);
+        runtime.cells.supervisor(0).do_send(died);
         assert!(outcome_of(runtime.submit(submission(&problem, plan(2)))).await.verified);
         assert_eq!(made.counts(), [2, 1, 1]);
     });

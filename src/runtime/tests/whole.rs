@@ -1,4 +1,4 @@
-//! Whole runs with agents that err but live.
+//! Whole runs with agents that err but survive.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -80,7 +80,7 @@ fn an_observer_sees_every_step_and_every_end() {
         assert_eq!(seen.finished, 1);
         let answered = seen.ends.iter().filter(|(_, end)| matches!(end, End::Answered(_))).count();
         assert_eq!(answered as u64, outcome.votes.iter().map(|ballot| u64::from(ballot.votes)).sum::<u64>());
-        // The steps of a trajectory follow each other: each stands on those committed before it.
+        // Each step of a trajectory builds on those committed before it.
         for trajectory in 0..6 {
             let steps = seen.steps.iter().filter(|step| step.id == TurnId { round: 1, trajectory });
             let mut depth = 0;
@@ -92,7 +92,7 @@ fn an_observer_sees_every_step_and_every_end() {
     });
 }
 
-/// Counts the runs that are under way at once.
+/// Counts concurrent runs.
 #[derive(Default)]
 struct Together {
     now: AtomicUsize,
@@ -121,7 +121,7 @@ impl Observer for Member {
 }
 
 #[test]
-fn more_runs_than_a_cell_takes_wait_and_all_finish() {
+fn runs_beyond_a_cells_capacity_wait_and_all_finish() {
     in_system(async {
         let runtime = Runtime::start(&RuntimePlan { in_flight_max: 11, ..runtime_plan(Placement::Shared) }, erring());
         let all = Arc::new(Together::default());
@@ -141,7 +141,7 @@ fn more_runs_than_a_cell_takes_wait_and_all_finish() {
 }
 
 #[test]
-fn a_run_that_is_wider_than_a_cell_goes_alone() {
+fn a_run_wider_than_a_cell_runs_alone() {
     in_system(async {
         let runtime = Runtime::start(&RuntimePlan { in_flight_max: 1, ..runtime_plan(Placement::Shared) }, erring());
         let problem = problem("long-division");

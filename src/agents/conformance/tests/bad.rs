@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::super::{Demands, Finding, Rule, coordinator_with, executor, executor_with, verifier, verifier_with};
-use crate::agents::{AgentError, Coordinator, Executor, Failure, Proposal, Ruling, Sampling, Verifier};
+use crate::agents::{AgentError, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Failure, Proposal, Ruling, Sampling};
 use prime_bench::tasks::{Kind, Kinds};
 use prime_protocol::{Decision, Score, Trajectory, Verdict};
 
@@ -16,14 +16,14 @@ use prime_protocol::{Decision, Score, Trajectory, Verdict};
 struct Fun<F>(F);
 
 #[async_trait]
-impl<F: Fn(&Trajectory) -> Result<Proposal, AgentError> + Send + Sync> Executor for Fun<F> {
+impl<F: Fn(&Trajectory) -> Result<Proposal, AgentError> + Send + Sync> AsyncExecutor for Fun<F> {
     async fn propose(&self, trajectory: &Trajectory, _: Sampling) -> Result<Proposal, AgentError> {
         (self.0)(trajectory)
     }
 }
 
 #[async_trait]
-impl<F: Fn(&Trajectory) -> Result<Verdict, AgentError> + Send + Sync> Verifier for Fun<F> {
+impl<F: Fn(&Trajectory) -> Result<Verdict, AgentError> + Send + Sync> AsyncVerifier for Fun<F> {
     fn kinds(&self) -> Kinds {
         Kinds::ALL
     }
@@ -90,7 +90,7 @@ async fn bad_verdicts() {
 struct Fickle(AtomicU32);
 
 #[async_trait]
-impl Verifier for Fickle {
+impl AsyncVerifier for Fickle {
     fn kinds(&self) -> Kinds {
         let looks = self.0.fetch_add(1, Ordering::Relaxed) as usize;
         Kind::ALL.into_iter().take(looks % 4).collect()
@@ -114,7 +114,7 @@ async fn kinds_that_change() {
 struct Fixed(u32);
 
 #[async_trait]
-impl Verifier for Fixed {
+impl AsyncVerifier for Fixed {
     fn kinds(&self) -> Kinds {
         if self.0 == 0 { Kinds::ALL } else { Kinds::NONE }
     }
@@ -128,7 +128,7 @@ impl Verifier for Fixed {
 struct Ascii;
 
 #[async_trait]
-impl Verifier for Ascii {
+impl AsyncVerifier for Ascii {
     fn kinds(&self) -> Kinds {
         Kinds::ALL
     }
@@ -143,7 +143,7 @@ impl Verifier for Ascii {
 struct FirstLetter;
 
 #[async_trait]
-impl Coordinator for FirstLetter {
+impl AsyncCoordinator for FirstLetter {
     async fn decide(&self, _: &Trajectory, line: &str, _: &Verdict) -> Result<Ruling, AgentError> {
         let is_done = line.as_bytes()[0] == b'd';
         Ok(if is_done { Decision::Proceed } else { Decision::Retry }.into())
@@ -164,7 +164,7 @@ async fn panics_on_odd_lines() {
 struct Hanging;
 
 #[async_trait]
-impl Executor for Hanging {
+impl AsyncExecutor for Hanging {
     async fn propose(&self, _: &Trajectory, _: Sampling) -> Result<Proposal, AgentError> {
         pending().await
     }
@@ -186,7 +186,7 @@ struct Marked {
 }
 
 #[async_trait]
-impl Executor for Marked {
+impl AsyncExecutor for Marked {
     async fn propose(&self, _: &Trajectory, _: Sampling) -> Result<Proposal, AgentError> {
         if self.busy.swap(true, Ordering::SeqCst) {
             if self.waits {
@@ -214,7 +214,7 @@ async fn what_is_given_up_must_not_stick() {
 struct OfOneThread(std::sync::OnceLock<std::thread::ThreadId>);
 
 #[async_trait]
-impl Executor for OfOneThread {
+impl AsyncExecutor for OfOneThread {
     async fn propose(&self, _: &Trajectory, _: Sampling) -> Result<Proposal, AgentError> {
         let here = std::thread::current().id();
         if *self.0.get_or_init(|| here) == here {

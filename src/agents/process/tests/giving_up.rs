@@ -10,7 +10,7 @@ use futures::FutureExt;
 use futures::future::join_all;
 
 use super::{SAMPLING, executor, is_alive, is_gone, propose, python, trajectory};
-use crate::agents::Executor;
+use crate::agents::AsyncExecutor;
 use crate::settings::Program;
 
 /// Connects to `socket` and tells what happens: `start PID`, `turn ID`. Hangs at the temperature 2.

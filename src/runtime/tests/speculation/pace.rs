@@ -1,8 +1,8 @@
-//! What speculation is for: steps in less time.
+//! Speculation makes runs faster.
 
 use super::*;
 
-/// Steps per second of virtual time, where executor and verifier take so many milliseconds each, and 95 % are accepted.
+/// Steps per second of virtual time. Executor and verifier take `millis` each; 95 % of the steps are accepted.
 fn pace(speculate: bool, fanout: u32, millis: (usize, usize)) -> f64 {
     let moody = Moody { millis: (millis.1, millis.1), tolerable: 5, intolerable: 0 };
     let (executor, _) = erring(0.0, (millis.0, millis.0));

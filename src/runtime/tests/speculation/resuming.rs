@@ -1,4 +1,4 @@
-//! A run that goes on elsewhere: what was begun early is not saved, and not missed.
+//! Resumed runs: early proposals are not part of a snapshot, and are not missed.
 
 use super::*;
 use prime_protocol::{Replay, Replayed, RunInput, RunSnapshot, SuspendedRun, TurnOutcome};
@@ -9,13 +9,13 @@ fn speculating() -> RunPlan {
     RunPlan { speculate: true, max_rounds: 1, ..plan(1) }
 }
 
-/// Asks for the run to be saved after so many steps, and keeps its record.
+/// Asks for a snapshot after `after` steps, and records the run.
 #[derive(Clone, Default)]
 struct Keeper {
     after: usize,
     trace: Trace,
     records: Arc<Mutex<Vec<Record>>>,
-    /// The run, with the number of steps before it was saved.
+    /// The snapshot, with the number of steps before it.
     saved: Arc<Mutex<Option<(usize, RunSnapshot)>>>,
 }
 
@@ -47,23 +47,23 @@ impl Observer for Keeper {
         }
     }
 
-    fn wants_saved(&self) -> bool {
+    fn wants_snapshot(&self) -> bool {
         self.saved.lock().unwrap().is_none() && self.records.lock().unwrap().len() >= self.after
     }
 
-    fn save(&self, saved: RunSnapshot) {
+    fn save_snapshot(&self, saved: RunSnapshot) {
         *self.saved.lock().unwrap() = Some((self.records.lock().unwrap().len(), saved));
     }
 }
 
-/// A run with its keeper; from its beginning, or from where it rests.
-fn kept(after: usize, resting: Option<SuspendedRun>) -> (Keeper, Outcome) {
+/// Runs from the start, or from where a run was suspended.
+fn kept(after: usize, suspended: Option<SuspendedRun>) -> (Keeper, Outcome) {
     let keeper = Keeper { after, ..Keeper::default() };
     let (executor, _) = erring(0.1, (0, 9));
     let agents = stopped(executor, || MOODY).0;
     let submission = Submission {
         observer: Arc::new(keeper.clone()),
-        resting: resting.map(Box::new),
+        suspended: suspended.map(Box::new),
         ..submission(&problem("bubble-sort"), speculating())
     };
     let outcome = in_system(async { outcome_of(shared(agents).submit(submission)).await });
@@ -77,38 +77,38 @@ fn without() -> Traced {
 }
 
 #[test]
-fn a_run_that_is_saved_keeps_what_was_begun_early() {
+fn a_snapshot_does_not_discard_early_proposals() {
     let expected = without();
     for after in [0, 1, 7, 30] {
         let (keeper, outcome) = kept(after, None);
         let seen = keeper.trace.get();
         assert_eq!((&seen.order, &seen.ends), (&expected.order, &expected.ends));
-        let (at, saved) = keeper.saved.lock().unwrap().take().expect("it was saved");
+        let (at, saved) = keeper.saved.lock().unwrap().take().expect("a snapshot was taken");
         assert_eq!(at, after);
         let (unsaved, _) = kept(usize::MAX, None);
-        assert_eq!(unsaved.trace.get().speculations, outcome.speculations, "saving wastes nothing");
+        assert_eq!(unsaved.trace.get().speculations, outcome.speculations, "snapshots waste nothing");
 
-        let resting = saved.restore(&problem("bubble-sort"), speculating()).expect("it can be restored");
-        let (rest, resumed) = kept(usize::MAX, Some(resting));
+        let suspended = saved.restore(&problem("bubble-sort"), speculating()).expect("it can be restored");
+        let (rest, resumed) = kept(usize::MAX, Some(suspended));
         assert_eq!(rest.trace.get().order, expected.order[at..]);
         assert_eq!((&resumed.ending, &resumed.answer), (&outcome.ending, &outcome.answer));
-        // What was saved counts on.
+        // Counters continue from the snapshot.
         assert_eq!(resumed.proposals, outcome.proposals);
         assert!(resumed.speculations.used + 1 >= outcome.speculations.used && rest.trace.get().speculations.used > 0);
     }
 }
 
 #[test]
-fn a_run_that_is_folded_goes_on_the_same() {
+fn a_replayed_run_continues_the_same() {
     let expected = without();
     let (keeper, outcome) = kept(usize::MAX, None);
     let records = keeper.records.lock().unwrap().clone();
     let problem = problem("bubble-sort");
     for cut in [1, 2, 9, records.len() - 1, records.len()] {
-        let mut fold = Replay::new(Arc::clone(&problem), speculating());
+        let mut replay = Replay::new(Arc::clone(&problem), speculating());
         for record in &records[..cut] {
             let Record { id, line, applicable, verdict, decision, usage, speculations } = record;
-            let settled = TurnOutcome {
+            let outcome = TurnOutcome {
                 line,
                 applicable: *applicable,
                 verdict,
@@ -118,17 +118,17 @@ fn a_run_that_is_folded_goes_on_the_same() {
                 characters: line.len(),
                 speculations: *speculations,
             };
-            fold.apply(RunInput::TurnOutcome { id: *id, settled }, 0).expect("it happened");
+            replay.apply(RunInput::Decided { id: *id, outcome }, 0).expect("it happened");
         }
-        match fold.finish() {
-            Replayed::Over(folded) => {
+        match replay.finish() {
+            Replayed::Over(replayed) => {
                 assert_eq!(
-                    (cut, folded.usage, folded.speculations),
+                    (cut, replayed.usage, replayed.speculations),
                     (records.len(), outcome.usage, outcome.speculations)
                 );
             }
-            Replayed::Open(resting) => {
-                let (rest, resumed) = kept(usize::MAX, Some(*resting));
+            Replayed::Open(suspended) => {
+                let (rest, resumed) = kept(usize::MAX, Some(*suspended));
                 assert_eq!(rest.trace.get().order, expected.order[cut..]);
                 assert_eq!((&resumed.ending, resumed.proposals), (&outcome.ending, outcome.proposals));
             }

@@ -1,4 +1,4 @@
-//! With and without speculation a run is the same.
+//! A run is the same with and without speculation.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::agents::ReplayExecutor;
 use prime_problems::Custom;
 use prime_protocol::{Ahead, Beam};
 
-/// Rejects, asks again and tolerates often.
+/// Often rejects, retries and tolerates.
 const MOODY: Moody = Moody { millis: (0, 12), tolerable: 15, intolerable: 10 };
 
 const LIMITS: Limits = Limits { attempts_max: 4, pops_max: 40, snapshot_every_frames: 3 };
@@ -17,7 +17,7 @@ fn both(plan: &RunPlan) -> [RunPlan; 2] {
     [false, true].map(|speculate| RunPlan { speculate, ..plan.clone() })
 }
 
-/// What both runs have in common; the speculations of the one that has them.
+/// Asserts that both runs agree; returns the speculating one.
 fn compared(plan: &RunPlan, problem: &Arc<dyn Problem>, seed: u64) -> Traced {
     let [(without, before), (with, after)] = both(plan).map(|plan| {
         let (executor, _) = erring(0.1, (0, 12));
@@ -63,7 +63,7 @@ fn budgets_end_a_run_at_the_same_step() {
         let plan = RunPlan { budget, limits: LIMITS, ..plan(1) };
         let traced = compared(&plan, &problem("bubble-sort"), seed);
         assert_eq!(traced.order.len() as u64, steps);
-        // The last proposal that the budget allows has no successor.
+        // The last proposal within the budget has no successor.
         assert!(traced.speculations.used + traced.speculations.wasted < steps);
     }
 }
@@ -72,7 +72,7 @@ fn budgets_end_a_run_at_the_same_step() {
 fn trajectories_side_by_side_and_rounds_are_the_same() {
     let mut all = Speculations::default();
     for (slug, seed) in ["bubble-sort", "n-queens"].into_iter().flat_map(|slug| (0..4).map(move |seed| (slug, seed))) {
-        // Whoever comes first must not decide what the others may still do.
+        // The order of trajectories must not change the result.
         let plan = RunPlan {
             limits: LIMITS,
             early_stop: false,
@@ -95,7 +95,7 @@ fn trajectories_side_by_side_and_rounds_are_the_same() {
 }
 
 #[test]
-fn a_clients_problem_is_the_same() {
+fn a_custom_problem_is_the_same() {
     let definition = json!({"statement": "Count.", "steps": "stepwise", "answer": {"schema": {"type": "integer"}},
         "constraints": [{"name": "brief", "severity": "critical", "check": "size(state.steps) < 4"}]});
     let problem = Custom::read(&definition).expect("a problem").problem();
@@ -114,7 +114,7 @@ fn a_clients_problem_is_the_same() {
     }
 }
 
-/// Lets others go first.
+/// Yields before its work.
 struct Yields;
 
 #[async_trait]
@@ -126,7 +126,7 @@ impl Before for Yields {
 }
 
 #[test]
-fn agents_on_threads_of_their_own_do_the_same() {
+fn agents_on_their_own_threads_do_the_same() {
     let plan = RunPlan { limits: LIMITS, early_stop: false, ..plan(3) };
     let [(without, _), (with, outcome)] = both(&plan).map(|plan| {
         let (trace, problem) = (Trace::default(), problem("bubble-sort"));
@@ -151,12 +151,12 @@ fn searches_that_choose_among_proposals_do_not_speculate() {
         let (traced, outcome) = traced(stopped(executor, || MOODY).0, &problem("bubble-sort"), plan, 7);
         assert!(outcome.proposals > 20);
         assert_eq!(traced.speculations, Speculations::default());
-        assert_eq!(probe.begun_and_given_up().1, 0, "{strategy:?}");
+        assert_eq!(probe.started_and_cancelled().1, 0, "{strategy:?}");
     }
 }
 
 #[test]
-fn an_executor_that_answers_at_once_does_not_speculate() {
+fn an_executor_that_replies_now_does_not_speculate() {
     let slow = Moody { millis: (9, 9), ..MOODY };
     let agents = stopped(|| ScriptedExecutor::new(0.1), move || slow).0;
     let plan = RunPlan { speculate: true, ..plan(2) };

@@ -1,4 +1,4 @@
-//! Proposals that were begun for nothing: they are given up, counted, and harm nobody.
+//! Wasted early proposals: they are cancelled, counted, and change nothing.
 
 use tokio::sync::mpsc;
 
@@ -15,33 +15,33 @@ fn speculating(fanout: u32) -> RunPlan {
 }
 
 #[test]
-fn a_rejected_step_gives_up_the_proposal_after_it() {
-    // The verdict comes first: no wasted proposal is ever complete.
+fn a_rejected_step_cancels_the_proposal_after_it() {
+    // The verdict comes first: no wasted proposal completes.
     let (executor, probe) = erring(0.2, (10, 10));
     let agents = stopped(executor, || strict(4)).0;
     let (traced, outcome) = traced(agents, &problem("bubble-sort"), speculating(1), 5);
     let Speculations { used, wasted } = outcome.speculations;
     assert!(used > 10 && wasted > 5, "{:?}", outcome.speculations);
-    assert_eq!(probe.begun_and_given_up(), (outcome.proposals + wasted, wasted));
-    assert_eq!(outcome.usage.total(), outcome.proposals * COST.total(), "nobody says what they have spent");
+    assert_eq!(probe.started_and_cancelled(), (outcome.proposals + wasted, wasted));
+    assert_eq!(outcome.usage.total(), outcome.proposals * COST.total(), "the usage of cancelled proposals is unknown");
     assert_eq!((traced.mishaps, traced.usage), (0, outcome.usage));
 }
 
 #[test]
-fn what_wasted_proposals_have_spent_counts() {
-    // The verdict comes last: every wasted proposal is complete.
+fn the_usage_of_wasted_proposals_counts() {
+    // The verdict comes last: every wasted proposal completes.
     let (executor, probe) = erring(0.2, (4, 4));
     let agents = stopped(executor, || strict(10)).0;
     let (traced, outcome) = traced(agents, &problem("bubble-sort"), speculating(1), 5);
     let Speculations { used, wasted } = outcome.speculations;
     assert!(used > 10 && wasted > 5, "{:?}", outcome.speculations);
-    assert_eq!(probe.begun_and_given_up(), (outcome.proposals + wasted, 0));
+    assert_eq!(probe.started_and_cancelled(), (outcome.proposals + wasted, 0));
     assert_eq!(outcome.usage.total(), (outcome.proposals + wasted) * COST.total());
     assert_eq!(traced.usage, outcome.usage);
 }
 
 #[test]
-fn tokens_that_are_left_for_one_proposal_are_not_spent_on_two() {
+fn tokens_for_one_proposal_are_not_spent_on_two() {
     for tokens in 1..60 {
         let budget = Budget { tokens, ..plan(1).budget };
         let (executor, _) = erring(0.0, (4, 4));
@@ -55,7 +55,7 @@ fn tokens_that_are_left_for_one_proposal_are_not_spent_on_two() {
     }
 }
 
-/// How a proposal that was begun early goes wrong.
+/// How an early proposal goes wrong.
 #[derive(Clone, Copy, PartialEq)]
 enum Wrong {
     Error { is_transient: bool },
@@ -63,7 +63,7 @@ enum Wrong {
     PanicsLater,
 }
 
-/// Goes wrong when it is asked before its trajectory's last step is decided on.
+/// Goes wrong if its trajectory's last step has not been decided.
 struct GoesWrong {
     how: Wrong,
     decided: Arc<AtomicU64>,
@@ -88,7 +88,7 @@ impl Before for GoesWrong {
     }
 }
 
-/// Counts the steps that were decided on.
+/// Counts decided steps.
 struct Decided(Arc<AtomicU64>, Trace);
 
 impl Observer for Decided {
@@ -133,7 +133,7 @@ fn early_proposals_that_go_wrong_change_nothing() {
     }
 }
 
-/// Panics at one call in six, whichever that is.
+/// Panics at one call in six.
 struct Frail(Arc<AtomicU64>);
 
 #[async_trait]
@@ -147,7 +147,7 @@ impl Before for Frail {
 }
 
 #[test]
-fn executors_that_die_with_proposals_begun_early_lose_none() {
+fn executors_that_die_with_early_proposals_lose_none() {
     let plan = RunPlan { early_stop: false, max_rounds: 1, ..speculating(4) };
     let run = |speculate, frail: bool| {
         let (trace, problem) = (Trace::default(), problem("bubble-sort"));
@@ -169,16 +169,16 @@ fn executors_that_die_with_proposals_begun_early_lose_none() {
     );
 }
 
-/// Answers the first proposal of each trajectory; every later one never comes, and says when it is given up.
+/// Answers the first proposal of each trajectory; later ones never complete, and report their cancellation.
 struct AnswersOnce(mpsc::UnboundedSender<&'static str>);
 
-/// Says that it was dropped.
+/// Reports that it was dropped.
 struct Tells(mpsc::UnboundedSender<&'static str>);
 
 impl Drop for Tells {
     fn drop(&mut self) {
-        // Nobody may listen any more.
-        let _ = self.0.send("given up");
+        // The test may have ended.
+        let _ = self.0.send("cancelled");
     }
 }
 
@@ -188,14 +188,14 @@ impl Before for AnswersOnce {
         tokio::task::yield_now().await;
         if trajectory.counts.proposals > 0 {
             let _tells = Tells(self.0.clone());
-            let _ = self.0.send("begun");
+            let _ = self.0.send("started");
             std::future::pending::<()>().await;
         }
         Ok(())
     }
 }
 
-/// Judges nothing, ever.
+/// Never answers.
 struct Silent;
 
 #[async_trait]
@@ -206,12 +206,12 @@ impl Before for Silent {
 }
 
 #[test]
-fn the_end_of_a_run_gives_up_what_was_begun_early() {
+fn the_end_of_a_run_cancels_early_proposals() {
     for silent in [true, false] {
         in_system(async {
             let (tell, mut told) = mpsc::unbounded_channel();
             let executor = move |_| reference_after(AnswersOnce(tell.clone()));
-            // Under a verifier that judges, the executor waits for what was begun early.
+            // With a verifier that answers, the executor waits for its early proposal.
             let agents = if silent {
                 agents(executor, |_| After(Silent, rules()), |_| threshold()).0
             } else {
@@ -220,15 +220,15 @@ fn the_end_of_a_run_gives_up_what_was_begun_early() {
             let runtime = shared(agents);
             let handle = runtime.submit(submission(&problem("bubble-sort"), speculating(3)));
             for _ in 0..3 {
-                assert_eq!(told.recv().await, Some("begun"));
+                assert_eq!(told.recv().await, Some("started"));
             }
             handle.cancel();
             assert_eq!(outcome_of(handle).await.ending, Ending::Cancelled);
             for _ in 0..3 {
-                assert_eq!(told.recv().await, Some("given up"));
+                assert_eq!(told.recv().await, Some("cancelled"));
             }
             drop(runtime);
-            assert_eq!(told.recv().await, None, "nothing is asked anew");
+            assert_eq!(told.recv().await, None, "nothing is asked again");
         });
     }
 }

@@ -1,0 +1,95 @@
+//! The three roles. An agent that never waits implements [`Executor`], [`Verifier`] or [`Coordinator`] and returns
+//! [`AgentReply::now`]; an agent that waits implements the `Async…` trait of its role with an `async fn`.
+
+use async_trait::async_trait;
+
+use super::{AgentError, AgentReply, Proposal, Ruling, Sampling};
+use prime_bench::tasks::Kinds;
+use prime_protocol::{Trajectory, Verdict};
+
+/// Proposes the next step of a trajectory.
+pub trait Executor: Send + Sync {
+    /// # Errors
+    /// When it cannot propose anything.
+    fn propose<'a>(&'a self, trajectory: &'a Trajectory, sampling: Sampling) -> AgentReply<'a, Proposal>;
+}
+
+/// Scores the violations of a proposed step: the machine holds it as its candidate, or has refused it.
+pub trait Verifier: Send + Sync {
+    /// The constraint kinds that it checks; empty for one that checks nothing.
+    fn kinds(&self) -> Kinds;
+
+    /// Whether it judges constraints that a client wrote in words.
+    fn reads_words(&self) -> bool {
+        false
+    }
+
+    /// # Errors
+    /// When it cannot give a verdict.
+    fn judge<'a>(&'a self, trajectory: &'a Trajectory, line: &'a str) -> AgentReply<'a, Verdict>;
+}
+
+/// Decides what happens to a judged step.
+pub trait Coordinator: Send + Sync {
+    /// # Errors
+    /// When it cannot decide.
+    fn decide<'a>(&'a self, trajectory: &'a Trajectory, line: &'a str, verdict: &'a Verdict) -> AgentReply<'a, Ruling>;
+}
+
+/// An [`Executor`] that waits: for a model, a process, a person.
+#[async_trait]
+pub trait AsyncExecutor: Send + Sync {
+    /// # Errors
+    /// When it cannot propose anything.
+    async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError>;
+}
+
+/// A [`Verifier`] that waits.
+#[async_trait]
+pub trait AsyncVerifier: Send + Sync {
+    /// See [`Verifier::kinds`].
+    fn kinds(&self) -> Kinds;
+
+    /// See [`Verifier::reads_words`].
+    fn reads_words(&self) -> bool {
+        false
+    }
+
+    /// # Errors
+    /// When it cannot give a verdict.
+    async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError>;
+}
+
+/// A [`Coordinator`] that waits.
+#[async_trait]
+pub trait AsyncCoordinator: Send + Sync {
+    /// # Errors
+    /// When it cannot decide.
+    async fn decide(&self, trajectory: &Trajectory, line: &str, verdict: &Verdict) -> Result<Ruling, AgentError>;
+}
+
+impl<A: AsyncExecutor + ?Sized> Executor for A {
+    fn propose<'a>(&'a self, trajectory: &'a Trajectory, sampling: Sampling) -> AgentReply<'a, Proposal> {
+        AgentReply::Later(AsyncExecutor::propose(self, trajectory, sampling))
+    }
+}
+
+impl<A: AsyncVerifier + ?Sized> Verifier for A {
+    fn kinds(&self) -> Kinds {
+        AsyncVerifier::kinds(self)
+    }
+
+    fn reads_words(&self) -> bool {
+        AsyncVerifier::reads_words(self)
+    }
+
+    fn judge<'a>(&'a self, trajectory: &'a Trajectory, line: &'a str) -> AgentReply<'a, Verdict> {
+        AgentReply::Later(AsyncVerifier::judge(self, trajectory, line))
+    }
+}
+
+impl<A: AsyncCoordinator + ?Sized> Coordinator for A {
+    fn decide<'a>(&'a self, trajectory: &'a Trajectory, line: &'a str, verdict: &'a Verdict) -> AgentReply<'a, Ruling> {
+        AgentReply::Later(AsyncCoordinator::decide(self, trajectory, line, verdict))
+    }
+}

@@ -1,0 +1,61 @@
+//! Progress of the agents on one thread, for the watchdog. It is written by that thread alone, so that a beat costs a
+//! load and a store, and reads no clock.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use prime_protocol::Role;
+
+/// The low bits hold the role that is working, plus one; the others count.
+#[derive(Debug, Default)]
+pub struct Heartbeat(AtomicU64);
+
+const ROLE_BITS: u32 = 2;
+const ROLE_MASK: u64 = (1 << ROLE_BITS) - 1;
+
+/// A reading of a [`Heartbeat`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beat(u64);
+
+impl Heartbeat {
+    /// An agent of this role starts to work on a batch.
+    pub fn enter(&self, role: Role) {
+        let count = self.0.load(Ordering::Relaxed) >> ROLE_BITS;
+        self.0.store((count + 1) << ROLE_BITS | (role as u64 + 1), Ordering::Relaxed);
+    }
+
+    /// No agent is working.
+    pub fn leave(&self) {
+        self.0.store(self.0.load(Ordering::Relaxed) & !ROLE_MASK, Ordering::Relaxed);
+    }
+
+    pub fn read(&self) -> Beat {
+        Beat(self.0.load(Ordering::Relaxed))
+    }
+}
+
+impl Beat {
+    /// The role that is working, if any.
+    pub fn role(self) -> Option<Role> {
+        Role::ALL.into_iter().find(|role| *role as u64 + 1 == self.0 & ROLE_MASK)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_batch_is_a_new_beat_with_its_role() {
+        let heartbeat = Heartbeat::default();
+        let mut beats = vec![heartbeat.read()];
+        for role in Role::ALL {
+            heartbeat.enter(role);
+            assert_eq!(heartbeat.read().role(), Some(role));
+            beats.push(heartbeat.read());
+            heartbeat.leave();
+            assert_eq!(heartbeat.read().role(), None);
+            beats.push(heartbeat.read());
+        }
+        assert!(beats.iter().enumerate().all(|(at, beat)| !beats[..at].contains(beat)));
+    }
+}

@@ -1,0 +1,51 @@
+//! What the owner of a run keeps: waiting for its end, cancelling it.
+
+use std::sync::Weak;
+
+use tokio::sync::oneshot;
+
+use super::cells::Cells;
+use super::submission::RunId;
+use prime_protocol::Outcome;
+
+/// A submitted run. Dropping the handle does not end the run.
+pub struct RunHandle {
+    canceller: Canceller,
+    outcome: oneshot::Receiver<Outcome>,
+}
+
+/// Ends a run from anywhere.
+#[derive(Clone)]
+pub struct Canceller {
+    run: RunId,
+    cells: Weak<Cells>,
+}
+
+impl Canceller {
+    /// Asks the run to end with the best answer so far; its outcome still arrives.
+    pub fn cancel(&self) {
+        if let Some(cells) = self.cells.upgrade() {
+            cells.cancel(self.run);
+        }
+    }
+}
+
+impl RunHandle {
+    pub(super) fn new(run: RunId, cells: Weak<Cells>, outcome: oneshot::Receiver<Outcome>) -> Self {
+        Self { canceller: Canceller { run, cells }, outcome }
+    }
+
+    /// Asks the run to end with the best answer so far; its outcome still arrives.
+    pub fn cancel(&self) {
+        self.canceller.cancel();
+    }
+
+    pub fn canceller(&self) -> Canceller {
+        self.canceller.clone()
+    }
+
+    /// Waits for the run's end; `None` if the runtime was dropped first.
+    pub async fn outcome(&mut self) -> Option<Outcome> {
+        (&mut self.outcome).await.ok()
+    }
+}

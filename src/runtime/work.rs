@@ -1,0 +1,104 @@
+//! The work of each role on a turn. It knows agents and turns, not actors.
+
+mod execute;
+
+use std::future::Future;
+use std::sync::Arc;
+
+use actix::Message;
+
+use super::messages::{Decide, Decided, Judge};
+use super::turn::{TurnBody, Turns};
+use crate::agents::{AgentError, AgentReply, AgentSet, Coordinator, Ruling, Verifier};
+use prime_protocol::{Decision, Role, Score, Verdict};
+
+pub use execute::Execute;
+
+/// One role: its agent, and the messages that bring a turn and pass it on.
+pub trait Work: Send + Sync + 'static {
+    type In: Message<Result = ()> + Send + 'static;
+    type Out: Message<Result = ()> + From<Turns> + Send + 'static;
+    type Output: Send;
+    const ROLE: Role;
+    const NEXT: Role;
+
+    /// Makes the role's agent.
+    fn new(agents: &AgentSet) -> Self;
+
+    fn ask<'a>(&'a self, turn: &'a mut TurnBody) -> AgentReply<'a, Self::Output>;
+
+    /// Writes what the agent replied into the turn.
+    fn finish(&self, turn: &mut TurnBody, output: Self::Output);
+
+    /// Does the work if the agent replies now; otherwise does nothing and returns `None`.
+    fn work_now(&self, turn: &mut TurnBody) -> Option<Result<(), AgentError>> {
+        let reply = self.ask(turn).into_now()?;
+        Some(reply.map(|output| self.finish(turn, output)))
+    }
+
+    fn work(&self, turn: &mut TurnBody) -> impl Future<Output = Result<(), AgentError>> + Send {
+        async move {
+            let output = self.ask(turn).await?;
+            self.finish(turn, output);
+            Ok(())
+        }
+    }
+}
+
+/// Scores what the proposed line did.
+pub struct Verify(Arc<dyn Verifier>);
+
+/// Decides whether the step stays.
+pub struct Coordinate(Arc<dyn Coordinator>);
+
+/// The verdict on a line that was already rejected at this state.
+fn already_rejected() -> Verdict {
+    let feedback = Some("this action was rejected in this state before".to_owned());
+    Verdict { score: Score::from_tenths(10), feedback, ..Verdict::default() }
+}
+
+impl Work for Verify {
+    type In = Judge;
+    type Out = Decide;
+    type Output = Verdict;
+    const ROLE: Role = Role::Verifier;
+    const NEXT: Role = Role::Coordinator;
+
+    fn new(agents: &AgentSet) -> Self {
+        Self(agents.verifier())
+    }
+
+    fn ask<'a>(&'a self, turn: &'a mut TurnBody) -> AgentReply<'a, Verdict> {
+        if turn.is_repeated {
+            return AgentReply::now(Ok(already_rejected()));
+        }
+        self.0.judge(&turn.trajectory, &turn.proposal.line)
+    }
+
+    fn finish(&self, turn: &mut TurnBody, verdict: Verdict) {
+        turn.verdict = verdict;
+    }
+}
+
+impl Work for Coordinate {
+    type In = Decide;
+    type Out = Decided;
+    type Output = Ruling;
+    const ROLE: Role = Role::Coordinator;
+    const NEXT: Role = Role::Executor;
+
+    fn new(agents: &AgentSet) -> Self {
+        Self(agents.coordinator())
+    }
+
+    fn ask<'a>(&'a self, turn: &'a mut TurnBody) -> AgentReply<'a, Ruling> {
+        if turn.is_repeated {
+            return AgentReply::now(Ok(Decision::Backtrack.into()));
+        }
+        self.0.decide(&turn.trajectory, &turn.proposal.line, &turn.verdict)
+    }
+
+    fn finish(&self, turn: &mut TurnBody, ruling: Ruling) {
+        turn.ruling = ruling;
+    }
+}
