@@ -42,7 +42,7 @@ fn what_is_not_gbnf_is_refused_with_its_line() {
         }
     }
     let said = error("root ::= \"a\"\n  | \"b\"").to_string();
-    assert_eq!(said, "line 2: the name of a rule (letters, digits, `-`) is expected, found `| \"b\"`");
+    assert_eq!(said, "line 2: expected the name of a rule (letters, digits, `-`), found `| \"b\"`");
 }
 
 #[test]
