@@ -1,9 +1,9 @@
-//! What the engine keeps of llama.cpp's own speed, and what it saves: ratios of runs side by side, as Markdown tables.
+//! The engine's speed relative to llama.cpp's own, and what caching saves: ratios of interleaved runs, as Markdown tables.
 //!
-//! `cargo bench --bench engine` on an idle machine; `-- --model FILE` for another model than the shipped one and a random
-//! one of 10 million parameters (on a GPU also one of 300 million), `-- --device CUDA0` or
-//! `PRIME_TEST_DEVICE=CUDA0` for a GPU, `-- --rounds 3` for fewer rounds than 5, `-- --short` for a sixth of
-//! the tokens, `-- --sequences 32` for one row only; `PRIME_TEST_WORKER` is the binary, where it is not where it was built.
+//! `cargo bench -p prime-benches --bench engine` on an idle machine. Options (after `--`): `--model FILE` instead of the
+//! shipped model and a random one of 10 million parameters (on a GPU also one of 300 million), `--device CUDA0` or
+//! `PRIME_TEST_DEVICE=CUDA0` for a GPU, `--rounds 3` instead of 5, `--short` for a sixth of the tokens, `--sequences 32` for
+//! one row only.
 #![allow(clippy::disallowed_methods, clippy::cast_precision_loss, reason = "it measures")]
 
 mod plain_loop;
@@ -19,11 +19,11 @@ use prime_engine_testing::TinyModel;
 
 use plain_loop::{PlainText, plain_loop, pool_times};
 
-/// Tokens of a prompt and of a generation, by the number of sequences: long where that is cheap, so that beginning and
-/// end, when decodes are not full yet or any more, count little.
+/// Tokens of a prompt, and of a generation by number of sequences: long where that is cheap, so that ramp-up and tail, when
+/// decodes are not full, count little.
 const PROMPT: usize = 32;
 const LENGTHS: [(usize, usize); 4] = [(1, 480), (8, 480), (32, 240), (128, 60)];
-/// The same for a fan-out: a long head, and a short step.
+/// The same for a fan-out: a long common prefix, and a short step.
 const HEAD: usize = 512;
 const FANOUT: usize = 32;
 const STEP: usize = 24;
@@ -33,22 +33,22 @@ struct Bench {
     device: Device,
     worker: PathBuf,
     rounds: usize,
-    /// What the lengths of generations are divided by.
+    /// Divides the lengths of generations.
     divisor: usize,
-    /// The only number of sequences to measure, where one was asked for; and then nothing else.
+    /// If given, only the row with this number of sequences is measured.
     sequences: Option<usize>,
 }
 
-/// What something took, or a moment, in seconds.
+/// A duration or a moment, in seconds.
 #[derive(Clone, Copy)]
 struct Clocks {
     wall: f64,
-    /// Processor time of this process and of the engine's worker: what neighbours on the machine cannot take away.
+    /// CPU time of this process and of the engine's worker, which other load on the machine hardly affects.
     cpu: f64,
 }
 
 impl Clocks {
-    /// Since some moment.
+    /// Since a fixed moment.
     fn now(worker: Option<u32>) -> Self {
         static START: LazyLock<Instant> = LazyLock::new(Instant::now);
         Self { wall: START.elapsed().as_secs_f64(), cpu: cpu_seconds(worker) }
@@ -59,7 +59,7 @@ impl Clocks {
     }
 }
 
-/// Processor time of the threads of this process, and of the worker's.
+/// CPU time of the threads of this process and of the worker.
 fn cpu_seconds(worker: Option<u32>) -> f64 {
     let of = |process: String| -> f64 {
         let threads = std::fs::read_dir(format!("/proc/{process}/task")).expect("a process that runs");
@@ -73,12 +73,12 @@ fn cpu_seconds(worker: Option<u32>) -> f64 {
     of("self".to_owned()) + worker.map_or(0.0, |pid| of(pid.to_string()))
 }
 
-/// Median of the rounds, and what surrounds it.
+/// The median of the rounds, and an interval around it.
 struct Spread([f64; 3]);
 
 impl Spread {
-    /// With six rounds or more the interval around the median is its 95 % confidence interval, whatever the distribution:
-    /// each round is above the true median as likely as below. With fewer, the smallest and the largest.
+    /// With six rounds or more, the interval is the distribution-free 95 % confidence interval of the median: each round is
+    /// above the true median as likely as below. With fewer, the smallest and the largest value.
     fn of(mut values: Vec<f64>) -> Self {
         values.sort_unstable_by(f64::total_cmp);
         let from = outside(values.len());
@@ -91,8 +91,8 @@ impl Spread {
     }
 }
 
-/// How many of `rounds` sorted values lie below the 95 % confidence interval of their median: the binomial distribution's
-/// tail of 2.5 %.
+/// Number of the `rounds` sorted values below the 95 % confidence interval of their median: the 2.5 % tail of the binomial
+/// distribution.
 fn outside(rounds: usize) -> usize {
     let mut probability = 0.5_f64.powi(i32::try_from(rounds).expect("few rounds"));
     let mut tail = probability;
@@ -121,7 +121,7 @@ impl Bench {
         }
     }
 
-    /// Rounds of a plain loop and of `measured`, in turn, so that both meet the same machine.
+    /// Alternating rounds of the plain loop and of `measured`, so that both see the same load on the machine.
     fn side_by_side(
         &self,
         spec: &EngineSpec,
@@ -143,7 +143,7 @@ impl Bench {
 
     fn speed(&self) {
         println!(
-            "\nTokens per second of the engine as shares of a plain loop's, by processor time / by wall time; the loop writes"
+            "\nTokens per second of the engine as shares of a plain loop's, by CPU time / by wall time; the loop writes"
         );
         println!(
             "the likeliest token (greedy), what llama.cpp's samplers draw, or drawn letters (grammar); prompts of {PROMPT} tokens, all different:\n"
@@ -180,18 +180,18 @@ impl Bench {
         }
     }
 
-    /// The speed of what is measured as a share of a yardstick's: by processor time, and by wall time behind a stroke.
+    /// The measured speed as a share of the yardstick's: by CPU time / by wall time.
     fn shares(&self, yardstick: &[Clocks], measured: &[Clocks]) -> String {
         let ratios = |of: fn(&Clocks) -> f64| {
             let pairs = yardstick.iter().zip(measured);
             Spread::of(pairs.map(|(yardstick, measured)| of(yardstick) / of(measured)).collect()).show(2)
         };
         let wall = ratios(|clocks| clocks.wall);
-        // On a GPU most of the time is no processor's.
+        // On a GPU, CPU time says little.
         if self.device == Device::Cpu { format!("{} / {wall}", ratios(|clocks| clocks.cpu)) } else { wall }
     }
 
-    /// What limits a GPU with a large model and one sequence: every weight is read for every token.
+    /// Memory bandwidth, which limits a GPU with a large model and one sequence: each token reads every weight.
     fn bandwidth(&self) {
         let [(one, length), ..] = LENGTHS;
         let spec = self.spec(KvPool::Shared, one, PROMPT + length, Isolation::Process);
@@ -216,7 +216,7 @@ impl Bench {
             let spec = self.spec(kv, FANOUT, HEAD + STEP + 16, Isolation::Process);
             let engine = Engine::start(spec.clone()).expect("started");
             let mut round = 0;
-            // A small model may not read as much.
+            // A small model may have a shorter context.
             let longest = engine.status().turn_tokens_max as usize;
             let head_tokens = HEAD.min(longest - STEP - 1);
             let (plain, ours) = self.side_by_side(&spec, (FANOUT, head_tokens, STEP), PlainText::Likeliest, || {
@@ -271,7 +271,7 @@ fn plain_request(tokens: usize) -> Request {
     }
 }
 
-/// Without an end within reach, so that all write as much.
+/// Too long to end, so that all texts have the same length.
 fn letters() -> Arc<str> {
     "root ::= line line line line line line line line\nline ::= [a-z]{1000}".into()
 }
@@ -283,12 +283,12 @@ fn kinds(tokens: usize) -> [Request; 3] {
     [greedy, sampled.clone(), Request { grammar: Some(letters()), ..sampled }]
 }
 
-/// The time of as many turns at once as there are sequences.
+/// The duration of one turn per sequence, all at once.
 fn turns(engine: &Engine, sequences: usize, template: &Request) -> Clocks {
     static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     let requests = (0..sequences).map(|_| {
         let seed = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        // Nothing in common but the token that begins a text.
+        // Nothing in common but the begin token.
         let prompt: String = format!("{seed:x}").chars().rev().chain(std::iter::repeat('p')).take(PROMPT - 1).collect();
         Request { prompt, sampling: Sampling { seed, ..template.sampling }, ..template.clone() }
     });
@@ -319,7 +319,7 @@ fn main() {
     let named = std::env::var("PRIME_TEST_DEVICE").ok();
     let device = value("--device").cloned().or(named);
     let device: Device = device.map_or(Device::Cpu, |text| text.parse().expect("a device"));
-    // This program is its own engine's worker.
+    // This program is its engines' worker.
     let worker = std::env::current_exe().expect("the path of this program");
     let rounds = value("--rounds").map_or(5, |text| text.parse().expect("a number"));
     let sequences = value("--sequences").map(|text| text.parse().expect("a number"));
