@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_become_what_cuda_takes() {
+    fn devices_map_to_entries_for_cuda() {
         let root = host();
         for (visible, names, bound) in [
             (None, &["cpu"][..], ""),
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gpu_that_is_not_there_is_named_with_those_that_are() {
+    fn a_missing_gpu_is_reported_with_those_present() {
         let root = host();
         for (visible, name, there) in [
             (None, "CUDA3", FIRST),
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_cuda_does_not_take_together_are_refused() {
+    fn names_that_cuda_does_not_accept_together_are_refused() {
         let root = host();
         let both = format!("{FIRST},{SECOND}");
         for (visible, names, part) in [
