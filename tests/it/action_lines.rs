@@ -1,13 +1,13 @@
-//! The engine's automata take the lines that the tasks' parsers take, for the action grammar of every task.
+//! The engine's automata accept exactly what the tasks' parsers accept, for the action grammar of every task.
 
 use prime_agents::agents::llm::report_grammar;
 use prime_agents::agents::prompt;
 use prime_bench::tasks::{self, Difficulty, pattern};
 use prime_engine::testing::{Place, Walker, Words, accepts};
 
-/// Actions of a trace that are looked at, and every so many of them closely.
+/// Actions checked of a trace, and how many of them apart the mutants are checked too.
 const LINES_MAX: usize = 400;
-const CLOSELY: usize = 40;
+const MUTANTS_EVERY: usize = 40;
 
 fn walk(walker: &mut Walker, text: &str) -> Option<Place> {
     text.bytes().try_fold(walker.start(), |place, byte| walker.after(&place, u32::from(byte)))
@@ -17,7 +17,7 @@ fn takes(walker: &mut Walker, text: &str) -> bool {
     walk(walker, text).is_some_and(|place| walker.is_end(&place))
 }
 
-/// The line with one character changed, left out or put in.
+/// Every variant of the line with one character replaced, removed or inserted.
 fn near(line: &str) -> Vec<String> {
     let mut lines = vec![String::new(), format!("{line} "), format!("{line}\n")];
     for (at, c) in line.char_indices() {
@@ -31,13 +31,13 @@ fn near(line: &str) -> Vec<String> {
     lines
 }
 
-/// A number of sixteen digits may be one that no state can hold: the grammar takes it and the parser does not.
+/// A number of sixteen digits may overflow: the grammar accepts it and the parser does not.
 fn has_huge_number(line: &str) -> bool {
     line.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() >= 16)
 }
 
 #[test]
-fn automata_take_the_lines_that_parsers_take() {
+fn automata_accept_the_lines_that_parsers_accept() {
     let words = Words::of_bytes();
     for task in tasks::all().chain(tasks::variants()) {
         let (slug, forms) = (task.spec().slug, task.spec().actions);
@@ -54,7 +54,7 @@ fn automata_take_the_lines_that_parsers_take() {
                 assert!(takes(&mut lines, &line), "{slug}: {line:?}");
                 assert!(takes(&mut completions, &line), "{slug}: {line:?} without a line in front");
                 assert!(takes(&mut completions, &format!("12 > é, {line}\n{line}")), "{slug}: {line:?} behind a line");
-                if place % CLOSELY > 0 {
+                if place % MUTANTS_EVERY > 0 {
                     continue;
                 }
                 for mutant in near(&line).iter().filter(|mutant| !has_huge_number(mutant)) {
@@ -67,7 +67,7 @@ fn automata_take_the_lines_that_parsers_take() {
 }
 
 #[test]
-fn whatever_an_automaton_lets_through_leads_to_an_action_line() {
+fn every_path_through_an_automaton_is_an_action_line() {
     let words = Words::of_bytes();
     for task in tasks::all() {
         let (slug, forms) = (task.spec().slug, task.spec().actions);
@@ -75,7 +75,7 @@ fn whatever_an_automaton_lets_through_leads_to_an_action_line() {
         for choice in 0..20_u32 {
             let mut place = walker.start();
             let mut text = Vec::new();
-            // Another mix of choices each time; the end is taken as soon as it may be.
+            // Another sequence of choices each time, up to the first permitted end.
             for step in 0..60_u32 {
                 if walker.is_end(&place) {
                     break;
@@ -92,7 +92,7 @@ fn whatever_an_automaton_lets_through_leads_to_an_action_line() {
 }
 
 #[test]
-fn the_automaton_of_a_report_takes_reports() {
+fn the_automaton_of_a_report_accepts_reports() {
     let grammar = report_grammar(2);
     let clean = "Constraint 1: PASS - kept\nConstraint 2: PASS - schön\nOverall: VALID\nViolation Score: 0.0";
     let broken = "Constraint 1: FAIL - it is not\nConstraint 2: PASS - x\nOverall: INVALID\nViolation Score: 0.65";
