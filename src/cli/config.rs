@@ -1,6 +1,5 @@
 //! `prime-agents config`: shows, checks and documents the configuration.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};

@@ -1,6 +1,5 @@
 //! `prime-agents doctor`: checks this machine against the configuration, and says how to fix what is wrong.
 
-use std::io::Write as _;
 use std::net::TcpListener;
 use std::process::ExitCode;
 

@@ -127,11 +127,10 @@ pub fn main() -> ExitCode {
 
 /// Prints an error of clap's, which may also be help or the version.
 fn refused(error: &clap::Error) -> ExitCode {
-    match (error.print(), error.use_stderr()) {
-        (_, true) => ExitCode::from(USAGE),
-        (printed, false) if written(printed.and_then(|()| std::io::stdout().flush())).is_err() => {
-            ExitCode::from(OUTPUT_FAILED)
-        }
-        _ => ExitCode::SUCCESS,
+    let printed = error.print().and_then(|()| std::io::stdout().flush());
+    match (error.use_stderr(), written(printed)) {
+        (true, _) => ExitCode::from(USAGE),
+        (false, Err(_)) => ExitCode::from(OUTPUT_FAILED),
+        (false, Ok(())) => ExitCode::SUCCESS,
     }
 }

@@ -163,7 +163,7 @@ mod tests {
 
     async fn rows(executor: Arc<dyn Executor>, turns: Turns) -> Vec<OverheadRow> {
         let scene = Scene::of(tasks::find("tower-of-hanoi").unwrap()).unwrap();
-        overhead(&Worker::Executor(executor), "slow", &scene, turns).await
+        turn_overhead(&Worker::Executor(executor), "slow", &scene, turns).await
     }
 
     #[tokio::test(start_paused = true)]

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use clap::{Args, ValueHint};
 
-use super::output::{Output, print};
+pub use super::output::Output;
+use super::output::print;
 use super::values::{TaskParser, difficulty, index, json_file};
 use super::{Configuration, start_log};
 use crate::app::{App, Overrides, run_plan, run_sampling, split};

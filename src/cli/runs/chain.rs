@@ -1,6 +1,6 @@
 //! `runs verify-chain`: recomputes a run's hash chain from its trace and compares it with the record.
 
-use std::io::{BufRead, BufReader, Write as _};
+use std::io::{BufRead, BufReader};
 use std::process::ExitCode;
 
 use clap::Args;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::client::ClientError;
 use super::{Common, run_id};
-use crate::cli::output::{Output, count, print};
+use crate::cli::output::{self, Output, count};
 use crate::runs::RunRecord;
 
 #[derive(Args)]
@@ -49,7 +49,7 @@ pub fn print(record: &Value, output: Output) -> anyhow::Result<()> {
         Output::Json => serde_json::to_string_pretty(record)? + "\n",
         Output::Text => text(&read(record)?),
     };
-    print(text)?;
+    output::print(text)?;
     Ok(())
 }
 

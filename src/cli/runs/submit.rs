@@ -1,6 +1,6 @@
 //! `runs submit`: builds the request for a run from the arguments and sends it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
