@@ -41,9 +41,9 @@ pub use reload::{Reload, Reloaded, Reloads, Reread};
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
     #[error(
-        "server.bind = {bind}: {source}: stop what uses the port, or bind another with --set server.bind=HOST:PORT"
+        "server.bind = {bind}: {reason}: stop what uses the port, or bind another with --set server.bind=HOST:PORT"
     )]
-    Bind { bind: SocketAddr, source: std::io::Error },
+    Bind { bind: SocketAddr, reason: std::io::Error },
     #[error(
         "server.bind = {bind}: others can reach this address, but there are no keys (server.keys): make one with \
          `prime-agents key new NAME` and add what it prints to the configuration, or bind 127.0.0.1"

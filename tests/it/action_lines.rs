@@ -1,4 +1,4 @@
-//! The engine's automata accept the lines that the tasks' parsers accept, for the action grammar of every task.
+//! The engine's automata accept exactly what the tasks' parsers accept, for the action grammar of every task.
 
 use prime_agents::agents::llm::report_grammar;
 use prime_agents::agents::prompt;
@@ -6,9 +6,9 @@ use prime_bench::tasks::{self, Difficulty, pattern};
 use prime_engine::automaton::{Automaton, State};
 use prime_engine_testing::{accepts, byte_vocabulary};
 
-/// Actions of a trace that are tested, and the distance between those whose neighbours are tested, too.
+/// Actions checked of a trace, and how many of them apart the mutants are checked too.
 const LINES_MAX: usize = 400;
-const CLOSELY: usize = 40;
+const MUTANTS_EVERY: usize = 40;
 
 fn walk(automaton: &mut Automaton, text: &str) -> Option<State> {
     text.bytes().try_fold(automaton.start(), |state, byte| automaton.after(&state, u32::from(byte)))
@@ -18,7 +18,7 @@ fn takes(automaton: &mut Automaton, text: &str) -> bool {
     walk(automaton, text).is_some_and(|state| automaton.is_end(&state))
 }
 
-/// The line with one character changed, removed or inserted.
+/// Every variant of the line with one character replaced, removed or inserted.
 fn near(line: &str) -> Vec<String> {
     let mut lines = vec![String::new(), format!("{line} "), format!("{line}\n")];
     for (at, c) in line.char_indices() {
@@ -32,14 +32,14 @@ fn near(line: &str) -> Vec<String> {
     lines
 }
 
-/// No state may be able to hold a number of sixteen digits: the grammar accepts it, the parser does not.
+/// A number of sixteen digits may overflow: the grammar accepts it and the parser does not.
 fn has_huge_number(line: &str) -> bool {
     line.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() >= 16)
 }
 
 #[test]
 fn automata_accept_the_lines_that_parsers_accept() {
-    let words = byte_vocabulary();
+    let words = Words::of_bytes();
     for task in tasks::all().chain(tasks::variants()) {
         let (slug, forms) = (task.spec().slug, task.spec().actions);
         let grammar = format!("root ::= action\n{}", pattern::gbnf(forms));
@@ -55,7 +55,7 @@ fn automata_accept_the_lines_that_parsers_accept() {
                 assert!(takes(&mut lines, &line), "{slug}: {line:?}");
                 assert!(takes(&mut completions, &line), "{slug}: {line:?} without a line in front");
                 assert!(takes(&mut completions, &format!("12 > é, {line}\n{line}")), "{slug}: {line:?} behind a line");
-                if place % CLOSELY > 0 {
+                if place % MUTANTS_EVERY > 0 {
                     continue;
                 }
                 for mutant in near(&line).iter().filter(|mutant| !has_huge_number(mutant)) {
@@ -68,8 +68,8 @@ fn automata_accept_the_lines_that_parsers_accept() {
 }
 
 #[test]
-fn every_text_of_an_automaton_is_an_action_line() {
-    let words = byte_vocabulary();
+fn every_path_through_an_automaton_is_an_action_line() {
+    let words = Words::of_bytes();
     for task in tasks::all() {
         let (slug, forms) = (task.spec().slug, task.spec().actions);
         let grammar = format!("root ::= action\n{}", pattern::gbnf(forms));
@@ -77,7 +77,7 @@ fn every_text_of_an_automaton_is_an_action_line() {
         for choice in 0..20_u32 {
             let mut state = automaton.start();
             let mut text = Vec::new();
-            // Another mix of choices each time; the text ends as soon as it may.
+            // Another sequence of choices each time, up to the first permitted end.
             for step in 0..60_u32 {
                 if automaton.is_end(&state) {
                     break;

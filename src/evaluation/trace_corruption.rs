@@ -1,20 +1,20 @@
-//! What checks see: reference traces with one wrong step, judged with all kinds of constraints and with those that do
-//! not run the algorithm.
+//! Detection of errors: reference traces with one corrupted step, judged with all kinds of constraints and without those
+//! that run the algorithm.
 
 use serde::Serialize;
 
 use prime_bench::tasks::{AnyTask, Difficulty, Kind, Kinds, Problem, TaskRng};
 
-/// Lines of a trace that are used; a longer trace is judged as far as this.
+/// Longer traces are cut off here.
 const LINES_MAX: usize = 4_000;
 
 /// How a trace was corrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Corruption {
-    /// Two neighbours exchanged.
+    /// Two adjacent lines exchanged.
     Exchanged,
-    /// A line left out.
+    /// A line missing.
     Dropped,
     /// A line twice.
     Repeated,
@@ -25,7 +25,7 @@ pub enum Corruption {
 impl Corruption {
     const ALL: [Self; 4] = [Self::Exchanged, Self::Dropped, Self::Repeated, Self::Changed];
 
-    /// Corrupts a trace at a place; `None` where that leaves it as it is or has nothing to work on.
+    /// Corrupts a trace at a line; `None` where that is impossible or changes nothing.
     fn apply(self, lines: &[String], at: usize, rng: &mut TaskRng) -> Option<Vec<String>> {
         let mut corrupted = lines.to_vec();
         match self {
@@ -39,7 +39,7 @@ impl Corruption {
     }
 }
 
-/// The line with one of its numbers one higher or lower.
+/// The line with one of its numbers off by one.
 fn other_number(line: &str, rng: &mut TaskRng) -> Option<String> {
     let digits = |c: char| c.is_ascii_digit();
     let starts: Vec<usize> =
@@ -54,20 +54,20 @@ fn other_number(line: &str, rng: &mut TaskRng) -> Option<String> {
     Some(format!("{}{other}{}", &line[..start], &line[end..]))
 }
 
-/// What was found of the corruptions of a task.
+/// How many corruptions of a task were detected.
 #[derive(Clone, Debug, Serialize)]
 pub struct CorruptionRow {
     pub task: &'static str,
     /// Traces with one corruption each.
     pub corrupted: u64,
-    /// Found by all kinds of constraints, at the first line that differs.
+    /// Detected by all kinds of constraints, at the first line that differs.
     pub found_at_step: u64,
-    /// Found, at any line, by format, invariant and terminal constraints.
+    /// Detected, at any line, by format, invariant and terminal constraints.
     pub found_by_invariants: u64,
 }
 
-/// The first line that breaks a constraint of these kinds; a trace that should have ended and has not breaks one after
-/// its last line.
+/// The first line that breaks a constraint of these kinds. A trace that should have ended but has not breaks one after its
+/// last line.
 fn first_found(problem: &dyn Problem, lines: &[String], kinds: Kinds, ends: bool) -> Option<usize> {
     let mut machine = problem.start();
     for (step, line) in lines.iter().enumerate() {
@@ -80,13 +80,13 @@ fn first_found(problem: &dyn Problem, lines: &[String], kinds: Kinds, ends: bool
     (ends && !machine.ended()).then_some(lines.len())
 }
 
-/// Corrupts reference traces of a task at easy level, `count` of them, and judges each twice.
+/// Corrupts `count` reference traces of a task at easy level and judges each of them twice.
 pub fn corrupt(task: &'static dyn AnyTask, count: u64, base_seed: u64) -> CorruptionRow {
     let spec = task.spec();
     let checked: Kinds = [Kind::Format, Kind::Invariant, Kind::Terminal].into_iter().collect();
     let mut row = CorruptionRow { task: spec.slug, corrupted: 0, found_at_step: 0, found_by_invariants: 0 };
     let mut rng = TaskRng::new(base_seed);
-    // A task whose lines have no numbers cannot have every corruption, hence the bound.
+    // Lines without numbers do not admit every corruption, hence the bound on attempts.
     for attempt in 0..4 * count {
         if row.corrupted == count {
             break;
@@ -103,7 +103,7 @@ pub fn corrupt(task: &'static dyn AnyTask, count: u64, base_seed: u64) -> Corrup
         let corruption = rng.one_of(&Corruption::ALL);
         let at = rng.index(lines.len());
         let Some(corrupted) = corruption.apply(&lines, at, &mut rng) else { continue };
-        // A trace that was cut off says nothing of what is missing at its end.
+        // The end of a trace that was cut off cannot be judged.
         let differs = corrupted.iter().zip(&lines).position(|(ours, right)| ours != right);
         let Some(differs) = differs.or_else(|| ends.then(|| corrupted.len().min(lines.len()))) else { continue };
         row.corrupted += 1;

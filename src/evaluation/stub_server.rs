@@ -1,5 +1,5 @@
-//! A server on this machine that speaks as much of OpenAI's protocol as is needed to measure what lies before a model. It
-//! does no work of its own: an answer is a function of the request.
+//! An in-process server that speaks enough of OpenAI's API to measure everything in front of a model. An answer is a
+//! function of the request.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener as StdListener};
@@ -15,22 +15,22 @@ use tokio::sync::oneshot;
 const HEAD_BYTES_MAX: usize = 65_536;
 const BODY_BYTES_MAX: usize = 64 << 20;
 
-/// See the module. Ends when it is dropped.
-pub struct Stub {
+/// Stops when it is dropped.
+pub struct StubServer {
     /// Such as `http://127.0.0.1:40123/v1`.
     pub url: String,
-    /// Dropping it tells the thread to end.
+    /// Dropping it stops the thread.
     _stop: oneshot::Sender<()>,
 }
 
 type Answer = Arc<dyn Fn(&Value) -> String + Send + Sync>;
 
-impl Stub {
-    /// Starts a thread that answers chats and completions with the text that `answer` makes of the request's body, and
-    /// everything else with an empty list of models. Requests on one connection are answered in turn.
+impl StubServer {
+    /// Starts a thread that answers chats and completions with `answer` of the request's body, and everything else with an
+    /// empty list of models. Requests on one connection are answered in order.
     ///
     /// # Errors
-    /// When there is no port or thread to be had.
+    /// When no port or thread is available.
     pub fn start(answer: impl Fn(&Value) -> String + Send + Sync + 'static) -> io::Result<Self> {
         let listener = StdListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
@@ -42,7 +42,7 @@ impl Stub {
                 let serving = serve(listener, Arc::new(answer));
                 tokio::select! {
                     _ = stopped => {}
-                    result = serving => if let Err(error) = result { tracing::error!(%error, "the stub has ended"); },
+                    result = serving => if let Err(error) = result { tracing::error!(%error, "the stub server stopped"); },
                 }
             });
         })?;
@@ -55,7 +55,7 @@ async fn serve(listener: StdListener, answer: Answer) -> io::Result<()> {
     loop {
         let (stream, _) = listener.accept().await?;
         let answer = Arc::clone(&answer);
-        // A client that goes away or writes nonsense loses its connection.
+        // A client that disconnects or sends nonsense loses its connection only.
         tokio::spawn(async move { drop(converse(stream, &answer).await) });
     }
 }
@@ -81,7 +81,7 @@ fn response(head: &str, body: &[u8], answer: &Answer) -> io::Result<Value> {
     }
     let body: Value = serde_json::from_slice(body)?;
     let text = answer(&body);
-    // A token is a word here.
+    // A word counts as a token.
     let words = |text: &str| text.split_whitespace().count();
     let usage = json!({ "prompt_tokens": words(&body.to_string()), "completion_tokens": words(&text) });
     let choice = if is_chat {
@@ -92,8 +92,8 @@ fn response(head: &str, body: &[u8], answer: &Answer) -> io::Result<Value> {
     Ok(json!({ "model": body["model"], "choices": [choice], "usage": usage }))
 }
 
-/// The next request of a connection, head and body; none when the client has closed it. `bytes` is what was read and not
-/// yet used.
+/// The next request of a connection, head and body; `None` once the client has closed it. `bytes` holds what was read but
+/// not yet consumed.
 async fn request(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> io::Result<Option<(String, Vec<u8>)>> {
     let bad = |reason: &str| io::Error::new(io::ErrorKind::InvalidData, reason.to_owned());
     let end = loop {

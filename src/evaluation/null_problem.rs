@@ -1,4 +1,4 @@
-//! A problem and an executor that cost nothing, so that what is left is coordination.
+//! A problem and an executor that cost nothing: what remains is coordination.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use prime_bench::tasks::page::Page;
 use prime_bench::tasks::{Category, Constraint, Kind, Kinds, Severity, Spec, TaskRng, Violations};
 use prime_protocol::Trajectory;
 
-/// The line that every step of the null problem takes; what follows it after a space is carried and not looked at.
+/// The action of every step; anything after a space is payload.
 const STEP: &str = "step";
 
 static SPEC: Spec = Spec {
@@ -45,8 +45,8 @@ struct NullMachine {
     is_proposed: bool,
 }
 
-/// A problem of that many equal steps.
-pub fn endless(steps: u64) -> Arc<dyn Problem> {
+/// A problem of `steps` equal steps.
+pub fn null_problem(steps: u64) -> Arc<dyn Problem> {
     Arc::new(Null { steps })
 }
 
@@ -166,13 +166,13 @@ pub struct NullExecutor {
 }
 
 impl NullExecutor {
-    /// Its lines are so many bytes longer than the shortest.
+    /// Its lines carry `bytes` of payload.
     pub fn with_payload(bytes: usize) -> Self {
         Self { line: line(bytes) }
     }
 }
 
-/// A step of the null problem, so many bytes longer than the shortest.
+/// An action of the null problem with a payload.
 pub fn line(payload_bytes: usize) -> String {
     let payload = if payload_bytes == 0 { String::new() } else { format!(" {}", "x".repeat(payload_bytes - 1)) };
     format!("{STEP}{payload}")

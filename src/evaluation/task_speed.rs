@@ -1,4 +1,4 @@
-//! How fast the tasks are: drawing instances, running references, judging steps. One thread.
+//! Speed of the tasks on one thread: generating instances, running references, judging steps.
 
 use serde::Serialize;
 use tokio::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use tokio::time::{Duration, Instant};
 use prime_bench::dataset::Selection;
 use prime_bench::tasks::{AnyTask, Kinds};
 
-/// Time after which judging stops: it goes on in the same way.
+/// Time spent on judging a task; the rest would only repeat it.
 const JUDGING_MAX: Duration = Duration::from_secs(2);
 
 /// The speed of one task over a selection of its instances.
@@ -14,14 +14,14 @@ const JUDGING_MAX: Duration = Duration::from_secs(2);
 pub struct SpeedRow {
     pub task: &'static str,
     pub instances: u64,
-    /// Actions of all reference traces together.
+    /// Actions of all reference traces.
     pub steps: u64,
-    /// Seconds to draw all instances, rejected ones included.
+    /// Seconds to generate all instances, rejected draws included.
     pub drawing_s: f64,
     /// Seconds to run all references.
     pub reference_s: f64,
     pub reference_steps_per_s: f64,
-    /// Steps that were parsed, applied and judged by all kinds of constraints, a second.
+    /// Steps parsed, applied and checked against all constraints, per second.
     pub judged_steps_per_s: f64,
 }
 
@@ -33,7 +33,7 @@ fn rate(count: u64, time: Duration) -> f64 {
 ///
 /// # Panics
 /// When a reference action breaks a constraint: that is a bug of the task.
-pub fn speed(task: &'static dyn AnyTask, selection: &Selection) -> SpeedRow {
+pub fn task_speed(task: &'static dyn AnyTask, selection: &Selection) -> SpeedRow {
     let started = Instant::now();
     let problems: Vec<_> = selection.of(task).iter().map(|id| id.problem()).collect();
     let drawing = started.elapsed();
@@ -45,7 +45,7 @@ pub fn speed(task: &'static dyn AnyTask, selection: &Selection) -> SpeedRow {
     let mut judged = 0;
     let mut judging = Duration::ZERO;
     let mut line = String::new();
-    // The lines are made beside the clock: only propose, judge and commit are measured.
+    // Lines are produced off the clock: only propose, judge and commit are timed.
     'measured: for problem in &problems {
         let mut machine = problem.start();
         let mut ahead = problem.start();

@@ -1,4 +1,5 @@
-//! Single steps: how often an executor, asked greedily at a state of a reference trace, proposes the reference step.
+//! Single-step accuracy: how often an executor, decoding greedily at a state of a reference trace, proposes the reference
+//! step.
 
 use futures::StreamExt as _;
 use futures::stream;
@@ -10,7 +11,7 @@ use prime_bench::tasks::sampling::state_on_trace;
 use prime_bench::tasks::{AnyTask, Difficulty, TaskRng};
 use prime_protocol::{Limits, Trajectory};
 
-/// Proposals that wait for the executor at the same time.
+/// Concurrent proposals.
 const IN_FLIGHT: usize = 64;
 
 /// Step accuracy on one task and level.
@@ -20,15 +21,15 @@ pub struct StepRow {
     pub difficulty: Difficulty,
     /// Proposals equal to the reference step.
     pub accuracy: Proportion,
-    /// Completion tokens of a step, on average.
+    /// Mean completion tokens of a step.
     pub completion_tokens: f64,
 }
 
-/// Asks for `count` steps under the thousand base seeds from `base_seed` on.
+/// Asks for `count` steps, drawn from the thousand base seeds that start at `base_seed`.
 ///
 /// # Errors
-/// The executor's, when it cannot answer.
-pub async fn steps(
+/// The executor's.
+pub async fn step_accuracy(
     executor: &dyn Executor,
     task: &'static dyn AnyTask,
     difficulty: Difficulty,

@@ -1,4 +1,4 @@
-//! What a turn of an agent costs where no model works: one turn after another, and many side by side.
+//! The cost of an agent's turn without a model, sequentially and concurrently.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::agents::{AgentError, Executor, Sampling, Verifier};
 use prime_bench::tasks::{AnyTask, Difficulty};
 use prime_protocol::{Limits, Role, Trajectory};
 
-/// Turns before the clock starts, so that processes have started and connections are open.
+/// Turns before the clock starts: processes are up and connections open.
 const WARM_UP: u32 = 4;
 
-/// Who does the turns.
+/// The agent under measurement.
 #[derive(Clone)]
 pub enum Worker {
     Executor(Arc<dyn Executor>),
@@ -41,14 +41,14 @@ impl Worker {
     }
 }
 
-/// The state at which every turn is done, with the reference step proposed.
+/// The state of every turn, with the reference step proposed.
 pub struct Scene {
     trajectory: Trajectory,
     pub line: String,
 }
 
 impl Scene {
-    /// The first step of a task's first easy instance. `None` where there is no step to take.
+    /// The first step of a task's first easy instance. `None` if the trace is empty.
     pub fn of(task: &dyn AnyTask) -> Option<Self> {
         let problem = task.generate(Difficulty::Easy, task.spec().seed(0, Difficulty::Easy, 0));
         let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1 };
@@ -59,11 +59,10 @@ impl Scene {
     }
 }
 
-/// Turns to measure.
 #[derive(Clone, Copy, Debug)]
 pub struct Turns {
     pub count: u32,
-    /// Turns that are under way at the same time, where they are side by side.
+    /// Turns in flight in the concurrent measurement.
     pub side_by_side: u32,
 }
 
@@ -72,10 +71,10 @@ pub struct Turns {
 pub struct OverheadRow {
     pub role: Role,
     pub kind: String,
-    /// Turns under way at the same time; 1: one after another.
+    /// Turns in flight; 1: sequential.
     pub side_by_side: u32,
     pub turns: u32,
-    /// Time from asking to the answer, in microseconds; null where there is none.
+    /// Microseconds from request to answer; null if nothing was measured.
     pub p50_us: Option<f64>,
     pub p99_us: Option<f64>,
     pub turns_per_second: Option<f64>,
@@ -84,7 +83,7 @@ pub struct OverheadRow {
 }
 
 impl OverheadRow {
-    /// Of an agent that could not be had, or did not do its turns.
+    /// The row of an agent that could not be constructed, or that failed.
     pub fn failed(role: Role, kind: &str, failure: String) -> Self {
         let kind = kind.to_owned();
         let failure = Some(failure);
@@ -106,7 +105,7 @@ async fn measured(
     });
     let all: Vec<_> = all.buffer_unordered(abreast.max(1) as usize).collect().await;
     let seconds = started.elapsed().as_secs_f64();
-    // 1 ns to 1,000 s at three digits.
+    // 1 ns to 1,000 s, three significant digits.
     let mut histogram =
         Histogram::<u64>::new_with_bounds(1, 1_000_000_000_000, 3).expect("invariant: the bounds are valid");
     for elapsed in all {
@@ -125,8 +124,8 @@ async fn measured(
     })
 }
 
-/// Does the turns one after another, then as many side by side. An agent that fails is one row that says so.
-pub async fn overhead(worker: &Worker, kind: &str, scene: &Scene, turns: Turns) -> Vec<OverheadRow> {
+/// Measures the turns sequentially, then concurrently. An agent that fails is one row with the reason.
+pub async fn turn_overhead(worker: &Worker, kind: &str, scene: &Scene, turns: Turns) -> Vec<OverheadRow> {
     let both = async {
         for seed in 0..WARM_UP {
             worker.turn(scene, u64::from(seed)).await?;
@@ -164,7 +163,7 @@ mod tests {
 
     async fn rows(executor: Arc<dyn Executor>, turns: Turns) -> Vec<OverheadRow> {
         let scene = Scene::of(tasks::find("tower-of-hanoi").unwrap()).unwrap();
-        overhead(&Worker::Executor(executor), "slow", &scene, turns).await
+        turn_overhead(&Worker::Executor(executor), "slow", &scene, turns).await
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,19 +1,18 @@
-//! Verifiers whose mistakes are known beforehand.
+//! Verifiers with known errors.
 
 use async_trait::async_trait;
 
 use super::*;
 use crate::agents::{AgentError, Failure, ReferenceVerifier, RulesVerifier};
-use crate::bench::wrong_steps::labelled_steps;
+use crate::evaluation::labelled_steps::labelled_steps;
 use prime_bench::tasks::{self, Difficulty, Kind, Kinds};
 use prime_protocol::Trajectory;
 
-/// Judges `count` states of a task: so many right steps, so many that are no action, and at most so many that are wrong.
+/// Judges labelled steps at `count` states of a task.
 async fn row(verifier: &dyn Verifier, slug: &'static str, count: u32) -> VerifierRow {
     read(verifier, LogProbability::Verdict, slug, count).await
 }
 
-/// As [`row`], where log-probabilities are read in this way.
 async fn read(verifier: &dyn Verifier, logprob: LogProbability, slug: &'static str, count: u32) -> VerifierRow {
     let steps = labelled_steps(tasks::find(slug).unwrap(), Difficulty::Easy, count, 7).await;
     VerifierRow::new("test", Some(slug), &Verdicts::of(verifier, logprob, &steps).await)
@@ -24,14 +23,14 @@ fn counts(row: &VerifierRow) -> [(u64, u64); 3] {
 }
 
 #[tokio::test]
-async fn who_checks_nothing_accepts_every_wrong_step() {
+async fn a_verifier_that_checks_nothing_accepts_every_wrong_step() {
     let row = row(&RulesVerifier::new(Kinds::NONE), "tower-of-hanoi", 20).await;
     assert_eq!(counts(&row), [(0, 20), (20, 20), (20, 20)]);
     assert_eq!((row.failed, row.probability_right, row.probability_wrong), (0, None, None));
 }
 
 #[tokio::test]
-async fn the_exact_verifier_is_never_wrong() {
+async fn the_reference_verifier_is_never_wrong() {
     for slug in ["tower-of-hanoi", "bubble-sort", "n-queens", "dfa-simulation"] {
         let row = row(&ReferenceVerifier, slug, 20).await;
         assert_eq!(counts(&row), [(0, 20), (0, row.false_accepts.of), (0, 20)], "{slug}");
@@ -45,7 +44,7 @@ async fn the_form_alone_finds_garbage_and_nothing_else() {
     assert_eq!(counts(&row), [(0, 20), (20, 20), (0, 20)]);
 }
 
-/// Says of every step what it is told to, at a price; where it is told nothing, it fails.
+/// Gives the same verdict on every step, at a cost; without one, it fails.
 struct Says(Option<(u32, f64)>);
 
 #[async_trait]

@@ -1,8 +1,8 @@
-//! Contenders of tests: the scripted executor with an error rate, beside any verifier.
+//! Systems for tests: the scripted executor with an error rate, and any verifier.
 
 use std::sync::Arc;
 
-use super::contest::Contender;
+use super::comparison::System;
 use crate::agents::{AgentSet, Executor, Names, ScriptedExecutor, ThresholdCoordinator, Verifier};
 use crate::runtime::{Placement, RestartLimit, RunSampling, RuntimePlan};
 use prime_bench::tasks::Kinds;
@@ -24,12 +24,11 @@ pub fn plan() -> RunPlan {
     RunPlan { confidence: 0.5, limits, ..RunPlan::single(1) }
 }
 
-/// These agents and this plan.
-pub fn contender<V: Verifier + 'static>(
+pub fn system<V: Verifier + 'static>(
     executor: impl Fn() -> Arc<dyn Executor> + Send + Sync + 'static,
     verifier: impl Fn() -> V + Send + Sync + 'static,
     plan: &RunPlan,
-) -> Contender {
+) -> System {
     let names = Names { executor: "test".into(), verifier: "test".into(), coordinator: "test".into() };
     let thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
     let kinds = verifier().kinds();
@@ -42,10 +41,9 @@ pub fn contender<V: Verifier + 'static>(
     );
     let plan = RunPlan { is_checked: kinds != Kinds::NONE, ..plan.clone() };
     let sampling = RunSampling { temperature: 0.7, top_p: 1.0, seed: 42 };
-    Contender { agents, plan: Box::new(move |_| plan.clone()), sampling }
+    System { agents, plan: Box::new(move |_| plan.clone()), sampling }
 }
 
-/// The scripted executor with this error rate.
 pub fn scripted(error_rate: f64) -> impl Fn() -> Arc<dyn Executor> + Send + Sync + 'static {
     move || Arc::new(ScriptedExecutor::new(error_rate))
 }

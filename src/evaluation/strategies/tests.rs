@@ -1,4 +1,4 @@
-//! Strategies on the scripted executor, where what comes out is known beforehand.
+//! Strategies on the scripted executor, with known results.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use async_trait::async_trait;
 
 use super::*;
 use crate::agents::{AgentError, Executor, Proposal, ReferenceExecutor, RulesVerifier, Sampling, Verifier};
-use crate::bench::contenders::{contender, plan, runtime_plan, scripted};
-use crate::bench::contest::{Instances, contest};
+use crate::evaluation::comparison::{Instances, evaluate};
+use crate::evaluation::systems::{plan, runtime_plan, scripted, system};
 use prime_bench::tasks::{self, Difficulty, Kinds};
 use prime_protocol::{Ahead, Beam, RunPlan, Strategy, Trajectory};
 
@@ -21,8 +21,8 @@ fn measured<V: Verifier + 'static>(
 ) -> StrategyRow {
     let task = tasks::find("tower-of-hanoi").unwrap();
     let instances = Instances { difficulty: Difficulty::Easy, count: COUNT, base_seed: 7 };
-    let contender = contender(executor, verifier, plan);
-    let runs = actix::System::new().block_on(contest(contender, &runtime_plan(), task, instances)).unwrap();
+    let system = system(executor, verifier, plan);
+    let runs = actix::System::new().block_on(evaluate(system, &runtime_plan(), task, instances)).unwrap();
     let approach = Approach {
         name: "test".into(),
         strategy: "test".into(),
@@ -53,7 +53,7 @@ fn strategies() -> Vec<(Strategy, u32)> {
     ]
 }
 
-/// Steps of the references of these instances, on average.
+/// Mean steps of the references of these instances.
 fn reference_steps() -> f64 {
     let task = tasks::find("tower-of-hanoi").unwrap();
     let steps = |index| {
@@ -64,7 +64,7 @@ fn reference_steps() -> f64 {
 }
 
 #[test]
-fn without_errors_every_strategy_solves_everything_at_its_known_price() {
+fn without_errors_every_strategy_solves_everything_at_a_known_cost() {
     for (strategy, side_by_side) in strategies() {
         let plan = RunPlan { strategy, fanout: side_by_side, ..plan() };
         let row = measured(scripted(0.0), all, &plan);
@@ -79,7 +79,7 @@ fn without_errors_every_strategy_solves_everything_at_its_known_price() {
 }
 
 #[test]
-fn with_errors_only_no_strategy_solves_anything() {
+fn at_error_rate_one_no_strategy_solves_anything() {
     for (strategy, side_by_side) in strategies() {
         let plan = RunPlan { strategy, fanout: side_by_side, ..plan() };
         let row = measured(scripted(1.0), all, &plan);
@@ -89,7 +89,7 @@ fn with_errors_only_no_strategy_solves_anything() {
 }
 
 #[test]
-fn what_nobody_checks_is_never_verified() {
+fn unchecked_answers_are_never_verified() {
     let row = measured(scripted(0.0), none, &plan());
     assert_eq!((row.accuracy.count, row.verified, row.verified_wrong), (6, 0, 0));
 }
@@ -105,7 +105,7 @@ fn the_bound_on_errors_is_a_mean_over_runs() {
     assert!((bound - a_step * reference_steps()).abs() < 1e-9, "{bound}");
 }
 
-/// Follows the reference, and does not say how likely its lines are.
+/// Follows the reference and gives no log-probabilities.
 struct Silent;
 
 #[async_trait]
@@ -116,7 +116,7 @@ impl Executor for Silent {
 }
 
 #[test]
-fn a_strategy_that_cannot_work_is_a_row_that_says_so() {
+fn a_strategy_that_cannot_work_is_a_row_with_the_reason() {
     let strategy = Strategy::Beam(Beam { width: 2, actions: 2 });
     let row = measured(|| Arc::new(Silent), all, &RunPlan { strategy, fanout: 4, ..plan() });
     assert_eq!((row.failed, row.accuracy.count, row.is_void()), (6, 0, true));

@@ -1,59 +1,58 @@
-//! Steps with labels: right ones from reference traces, and wrong ones made of them. What is wrong is what the exact
-//! verifier rejects.
+//! Labelled steps: right ones from reference traces, and mutations of them. A step is wrong if the reference verifier
+//! rejects it.
 
 use crate::agents::{ReferenceVerifier, Verifier as _};
 use prime_bench::tasks::sampling::state_on_trace;
 use prime_bench::tasks::{AnyTask, Difficulty, Machine, TaskRng};
 use prime_protocol::{Limits, Score, Trajectory};
 
-/// Lines of a mutation that are tried before the next one is.
+/// Lines tried of each mutation.
 const LINES_MAX: usize = 32;
-/// Numbers up to this take the place of others.
+/// The largest number that replaces others.
 const NUMBER_SMALL: u32 = 3;
 
-/// What a step is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Label {
     /// The step of the reference.
     Right,
-    /// Wrong, but an action that can be carried out.
+    /// Wrong, but it parses and can be applied.
     Applicable,
-    /// No action, or one that cannot be carried out.
+    /// It does not parse or cannot be applied.
     Garbage,
 }
 
-/// A proposed step at its state: the machine holds it as its candidate, or has refused it.
+/// A proposed step at its state: the machine holds it as its candidate, or refused it.
 pub struct Labelled {
     pub trajectory: Trajectory,
     pub line: String,
     pub label: Label,
 }
 
-/// How a right step is made a wrong one.
+/// How a right step becomes a wrong one.
 #[derive(Clone, Copy)]
 enum Mutation {
-    /// The step after it: one was left out.
+    /// The next step: one is skipped.
     Early,
-    /// The same step once more, after it was taken.
+    /// The same step again, after it was committed.
     Repeated,
-    /// One of its numbers is another.
+    /// One number differs.
     Changed,
-    /// One of its words is another, missing, or exchanged with the next; or a letter is another.
+    /// One word differs, is missing or is swapped with its neighbour; or one letter differs.
     Reworded,
-    /// The page's example of some action.
+    /// The documented example of some action.
     OtherAction,
     /// Another choice, where the task is a search.
     OtherChoice,
 }
 
-/// The line with one of its numbers changed, in all ways to a near number or a small one.
+/// Every variant of the line with one number replaced by a near or small one.
 fn changed(line: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let is_digit = |c: char| c.is_ascii_digit();
     let mut end = 0;
     while let Some(start) = line[end..].find(is_digit).map(|at| end + at) {
         end = line[start..].find(|c| !is_digit(c)).map_or(line.len(), |length| start + length);
-        // A longer number is no size or place, and need not be tried.
+        // Larger numbers are neither sizes nor indices.
         let Ok(number) = line[start..end].parse::<u32>() else { continue };
         let near = [number.saturating_sub(1), number.saturating_add(1)];
         for other in (0..=NUMBER_SMALL).chain(near).filter(|other| *other != number) {
@@ -66,14 +65,14 @@ fn changed(line: &str) -> Vec<String> {
     lines
 }
 
-/// The words that a task's forms allow in the same place, as `=` and `!` of `<=|!>`.
+/// The alternatives at one place of a task's forms, as `=` and `!` of `<=|!>`.
 fn alternatives<'f>(forms: &[&'f str]) -> Vec<Vec<&'f str>> {
     let fields = forms.iter().flat_map(|form| form.split('<').skip(1)).filter_map(|rest| rest.split('>').next());
     let words = fields.filter(|field| !field.starts_with('[') && field.contains('|'));
     words.map(|field| field.split('|').collect()).collect()
 }
 
-/// The line with one of its words another, missing, or exchanged with the next, or with another letter.
+/// Every variant of the line with one word replaced, removed or swapped with its neighbour, or one letter replaced.
 fn reworded(line: &str, forms: &[&str]) -> Vec<String> {
     let words: Vec<&str> = line.split(' ').collect();
     let with = |at: usize, word: &str| {
@@ -98,7 +97,7 @@ fn reworded(line: &str, forms: &[&str]) -> Vec<String> {
     }
     let letters = line.char_indices().filter(|(_, c)| c.is_ascii_alphabetic());
     lines.extend(letters.map(|(at, c)| {
-        // The next letter, and after the last one the first.
+        // The next letter, wrapping around.
         let next = match c {
             'z' => 'a',
             'Z' => 'A',
@@ -114,7 +113,7 @@ impl Mutation {
     const ALL: [Self; 6] =
         [Self::Early, Self::Repeated, Self::Changed, Self::Reworded, Self::OtherAction, Self::OtherChoice];
 
-    /// The state in which the wrong steps are proposed, and their lines.
+    /// The state at which the mutated lines are proposed, and the lines.
     fn of(self, machine: &dyn Machine, right: &str) -> (Box<dyn Machine>, Vec<String>) {
         let mut after = machine.fork();
         let lines = match self {
@@ -135,7 +134,7 @@ impl Mutation {
     }
 }
 
-/// Lines that nobody can read as the right one.
+/// Lines that cannot be taken for the right one.
 fn garbage(right: &str, rng: &mut TaskRng) -> Vec<String> {
     let mut lines = vec![
         "no action".to_owned(),
@@ -158,13 +157,13 @@ fn labelled(machine: Box<dyn Machine>, line: String, is_right: bool) -> Labelled
     Labelled { trajectory, line, label }
 }
 
-/// Whether the exact verifier rejects it.
+/// Whether the reference verifier rejects it.
 async fn is_wrong(step: &Labelled) -> bool {
     let verdict = ReferenceVerifier.judge(&step.trajectory, &step.line).await;
     verdict.is_ok_and(|verdict| verdict.score > Score::ZERO)
 }
 
-/// A wrong step that can be carried out; `None` where no mutation gives one.
+/// A wrong step that can be applied; `None` if no mutation yields one.
 async fn applicable(machine: &dyn Machine, right: &str, rng: &mut TaskRng) -> Option<Labelled> {
     let mut mutations = Mutation::ALL;
     rng.shuffle(&mut mutations);
@@ -181,8 +180,8 @@ async fn applicable(machine: &dyn Machine, right: &str, rng: &mut TaskRng) -> Op
     None
 }
 
-/// For each of `count` states of reference traces, under the thousand base seeds from `base_seed` on: the right step, a
-/// wrong one that can be carried out, where there is one, and one that cannot.
+/// For each of `count` states of reference traces, drawn from the thousand base seeds that start at `base_seed`: the right
+/// step, a wrong one that can be applied, if there is one, and one that cannot.
 pub async fn labelled_steps(task: &dyn AnyTask, difficulty: Difficulty, count: u32, base_seed: u64) -> Vec<Labelled> {
     let mut rng = TaskRng::new(base_seed);
     let mut steps = Vec::new();
@@ -219,11 +218,11 @@ mod tests {
                 assert_eq!(machine.propose(&step.line).is_ok(), step.label != Label::Garbage, "{slug}: {}", step.line);
             }
         }
-        assert_eq!(without, Vec::<&str>::new(), "tasks without a wrong step that can be carried out");
+        assert_eq!(without, Vec::<&str>::new(), "tasks without a wrong step that can be applied");
     }
 
     #[test]
-    fn words_are_taken_from_the_forms() {
+    fn words_come_from_the_forms() {
         assert_eq!(alternatives(&["p <nat> <=|!>", "<[a|b]+> <N|E>"]), [vec!["=", "!"], vec!["N", "E"]]);
         let lines = reworded("p 3 =", &["p <nat> <=|!>"]);
         assert_eq!(lines, ["- 3 =", "3 =", "p - =", "p =", "3 p =", "p 3 !", "p 3 -", "p 3", "p = 3", "q 3 ="]);

@@ -1,4 +1,4 @@
-//! Whole runs on held-out instances: every one is carried out, and its answer judged by the benchmark.
+//! Whole runs of one system on held-out instances. The benchmark judges each answer.
 
 use std::sync::Arc;
 
@@ -10,28 +10,28 @@ use crate::runtime::{RunHandle, RunSampling, Runtime, RuntimePlan, Silent, Submi
 use prime_bench::tasks::{AnyTask, Difficulty, Problem};
 use prime_protocol::{Ending, Outcome, RunPlan, Strategy};
 
-/// A trajectory may take this many times the steps of the reference before its run is cut off: what a run may spend
-/// is bounded, so that an executor that walks in circles does not hold up the measurement.
+/// The budget of a trajectory, in multiples of the reference's steps: an executor that goes in circles must not stall the
+/// measurement.
 const STEPS_FACTOR: u64 = 4;
 
-/// Samples of a step that is voted on, for each vote that is needed: with an executor that is right in five of eight
-/// cases k votes ahead take 4 k samples on average.
+/// Samples budgeted per required vote of a step: a lead of k votes takes 4 k samples on average when five of eight samples
+/// are right.
 const SAMPLES_FACTOR: u32 = 4;
 
-/// Turns of a cell that go on at the same time, unless one run has more.
+/// Concurrent turns of a cell, unless one run needs more.
 const TURNS_IN_FLIGHT: u32 = 32;
 
-/// Makes the plan of a run of a problem.
+/// Plans a run of a problem.
 pub type MakePlan = Box<dyn Fn(&dyn Problem) -> RunPlan>;
 
-/// One configuration under measurement.
-pub struct Contender {
+/// A configuration under evaluation.
+pub struct System {
     pub agents: AgentSet,
     pub plan: MakePlan,
     pub sampling: RunSampling,
 }
 
-/// The instances of a measurement.
+/// The instances of an evaluation, for any task.
 #[derive(Clone, Copy)]
 pub struct Instances {
     pub difficulty: Difficulty,
@@ -40,23 +40,22 @@ pub struct Instances {
 }
 
 impl Instances {
-    /// The instances of a task.
     fn of(self, task: &dyn AnyTask) -> Vec<Arc<dyn Problem>> {
         let seed = |index| task.spec().seed(self.base_seed, self.difficulty, index);
         (0..self.count).map(|index| task.generate(self.difficulty, seed(index))).collect()
     }
 }
 
-/// A run that is over.
+/// A finished run.
 #[derive(Clone, Debug)]
-pub struct Judged {
+pub struct JudgedRun {
     pub outcome: Outcome,
-    /// The answer is right by the benchmark's own judgement.
+    /// The benchmark accepts the answer.
     pub is_right: bool,
 }
 
-impl Judged {
-    /// Why an agent could not do its part, where that ended the run.
+impl JudgedRun {
+    /// The failure of an agent, if that ended the run.
     pub fn failure(&self) -> Option<&str> {
         match &self.outcome.ending {
             Ending::AgentFailed(reason) => Some(reason),
@@ -65,34 +64,33 @@ impl Judged {
     }
 }
 
-/// Runs of one contender.
+/// The runs of one system.
 #[derive(Clone, Debug, Default)]
-pub struct Contest {
-    pub runs: Vec<Judged>,
-    /// Wall time of all runs together, which went side by side.
+pub struct SystemRuns {
+    pub judged: Vec<JudgedRun>,
+    /// Wall time of all runs; they are concurrent.
     pub seconds: f64,
 }
 
-impl Contest {
-    /// Adds further runs, which came after these.
+impl SystemRuns {
+    /// Appends later runs.
     pub fn add(&mut self, other: Self) {
-        self.runs.extend(other.runs);
+        self.judged.extend(other.judged);
         self.seconds += other.seconds;
     }
 
-    /// The runs that fulfil a condition.
-    pub fn count(&self, wanted: impl Fn(&Judged) -> bool) -> u64 {
-        self.runs.iter().filter(|run| wanted(run)).count() as u64
+    pub fn count(&self, wanted: impl Fn(&JudgedRun) -> bool) -> u64 {
+        self.judged.iter().filter(|run| wanted(run)).count() as u64
     }
 
-    /// The mean of a figure over all runs; 0 without any.
+    /// The mean over all runs; 0 without any.
     pub fn mean(&self, figure: impl Fn(&Outcome) -> u64) -> f64 {
-        let sum: u64 = self.runs.iter().map(|run| figure(&run.outcome)).sum();
-        sum as f64 / self.runs.len().max(1) as f64
+        let sum: u64 = self.judged.iter().map(|run| figure(&run.outcome)).sum();
+        sum as f64 / self.judged.len().max(1) as f64
     }
 }
 
-/// Most proposals of a run whose reference takes so many steps.
+/// The budget of proposals for a run whose reference has `reference_steps`.
 fn steps_budget(plan: &RunPlan, reference_steps: u64) -> u64 {
     let a_step = match &plan.strategy {
         Strategy::Iterative | Strategy::Greedy | Strategy::BestOfN | Strategy::Beam(_) => plan.fanout,
@@ -108,17 +106,17 @@ fn steps_budget(plan: &RunPlan, reference_steps: u64) -> u64 {
     (u64::from(a_step) * u64::from(plan.max_rounds)).saturating_mul(steps)
 }
 
-/// Lets a contender solve instances of a task. Must be called within an actix system.
+/// Has a system solve instances of a task. Must be called within an actix system.
 ///
 /// # Errors
 /// When the runtime ends before the runs.
-pub async fn contest(
-    contender: Contender,
+pub async fn evaluate(
+    system: System,
     runtime: &RuntimePlan,
     task: &dyn AnyTask,
     instances: Instances,
-) -> Result<Contest, String> {
-    let Contender { agents, plan, sampling } = contender;
+) -> Result<SystemRuns, String> {
+    let System { agents, plan, sampling } = system;
     let problems = instances.of(task);
     let plans: Vec<RunPlan> = problems
         .iter()
@@ -143,30 +141,30 @@ pub async fn contest(
     let seconds = started.elapsed().as_secs_f64();
     let outcomes: Vec<Outcome> =
         outcomes.into_iter().collect::<Option<_>>().ok_or("the runtime ended before the runs")?;
-    let judged = |(outcome, problem): (Outcome, &Arc<dyn Problem>)| Judged {
+    let judged = |(outcome, problem): (Outcome, &Arc<dyn Problem>)| JudgedRun {
         is_right: outcome.answer.as_ref().is_some_and(|answer| problem.accepts(answer)),
         outcome,
     };
-    Ok(Contest { runs: outcomes.into_iter().zip(&problems).map(judged).collect(), seconds })
+    Ok(SystemRuns { judged: outcomes.into_iter().zip(&problems).map(judged).collect(), seconds })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::contenders::plan;
+    use crate::evaluation::systems::plan;
     use prime_protocol::{Ahead, Beam};
 
     #[test]
-    fn a_run_may_spend_what_its_strategy_needs() {
+    fn the_budget_follows_from_the_strategy() {
         let ahead = |k, samples_max| Strategy::Ahead(Ahead { k, samples_max, characters_max: 99, step_accuracy: 0.0 });
-        // 10 steps of the reference: 48 steps, in two rounds, with four turns side by side.
+        // 10 steps of the reference: 48 steps, in two rounds, with four concurrent turns.
         for (strategy, expected) in [
             (Strategy::Iterative, 2 * 48 * 4),
             (Strategy::BestOfN, 2 * 48 * 4),
             (Strategy::Beam(Beam { width: 2, actions: 2 }), 2 * 48 * 4),
             (ahead(3, 64), 2 * 48 * 12),
             (ahead(5, 64), 2 * 48 * 20),
-            // Never more than a step may have, and whole batches.
+            // At most `samples_max`, in whole batches.
             (ahead(5, 6), 2 * 48 * 8),
             (ahead(1_000, 10_000), 2 * 48 * 4_000),
         ] {
