@@ -5,7 +5,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::log::LogControl;
 use super::{Configuration, notify};
-use crate::daemon::{Reload, Reloaded, Reloads, Reread};
+use crate::daemon::{Reload, ReloadRequest, Reloaded, Reloads};
 use crate::settings::Settings;
 
 /// Listens to SIGHUP from now on, and obeys it, and requests of the daemon, once the event loop turns: `log.level` counts
@@ -22,7 +22,7 @@ pub fn listen(configuration: Configuration, log: LogControl) -> Reloads {
     }
     let reloader = Reloader { configuration, log, reloads };
     actix::spawn(reloader.obey(hangups.ok(), requests));
-    Reloads { settings, wanted: Some(wanted) }
+    Reloads { settings, requests: Some(wanted) }
 }
 
 /// Waits for a signal; for ever where there are none.
@@ -40,7 +40,7 @@ struct Reloader {
 }
 
 impl Reloader {
-    async fn obey(self, mut hangups: Option<Signal>, mut requests: mpsc::Receiver<Reread>) {
+    async fn obey(self, mut hangups: Option<Signal>, mut requests: mpsc::Receiver<ReloadRequest>) {
         loop {
             tokio::select! {
                 is_heard = hangup(&mut hangups) => {
@@ -51,7 +51,7 @@ impl Reloader {
                     drop(self.reload().await);
                 }
                 request = requests.recv() => {
-                    let Some(Reread { reply }) = request else { return };
+                    let Some(ReloadRequest { reply }) = request else { return };
                     // Whoever asked may be gone.
                     drop(reply.send(self.reload().await));
                 }

@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{Configuration, start_log};
 use crate::app::{App, Overrides, run_plan, run_sampling, split};
-use crate::report::{Reviews, RunResult, Solved, TraceLine};
+use crate::report::{Reviews, RunContext, RunResult, TraceLine};
 use crate::runtime::{Event, Observer, Submission};
 use prime_bench::tasks::instance::read_problem;
 use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId, Problem};
@@ -228,7 +228,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         let outcome = outcome.context("the runtime ended before the run")?;
         let correct = outcome.answer.as_ref().is_some_and(|answer| problem.accepts(answer));
         let agents = runtime.agents();
-        let solved = Solved {
+        let solved = RunContext {
             task: problem.spec().slug.to_owned(),
             instance: name,
             agents: agents.names().clone(),

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::super::run::Output;
 use super::client::{ClientError, Post};
 use super::{Common, run_id};
-use crate::runs::{FlaggedStep, Verdict};
+use crate::runs::{FlaggedStep, ReviewDecision};
 
 #[derive(Args)]
 pub struct ReviewsArguments {
@@ -64,8 +64,8 @@ fn known<T: serde::de::DeserializeOwned>(value: &Value) -> Result<T, ClientError
 fn said(step: &FlaggedStep) -> String {
     let Some(review) = &step.review else { return "open".to_owned() };
     let verdict = match review.verdict {
-        Verdict::Accept => "accepted",
-        Verdict::Reject => "rejected",
+        ReviewDecision::Accept => "accepted",
+        ReviewDecision::Reject => "rejected",
     };
     let note = if review.note.is_empty() { String::new() } else { format!(": {}", review.note) };
     format!("{verdict} by {}{note}", review.by)
