@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::daemon::{Daemon, PATIENCE};
-use crate::figures::{alone, from_env, load};
+use crate::figures::{chaos_seed, from_env, load};
 
 /// Open runs whenever a fault strikes.
 const RUNS: usize = 6;
@@ -91,11 +91,9 @@ fn run(number: usize) -> Value {
 
 #[test]
 fn runs_end_whatever_happens_to_the_worker() {
-    let _alone = alone();
     let faults = from_env("PRIME_CHAOS_FAULTS", 9);
-    // A failure in CI must be reproducible; `make chaos` tries other seeds.
-    let seed = from_env("PRIME_CHAOS_SEED", 1);
-    eprintln!("engine chaos: PRIME_CHAOS_SEED={seed} PRIME_CHAOS_FAULTS={faults}, {}", load());
+    let seed = chaos_seed();
+    eprintln!("engine chaos: PRIME_CHAOS_FAULTS={faults}, {}", load());
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let daemon = Daemon::start(&SETS);
     let mut runs = Vec::new();

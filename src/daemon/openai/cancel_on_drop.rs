@@ -1,4 +1,4 @@
-//! A run that is wanted as long as somebody waits for it.
+//! Cancels a run when its client stops waiting for it.
 
 use std::sync::Arc;
 
@@ -8,28 +8,28 @@ use utoipa::IntoParams;
 use crate::daemon::error::ApiError;
 use crate::runs::{RunRecord, Runs};
 
-/// Keeps a run going although nobody waits for it any more.
+/// Keeps a run going when its client disconnects.
 const KEEP: &str = "X-Prime-Keep";
 
-/// The headers of a chat completion. The document's own type.
+/// The headers of a chat completion. Only for the OpenAPI document.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Header)]
-#[expect(dead_code, reason = "never made")]
+#[expect(dead_code, reason = "never constructed")]
 pub struct ChatHeaders {
-    /// Keeps the runs going when the client goes away.
+    /// Keeps the runs going when the client disconnects.
     #[param(rename = "X-Prime-Keep", nullable = false)]
     keep: Option<bool>,
 }
 
-/// Ends its run when dropped, unless that is to be kept. A run that is over stays as it is.
-pub struct Held {
-    /// As it was accepted.
+/// Cancels its run when dropped, unless the run is to be kept or is over.
+pub struct CancelOnDrop {
+    /// The run as it was accepted.
     pub record: RunRecord,
     runs: Arc<Runs>,
     is_kept: bool,
 }
 
-impl Held {
+impl CancelOnDrop {
     pub fn new(runs: &Arc<Runs>, record: RunRecord, is_kept: bool) -> Self {
         Self { record, runs: Arc::clone(runs), is_kept }
     }
@@ -38,25 +38,25 @@ impl Held {
         &self.record.id
     }
 
-    /// Nobody will wait for it, kept or not.
-    pub fn release(&mut self) {
+    /// Cancels the run when dropped, even if it was to be kept.
+    pub fn force(&mut self) {
         self.is_kept = false;
     }
 }
 
-impl Drop for Held {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         if self.is_kept {
             return;
         }
         if let Some(live) = self.runs.live(self.id()).filter(|live| !live.stream.committed().is_over) {
-            tracing::info!(run = self.id(), "nobody waits for this run any more: it is cancelled");
+            tracing::info!(run = self.id(), "the client of this run is gone: cancelling it");
             live.cancel();
         }
     }
 }
 
-/// Whether a request's runs go on when its client goes away.
+/// Whether a request's runs go on when its client disconnects.
 ///
 /// # Errors
 /// 400 when the header is neither `true` nor `false`.

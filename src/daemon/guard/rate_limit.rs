@@ -1,4 +1,4 @@
-//! How much one owner may ask: requests a second, and requests at the same time.
+//! Limits per owner: requests per second, and concurrent requests.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -16,19 +16,19 @@ use crate::settings::{ApiKey, Server};
 
 type Bucket<C> = RateLimiter<NotKeyed, InMemoryState, C, NoOpMiddleware<<C as Clock>::Instant>>;
 
-/// When there is no way to know when room will be.
+/// `Retry-After` where the wait is unknown.
 const SOON: Duration = Duration::from_secs(1);
 
-/// A limit and the key of the configuration that sets it.
+/// A limit and the configuration key that sets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Limit {
-    /// 0 = none.
+    /// 0 = unlimited.
     most: u32,
     key: String,
 }
 
 impl Limit {
-    /// The key's own value, or else the server's.
+    /// The key's own value, otherwise the server's.
     fn of(option: &str, owner: &str, own: Option<u32>, general: u32) -> Self {
         match own {
             Some(most) => Self { most, key: format!("{option} of the key \"{owner}\"") },
@@ -37,7 +37,7 @@ impl Limit {
     }
 }
 
-/// The limits of one owner, and what is used of them. Shared by all workers.
+/// The limits of one owner and their use. Shared by all workers.
 pub struct Limits<C: Clock = DefaultClock> {
     owner: Owner,
     rate: Limit,
@@ -48,7 +48,7 @@ pub struct Limits<C: Clock = DefaultClock> {
 }
 
 impl Limits {
-    /// The limits of everybody, where there are no keys.
+    /// The limits of all requests, without keys.
     #[must_use]
     pub fn anonymous(server: &Server) -> Arc<Self> {
         Self::new("", (None, None), server, DefaultClock::default())
@@ -71,31 +71,30 @@ impl<C: Clock + Clone> Limits<C> {
         Arc::new(Self { owner: Owner(owner.to_owned()), rate, concurrent, bucket, clock, in_use: AtomicU32::new(0) })
     }
 
-    /// Whose limits these are.
     pub fn owner(&self) -> &Owner {
         &self.owner
     }
 
-    /// Requests that are being answered.
+    /// Requests in progress.
     pub fn in_use(&self) -> u32 {
         self.in_use.load(Ordering::Relaxed)
     }
 
-    /// Counts one more request. It counts until the permit is dropped.
+    /// Admits a request. It counts until the permit is dropped.
     ///
     /// # Errors
-    /// 429 that names the limit and says when to come again.
+    /// 429 that names the limit and when to retry.
     pub fn enter(self: &Arc<Self>) -> Result<Permit<C>, ApiError> {
         let most = if self.concurrent.most == 0 { u32::MAX } else { self.concurrent.most };
         let one_more = |in_use: u32| (in_use < most).then_some(in_use + 1);
         if self.in_use.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_err() {
-            let message = format!("{most} requests are being answered ({}): wait for one to end", self.concurrent.key);
+            let message = format!("{most} requests are in progress ({}): wait for one to end", self.concurrent.key);
             return Err(ApiError::too_many("too_many_concurrent_requests", message, SOON));
         }
         let permit = Permit(Arc::clone(self));
         if let Some(Err(not_until)) = self.bucket.as_ref().map(RateLimiter::check) {
             let Limit { most, key } = &self.rate;
-            let message = format!("more than {most} requests a second ({key}): try again later");
+            let message = format!("more than {most} requests per second ({key}): retry later");
             let wait = not_until.wait_time_from(self.clock.now());
             return Err(ApiError::too_many("rate_limit_exceeded", message, wait));
         }
@@ -103,7 +102,7 @@ impl<C: Clock + Clone> Limits<C> {
     }
 }
 
-/// A request that counts.
+/// Held by a request in progress.
 pub struct Permit<C: Clock = DefaultClock>(Arc<Limits<C>>);
 
 impl<C: Clock> Drop for Permit<C> {
@@ -147,7 +146,7 @@ mod tests {
         }
         let error = refused(&limits);
         assert_eq!(wait_of(&error), 1);
-        assert!(error.to_string().contains("more than 2 requests a second (server.requests_per_second)"), "{error}");
+        assert!(error.to_string().contains("more than 2 requests per second (server.requests_per_second)"), "{error}");
         clock.advance(Duration::from_millis(499));
         refused(&limits);
         clock.advance(Duration::from_millis(1));
@@ -167,7 +166,7 @@ mod tests {
         let (first, second) = (limits.enter().unwrap(), limits.enter().unwrap());
         let error = refused(&limits);
         assert_eq!(wait_of(&error), 1);
-        assert!(error.to_string().contains("2 requests are being answered (server.concurrent_max)"), "{error}");
+        assert!(error.to_string().contains("2 requests are in progress (server.concurrent_max)"), "{error}");
         drop(first);
         let third = limits.enter().unwrap();
         refused(&limits);
@@ -191,7 +190,7 @@ mod tests {
         assert!(error.to_string().contains("concurrent_max of the key \"ci\""), "{error}");
         drop(permit);
         let error = refused(&tight);
-        assert!(error.to_string().contains("more than 1 requests a second (requests_per_second of the key \"ci\")"));
+        assert!(error.to_string().contains("more than 1 requests per second (requests_per_second of the key \"ci\")"));
         let (free, _) = limits(&server(1, 1, 1), (Some(0), Some(0)));
         let permits: Vec<_> = (0..100).map(|_| free.enter().unwrap()).collect();
         assert_eq!((permits.len(), &free.owner().0[..]), (100, "ci"));

@@ -1,4 +1,4 @@
-//! Bodies of segments and snapshots as they are stored: plain or compressed.
+//! Compression of the bodies of segments and snapshots.
 
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use zstd::bulk::{Compressor, decompress};
@@ -6,14 +6,14 @@ use zstd::zstd_safe::{CParameter, compress_bound};
 
 use crate::JournalError;
 
-/// Shorter bodies stay as they are: a frame's headers would take what is saved.
+/// Shorter bodies are stored plain: the frame headers would outweigh the gain.
 const COMPRESSED_FROM: usize = 512;
-/// The fastest: a journal waits for its disk, and its readers should not wait for more.
+/// The fastest level.
 const ZSTD_LEVEL: i32 = 1;
 /// Longest body before compression. SQLite's own limit is 1,000,000,000.
 const BODY_BYTES_MAX: usize = 256 << 20;
 
-/// How a body is stored. The numbers are in files.
+/// How a body is stored. The numbers are part of the file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Packing {
     Plain,
@@ -39,7 +39,7 @@ impl FromSql for Packing {
     }
 }
 
-/// A body as it goes into its columns.
+/// A body as stored in its columns.
 pub(super) struct Packed<'a> {
     pub(super) packing: Packing,
     /// Length before compression.
@@ -47,7 +47,7 @@ pub(super) struct Packed<'a> {
     pub(super) body: &'a [u8],
 }
 
-/// Compresses bodies; keeps its memory from one to the next.
+/// Compresses bodies, reusing its buffers.
 pub(super) struct Packer {
     compressor: Compressor<'static>,
     buffer: Vec<u8>,
@@ -56,7 +56,7 @@ pub(super) struct Packer {
 impl Packer {
     pub(super) fn new() -> std::io::Result<Self> {
         let mut compressor = Compressor::new(ZSTD_LEVEL)?;
-        // Without it a flipped bit could give other bytes instead of an error.
+        // Without a checksum, a flipped bit could decompress to other bytes.
         compressor.set_parameter(CParameter::ChecksumFlag(true))?;
         Ok(Self { compressor, buffer: Vec::new() })
     }
@@ -79,16 +79,18 @@ impl Packer {
     }
 }
 
-/// The body as it was before [`Packer::pack`].
+/// Reverses [`Packer::pack`].
 ///
 /// # Errors
-/// What does not fit together.
+/// When the body is damaged.
 pub(super) fn unpack(packing: Packing, bytes: i64, body: &[u8]) -> Result<Vec<u8>, String> {
     let length = usize::try_from(bytes).ok().filter(|length| *length <= BODY_BYTES_MAX);
     let length = length.ok_or_else(|| format!("a body cannot have {bytes} bytes"))?;
     let plain = match packing {
         Packing::Plain => body.to_vec(),
-        Packing::Zstd => decompress(body, length).map_err(|error| format!("its body cannot be unpacked: {error}"))?,
+        Packing::Zstd => {
+            decompress(body, length).map_err(|error| format!("its body cannot be decompressed: {error}"))?
+        }
     };
     if plain.len() == length { Ok(plain) } else { Err(format!("its body has {} bytes, not {length}", plain.len())) }
 }

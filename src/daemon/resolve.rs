@@ -1,4 +1,4 @@
-//! From a request to what is run: the settings with the request's wishes, within what the configuration allows.
+//! Resolves a request to a run's spec: the settings with the request's overrides, within the configured limits.
 
 use std::sync::Arc;
 
@@ -36,8 +36,8 @@ fn agents_of(request: &RunRequest, preset: &Preset) -> Overrides {
     }
 }
 
-/// The settings with a request's wishes, checked by the same ranges.
-fn wished(
+/// The settings with a request's overrides, checked against the same ranges.
+fn settings_of(
     settings: &Settings,
     request: &RunRequest,
     preset: &Preset,
@@ -55,23 +55,23 @@ fn wished(
     run.temperature = request.temperature.or(preset.temperature).unwrap_or(run.temperature);
     run.top_p = request.top_p.or(preset.top_p).unwrap_or(run.top_p);
     let (budget, otherwise) = (&request.budget, &preset.budget);
-    for (field, wish, otherwise, limit, value) in [
+    for (field, choice, otherwise, limit, value) in [
         ("budget.steps", budget.steps, otherwise.steps, limits.steps, &mut run.budget.steps),
         ("budget.tokens", budget.tokens, otherwise.tokens, limits.tokens, &mut run.budget.tokens),
         ("budget.wall_ms", budget.wall_ms, otherwise.wall_ms, limits.wall_ms, &mut run.budget.wall_ms),
     ] {
-        let Some(wish) = wish.or(otherwise) else { continue };
-        // A limit of 0 in the configuration means that there is none.
-        if wish == 0 || (limit > 0 && wish > limit) {
-            return Err(ApiError::bad_field(field, format!("is {wish}; give 1 to {limit}, the daemon's own limit")));
+        let Some(choice) = choice.or(otherwise) else { continue };
+        // A configured limit of 0 means none.
+        if choice == 0 || (limit > 0 && choice > limit) {
+            return Err(ApiError::bad_field(field, format!("is {choice}; give 1 to {limit}, the daemon's own limit")));
         }
-        *value = wish;
+        *value = choice;
     }
     settings.validate().map_err(|error| refused(&error))?;
     Ok(settings)
 }
 
-/// A setting that is not allowed, as the field of the request that it came from.
+/// Maps a setting out of range to the field of the request that it came from.
 fn refused(error: &SettingsError) -> ApiError {
     match error {
         SettingsError::OutOfRange { key, found, expected, .. }
@@ -83,28 +83,28 @@ fn refused(error: &SettingsError) -> ApiError {
     }
 }
 
-/// Whether the configuration lets a request choose these agents.
+/// Checks that the configuration lets a request choose these agents.
 fn check_overrides(server: &Server, overrides: &Overrides) -> Result<(), ApiError> {
-    for (field, wish, allowed) in [
+    for (field, choice, allowed) in [
         ("agents.executor", &overrides.executor, &server.allow_executors),
         ("agents.verifier", &overrides.verifier, &server.allow_verifiers),
         ("agents.coordinator", &overrides.coordinator, &server.allow_coordinators),
     ] {
-        if let Some(wish) = wish
-            && !allowed.contains(wish)
+        if let Some(choice) = choice
+            && !allowed.contains(choice)
         {
             let allowed = if allowed.is_empty() { "none".to_owned() } else { allowed.join(", ") };
             let option = field.replace("agents.", "server.allow_");
             return Err(ApiError::bad_field(
                 field,
-                format!("{wish:?} is not allowed here; allowed ({option}s): {allowed}"),
+                format!("{choice:?} is not allowed here; allowed ({option}s): {allowed}"),
             ));
         }
     }
     Ok(())
 }
 
-/// A client's own problem.
+/// A custom problem.
 fn custom(request: &RunRequest, problem: &Value) -> Result<Arc<dyn Problem>, ApiError> {
     let others = [
         ("task", request.task.is_some()),
@@ -120,10 +120,10 @@ fn custom(request: &RunRequest, problem: &Value) -> Result<Arc<dyn Problem>, Api
     Ok(custom.problem())
 }
 
-/// Whether there are constraints in words and a verifier that reads them.
+/// Whether there are constraints in prose, which the verifier reads.
 ///
 /// # Errors
-/// When there are some, and nobody would judge them.
+/// When there are some and the verifier cannot read them.
 fn reads_all(problem: &dyn Problem, agents: &AgentSet) -> Result<bool, ApiError> {
     if !problem.needs_reader() {
         return Ok(false);
@@ -133,7 +133,7 @@ fn reads_all(problem: &dyn Problem, agents: &AgentSet) -> Result<bool, ApiError>
     }
     let first = problem.rules().into_iter().find(|rule| rule.kind.is_none());
     let message = format!(
-        "the constraint {:?} is in words, and the verifier `{}` does not read: write it as a `check`, or choose a \
+        "the constraint {:?} is in prose, which the verifier `{}` cannot read: write it as a `check`, or choose a \
          verifier that is a language model (`agents.verifier`)",
         first.map(|rule| rule.name).unwrap_or_default(),
         agents.names().verifier
@@ -141,7 +141,7 @@ fn reads_all(problem: &dyn Problem, agents: &AgentSet) -> Result<bool, ApiError>
     Err(ApiError::bad_field("problem.constraints", message))
 }
 
-/// The instance that a request names or brings. May compute for milliseconds.
+/// The instance that a request names or contains. May compute for milliseconds.
 pub fn problem_of(request: &RunRequest) -> Result<(String, Arc<dyn Problem>), ApiError> {
     if let Some(problem) = &request.problem {
         return custom(request, problem).map(|problem| ("input".to_owned(), problem));
@@ -166,38 +166,37 @@ pub fn problem_of(request: &RunRequest) -> Result<(String, Arc<dyn Problem>), Ap
     Ok((id.to_string(), id.problem()))
 }
 
-/// A request with all that can be checked without agents.
+/// A request, checked as far as possible without agents.
 pub struct Checked {
-    /// The agents that it asks for, or that its side of a comparison has.
+    /// The agents that it chooses, or that its side of a comparison has.
     pub overrides: Overrides,
     pub split: Option<Arm>,
-    /// With its wishes and these agents.
+    /// With its overrides and these agents.
     pub settings: Settings,
     /// The name of its instance.
     pub instance: String,
     pub problem: Arc<dyn Problem>,
 }
 
-/// Checks a request as far as that goes without agents. May compute for milliseconds.
+/// Checks a request as far as possible without agents. May compute for milliseconds.
 ///
 /// # Errors
-/// What is wrong with it, and where.
+/// The first invalid field.
 pub fn checked(settings: &Settings, request: &RunRequest) -> Result<Checked, ApiError> {
     check_overrides(&settings.server, &request.agents)?;
     let preset = preset_of(settings, request)?.cloned().unwrap_or_default();
     let mut overrides = agents_of(request, &preset);
-    let settings = wished(settings, request, &preset, &overrides)?;
+    let settings = settings_of(settings, request, &preset, &overrides)?;
     let (instance, problem) = problem_of(request)?;
     let split = split::assign(&settings.agents.split, &mut overrides, settings.run.seed, &instance, problem.as_ref());
     let settings = overrides.apply(&settings);
     Ok(Checked { overrides, split, settings, instance, problem })
 }
 
-/// A request, checked: what is to be recorded, and the problem. May compute for milliseconds; must be called within an
-/// actix system.
+/// The spec and the problem of a request. May compute for milliseconds; must be called within an actix system.
 ///
 /// # Errors
-/// What is wrong with it, and where.
+/// The first invalid field.
 pub fn spec_of(
     app: &App,
     request: &RunRequest,
@@ -207,7 +206,7 @@ pub fn spec_of(
     let runtime = app.runtime_of(&overrides).map_err(|error| ApiError::bad_field("agents.executor", error))?;
     if runtime.agents().needs_algorithm() && !problem.has_reference() {
         let message = format!(
-            "the executor `{}` follows a task's algorithm, and a problem of one's own has none: configure a model, or \
+            "the executor `{}` follows a task's algorithm, and a custom problem has none: configure a model, or \
              choose another executor (`agents.executor`)",
             runtime.agents().names().executor
         );

@@ -1,48 +1,27 @@
-//! The events of one run on their way into the journal, and out of it to whoever watches. An event is seen by nobody
-//! before it is durable.
+//! The events of one run on their way into the journal and out of it to watchers. No event is visible before it is
+//! durable.
 
 use std::collections::VecDeque;
 use std::io::Write as _;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crossbeam_channel::Sender;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{oneshot, watch};
 
+use super::backpressure::Backpressure;
 use super::progress::Progress;
-use super::writer::Order;
 use crate::report::TraceLine;
-use crate::runtime::{Event, Observer, Wake};
+use crate::runtime::Wake;
 use prime_journal::{Head, Segment, Snapshot};
 use prime_protocol::RunSnapshot;
 
-/// Bytes of one run's events that may wait for the journal; beyond, the run waits too.
+/// Bytes of one run's events that may wait for the journal.
 const RUN_BYTES_MAX: usize = 256 << 10;
-/// The same over all runs.
-const ALL_BYTES_MAX: usize = 64 << 20;
-/// A run is saved when it has this many events more than when it was last saved, and a quarter more.
-const SAVE_EVENTS: u64 = 1 << 14;
-/// Bytes of committed events that a run keeps at hand for those who watch.
+/// A snapshot is due after at least this many events since the last one, and after a quarter more than that one covers.
+const SNAPSHOT_EVENTS: u64 = 1 << 14;
+/// Bytes of committed events kept in memory for watchers.
 const TAIL_BYTES_MAX: usize = 128 << 10;
-
-/// What all streams share with the thread that writes.
-#[derive(Default)]
-pub struct Shared {
-    /// Bytes of events that wait for the journal.
-    pub waiting_bytes: AtomicUsize,
-    /// Nothing is taken any more: the process is about to end.
-    pub is_closed: AtomicBool,
-    wakes: Mutex<Vec<Wake>>,
-}
-
-impl Shared {
-    /// Lets the runs go on that had to wait.
-    pub fn wake_all(&self) {
-        let wakes = std::mem::take(&mut *self.wakes.lock().unwrap_or_else(PoisonError::into_inner));
-        wakes.into_iter().for_each(|wake| wake());
-    }
-}
 
 /// Changes of a run's row that are committed with its events.
 #[derive(Clone, Debug)]
@@ -54,29 +33,29 @@ pub struct RowUpdate {
     pub summary: String,
 }
 
-/// What waits for the journal.
+/// Whatever waits for the next commit.
 #[derive(Default)]
 pub struct Pending {
     pub body: Vec<u8>,
     pub count: u32,
-    /// Which of them ask for a person, from 1.
+    /// The events that need review, by their place among these, from 1.
     pub flagged: Vec<u32>,
     pub progress: Progress,
     pub update: Option<RowUpdate>,
     pub snapshot: Option<Snapshot>,
     pub acks: Vec<oneshot::Sender<()>>,
-    /// The writer knows that there is something.
+    /// The stream is in the writer's queue.
     is_announced: bool,
 }
 
-/// What a snapshot holds.
+/// The body of a snapshot.
 #[derive(Serialize, Deserialize)]
 pub struct SavedRun {
     pub progress: Progress,
     pub run: RunSnapshot,
 }
 
-/// What is durable of a run.
+/// The durable part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Committed {
     pub head: Head,
@@ -91,27 +70,36 @@ struct Tail {
     bytes: usize,
 }
 
-/// See the module.
-pub struct Stream {
+/// Queues a stream for the next commit.
+pub type Announce = Arc<dyn Fn(Arc<EventStream>) + Send + Sync>;
+
+pub struct EventStream {
     pub id: String,
-    shared: Arc<Shared>,
-    orders: Sender<Order>,
+    backpressure: Arc<Backpressure>,
+    announce: Announce,
     pending: Mutex<Pending>,
     own_bytes: AtomicUsize,
-    /// Number of the last event that was appended, and of the one that was when the run was last saved.
+    /// Number of the last event, durable or not.
     appended: AtomicU64,
+    /// Number of the last event that a snapshot covers.
     saved: AtomicU64,
     committed: watch::Sender<Committed>,
     tail: Mutex<Tail>,
 }
 
-impl Stream {
+impl EventStream {
     /// The stream of a run whose last durable event is `head`.
-    pub fn new(id: String, head: Head, progress: Progress, shared: Arc<Shared>, orders: Sender<Order>) -> Arc<Self> {
+    pub fn new(
+        id: String,
+        head: Head,
+        progress: Progress,
+        backpressure: Arc<Backpressure>,
+        announce: Announce,
+    ) -> Arc<Self> {
         Arc::new(Self {
             id,
-            shared,
-            orders,
+            backpressure,
+            announce,
             pending: Mutex::new(Pending { progress, ..Pending::default() }),
             own_bytes: AtomicUsize::new(0),
             appended: head.seq.into(),
@@ -126,7 +114,7 @@ impl Stream {
     }
 
     /// The counts over all events, durable or not.
-    pub fn waiting_progress(&self) -> Progress {
+    pub fn uncommitted_progress(&self) -> Progress {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner).progress
     }
 
@@ -134,9 +122,9 @@ impl Stream {
         self.committed.subscribe()
     }
 
-    /// Adds to what waits, and tells the writer if it does not know yet.
+    /// Changes what is pending, and announces the stream unless it is announced already.
     fn add(self: &Arc<Self>, change: impl FnOnce(&mut Pending)) {
-        if self.shared.is_closed.load(Ordering::Acquire) {
+        if self.backpressure.is_closed() {
             return;
         }
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
@@ -144,15 +132,13 @@ impl Stream {
         change(&mut pending);
         let grown = pending.body.len() - before;
         self.own_bytes.fetch_add(grown, Ordering::Relaxed);
-        self.shared.waiting_bytes.fetch_add(grown, Ordering::Relaxed);
+        self.backpressure.add(grown);
         if !std::mem::replace(&mut pending.is_announced, true) {
             drop(pending);
-            // The writer lives as long as the process serves; after that nothing is taken any more.
-            drop(self.orders.send(Order::Stream(Arc::clone(self))));
+            (self.announce)(Arc::clone(self));
         }
     }
 
-    /// Appends an event.
     pub fn append(self: &Arc<Self>, line: &TraceLine<'_>) {
         self.add(|pending| {
             serde_json::to_writer(&mut pending.body, line).expect("invariant: events serialise");
@@ -166,8 +152,8 @@ impl Stream {
         self.appended.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Appends events as they were written before, and what they come to. `flagged` are those that ask for a person, by
-    /// their places in `events`, from 1.
+    /// Appends `count` serialised events and replaces the progress. `flagged` are the events that need review, by their
+    /// place in `events`, from 1.
     pub fn append_raw(self: &Arc<Self>, events: &[u8], count: u32, flagged: &[u32], progress: Progress) {
         self.add(|pending| {
             pending.body.write_all(events).expect("invariant: writing to memory succeeds");
@@ -178,14 +164,13 @@ impl Stream {
         self.appended.fetch_add(count.into(), Ordering::Relaxed);
     }
 
-    /// Whether it has gone on far enough to be saved again.
-    pub fn wants_saved(&self) -> bool {
+    pub fn wants_snapshot(&self) -> bool {
         let (appended, saved) = (self.appended.load(Ordering::Relaxed), self.saved.load(Ordering::Relaxed));
-        appended - saved >= SAVE_EVENTS.max(saved / 4)
+        appended - saved >= SNAPSHOT_EVENTS.max(saved / 4)
     }
 
-    /// Keeps what the events so far made of the run.
-    pub fn save(self: &Arc<Self>, run: RunSnapshot) {
+    /// Saves the state of the run after the events so far.
+    pub fn save_snapshot(self: &Arc<Self>, run: RunSnapshot) {
         let seq = self.appended.load(Ordering::Relaxed);
         self.saved.store(seq, Ordering::Relaxed);
         self.add(|pending| {
@@ -195,7 +180,7 @@ impl Stream {
         });
     }
 
-    /// Changes the run's row after the events so far; the receiver hears when all of it is durable.
+    /// Updates the run's row after the events so far. The receiver resolves when all of that is durable.
     pub fn update(self: &Arc<Self>, update: RowUpdate) -> oneshot::Receiver<()> {
         let (ack, acked) = oneshot::channel();
         self.add(|pending| {
@@ -205,17 +190,27 @@ impl Stream {
         acked
     }
 
-    /// For the writer: takes what waits.
+    /// Whether the run must wait for the journal.
+    pub fn is_behind(&self) -> bool {
+        self.own_bytes.load(Ordering::Relaxed) > RUN_BYTES_MAX || self.backpressure.is_exceeded()
+    }
+
+    /// Calls `wake` once the run need not wait any more.
+    pub fn wake_when_free(&self, wake: Wake) {
+        self.backpressure.wake_after_commit(wake, || self.is_behind());
+    }
+
+    /// For the writer: takes everything pending.
     pub fn take(&self) -> Pending {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         let progress = pending.progress;
         let taken = std::mem::replace(&mut *pending, Pending { progress, ..Pending::default() });
         self.own_bytes.fetch_sub(taken.body.len(), Ordering::Relaxed);
-        self.shared.waiting_bytes.fetch_sub(taken.body.len(), Ordering::Relaxed);
+        self.backpressure.remove(taken.body.len());
         taken
     }
 
-    /// For the writer: this much is durable now.
+    /// For the writer: makes a commit visible.
     pub fn publish(&self, segment: Option<Segment>, committed: Committed) {
         if let Some(segment) = segment {
             let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
@@ -229,49 +224,10 @@ impl Stream {
         self.committed.send_replace(committed);
     }
 
-    /// The segment at hand that holds the event after `seq`; `None` where it must be read from the journal.
-    pub fn at_hand(&self, seq: u64) -> Option<Arc<Segment>> {
+    /// The segment in memory that holds the event after `seq`; `None` where it must be read from the journal.
+    pub fn cached_segment(&self, seq: u64) -> Option<Arc<Segment>> {
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
         let at = tail.segments.partition_point(|segment| segment.last_seq() <= seq);
         tail.segments.get(at).filter(|segment| segment.first_seq <= seq + 1).map(Arc::clone)
-    }
-}
-
-/// Puts the events of a run into its stream, on the cell's thread.
-pub struct Recorder {
-    pub stream: Arc<Stream>,
-    /// The run's row once it is under way.
-    pub started: RowUpdate,
-}
-
-impl Observer for Recorder {
-    fn observe(&self, event: &Event<'_>) {
-        self.stream.append(&TraceLine::of(event));
-        if matches!(event, Event::Started) {
-            drop(self.stream.update(self.started.clone()));
-        }
-    }
-
-    fn wants_saved(&self) -> bool {
-        self.stream.wants_saved()
-    }
-
-    fn save(&self, saved: RunSnapshot) {
-        self.stream.save(saved);
-    }
-
-    fn is_behind(&self) -> bool {
-        self.stream.own_bytes.load(Ordering::Relaxed) > RUN_BYTES_MAX
-            || self.stream.shared.waiting_bytes.load(Ordering::Relaxed) > ALL_BYTES_MAX
-    }
-
-    fn wake_when_free(&self, wake: Wake) {
-        let mut wakes = self.stream.shared.wakes.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.is_behind() {
-            wakes.push(wake);
-        } else {
-            drop(wakes);
-            wake();
-        }
     }
 }

@@ -1,24 +1,29 @@
-//! From the runtime to the journal: hands a run to its cells and writes down how it ended.
+//! Submits a run to the runtime, and records how it ended.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::live::{LiveRun, Status};
-use super::service::{Place, Runs};
-use super::stream::{Recorder, RowUpdate};
+use tracing::Span;
+
+use super::event_stream::RowUpdate;
+use super::live_run::LiveRun;
+use super::record::Status;
+use super::recorder::Recorder;
+use super::service::{RunSlot, Runs};
 use crate::report::{RunResult, TraceLine};
 use crate::runtime::{Observer, Submission, Watched};
 use crate::telemetry::TracedRun;
 use prime_bench::tasks::Problem;
 use prime_protocol::{Ending, Outcome, SuspendedRun};
 
-/// Carries a run to its end.
-pub(super) async fn follow(
+/// Runs to the end. `request` is the span of the request that started the run, if any: the parent of the run's span.
+pub(super) async fn execute(
     runs: Arc<Runs>,
     live: Arc<LiveRun>,
     problem: Arc<dyn Problem>,
     resting: Option<Box<SuspendedRun>>,
-    place: Place,
+    slot: RunSlot,
+    request: Span,
 ) {
     let outcome = match runs.app().runtime_of(&live.spec.overrides) {
         Ok(runtime) => {
@@ -27,33 +32,31 @@ pub(super) async fn follow(
                 status: Status::Running.name().to_owned(),
                 is_over: false,
                 resumed: live.resumed.load(Ordering::Relaxed),
-                summary: serde_json::to_string(&RunResult::open(&live.solved)).expect("invariant: results serialise"),
+                summary: serde_json::to_string(&RunResult::open(&live.context)).expect("invariant: results serialise"),
             };
             let recorder = Arc::new(Recorder { stream: Arc::clone(&live.stream), started });
             let observer = Arc::new(Watched::new(runs.metrics.run(problem.spec()), recorder));
             let observer = traced(&runs, &live, observer);
-            let observer = match runs.observe_with.get() {
-                Some(observe) => observe(&live.spec, observer),
+            let observer = match runs.wrap_observer.get() {
+                Some(wrap) => wrap(&live.spec, observer),
                 None => observer,
             };
-            let mut handle = runtime.submit(Submission {
-                problem,
-                plan: live.spec.plan.clone(),
-                sampling: live.spec.sampling,
-                observer,
-                resting,
-            });
+            let submission =
+                Submission { problem, plan: live.spec.plan.clone(), sampling: live.spec.sampling, observer, resting };
+            let mut handle = request.in_scope(|| runtime.submit(submission));
+            // The request ends long before its run.
+            drop(request);
             live.set_canceller(handle.canceller());
-            // Without an outcome the runtime is gone, and this process with it: the next one goes on.
+            // No outcome means that the process is ending: the next one resumes the run.
             let Some(outcome) = handle.outcome().await else { return };
             outcome
         }
-        Err(error) => failed(error.to_string(), &live),
+        Err(error) => failed_outcome(error.to_string(), &live),
     };
-    conclude(&runs, &live, outcome, place).await;
+    conclude(&runs, &live, outcome, slot).await;
 }
 
-/// With its spans told, where the configuration names a collector.
+/// Adds the export of spans, where the configuration names a collector.
 fn traced(runs: &Runs, live: &LiveRun, observer: Arc<dyn Observer>) -> Arc<dyn Observer> {
     let Some(telemetry) = &runs.telemetry else { return observer };
     let run = TracedRun {
@@ -65,22 +68,22 @@ fn traced(runs: &Runs, live: &LiveRun, observer: Arc<dyn Observer>) -> Arc<dyn O
     telemetry.observer(&run, observer)
 }
 
-/// The outcome of a run that could not be carried on.
-pub(super) fn failed(reason: String, live: &LiveRun) -> Outcome {
+/// Ends a run that cannot go on.
+pub(super) fn failed_outcome(reason: String, live: &LiveRun) -> Outcome {
     let ending = Ending::AgentFailed(reason);
     live.stream
         .append(&TraceLine::Stopped { ending: &ending, elapsed_ms: live.stream.committed().progress.elapsed_ms });
     Outcome::without_answer(ending)
 }
 
-/// Writes a run's result, and lets go of it when that is durable.
-pub(super) async fn conclude(runs: &Arc<Runs>, live: &Arc<LiveRun>, outcome: Outcome, place: Place) {
+/// Records a run's result, and forgets the run when that is durable.
+pub(super) async fn conclude(runs: &Arc<Runs>, live: &Arc<LiveRun>, outcome: Outcome, slot: RunSlot) {
     let status = Status::of(&outcome);
-    let progress = live.stream.waiting_progress();
+    let progress = live.stream.uncommitted_progress();
     let wall_ms = progress.elapsed_ms;
-    let mut result = RunResult::new(outcome, &live.solved, wall_ms);
+    let mut result = RunResult::new(outcome, &live.context, wall_ms);
     if result.answer.is_none() {
-        // What was committed is kept, and said.
+        // The record keeps the committed steps.
         result.steps = progress.steps;
     }
     tracing::info!(
@@ -92,8 +95,8 @@ pub(super) async fn conclude(runs: &Arc<Runs>, live: &Arc<LiveRun>, outcome: Out
         wall_ms,
         "run over"
     );
-    // Whoever sees that it is over finds room for the next.
-    drop(place);
+    // A client that sees the end must find room for its next run.
+    drop(slot);
     let written = live.stream.update(RowUpdate {
         updated_ms: (runs.clock)(),
         status: status.name().to_owned(),
@@ -101,7 +104,7 @@ pub(super) async fn conclude(runs: &Arc<Runs>, live: &Arc<LiveRun>, outcome: Out
         resumed: live.resumed.load(Ordering::Relaxed),
         summary: serde_json::to_string(&result).expect("invariant: results serialise"),
     });
-    // Not written means that the process is ending: the next one folds the same events to the same end.
+    // Unwritten means that the process is ending: the next one replays the same events to the same end.
     if written.await.is_ok() {
         runs.live.remove(&live.stream.id);
     }

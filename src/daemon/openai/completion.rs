@@ -1,4 +1,4 @@
-//! A chat completion in one piece.
+//! The response to a chat completion without `stream`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,16 +7,16 @@ use actix_web::HttpResponse;
 use futures::TryStreamExt as _;
 use futures::future::try_join_all;
 
-use super::held::Held;
+use super::cancel_on_drop::CancelOnDrop;
 use super::reasoning;
 use super::response::{ChatCompletion, Choice, Head, RunInfo};
 use crate::daemon::error::ApiError;
 use crate::runs::{RunRecord, Runs, Status};
 use prime_protocol::Usage;
 
-/// After the last event of any run.
+/// Beyond the last event of any run.
 const LAST: u64 = u32::MAX as u64;
-/// When to try again after a failure.
+/// When to retry after a failure.
 const LATER: Duration = Duration::from_secs(5);
 
 /// The record of a run whose events have ended.
@@ -26,7 +26,7 @@ const LATER: Duration = Duration::from_secs(5);
 pub async fn record_of(runs: &Arc<Runs>, id: &str) -> Result<RunRecord, ApiError> {
     let (_, record) = runs.get(id).await?;
     if record.status == Status::Failed {
-        let reason = record.result.failure.as_deref().unwrap_or("no reason is known");
+        let reason = record.result.failure.as_deref().unwrap_or("unknown reason");
         return Err(ApiError::unavailable("agent_failed", format!("run {id} failed: {reason}"), LATER));
     }
     if !record.status.is_over() {
@@ -38,7 +38,7 @@ pub async fn record_of(runs: &Arc<Runs>, id: &str) -> Result<RunRecord, ApiError
 
 /// Waits for a run's end.
 async fn choice_of(runs: &Arc<Runs>, index: u32, id: &str) -> Result<(Choice, Usage), ApiError> {
-    // Of a run that is not at hand any more, there is nothing to wait for.
+    // The events of a run that is over end at once.
     let mut events = Box::pin(runs.events(id, LAST, true));
     while events.try_next().await?.is_some() {}
     let record = record_of(runs, id).await?;
@@ -46,14 +46,14 @@ async fn choice_of(runs: &Arc<Runs>, index: u32, id: &str) -> Result<(Choice, Us
     Ok((Choice::new(index, &record, reasoning), record.result.tokens))
 }
 
-/// Waits for all runs, and answers.
+/// Waits for all runs, and responds.
 ///
 /// # Errors
-/// That of the first run that cannot give a choice.
-pub async fn answer(runs: &Arc<Runs>, head: Head, held: &[Held]) -> Result<HttpResponse, ApiError> {
-    let waiting = (0..).zip(held).map(|(index, held)| choice_of(runs, index, held.id()));
+/// The error of the first run without a choice.
+pub async fn respond(runs: &Arc<Runs>, head: Head, accepted: &[CancelOnDrop]) -> Result<HttpResponse, ApiError> {
+    let waiting = (0..).zip(accepted).map(|(index, run)| choice_of(runs, index, run.id()));
     let mut usage = Usage::default();
-    let mut choices = Vec::with_capacity(held.len());
+    let mut choices = Vec::with_capacity(accepted.len());
     for (choice, tokens) in try_join_all(waiting).await? {
         usage.add(tokens);
         choices.push(choice);

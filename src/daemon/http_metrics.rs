@@ -1,13 +1,13 @@
-//! `/metrics`, and what is counted of requests.
+//! `/metrics`, and the counting of requests.
 
 use actix_web::{HttpResponse, web};
 
-use super::guard::Answered;
-use super::{State, no_such_method};
+use super::guard::ResponseHead;
+use super::{State, method_not_allowed};
 use crate::metrics::{CONTENT_TYPE, Metrics};
 use prime_engine::Engine;
 
-/// The patterns that become labels; whatever a client asks for beside them is one label.
+/// The patterns that become labels; all other paths share one label.
 const ROUTES: [&str; 22] = [
     "/v1/runs",
     "/v1/runs/{id}",
@@ -33,25 +33,25 @@ const ROUTES: [&str; 22] = [
     "/docs/{file:.*}",
 ];
 
-/// Codes of refusals for what is going on, not for what a request said.
+/// Statuses of refusals that are not the request's fault.
 const REFUSALS: [u16; 2] = [429, 503];
 
-/// Counts an answer.
-pub fn count(metrics: &Metrics, answered: &Answered<'_>) {
-    let route = ROUTES.into_iter().find(|route| Some(*route) == answered.pattern).unwrap_or("other");
-    metrics.http(route, answered.status, answered.seconds);
-    if REFUSALS.contains(&answered.status) {
-        metrics.refused(answered.code.unwrap_or("not_ready"));
+/// Counts a response.
+pub fn count(metrics: &Metrics, response: &ResponseHead<'_>) {
+    let route = ROUTES.into_iter().find(|route| Some(*route) == response.pattern).unwrap_or("other");
+    metrics.http(route, response.status, response.seconds);
+    if REFUSALS.contains(&response.status) {
+        metrics.refused(response.code.unwrap_or("not_ready"));
     }
 }
 
 pub fn configure(config: &mut web::ServiceConfig) {
     config.service(
-        web::resource("/metrics").route(web::get().to(metrics)).default_service(web::to(|| no_such_method("GET"))),
+        web::resource("/metrics").route(web::get().to(metrics)).default_service(web::to(|| method_not_allowed("GET"))),
     );
 }
 
-/// What the process counts, for Prometheus.
+/// The metrics of the process, for Prometheus.
 #[utoipa::path(
     get, path = "/metrics", tag = "operations", operation_id = "metrics",
     responses((status = 200, description = "OpenMetrics 1.0", content_type = "application/openmetrics-text", body = String)),
@@ -61,7 +61,7 @@ pub async fn metrics(state: web::Data<State>) -> HttpResponse {
     for status in runs.app().engines().values().map(Engine::status) {
         runs.metrics().engine(&status);
     }
-    // A journal that cannot be read has no size; the rest is told all the same.
+    // A journal that cannot be read has no size; the other metrics do not depend on it.
     if let Ok(size) = runs.journal_size().await {
         runs.metrics().journal_state(size.bytes, runs.journal_failure().is_none());
     }

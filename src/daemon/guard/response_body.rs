@@ -1,5 +1,4 @@
-//! The body of a response on its way out: says to its connection whether the client takes it, and holds what counts as
-//! long as the response does.
+//! The body of a response: tells the connection whether the client reads it, and holds the request's permit until the end.
 
 use std::error::Error;
 use std::pin::Pin;
@@ -9,30 +8,30 @@ use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::web::Bytes;
 
 use super::connections::Exchange;
-use super::rates::Permit;
+use super::rate_limit::Permit;
 
-/// Most bytes handed over at once. The server asks again when they are taken, which is how it is known that they were.
+/// Most bytes per piece. The server polls for the next piece when it has written this one, which shows that the client
+/// reads.
 const PIECE_BYTES: usize = 16 * 1_024;
 
-/// A body with what must live as long as it.
-pub struct Outgoing {
-    // Dropped in this order: when the handler's stream ends, nothing counts any more.
+pub struct GuardedBody {
+    // Dropped in this order: the permit is back before the handler's stream ends.
     _permit: Option<Permit>,
     exchange: Exchange,
     body: BoxBody,
-    /// Of the last bytes of `body`, what is not yet handed over.
+    /// The unsent rest of the last bytes of `body`.
     rest: Bytes,
 }
 
-impl Outgoing {
-    /// Sends `body` as part of `exchange`; `permit` is given back when the body is done, or its client gone.
+impl GuardedBody {
+    /// Sends `body` as part of `exchange`. Releases `permit` when the body ends or the client disconnects.
     #[must_use]
     pub fn new(body: BoxBody, exchange: Exchange, permit: Option<Permit>) -> Self {
         Self { body, rest: Bytes::new(), exchange, _permit: permit }
     }
 }
 
-impl MessageBody for Outgoing {
+impl MessageBody for GuardedBody {
     type Error = Box<dyn Error>;
 
     fn size(&self) -> BodySize {
@@ -74,7 +73,7 @@ mod tests {
         let streamed = BodyStream::new(stream::iter(chunks.into_iter().map(Ok::<_, actix_web::Error>)));
         for body in [BoxBody::new(streamed), BoxBody::new(whole.clone())] {
             let size = body.size();
-            let mut body = Outgoing::new(body, Exchange::begin(None), None);
+            let mut body = GuardedBody::new(body, Exchange::begin(None), None);
             assert_eq!(body.size(), size);
             let mut sent = Vec::new();
             while let Some(piece) = std::future::poll_fn(|context| Pin::new(&mut body).poll_next(context)).await {

@@ -1,28 +1,27 @@
-//! The one writer: a transaction at a time, each whole or not at all.
+//! The one writer: applies each batch in one transaction.
 
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
-use super::body::Packer;
+use super::compression::Packer;
 use super::schema::{FIRST_SEQ_MAX, RUN_MAX, SEQ_BITS};
 use super::{connection, reviews};
 use crate::{Head, IdempotencyKey, JournalError, ReviewCounts, RunRow, Segment, Snapshot, Write};
 
-/// A run as the writer looks it up.
-pub(super) struct Known {
+pub(super) struct KnownRun {
     pub(super) no: i64,
     is_over: bool,
 }
 
-/// The connection that writes, and what became of it.
+/// The writing connection, reopened after errors.
 pub(super) struct Writer {
     path: PathBuf,
     pub(super) bytes_max: u64,
-    /// None after an error that it did not survive; the next write opens another.
+    /// `None` after an error that made it unusable; the next write opens another.
     connection: Option<Connection>,
     packer: Packer,
-    /// Why nothing is written any more: a sync failed, and what the next one would say means nothing.
+    /// The sync that failed. Nothing is written any more, because the result of another sync would mean nothing.
     failed: Option<String>,
 }
 
@@ -34,7 +33,7 @@ pub(super) fn signed(number: u64, what: &str) -> Result<i64, JournalError> {
     i64::try_from(number).map_err(|_| refused(format!("{what} {number} is too large")))
 }
 
-/// Whether a connection has come out of an error in order.
+/// Whether a connection is usable after an error.
 fn is_usable(connection: &Connection) -> bool {
     connection.is_autocommit()
         && connection.query_row("SELECT value FROM meta WHERE name = 'probe'", [], |row| row.get::<_, i64>(0)).is_ok()
@@ -46,7 +45,7 @@ impl Writer {
         Ok(Self { path: path.to_owned(), bytes_max, connection: Some(connection), packer, failed: None })
     }
 
-    /// Writes through the connection; opens another if an earlier error took it.
+    /// Writes through the connection, reopening it if necessary.
     pub(super) fn write<T>(
         &mut self,
         write: impl FnOnce(&mut Connection, &mut Packer) -> Result<T, JournalError>,
@@ -58,7 +57,7 @@ impl Writer {
             self.connection = Some(connection::writer(&self.path, self.bytes_max, false)?);
         }
         let Some(connection) = &mut self.connection else {
-            return Err(JournalError::NotWritable("it is not open".to_owned()));
+            return Err(JournalError::NotWritable("the file is not open".to_owned()));
         };
         let written = write(connection, &mut self.packer);
         match &written {
@@ -99,9 +98,9 @@ impl Writer {
     }
 }
 
-pub(super) fn known(transaction: &Transaction<'_>, id: &str) -> Result<Known, JournalError> {
+pub(super) fn find_run(transaction: &Transaction<'_>, id: &str) -> Result<KnownRun, JournalError> {
     let mut statement = transaction.prepare_cached("SELECT no, is_over FROM run WHERE id = ?1")?;
-    let known = statement.query_row([id], |row| Ok(Known { no: row.get(0)?, is_over: row.get(1)? })).optional()?;
+    let known = statement.query_row([id], |row| Ok(KnownRun { no: row.get(0)?, is_over: row.get(1)? })).optional()?;
     known.ok_or_else(|| refused(format!("there is no run {id:?}")))
 }
 
@@ -116,14 +115,14 @@ pub(super) fn last_seq(transaction: &Transaction<'_>, run: i64) -> Result<u64, J
 fn accept(transaction: &Transaction<'_>, row: &RunRow, key: Option<&IdempotencyKey>) -> Result<(), JournalError> {
     let id = &row.id;
     if row.head != Head::genesis(&row.spec) {
-        return Err(refused(format!("the new run {id:?} must have no events, and the head that its spec gives")));
+        return Err(refused(format!("the new run {id:?} must have no events and the head of its spec")));
     }
     if row.reviews != ReviewCounts::default() {
         return Err(refused(format!("the new run {id:?} must have no flagged events")));
     }
     let exists = transaction.prepare_cached("SELECT 1 FROM run WHERE id = ?1")?.exists([id])?;
     if exists {
-        return Err(refused(format!("there is a run {id:?} already")));
+        return Err(refused(format!("run {id:?} exists already")));
     }
     if let Some(IdempotencyKey { key, .. }) = key {
         let mut statement = transaction.prepare_cached("SELECT id FROM run WHERE owner = ?1 AND key = ?2")?;
@@ -151,14 +150,14 @@ fn accept(transaction: &Transaction<'_>, row: &RunRow, key: Option<&IdempotencyK
         row.split,
     ])?;
     if no > RUN_MAX {
-        return Err(refused(format!("a journal has numbers for {RUN_MAX} runs: begin another")));
+        return Err(refused(format!("a journal holds at most {RUN_MAX} runs: start another")));
     }
     transaction.prepare_cached("INSERT INTO spec (run, body) VALUES (?1, ?2)")?.execute(params![no, row.spec])?;
     Ok(())
 }
 
 fn append(transaction: &Transaction<'_>, packer: &mut Packer, id: &str, segment: &Segment) -> Result<(), JournalError> {
-    let run = known(transaction, id)?;
+    let run = find_run(transaction, id)?;
     let first = segment.first_seq;
     let refused = |reason: String| Err(refused(format!("run {id:?}, events from {first}: {reason}")));
     if run.is_over {
@@ -189,10 +188,10 @@ fn append(transaction: &Transaction<'_>, packer: &mut Packer, id: &str, segment:
 }
 
 fn save(transaction: &Transaction<'_>, packer: &mut Packer, id: &str, snapshot: &Snapshot) -> Result<(), JournalError> {
-    let run = known(transaction, id)?;
+    let run = find_run(transaction, id)?;
     let (seq, last) = (snapshot.seq, last_seq(transaction, run.no)?);
     if seq > last {
-        return Err(refused(format!("run {id:?}: a snapshot of event {seq}, but its last event is {last}")));
+        return Err(refused(format!("run {id:?}: a snapshot at event {seq}, but the last event is {last}")));
     }
     let packed = packer.pack(&snapshot.body)?;
     let mut statement = transaction
@@ -203,9 +202,9 @@ fn save(transaction: &Transaction<'_>, packer: &mut Packer, id: &str, snapshot: 
 
 fn update(transaction: &Transaction<'_>, write: &Write) -> Result<(), JournalError> {
     let Write::Update { id, updated_ms, status, is_over, resumed, summary } = write else { return Ok(()) };
-    let run = known(transaction, id)?;
+    let run = find_run(transaction, id)?;
     if run.is_over && !is_over {
-        return Err(refused(format!("run {id:?} is over, and stays so")));
+        return Err(refused(format!("run {id:?} is over")));
     }
     let mut statement = transaction.prepare_cached(
         "UPDATE run SET updated_ms = ?2, status = ?3, is_over = ?4, resumed = ?5, summary = ?6 WHERE no = ?1",

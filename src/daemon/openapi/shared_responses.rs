@@ -1,5 +1,5 @@
-//! What any route may answer beside its own answers: the refusals of the guard, of bodies and of paths, each written
-//! once in the document and referred to by the operations that it can come from.
+//! Responses that many routes share: the refusals of the guard, of bodies and of paths. Each is defined once in the
+//! document, and the operations that can give it refer to it.
 
 use utoipa::ToSchema as _;
 use utoipa::openapi::header::Header;
@@ -18,15 +18,15 @@ const REQUEST_ID: &str = "X-Request-Id";
 /// Paths below which an answer needs the journal.
 const NEEDS_JOURNAL: [&str; 4] = ["/v1/runs", "/v1/gc", "/v1/split", "/v1/chat"];
 
-/// An operation, as far as it matters for what it may answer.
+/// The properties of an operation that decide its shared responses.
 struct Route<'a> {
     path: &'a str,
     has_keys: bool,
     has_body: bool,
-    /// It takes something from the path.
-    has_place: bool,
-    /// It takes something from the query or the headers.
-    has_options: bool,
+    /// Has parameters in the path.
+    has_path_parameters: bool,
+    /// Has parameters in the query or the headers.
+    has_other_parameters: bool,
 }
 
 impl Route<'_> {
@@ -35,112 +35,111 @@ impl Route<'_> {
     }
 }
 
-/// An answer that many operations may give.
-struct Shared {
+struct SharedResponse {
     status: &'static str,
     name: &'static str,
     description: &'static str,
-    /// A header of its own: name, meaning, and whether it is a number.
+    /// An extra header: name, meaning, and whether it is a number.
     header: Option<(&'static str, &'static str, bool)>,
     comes_from: fn(&Route<'_>) -> bool,
 }
 
 /// All of them, by status.
-const SHARED: [Shared; 13] = [
-    Shared {
+const SHARED: [SharedResponse; 13] = [
+    SharedResponse {
         status: "400",
         name: "BadRequest",
         description: "The body, the query or a header is wrong; `field` says which part",
         header: None,
-        comes_from: |route| route.has_body || route.has_options,
+        comes_from: |route| route.has_body || route.has_other_parameters,
     },
-    Shared {
+    SharedResponse {
         status: "401",
         name: "Unauthorized",
-        description: "There is no key, or it is not known",
+        description: "The key is missing or unknown",
         header: Some(("WWW-Authenticate", "`Bearer`", false)),
         comes_from: |route| route.has_keys && !route.is_open(),
     },
-    Shared {
+    SharedResponse {
         status: "403",
         name: "Forbidden",
-        description: "While there are no keys: the request is for another host, or from a page of another origin",
+        description: "Without keys: the request is for another host, or from a page of another origin",
         header: None,
         comes_from: |route| !route.has_keys,
     },
-    Shared {
+    SharedResponse {
         status: "404",
         name: "NotFound",
-        description: "There is no such thing, or it is another key's",
+        description: "It does not exist, or belongs to another key",
         header: None,
-        comes_from: |route| route.has_place,
+        comes_from: |route| route.has_path_parameters,
     },
-    Shared {
+    SharedResponse {
         status: "405",
         name: "MethodNotAllowed",
         description: "The path does not have this method",
-        header: Some(("Allow", "The methods that it has", false)),
+        header: Some(("Allow", "The allowed methods", false)),
         comes_from: |_| true,
     },
-    Shared {
+    SharedResponse {
         status: "408",
         name: "RequestTimeout",
-        description: "The head or the body did not come in time; the connection is closed",
+        description: "The head or the body did not arrive in time; the connection is closed",
         header: None,
         comes_from: |_| true,
     },
-    Shared {
+    SharedResponse {
         status: "413",
         name: "BodyTooLarge",
         description: "The body has more than `server.body_bytes_max` bytes; the connection is closed",
         header: None,
         comes_from: |route| route.has_body,
     },
-    Shared {
+    SharedResponse {
         status: "414",
         name: "UrlTooLong",
         description: "Path and query have more than `server.url_bytes_max` bytes",
         header: None,
         comes_from: |_| true,
     },
-    Shared {
+    SharedResponse {
         status: "415",
         name: "UnsupportedMediaType",
-        description: "The body has a `Content-Encoding`; it must be sent as it is",
+        description: "The body has a `Content-Encoding`; send it unencoded",
         header: None,
         comes_from: |route| route.has_body,
     },
-    Shared {
+    SharedResponse {
         status: "429",
         name: "TooMany",
-        description: "Too many requests of one key, or too many open runs",
-        header: Some(("Retry-After", "Seconds until it may work", true)),
+        description: "Too many requests with one key, or too many open runs",
+        header: Some(("Retry-After", "Seconds until a retry may succeed", true)),
         comes_from: |route| !route.is_open(),
     },
-    Shared {
+    SharedResponse {
         status: "431",
         name: "HeadersTooLarge",
         description: "The headers have more than `server.header_bytes_max` bytes",
         header: None,
         comes_from: |_| true,
     },
-    Shared {
+    SharedResponse {
         status: "500",
         name: "InternalError",
-        description: "A bug, or a damaged journal; the daemon's log says more under the request's id",
+        description: "A bug, or a damaged journal; see the daemon's log under the request's id",
         header: None,
         comes_from: |_| true,
     },
-    Shared {
+    SharedResponse {
         status: "503",
         name: "Unavailable",
         description: "The daemon is stopping, the journal cannot be written, or an agent failed",
-        header: Some(("Retry-After", "Seconds until it may work", true)),
+        header: Some(("Retry-After", "Seconds until a retry may succeed", true)),
         comes_from: |route| NEEDS_JOURNAL.iter().any(|above| route.path.starts_with(above)),
     },
 ];
 
-impl Shared {
+impl SharedResponse {
     fn response(&self) -> Response {
         let mut response = Response::new(self.description);
         let body = Content::new(Some(Ref::from_schema_name(ErrorBody::name())));
@@ -161,13 +160,13 @@ fn add_request_id(response: &mut Response) {
     response.headers.insert(REQUEST_ID.to_owned(), RefOr::Ref(header));
 }
 
-/// What the configuration says about answers.
-pub struct Answers {
+/// Adds the shared responses to a document.
+pub struct SharedResponses {
     pub has_keys: bool,
 }
 
-impl Answers {
-    /// Adds what the routes do not say themselves.
+impl SharedResponses {
+    /// Adds the responses that the routes do not list themselves.
     pub fn add_to(&self, document: &mut OpenApi) {
         self.add_components(document.components.get_or_insert_default());
         for (path, item) in &mut document.paths.paths {
@@ -183,15 +182,15 @@ impl Answers {
     fn add_components(&self, components: &mut Components) {
         let mut request_id = Header::default();
         request_id.description = Some(
-            "What the log calls this request: the client's own `X-Request-Id` if it has 1 to 64 letters, digits, `-`, \
-             `_` and `.`, else a new one. A 408 for half a head has none."
+            "The id of this request in the log: the client's `X-Request-Id` if it consists of 1 to 64 letters, digits, \
+             `-`, `_` and `.`, otherwise a new one. A 408 for an incomplete head has none."
                 .to_owned(),
         );
         components.headers.insert(REQUEST_ID.to_owned(), request_id.into());
         for shared in SHARED {
             components.responses.insert(shared.name.to_owned(), shared.response().into());
         }
-        let meaning = if self.has_keys { "A key of `server.keys`" } else { "This daemon asks nobody for a key" };
+        let meaning = if self.has_keys { "A key of `server.keys`" } else { "This daemon has no keys" };
         let mut bearer = Http::new(HttpAuthScheme::Bearer);
         bearer.description = Some(meaning.to_owned());
         components.security_schemes.insert(BEARER.to_owned(), SecurityScheme::Http(bearer).into());
@@ -204,8 +203,8 @@ impl Answers {
             path,
             has_keys: self.has_keys,
             has_body: operation.request_body.is_some(),
-            has_place: places > 0,
-            has_options: parameters > places,
+            has_path_parameters: places > 0,
+            has_other_parameters: parameters > places,
         };
         if route.has_keys && route.is_open() {
             operation.security = Some(Vec::new());

@@ -1,18 +1,18 @@
-//! What the routes do with a request before anything is run: for tests with arbitrary requests, without a daemon.
+//! Parses and checks arbitrary requests as the routes do, without a daemon: the entry point of the fuzzer.
 
 use actix_web::web::Query;
 
 use super::error::ApiError;
 use super::guard::json;
-use super::request::checked;
+use super::resolve::checked;
 use super::wire::{CollectRequest, ListQuery, ReviewRequest, RunRequest};
 use super::{openai, verify};
 use crate::settings::Settings;
 
-/// Reads a body as each route that takes one would, and a query of the listing; judges what `/v1/verify` would judge.
+/// Reads a body as each route with a body would, and as the query of the listing; judges what `/v1/verify` would judge.
 ///
 /// # Errors
-/// What each route would answer.
+/// The error that each route would respond with.
 pub fn read_as_each_route(settings: &Settings, body: &[u8]) -> [Result<(), ApiError>; 6] {
     [
         json::<RunRequest>(body).and_then(|request| checked(settings, &request).map(drop)),

@@ -1,6 +1,6 @@
-//! From a chat completion to the runs that make its choices.
+//! The run requests of a chat completion, one per choice.
 
-use super::message::{Asked, asked};
+use super::message::{ChatTask, task_of};
 use super::models::preset_of;
 use super::problem::run_of;
 use super::request::ChatRequest;
@@ -12,29 +12,29 @@ use crate::settings::Settings;
 /// Seeds have 63 bits.
 const SEED_MASK: u64 = i64::MAX as u64;
 
-/// The runs of a chat completion, one a choice, and where their task stands.
+/// The runs of a chat completion, and where their fields come from.
 #[derive(Clone, Debug)]
-pub struct Wishes {
+pub struct RunRequests {
     pub runs: Vec<RunRequest>,
     /// The part of the request that names the task, as errors call it.
-    place: String,
-    /// Fields of a run's request that came from the chat completion's fields of the same name.
+    source: String,
+    /// Fields that came from the chat completion's fields of the same name.
     outer: Vec<&'static str>,
-    /// Those that came from `prime`.
+    /// Fields that came from `prime`.
     of_prime: Vec<&'static str>,
-    /// It is a problem in words, whose parts the client does not know by name.
-    in_words: bool,
+    /// Whether the problem was prose, so that the client does not know its fields by name.
+    is_prose: bool,
 }
 
-/// Whether a request says what to solve.
-fn says_what(request: &RunRequest) -> bool {
+/// Whether a request has a problem to solve.
+fn has_problem(request: &RunRequest) -> bool {
     request.task.is_some() || request.problem.is_some()
 }
 
-/// What `above` leaves out comes from `below`; the task and its instance from one of them.
-fn over(above: RunRequest, below: RunRequest) -> RunRequest {
+/// Fills the gaps of `above` from `below`. The task and its instance come from one of them.
+fn merge(above: RunRequest, below: RunRequest) -> RunRequest {
     let RunRequest { task, difficulty, index, base_seed, input, problem, .. } =
-        if says_what(&above) { above.clone() } else { below.clone() };
+        if has_problem(&above) { above.clone() } else { below.clone() };
     RunRequest {
         task,
         difficulty,
@@ -64,8 +64,8 @@ fn over(above: RunRequest, below: RunRequest) -> RunRequest {
     }
 }
 
-/// The names of the wishes that a request has.
-fn wishes_in(request: &RunRequest) -> Vec<&'static str> {
+/// The names of the options that a request sets.
+fn fields_in(request: &RunRequest) -> Vec<&'static str> {
     let (budget, agents) = (&request.budget, &request.agents);
     let given = [
         ("preset", request.preset.is_some()),
@@ -87,7 +87,7 @@ fn wishes_in(request: &RunRequest) -> Vec<&'static str> {
     given.into_iter().filter_map(|(name, is_given)| is_given.then_some(name)).collect()
 }
 
-/// A field by which a request says which instance of its task is meant.
+/// The first field of a request that selects an instance.
 fn instance_in(request: &RunRequest) -> Option<&'static str> {
     let given = [
         ("input", request.input.is_some()),
@@ -98,32 +98,32 @@ fn instance_in(request: &RunRequest) -> Option<&'static str> {
     given.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
 }
 
-/// The tokens that a run may have by the chat completion's own fields.
+/// The token budget, from the chat completion's own fields.
 fn tokens_of(settings: &Settings, chat: &ChatRequest) -> Result<Option<u64>, ApiError> {
-    let (field, wish) = match chat.max_completion_tokens {
-        Some(wish) => ("max_completion_tokens", Some(wish)),
+    let (field, tokens) = match chat.max_completion_tokens {
+        Some(tokens) => ("max_completion_tokens", Some(tokens)),
         None => ("max_tokens", chat.max_tokens),
     };
-    let Some(wish) = wish else { return Ok(None) };
-    // A limit of 0 in the configuration means that there is none.
+    let Some(tokens) = tokens else { return Ok(None) };
+    // A configured limit of 0 means none.
     let limit = Some(settings.run.budget.tokens).filter(|limit| *limit > 0);
-    if wish == 0 || limit.is_some_and(|limit| wish > limit) {
+    if tokens == 0 || limit.is_some_and(|limit| tokens > limit) {
         let range = limit.map_or("1 or more".to_owned(), |limit| format!("1 to {limit}, the daemon's own limit"));
-        return Err(ApiError::bad_field(field, format!("is {wish}; give {range}")));
+        return Err(ApiError::bad_field(field, format!("is {tokens}; give {range}")));
     }
-    Ok(Some(wish))
+    Ok(Some(tokens))
 }
 
-impl Wishes {
-    /// Reads a chat completion.
+impl RunRequests {
+    /// Resolves a chat completion.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// The first invalid field.
     pub fn of(settings: &Settings, chat: &ChatRequest) -> Result<Self, ApiError> {
         let preset = preset_of(settings, &chat.model)?.map(str::to_owned);
         chat.check()?;
         let schema = chat.answer_schema()?;
-        let mut in_words = false;
+        let mut is_prose = false;
         let outer = RunRequest {
             preset,
             temperature: chat.temperature,
@@ -133,51 +133,51 @@ impl Wishes {
             ..RunRequest::default()
         };
         let prime = chat.prime.clone().unwrap_or_default();
-        let of_prime = wishes_in(&prime);
-        let (inner, place) = if says_what(&prime) {
+        let of_prime = fields_in(&prime);
+        let (inner, source) = if has_problem(&prime) {
             (prime, "prime".to_owned())
         } else {
             if let Some(field) = instance_in(&prime) {
-                let message = "goes with `prime.task`, which is missing; the messages have an instance of their own";
+                let message = "needs `prime.task`, which is missing; the messages have an instance of their own";
                 return Err(ApiError::bad_field(&format!("prime.{field}"), message));
             }
-            let (asked, place) = asked(&chat.messages)?;
-            let request = match asked {
-                Asked::Run(request) => *request,
-                Asked::Words(statement) => {
-                    in_words = true;
+            let (task, source) = task_of(&chat.messages)?;
+            let request = match task {
+                ChatTask::Run(request) => *request,
+                ChatTask::Text(statement) => {
+                    is_prose = true;
                     run_of(&statement, schema.as_ref())
                 }
             };
-            (over(prime, request), place)
+            (merge(prime, request), source)
         };
-        let inner_wishes = wishes_in(&inner);
-        let outer_fields = wishes_in(&outer).into_iter().filter(|field| !inner_wishes.contains(field)).collect();
-        let one = over(inner, outer);
+        let inner_fields = fields_in(&inner);
+        let outer_fields = fields_in(&outer).into_iter().filter(|field| !inner_fields.contains(field)).collect();
+        let one = merge(inner, outer);
         let seed = one.seed.unwrap_or(settings.run.seed);
         let choice = |index: u32| {
-            // The first choice has what was given, so that a seed out of range is refused and not mapped.
+            // The first choice has the given seed, so that one out of range is refused and not mapped.
             let seed = if index == 0 { seed } else { seed.wrapping_add(index.into()) & SEED_MASK };
             RunRequest { seed: Some(seed), ..one.clone() }
         };
-        Ok(Self { runs: (0..chat.choices()).map(choice).collect(), place, outer: outer_fields, of_prime, in_words })
+        Ok(Self { runs: (0..chat.choices()).map(choice).collect(), source, outer: outer_fields, of_prime, is_prose })
     }
 
-    /// An error about a run's request as one about the chat completion that it came from.
+    /// Maps an error about a run request to the chat completion that it came from.
     pub fn locate(&self, error: ApiError) -> ApiError {
         let Some(field) = error.body().error.field else { return error };
         if self.outer.contains(&field.as_str()) {
             return error;
         }
-        if self.in_words && field.starts_with("problem.answer") {
+        if self.is_prose && field.starts_with("problem.answer") {
             return ApiError::bad_field("response_format.json_schema.schema", error);
         }
         let message = error.to_string();
         let detail = message.strip_prefix(&format!("field `{field}`: ")).unwrap_or(&message);
-        if self.place == "prime" || self.of_prime.contains(&field.as_str()) {
+        if self.source == "prime" || self.of_prime.contains(&field.as_str()) {
             return ApiError::bad_field(&format!("prime.{field}"), detail);
         }
-        ApiError::bad_field(&self.place, format!("`{field}`: {detail}"))
+        ApiError::bad_field(&self.source, format!("`{field}`: {detail}"))
     }
 }
 
@@ -186,27 +186,27 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn wishes(fields: &Value) -> Result<Wishes, ApiError> {
+    fn requests(fields: &Value) -> Result<RunRequests, ApiError> {
         let mut request = json!({
             "model": "prime",
             "messages": [{"role": "user", "content": "{\"task\": \"n-queens\", \"index\": 3, \"fanout\": 2}"}],
         });
         request.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-        Wishes::of(&Settings::default(), &serde_json::from_value(request).unwrap())
+        RunRequests::of(&Settings::default(), &serde_json::from_value(request).unwrap())
     }
 
     fn one(fields: &Value) -> RunRequest {
-        let mut wishes = wishes(fields).unwrap();
-        assert_eq!(wishes.runs.len(), 1);
-        wishes.runs.remove(0)
+        let mut requests = requests(fields).unwrap();
+        assert_eq!(requests.runs.len(), 1);
+        requests.runs.remove(0)
     }
 
     #[test]
-    fn what_stands_closer_to_the_run_counts_more() {
+    fn the_more_specific_field_takes_precedence() {
         let run = one(&json!({"model": "prime/fast", "temperature": 0.5, "max_tokens": 9, "max_completion_tokens": 8}));
         assert_eq!((run.task.as_deref(), run.index, run.fanout), (Some("n-queens"), Some(3), Some(2)));
         assert_eq!((run.preset.as_deref(), run.temperature), (Some("fast"), Some(0.5)));
-        assert_eq!((run.budget.tokens, run.seed), (Some(8), Some(42)), "the configured seed is said");
+        assert_eq!((run.budget.tokens, run.seed), (Some(8), Some(42)), "the configured seed is explicit");
 
         let run = one(&json!({"temperature": 0.5, "prime": {"temperature": 0.1, "fanout": 7, "preset": "careful"}}));
         assert_eq!((run.task.as_deref(), run.index, run.fanout), (Some("n-queens"), Some(3), Some(7)));
@@ -215,11 +215,11 @@ mod tests {
         let run = one(&json!({"prime": {"task": "bubble-sort"}}));
         assert_eq!((run.task.as_deref(), run.index, run.fanout), (Some("bubble-sort"), None, None));
         let run = one(&json!({"messages": [{"role": "user", "content": null}], "prime": {"task": "bubble-sort"}}));
-        assert_eq!(run.task.as_deref(), Some("bubble-sort"), "then the messages do not count");
+        assert_eq!(run.task.as_deref(), Some("bubble-sort"), "the messages are ignored");
     }
 
     #[test]
-    fn choices_have_the_next_seeds_and_negative_ones_are_mapped() {
+    fn choices_have_consecutive_seeds_and_negative_ones_are_mapped() {
         for (fields, seeds) in [
             (json!({"n": 3}), vec![42, 43, 44]),
             (json!({"n": 2, "seed": 7}), vec![7, 8]),
@@ -229,8 +229,8 @@ mod tests {
             (json!({"seed": -5}), vec![0x7fff_ffff_ffff_fffb]),
             (json!({"seed": 7, "prime": {"seed": 9}}), vec![9]),
         ] {
-            let wished: Vec<_> = wishes(&fields).unwrap().runs.iter().map(|run| run.seed.unwrap()).collect();
-            assert_eq!(wished, seeds, "{fields}");
+            let given: Vec<_> = requests(&fields).unwrap().runs.iter().map(|run| run.seed.unwrap()).collect();
+            assert_eq!(given, seeds, "{fields}");
         }
     }
 
@@ -238,23 +238,23 @@ mod tests {
     fn errors_name_the_part_of_the_chat_completion() {
         let task = || ApiError::bad_field("task", "there is none");
         let wrong = |error: ApiError| (error.body().error.param.unwrap(), error.to_string());
-        let (param, message) = wrong(wishes(&json!({})).unwrap().locate(task()));
+        let (param, message) = wrong(requests(&json!({})).unwrap().locate(task()));
         assert_eq!(param, "messages[0].content");
         assert_eq!(message, "field `messages[0].content`: `task`: there is none");
-        let (param, message) = wrong(wishes(&json!({"prime": {"task": "x"}})).unwrap().locate(task()));
+        let (param, message) = wrong(requests(&json!({"prime": {"task": "x"}})).unwrap().locate(task()));
         assert_eq!((param.as_str(), message.as_str()), ("prime.task", "field `prime.task`: there is none"));
         let fanout = ApiError::bad_field("fanout", "is 0");
-        assert_eq!(wrong(wishes(&json!({"prime": {"fanout": 0}})).unwrap().locate(fanout)).0, "prime.fanout");
-        let outer = wishes(&json!({"temperature": 1})).unwrap().locate(ApiError::bad_field("temperature", "no"));
+        assert_eq!(wrong(requests(&json!({"prime": {"fanout": 0}})).unwrap().locate(fanout)).0, "prime.fanout");
+        let outer = requests(&json!({"temperature": 1})).unwrap().locate(ApiError::bad_field("temperature", "no"));
         assert_eq!(wrong(outer).0, "temperature");
     }
 
     #[test]
-    fn limits_of_tokens_are_within_the_daemons() {
+    fn token_limits_are_within_the_configured_budget() {
         for (field, given, range) in
             [("max_tokens", 0_u64, "1 to 100000000"), ("max_completion_tokens", 100_000_001, "1 to 100000000")]
         {
-            let error = wishes(&json!({ field: given })).unwrap_err();
+            let error = requests(&json!({ field: given })).unwrap_err();
             assert_eq!(error.body().error.param.as_deref(), Some(field));
             assert!(error.to_string().contains(range), "{error}");
         }
@@ -262,24 +262,24 @@ mod tests {
     }
 
     #[test]
-    fn an_instance_beside_the_messages_needs_its_task() {
+    fn an_instance_without_its_task_is_refused() {
         for (field, given) in
             [("input", json!({"n": 4})), ("difficulty", json!("easy")), ("index", json!(3)), ("base_seed", json!(7))]
         {
-            let error = wishes(&json!({"prime": {field: given}})).unwrap_err();
+            let error = requests(&json!({"prime": {field: given}})).unwrap_err();
             assert_eq!(error.body().error.param, Some(format!("prime.{field}")), "{error}");
         }
     }
 
     #[test]
-    fn words_are_a_problem_with_the_form_of_the_answer() {
+    fn prose_is_a_problem_with_the_requested_answer_format() {
         let words = json!([{"role": "system", "content": "Be exact."}, {"role": "user", "content": "2 + 2?"}]);
         let format = json!({"type": "json_schema", "json_schema": {"name": "sum", "schema": {"type": "integer"}}});
-        let wishes = wishes(&json!({"messages": words, "response_format": format})).unwrap();
-        let problem = wishes.runs[0].problem.as_ref().unwrap();
+        let requests = requests(&json!({"messages": words, "response_format": format})).unwrap();
+        let problem = requests.runs[0].problem.as_ref().unwrap();
         assert_eq!(problem["statement"], "Be exact.\n\n2 + 2?");
         assert_eq!(problem["answer"], json!({"schema": {"type": "integer"}}));
-        let wrong = |field| wishes.locate(ApiError::bad_field(field, "no")).body().error.param.unwrap();
+        let wrong = |field| requests.locate(ApiError::bad_field(field, "no")).body().error.param.unwrap();
         assert_eq!(wrong("problem.answer.schema"), "response_format.json_schema.schema");
         assert_eq!(wrong("problem.statement"), "messages[1].content");
     }

@@ -1,11 +1,10 @@
-//! Limits of the head of a request. actix-http itself reads up to 96 headers and 128 KiB, and answers 431 beyond.
+//! Limits of the head of a request. actix-http itself reads up to 96 headers and 128 KiB, and responds 431 beyond.
 
 use actix_web::dev::RequestHead;
 
 use crate::daemon::error::ApiError;
 use crate::settings::Server;
 
-/// What a head may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadLimits {
     header_bytes_max: usize,
@@ -19,8 +18,6 @@ impl From<&Server> for HeadLimits {
 }
 
 impl HeadLimits {
-    /// Checks a head.
-    ///
     /// # Errors
     /// 414 when path and query are too long, 431 when the headers are too large.
     pub fn check(&self, head: &RequestHead) -> Result<(), ApiError> {

@@ -1,6 +1,5 @@
-//! Where there are no keys, whoever can open a connection is let in: programs on this machine, and with them the
-//! browser, which strangers' pages can send here (by DNS rebinding, or from their own origin). These are told apart by
-//! `Host` and `Origin`.
+//! Without keys, every program on this machine may use the daemon. That includes the browser, through which foreign pages
+//! could reach it (by DNS rebinding, or cross-origin); `Host` and `Origin` give those away.
 
 use std::net::IpAddr;
 
@@ -9,7 +8,7 @@ use actix_web::http::header::{HOST, HeaderName, ORIGIN};
 
 use crate::daemon::error::ApiError;
 
-/// Checks that a request was meant for this machine and does not come from a page of another origin.
+/// Checks that a request is for this machine and not from a page of another origin.
 ///
 /// # Errors
 /// 403 with the reason.
@@ -34,7 +33,7 @@ pub fn check_local(head: &RequestHead) -> Result<(), ApiError> {
         return Err(ApiError::forbidden(
             "foreign_origin",
             format!(
-                "the request comes from a page of another origin ({origin:?}), which is not allowed while there are no \
+                "the request comes from a page of another origin ({origin:?}), which is not allowed without \
                  keys (server.keys)"
             ),
         ));
@@ -50,13 +49,13 @@ fn not_local(host: &str) -> ApiError {
     ApiError::forbidden(
         "foreign_host",
         format!(
-            "the request is for the host {host:?}, but while there are no keys (server.keys), only 127.0.0.1, localhost \
-             and [::1] are answered"
+            "the request is for the host {host:?}, but without keys (server.keys), only 127.0.0.1, localhost and [::1] \
+             are allowed"
         ),
     )
 }
 
-/// Whether `host` or `host:port` is a loopback address or `localhost`. Other names could lead anywhere.
+/// Whether `host` or `host:port` is a loopback address or `localhost`. Other names could resolve to anything.
 fn is_this_machine(host: &str) -> bool {
     let (name, port) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, port)) => (address, port),
@@ -84,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_of_this_machine_are_answered() {
+    fn only_names_of_this_machine_are_allowed() {
         for host in ["127.0.0.1", "127.0.0.1:7433", "localhost", "LocalHost:80", "[::1]", "[::1]:7433", "127.1.2.3:1"] {
             assert_eq!(code("/", &[("Host", host)]), None, "{host}");
         }
@@ -113,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn only_pages_of_the_daemon_itself_may_ask() {
+    fn only_pages_of_the_daemon_itself_are_allowed() {
         let from = |origin| code("/", &[("Host", "localhost:7433"), ("Origin", origin)]);
         assert_eq!(from("http://localhost:7433"), None);
         for origin in [

@@ -1,8 +1,8 @@
-//! What can be asked. Every answer comes from one statement, so that it is of one moment.
+//! Reads. Each is one statement, so that its result is a consistent snapshot.
 
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
-use super::body::unpack;
+use super::compression::unpack;
 use super::schema::FIRST_SEQ_MAX;
 use crate::{ChainHash, Head, JournalError, Query, ReviewCounts, RunRow, Segment, Size, Snapshot};
 
@@ -31,7 +31,7 @@ fn hash(bytes: &[u8]) -> Result<ChainHash, JournalError> {
 
 pub(super) fn unsigned(row: &Row<'_>, column: usize) -> Result<u64, JournalError> {
     let value: i64 = row.get(column)?;
-    u64::try_from(value).map_err(|_| JournalError::Damaged(format!("the number {value} where none is negative")))
+    u64::try_from(value).map_err(|_| JournalError::Damaged(format!("the number {value}, which must not be negative")))
 }
 
 fn blob<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r [u8], JournalError> {
@@ -102,8 +102,8 @@ pub(super) fn list(connection: &Connection, query: &Query) -> Result<Vec<RunRow>
     }
     let created: i64;
     if let Some(after) = &query.after {
-        // Read before the list, because a run that is gone must be an error and not the end of the list. The time
-        // never changes, so the list is still of one moment.
+        // Read before the list, because a removed run must be an error and not the end of the list. The time never
+        // changes, so the list is still consistent.
         let mut statement = connection.prepare_cached("SELECT created_ms FROM run WHERE id = ?1")?;
         let found = statement.query_row([after], |row| row.get(0)).optional()?;
         created = found.ok_or_else(|| JournalError::NoSuchRun { id: after.clone() })?;
@@ -127,7 +127,7 @@ pub(super) fn segments(
     bytes: usize,
 ) -> Result<Vec<Segment>, JournalError> {
     let mut statement = connection.prepare_cached(SEGMENTS)?;
-    // The segment that holds the next event is the last that begins no later.
+    // The next event is in the last segment that begins no later.
     let next = after_seq.saturating_add(1).min(FIRST_SEQ_MAX).cast_signed();
     let mut rows = statement.query(params![id, next])?;
     let (mut segments, mut total) = (Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! What an error of SQLite means for a journal.
+//! Maps SQLite's error codes to [`JournalError`].
 
 use rusqlite::ffi;
 
@@ -7,7 +7,7 @@ use crate::JournalError;
 impl From<rusqlite::Error> for JournalError {
     fn from(error: rusqlite::Error) -> Self {
         let rusqlite::Error::SqliteFailure(failure, _) = &error else {
-            // A column that cannot be read as what was written to it.
+            // A column of an unexpected type.
             return Self::Damaged(error.to_string());
         };
         let code = failure.extended_code;
@@ -35,10 +35,10 @@ impl From<rusqlite::Error> for JournalError {
             | ffi::SQLITE_LOCKED
             | ffi::SQLITE_PROTOCOL
             | ffi::SQLITE_NOMEM => Self::NotWritable(reason),
-            // Syncs first of all, and whatever else the system said of a file.
+            // Failed syncs, above all.
             ffi::SQLITE_IOERR => Self::DiskFailed(reason),
             ffi::SQLITE_CONSTRAINT | ffi::SQLITE_TOOBIG => Self::Refused(reason),
-            // CORRUPT, NOTADB, and a schema that is not the one that was made.
+            // CORRUPT, NOTADB, and an unexpected schema.
             _ => Self::Damaged(reason),
         }
     }
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_of_sqlite_say_what_to_do() {
+    fn error_codes_are_mapped() {
         let cases = [
             (ffi::SQLITE_FULL, "cannot be written"),
             (ffi::SQLITE_READONLY, "cannot be written"),
