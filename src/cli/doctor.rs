@@ -63,11 +63,11 @@ fn devices() -> Vec<Finding> {
 
 /// The memory that an engine needs, and what is free.
 fn account(spec: &EngineSpec, fit: &Fit) -> String {
-    let needs = &fit.needs;
+    let needs = &fit.estimate;
     let devices = spec.device.all().len();
     let each = if devices > 1 { " each" } else { "" };
     let (mapped, holder) = if spec.device.is_cpu() { (" mapped from the file", "process") } else { ("", "driver") };
-    let free = fit.rooms.iter().map(|room| format!("{} on {}", Bytes(room.free_bytes), room.device));
+    let free = fit.free.iter().map(|free| format!("{} on {}", Bytes(free.free_bytes), free.device));
     let free = match free.collect::<Vec<_>>() {
         none if none.is_empty() => "free memory unknown".to_owned(),
         all => format!("free: {}", all.join(", ")),
@@ -95,7 +95,7 @@ fn engines(settings: &Settings, no_load: bool) -> Vec<Finding> {
                 continue;
             }
         };
-        match prime_engine::needs(&spec) {
+        match prime_engine::check_fit(&spec) {
             Ok(fit) => findings.push(finding(format!("memory for {name}"), Ok(account(&spec, &fit)))),
             Err(error) => {
                 findings.push(finding(what, Err(error.to_string())));

@@ -5,7 +5,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::log::LogControl;
 use super::{Configuration, notify};
-use crate::daemon::{Reload, Reloaded, Reloads, Reread};
+use crate::daemon::{Reload, ReloadRequest, Reloaded, Reloads};
 use crate::settings::Settings;
 
 /// Handles SIGHUP and the daemon's reload requests from now on, through the returned channels. Must be called within an actix
@@ -23,7 +23,7 @@ pub fn listen(configuration: Configuration, log: LogControl) -> Reloads {
     }
     let reloader = Reloader { configuration, log, reloads };
     actix::spawn(reloader.run(hangups.ok(), requests));
-    Reloads { settings, wanted: Some(wanted) }
+    Reloads { settings, requests: Some(wanted) }
 }
 
 /// Waits for a signal; forever without a handler.
@@ -41,7 +41,7 @@ struct Reloader {
 }
 
 impl Reloader {
-    async fn run(self, mut hangups: Option<Signal>, mut requests: mpsc::Receiver<Reread>) {
+    async fn run(self, mut hangups: Option<Signal>, mut requests: mpsc::Receiver<ReloadRequest>) {
         loop {
             tokio::select! {
                 is_open = hangup(&mut hangups) => {
@@ -52,7 +52,7 @@ impl Reloader {
                     drop(self.reload().await);
                 }
                 request = requests.recv() => {
-                    let Some(Reread { reply }) = request else { return };
+                    let Some(ReloadRequest { reply }) = request else { return };
                     // The client may have disconnected.
                     drop(reply.send(self.reload().await));
                 }

@@ -303,7 +303,7 @@ impl Launch for Durably<'_> {
     }
 
     async fn settle(&self) {
-        self.wait(|committed, run| committed.progress.proposals >= run.stream.waiting_progress().proposals).await;
+        self.wait(|committed, run| committed.progress.proposals >= run.stream.uncommitted_progress().proposals).await;
     }
 
     fn halt(&self) {

@@ -95,7 +95,7 @@ impl EngineLoad {
         let start = |role: Role| {
             Engine::start(EngineSpec {
                 name: format!("echo-{role}"),
-                echo: Some(null_line(0)),
+                stub_answer: Some(null_line(0)),
                 sequences_max: SEQUENCES_MAX,
                 ..EngineSpec::default()
             })

@@ -1,17 +1,26 @@
-//! Helpers of tests that measure: sizes from the environment, percentiles, memory, load.
+//! Sizes and seeds from the environment, and figures of other processes: times, memory, load.
 #![allow(clippy::disallowed_methods, reason = "these tests measure other processes, in real time")]
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::process::Pid;
 
-/// Serializes tests that measure, so that they do not disturb each other.
-static ALONE: Mutex<()> = Mutex::new(());
+/// Whether `make chaos` runs the tests. Only then do times count: on a shared machine they say little.
+pub fn is_chaos() -> bool {
+    std::env::var("PRIME_CHAOS").is_ok()
+}
 
-pub fn alone() -> MutexGuard<'static, ()> {
-    // A failed test has reported itself.
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+/// A bound on a time that the daemon promises. Always printed, and asserted by `make chaos`.
+pub fn promise(what: &str, took: Duration, bound: Duration) {
+    eprintln!("{what}: {took:.1?}, promised within {bound:.1?}; {}", load());
+    assert!(!is_chaos() || took <= bound, "{what}: {took:?} instead of {bound:?}");
+}
+
+/// The seed of everything random: `PRIME_CHAOS_SEED`, or a fixed one.
+pub fn chaos_seed() -> u64 {
+    let seed = from_env("PRIME_CHAOS_SEED", 42);
+    eprintln!("PRIME_CHAOS_SEED={seed}");
+    seed
 }
 
 /// A size that can be chosen by an environment variable.

@@ -14,7 +14,7 @@ use super::output::print;
 use super::values::{TaskParser, difficulty, index, json_file};
 use super::{Configuration, start_log};
 use crate::app::{App, Overrides, run_plan, run_sampling, split};
-use crate::report::{Reviews, RunResult, Solved};
+use crate::report::{Reviews, RunResult, RunContext};
 use crate::runtime::{Observer, Submission};
 use live::{Live, create_trace};
 use prime_bench::tasks::instance::read_problem;
@@ -91,7 +91,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         let outcome = outcome.context("the runtime ended before the run")?;
         let correct = outcome.answer.as_ref().is_some_and(|answer| problem.accepts(answer));
         let agents = runtime.agents();
-        let solved = Solved {
+        let solved = RunContext {
             task: problem.spec().slug.to_owned(),
             instance: name,
             agents: agents.names().clone(),

@@ -11,7 +11,7 @@ use super::client::{ClientError, Post};
 use super::{Common, run_id};
 use crate::cli::output::{Output, count, note, print};
 use crate::cli::table::Table;
-use crate::runs::{FlaggedStep, Verdict};
+use crate::runs::{FlaggedStep, ReviewDecision};
 
 #[derive(Args)]
 pub struct ReviewsArguments {
@@ -62,8 +62,8 @@ fn known<T: serde::de::DeserializeOwned>(value: &Value) -> Result<T, ClientError
 fn newest_review(step: &FlaggedStep) -> String {
     let Some(review) = &step.review else { return "open".to_owned() };
     let verdict = match review.verdict {
-        Verdict::Accept => "accepted",
-        Verdict::Reject => "rejected",
+        ReviewDecision::Accept => "accepted",
+        ReviewDecision::Reject => "rejected",
     };
     let note = if review.note.is_empty() { String::new() } else { format!(": {}", review.note) };
     format!("{verdict} by {}{note}", review.by)

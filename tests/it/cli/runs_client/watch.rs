@@ -77,10 +77,11 @@ fn a_watch_shows_every_event_and_ends_with_the_run() {
 #[test]
 fn a_watch_goes_on_across_a_kill_and_misses_nothing() {
     let daemon = Daemon::start(&[]);
+    // Too little for the whole run, which therefore cannot be over when the daemon is killed.
+    daemon.limit_journal(Some(256 << 10));
     let request = json!({"task": "tower-of-hanoi", "input": {"n": 16, "from": 0, "to": 2}, "fanout": 1});
     let id = daemon.submit(&request).body["id"].as_str().unwrap().to_owned();
     let mut watch = Watch::start(&daemon, &[&id, "--output", "json"]);
-    // Its output is not read on before the daemon is killed, so that it is under way then.
     assert!(watch.read(100));
     let bind = format!("server.bind={}", daemon.address);
     let daemon = Daemon::start_in(&daemon.kill(), &[&bind]);
