@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::action::TaskAction;
 use super::pattern;
 use super::rng::TaskRng;
 use super::spec::{Constraint, Difficulty, Kind, Kinds, Severity, Spec};
@@ -275,8 +276,8 @@ struct Instance<T: Task>(T::Instance);
 struct Run<T: Task> {
     instance: Arc<Instance<T>>,
     state: T::State,
-    candidate: Option<(T::State, T::Action)>,
-    /// A state that is needed no more; its memory takes the next candidate.
+    candidate: Option<T::State>,
+    /// A discarded state whose memory the next candidate reuses.
     spare: Option<T::State>,
 }
 
@@ -354,8 +355,8 @@ fn transition_index(spec: &Spec) -> Option<usize> {
 
 impl<T: Task> Run<T> {
     fn action_of(line: &str) -> Result<T::Action, Refusal> {
-        let (form, fields) = pattern::parse(T::SPEC.actions, line).ok_or(Refusal::Unparsable)?;
-        T::read(form, &fields).ok_or(Refusal::Illegal("a number is out of range"))
+        let (form, fields) = pattern::parse(T::Action::FORMS, line).ok_or(Refusal::Unparsable)?;
+        T::Action::read(form, &fields).ok_or(Refusal::Illegal("a number is out of range"))
     }
 }
 
@@ -369,7 +370,7 @@ impl<T: Task> Machine for Run<T> {
     }
 
     fn propose(&mut self, line: &str) -> Result<(), Refusal> {
-        if let Some((state, _)) = self.candidate.take() {
+        if let Some(state) = self.candidate.take() {
             self.spare = Some(state);
         }
         let action = Self::action_of(line)?;
@@ -383,20 +384,21 @@ impl<T: Task> Machine for Run<T> {
             }
             None => self.state.clone(),
         };
-        T::apply(&self.instance.0, &mut next, &action).map_err(|illegal| Refusal::Illegal(illegal.0))?;
-        self.candidate = Some((next, action));
+        T::step(&self.instance.0, &mut next, action).map_err(|illegal| Refusal::Illegal(illegal.0))?;
+        self.candidate = Some(next);
         Ok(())
     }
 
     fn violations(&self, kinds: Kinds) -> Violations {
-        let Some((after, action)) = &self.candidate else {
+        let Some(after) = &self.candidate else {
             return Violations::FORMAT.of_kinds(&T::SPEC, kinds);
         };
-        let mut found = if kinds.contains(Kind::Invariant) || kinds.contains(Kind::Terminal) {
-            T::violations(&self.instance.0, &self.state, action, after).of_kinds(&T::SPEC, kinds)
-        } else {
-            Violations::NONE
-        };
+        let action = T::last(after).expect("invariant: a candidate was made by an action");
+        let mut found = Violations::NONE;
+        if kinds.contains(Kind::Invariant) || kinds.contains(Kind::Terminal) {
+            T::violations(&self.instance.0, &self.state, action, after, &mut found);
+            found = found.of_kinds(&T::SPEC, kinds);
+        }
         if kinds.contains(Kind::Transition)
             && let Some(index) = transition_index(&T::SPEC)
         {
@@ -406,24 +408,24 @@ impl<T: Task> Machine for Run<T> {
     }
 
     fn candidate_ends(&self) -> bool {
-        self.candidate.as_ref().is_some_and(|(state, _)| T::ended(&self.instance.0, state))
+        self.candidate.as_ref().is_some_and(|state| T::ended(&self.instance.0, state))
     }
 
     fn commit(&mut self) {
-        if let Some((state, _)) = self.candidate.take() {
+        if let Some(state) = self.candidate.take() {
             self.spare = Some(std::mem::replace(&mut self.state, state));
         }
     }
 
     fn replay(&mut self, line: &str) -> Result<(), Refusal> {
         let action = Self::action_of(line)?;
-        T::apply(&self.instance.0, &mut self.state, &action).map_err(|illegal| Refusal::Illegal(illegal.0))
+        T::step(&self.instance.0, &mut self.state, action).map_err(|illegal| Refusal::Illegal(illegal.0))
     }
 
     fn follow_reference(&mut self) -> bool {
         match T::reference(&self.instance.0, &self.state) {
             Some(action) => {
-                T::apply(&self.instance.0, &mut self.state, &action).expect("invariant: reference actions are legal");
+                T::step(&self.instance.0, &mut self.state, action).expect("invariant: reference actions are legal");
                 true
             }
             None => false,
@@ -438,7 +440,7 @@ impl<T: Task> Machine for Run<T> {
         line.clear();
         let Some(action) = T::reference(&self.instance.0, &self.state) else { return false };
         write!(line, "{action}").expect("invariant: writing to memory succeeds");
-        T::apply(&self.instance.0, &mut self.state, &action).expect("invariant: reference actions are legal");
+        T::step(&self.instance.0, &mut self.state, action).expect("invariant: reference actions are legal");
         true
     }
 

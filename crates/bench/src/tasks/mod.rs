@@ -1,6 +1,8 @@
 //! PRIME-Bench's step machines. Pure: no I/O, no clock, no actors, no async; nothing here imports the rest of the crate.
 
-mod array;
+mod action;
+mod action_macros;
+pub(crate) mod array;
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
@@ -12,14 +14,15 @@ mod handed_states;
 #[cfg(test)]
 mod hostile;
 pub mod instance;
-mod limits;
-mod link;
+pub(crate) mod limits;
 pub mod machine;
 mod operation;
+mod optional_index;
 mod or_empty;
 pub mod page;
 pub mod pattern;
 mod prefix;
+mod prelude;
 mod rational;
 pub mod rng;
 pub mod sampling;
@@ -30,7 +33,6 @@ pub mod task;
 pub mod violations;
 #[cfg(test)]
 mod wandering;
-mod word_actions;
 
 pub mod advanced_sorting;
 pub mod automata;
@@ -45,13 +47,14 @@ pub mod string_matching;
 pub mod system_simulation;
 pub mod tree_structures;
 
+pub use action::{Last, TaskAction};
 pub use instance::InstanceId;
 pub use machine::{AnyTask, BadInput, Broken, Machine, Problem, Reference, Refusal, Rule, Snapshot};
 pub use page::pages;
 pub use rational::Rational;
 pub use rng::TaskRng;
 pub use spec::{Category, Constraint, Difficulty, Kind, Kinds, Severity, Spec};
-pub use task::{Illegal, InvalidInput, Last, Task};
+pub use task::{Illegal, InvalidInput, Task};
 pub use violations::Violations;
 
 /// Instances of a difficulty in the benchmark (contract, "Instances").

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::action::LineField;
 use super::pattern::Fields;
 
 /// States in the order given; a set once [`StateSet::is_ascending_below`] holds.
@@ -13,11 +14,6 @@ pub struct StateSet(Vec<u16>);
 impl StateSet {
     pub fn of(state: u16) -> Self {
         Self(vec![state])
-    }
-
-    /// The states of a `<nats?>` field.
-    pub fn read(fields: &Fields<'_>, place: usize) -> Option<Self> {
-        fields.nats(place).map(Self)
     }
 
     /// `seeds` and everything that `successors` leads to, among `states` states.
@@ -63,6 +59,12 @@ impl StateSet {
 
     pub fn iter(&self) -> impl Iterator<Item = u16> + '_ {
         self.0.iter().copied()
+    }
+}
+
+impl LineField for StateSet {
+    fn read(fields: &Fields<'_>, index: usize) -> Option<Self> {
+        fields.nats(index).map(Self)
     }
 }
 

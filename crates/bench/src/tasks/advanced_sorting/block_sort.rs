@@ -2,17 +2,10 @@
 //!
 //! A step is one action line: an insertion, a merge begun, a rotation, `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::input::Instance;
 use super::moves;
 use crate::tasks::pages::block_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array, limits};
+use crate::tasks::prelude::*;
 
 pub struct BlockSort;
 
@@ -70,16 +63,8 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = BlockSort;
-}
-
 impl Task for BlockSort {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         Instance::uniform(&page::size::N, difficulty, rng)
@@ -109,10 +94,6 @@ impl Task for BlockSort {
         array::check("a", &state.a, &instance.a)
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let n = state.a.len();
         match *action {
@@ -132,7 +113,6 @@ impl Task for BlockSort {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -152,9 +132,8 @@ impl Task for BlockSort {
         }
     }
 
-    fn violations(_: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+    fn violations(_: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let a = &after.a;
-        let mut found = Violations::NONE;
         found.require(page::PERMUTATION, moves::keeps_values(&before.a, a));
         if let (Some(base), Some(lo), Some(mid), Some(hi)) = (after.base, after.lo, after.mid, after.hi) {
             found.require(page::BOUNDS, base <= lo && lo <= mid && mid <= hi && hi <= a.len());
@@ -168,11 +147,6 @@ impl Task for BlockSort {
         if *action == Action::Done {
             found.require(page::SORTED, a.is_sorted());
         }
-        found
-    }
-
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(instance: &Instance) -> u64 {

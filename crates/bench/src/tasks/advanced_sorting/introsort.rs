@@ -3,17 +3,10 @@
 //! A step is one action line: a range taken up, a median, comparison, exchange or pivot of a partition, an insertion, a
 //! sift or pop of a heap, `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::input::Instance;
 use super::moves;
 use crate::tasks::pages::introsort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array, limits};
+use crate::tasks::prelude::*;
 
 pub struct Introsort;
 
@@ -189,16 +182,8 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = Introsort;
-}
-
 impl Task for Introsort {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         Instance::unsorted(|| {
@@ -268,10 +253,6 @@ impl Task for Introsort {
         state.pivots_sorted.sort_unstable();
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let n = state.a.len();
         match *action {
@@ -315,7 +296,6 @@ impl Task for Introsort {
             Action::Pivot(p) => state.pivot(p)?,
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -355,8 +335,7 @@ impl Task for Introsort {
         }
     }
 
-    fn violations(_: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(_: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         found.require(page::PERMUTATION, moves::keeps_values(&before.a, &after.a));
         found.require(page::PIVOTS, after.pivots_hold());
         found.require(page::STACK, after.stack_holds());
@@ -365,11 +344,6 @@ impl Task for Introsort {
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }
-        found
-    }
-
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(instance: &Instance) -> u64 {

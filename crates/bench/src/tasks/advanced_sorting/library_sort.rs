@@ -2,16 +2,9 @@
 //!
 //! A step is one action line: a rebalancing, a comparison of a search, an insertion, `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::input::Instance;
 use crate::tasks::pages::library_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations};
+use crate::tasks::prelude::*;
 
 pub struct LibrarySort;
 
@@ -136,16 +129,8 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = LibrarySort;
-}
-
 impl Task for LibrarySort {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         Instance::uniform(&page::size::N, difficulty, rng)
@@ -185,10 +170,6 @@ impl Task for LibrarySort {
         state.ordered = state.values().is_sorted();
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         match *action {
             Action::Rebalance => {
@@ -217,7 +198,6 @@ impl Task for LibrarySort {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -231,8 +211,7 @@ impl Task for LibrarySort {
         }
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         // Legal lines keep the order of the elements and add the next one, so that only this step is looked at.
         if matches!(action, Action::Insert(..) | Action::Rebalance) {
             found.require(page::MULTISET, after.keeps_values(&instance.a, before, *action));
@@ -245,11 +224,6 @@ impl Task for LibrarySort {
         if *action == Action::Done {
             found.require(page::SORTED, after.count == instance.a.len() && after.ordered);
         }
-        found
-    }
-
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(instance: &Instance) -> u64 {

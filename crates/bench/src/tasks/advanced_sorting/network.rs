@@ -4,17 +4,10 @@
 
 use std::marker::PhantomData;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::input::Instance;
 use super::moves;
 use crate::tasks::page::Sizes;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array, limits};
+use crate::tasks::prelude::*;
 
 /// The two numbers of a `stage` line.
 pub type Stage = [usize; 2];
@@ -85,16 +78,8 @@ fn comparator<N: Network>(n: usize, stage: Stage, i: usize) -> Action {
     })
 }
 
-impl ActionOf for Action {
-    type Task = super::bitonic_sort::BitonicSort;
-}
-
 impl<N: Network> Task for NetworkSort<N> {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..N::PAGE };
+    task_items!(Instance, State, Action, N::PAGE);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         Instance::uniform(&N::N, difficulty, rng)
@@ -130,10 +115,6 @@ impl<N: Network> Task for NetworkSort<N> {
         array::check("a", &state.a, &instance.a)
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let n = state.a.len();
         match *action {
@@ -155,7 +136,6 @@ impl<N: Network> Task for NetworkSort<N> {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -175,9 +155,8 @@ impl<N: Network> Task for NetworkSort<N> {
         }
     }
 
-    fn violations(_: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+    fn violations(_: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let constraints = N::CONSTRAINTS;
-        let mut found = Violations::NONE;
         found.require(constraints.permutation, moves::keeps_values(&before.a, &after.a));
         match *action {
             Action::Cmp(i, j) | Action::Swap(i, j) => {
@@ -191,11 +170,6 @@ impl<N: Network> Task for NetworkSort<N> {
         found.require(own, holds);
         let sum: u64 = after.stage_swaps.iter().sum();
         found.require(constraints.counts, after.swaps == sum && after.swaps <= after.comparisons);
-        found
-    }
-
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(instance: &Instance) -> u64 {

@@ -2,16 +2,9 @@
 //!
 //! A step is one card dealt, one card taken, or `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::input::Instance;
 use crate::tasks::pages::patience_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct PatienceSort;
 
@@ -61,16 +54,8 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = PatienceSort;
-}
-
 impl Task for PatienceSort {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         Instance::uniform(&page::size::N, difficulty, rng)
@@ -93,10 +78,6 @@ impl Task for PatienceSort {
         let back = state.back.iter().enumerate().all(lies_before);
         InvalidInput::unless(back, "back", "must be cards dealt before, -1 for none")?;
         InvalidInput::unless(lies_before((dealt, &state.tail)), "tail", "must be a card that was dealt, -1 for none")
-    }
-
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
     }
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
@@ -126,7 +107,6 @@ impl Task for PatienceSort {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -147,9 +127,8 @@ impl Task for PatienceSort {
         Some(tops.min().map_or(Action::Done, |(_, p)| Action::Take(p)))
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let a = &instance.a;
-        let mut found = Violations::NONE;
         found.require(page::MULTISET, after.holds_what_was_dealt(a, before, *action));
         let piles = after.piles.iter().all(|pile| pile.is_sorted_by(|below, above| a[*below] >= a[*above]));
         found.require(page::PILES, piles);
@@ -164,11 +143,6 @@ impl Task for PatienceSort {
         if *action == Action::Done {
             found.require(page::SORTED, instance.is_sorted_as(&after.out));
         }
-        found
-    }
-
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(instance: &Instance) -> u64 {

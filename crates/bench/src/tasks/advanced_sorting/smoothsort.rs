@@ -2,17 +2,10 @@
 //!
 //! A step is one action line: a cell added, a tree split or dropped, a fix begun, an exchange, `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::input::Instance;
 use super::moves;
 use crate::tasks::pages::smoothsort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array, limits};
+use crate::tasks::prelude::*;
 
 pub struct Smoothsort;
 
@@ -137,16 +130,8 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = Smoothsort;
-}
-
 impl Task for Smoothsort {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         Instance::uniform(&page::size::N, difficulty, rng)
@@ -185,10 +170,6 @@ impl Task for Smoothsort {
         array::check("a", &state.a, &instance.a)
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let last_order = state.shape.last().copied();
         match *action {
@@ -218,7 +199,6 @@ impl Task for Smoothsort {
             Action::Swap(r, c) => state.swap(r, c)?,
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -233,9 +213,8 @@ impl Task for Smoothsort {
         }
     }
 
-    fn violations(_: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+    fn violations(_: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let a = &after.a;
-        let mut found = Violations::NONE;
         found.require(page::PERMUTATION, moves::keeps_values(&before.a, a));
         let cells: usize = after.shape.iter().map(|order| CELLS[*order]).sum();
         found.require(page::SHAPE, cells == after.heap && after.shape.is_sorted_by(|left, right| left > right));
@@ -254,11 +233,6 @@ impl Task for Smoothsort {
         if *action == Action::Done {
             found.require(page::SORTED, a.is_sorted());
         }
-        found
-    }
-
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(instance: &Instance) -> u64 {

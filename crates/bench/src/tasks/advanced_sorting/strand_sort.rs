@@ -3,16 +3,9 @@
 //! A step is one action line: a strand begun, an element pulled or skipped, an element merged, the end of a merge,
 //! `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::input::Instance;
 use crate::tasks::pages::strand_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct StrandSort;
 
@@ -52,16 +45,8 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = StrandSort;
-}
-
 impl Task for StrandSort {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         Instance::uniform(&page::size::N, difficulty, rng)
@@ -90,10 +75,6 @@ impl Task for StrandSort {
         limits::counts("strands", strands.iter().copied())?;
         let begun = strand.is_empty() || !strands.is_empty();
         InvalidInput::unless(begun, "strands", "must have an entry for the strand")
-    }
-
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
     }
 
     fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
@@ -137,7 +118,6 @@ impl Task for StrandSort {
             Action::End => state.out = std::mem::take(&mut state.merged),
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -154,9 +134,8 @@ impl Task for StrandSort {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
         let State { rest, strand, out, merged, .. } = after;
-        let mut found = Violations::NONE;
         let n = instance.a.len();
         // Lines move values, and a wrong `start` or `end` drops some: then, and only then, some are missing.
         found.require(page::MULTISET, rest.len() + strand.len() + out.len() + merged.len() == n);
@@ -168,11 +147,6 @@ impl Task for StrandSort {
         if *action == Action::Done {
             found.require(page::SORTED, instance.is_sorted_as(out));
         }
-        found
-    }
-
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(instance: &Instance) -> u64 {

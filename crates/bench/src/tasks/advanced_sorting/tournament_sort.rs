@@ -2,17 +2,9 @@
 //!
 //! A step is one match (or walkover), one element taken out, or `done`.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::input::Instance;
 use crate::tasks::pages::tournament_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct TournamentSort;
 
@@ -31,20 +23,12 @@ pub struct State {
     last: Last<Action>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    Play(usize, Player),
-    Out(usize),
-    Done,
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Play(node, winner) => write!(f, "play {node} {winner}"),
-            Self::Out(winner) => write!(f, "out {winner}"),
-            Self::Done => f.write_str("done"),
-        }
+line_actions! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Action {
+        Play(node: usize, winner: Player) = "play <nat> <int>", "play {node} {winner}";
+        Out(winner: usize) = "out <nat>", "out {winner}";
+        Done = "done", "done";
     }
 }
 
@@ -96,16 +80,8 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = TournamentSort;
-}
-
 impl Task for TournamentSort {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["play <nat> <int>", "out <nat>", "done"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         Instance::uniform(&page::size::N, difficulty, rng)
@@ -137,14 +113,6 @@ impl Task for TournamentSort {
         }
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Some(match form {
-            0 => Action::Play(fields.nat(0)?, fields.int(1)?),
-            1 => Action::Out(fields.nat(0)?),
-            _ => Action::Done,
-        })
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let n = instance.a.len();
         match *action {
@@ -172,7 +140,6 @@ impl Task for TournamentSort {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -193,9 +160,8 @@ impl Task for TournamentSort {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
         let a = &instance.a;
-        let mut found = Violations::NONE;
         let mut is_out = vec![false; a.len()];
         let once = after.order.iter().all(|i| !std::mem::replace(&mut is_out[*i], true));
         let ascending = after.order.is_sorted_by_key(|i| a[*i]);
@@ -211,11 +177,6 @@ impl Task for TournamentSort {
         if *action == Action::Done {
             found.require(page::SORTED, after.order.len() == a.len() && ascending);
         }
-        found
-    }
-
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(instance: &Instance) -> u64 {

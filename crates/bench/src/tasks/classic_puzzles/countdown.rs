@@ -6,26 +6,29 @@
 use num_rational::Ratio;
 use num_traits::Zero;
 
+use crate::tasks::action_macros::words;
+
 /// Exact: 10 numbers up to 13 make numerators and denominators below 2^9 · 13^10 < 2^47.
 pub type Value = Ratio<i64>;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operator {
-    Plus,
-    Minus,
-    Times,
-    Over,
-}
+words!(
+    pub enum Operator {
+        Plus = "+",
+        Minus = "-",
+        Times = "*",
+        Over = "/",
+    }
+);
 
 impl Operator {
-    pub const ALL: [Self; 4] = [Self::Plus, Self::Minus, Self::Times, Self::Over];
-
-    pub fn symbol(self) -> char {
-        ['+', '-', '*', '/'][self as usize]
-    }
-
     pub fn of(symbol: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|operator| operator.symbol() == char::from(symbol))
+        match symbol {
+            b'+' => Some(Self::Plus),
+            b'-' => Some(Self::Minus),
+            b'*' => Some(Self::Times),
+            b'/' => Some(Self::Over),
+            _ => None,
+        }
     }
 
     /// `None` for a division by 0.

@@ -2,16 +2,9 @@
 //!
 //! A step is one action line: `sift r`, `cmp c m`, `swap node m`, `extract e`, `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::input::{Input, require_places};
 use crate::tasks::pages::heap_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array, limits};
+use crate::tasks::prelude::*;
 
 pub struct HeapSort;
 
@@ -69,16 +62,8 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = HeapSort;
-}
-
 impl Task for HeapSort {
-    type Instance = Input;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Input, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
         Input::draw(&page::size::N, difficulty, rng, |_| true)
@@ -99,10 +84,6 @@ impl Task for HeapSort {
         limits::at_most("heap", state.heap, n)?;
         limits::below("root", [state.root, state.node], n + 1)?;
         array::check("a", &state.a, &input.a)
-    }
-
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
     }
 
     fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
@@ -134,7 +115,6 @@ impl Task for HeapSort {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -165,8 +145,7 @@ impl Task for HeapSort {
         }
     }
 
-    fn violations(_: &Input, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(_: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         // Only these two move values.
         if let Action::Swap(i, j) = *action {
             found.require(page::PERMUTATION, array::is_exchange(&before.a, &after.a, i, j));
@@ -181,11 +160,6 @@ impl Task for HeapSort {
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }
-        found
-    }
-
-    fn ended(_: &Input, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(input: &Input) -> u64 {

@@ -4,16 +4,9 @@
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::input::{Input, require_places};
 use crate::tasks::pages::merge_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array, limits};
+use crate::tasks::prelude::*;
 
 pub struct MergeSort;
 
@@ -141,16 +134,8 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = MergeSort;
-}
-
 impl Task for MergeSort {
-    type Instance = Input;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Input, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
         Input::draw(&page::size::N, difficulty, rng, |_| true)
@@ -191,10 +176,6 @@ impl Task for MergeSort {
         state.is_permutation = array::is_permutation(&state.a, &input.a);
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(input: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
         match *action {
             Action::Split(lo, hi) => state.open(lo, hi),
@@ -225,7 +206,6 @@ impl Task for MergeSort {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -256,8 +236,7 @@ impl Task for MergeSort {
         }
     }
 
-    fn violations(_: &Input, _: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(_: &Input, _: &State, action: &Action, after: &State, found: &mut Violations) {
         found.require(page::PERMUTATION, after.is_permutation);
         let span = after.span();
         let length_fits =
@@ -273,11 +252,6 @@ impl Task for MergeSort {
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }
-        found
-    }
-
-    fn ended(_: &Input, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(input: &Input) -> u64 {

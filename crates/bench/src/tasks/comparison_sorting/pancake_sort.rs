@@ -2,16 +2,9 @@
 //!
 //! A step is one action line: `cmp j m`, `max j`, `flip k`, `pass` when a cell is settled, `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::input::{Input, has_a_quarter_square_of_steps, require_places};
 use crate::tasks::pages::pancake_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array};
+use crate::tasks::prelude::*;
 
 pub struct PancakeSort;
 
@@ -44,16 +37,8 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = PancakeSort;
-}
-
 impl Task for PancakeSort {
-    type Instance = Input;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Input, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
         Input::draw(&page::size::N, difficulty, rng, has_a_quarter_square_of_steps::<Self>)
@@ -73,10 +58,6 @@ impl Task for PancakeSort {
         let size = state.size;
         InvalidInput::unless((1..=n).contains(&size), "size", format!("is {size}; give 1 to {n}"))?;
         array::check("a", &state.a, &input.a)
-    }
-
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
     }
 
     fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
@@ -102,7 +83,6 @@ impl Task for PancakeSort {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -129,8 +109,7 @@ impl Task for PancakeSort {
         }
     }
 
-    fn violations(input: &Input, _: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(input: &Input, _: &State, action: &Action, after: &State, found: &mut Violations) {
         // Only flips move values.
         if matches!(action, Action::Flip(_)) {
             found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
@@ -144,11 +123,6 @@ impl Task for PancakeSort {
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }
-        found
-    }
-
-    fn ended(_: &Input, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(input: &Input) -> u64 {

@@ -2,16 +2,9 @@
 //!
 //! A step is one action line: `cmp j m`, `min j`, `swap k m`, `pass` when a cell is settled, `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::input::{Input, has_a_quarter_square_of_steps, require_places};
 use crate::tasks::pages::selection_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array};
+use crate::tasks::prelude::*;
 
 pub struct SelectionSort;
 
@@ -55,16 +48,8 @@ fn with_duplicate(n: usize, rng: &mut TaskRng) -> Vec<i64> {
     a
 }
 
-impl ActionOf for Action {
-    type Task = SelectionSort;
-}
-
 impl Task for SelectionSort {
-    type Instance = Input;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Input, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
         loop {
@@ -90,10 +75,6 @@ impl Task for SelectionSort {
         array::check("a", &state.a, &input.a)
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
         match *action {
             Action::Cmp(j, m) => {
@@ -116,7 +97,6 @@ impl Task for SelectionSort {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -136,8 +116,7 @@ impl Task for SelectionSort {
         }
     }
 
-    fn violations(input: &Input, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         // Only swaps move values.
         if let Action::Swap(k, m) = *action {
             found.require(page::PERMUTATION, array::is_exchange(&before.a, &after.a, k, m));
@@ -150,11 +129,6 @@ impl Task for SelectionSort {
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }
-        found
-    }
-
-    fn ended(_: &Input, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(input: &Input) -> u64 {

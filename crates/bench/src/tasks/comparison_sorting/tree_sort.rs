@@ -2,16 +2,9 @@
 //!
 //! A step is one action line: `insert k`, `cmp k c`, `left k c` or `right k c` to attach node k, `visit c`, `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::input::{Input, require_places};
 use crate::tasks::pages::tree_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array, limits};
+use crate::tasks::prelude::*;
 
 pub struct TreeSort;
 
@@ -151,16 +144,8 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = TreeSort;
-}
-
 impl Task for TreeSort {
-    type Instance = Input;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Input, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
         Input::draw(&page::size::N, difficulty, rng, |_| true)
@@ -198,10 +183,6 @@ impl Task for TreeSort {
         state.loose = state.unattached();
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(input: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
         match *action {
             Action::Insert(k) => {
@@ -225,7 +206,6 @@ impl Task for TreeSort {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -252,8 +232,7 @@ impl Task for TreeSort {
         }
     }
 
-    fn violations(input: &Input, _: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(input: &Input, _: &State, action: &Action, after: &State, found: &mut Violations) {
         let n = input.a.len();
         let walk = after.inorder();
         let sorted = walk.as_ref().is_some_and(|walk| walk.iter().map(|node| input.a[*node]).is_sorted());
@@ -266,11 +245,6 @@ impl Task for TreeSort {
         if *action == Action::Done {
             found.require(page::SORTED, after.out.is_sorted() && array::is_permutation(&after.out, &input.a));
         }
-        found
-    }
-
-    fn ended(_: &Input, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(input: &Input) -> u64 {

@@ -3,16 +3,9 @@
 //! A step is one package chosen for a dependency, one choice taken back, the verdict that nothing fits, or one package
 //! installed.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::packages::{PACKAGES_MAX, Packages};
 use crate::tasks::pages::dependency_sat as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end, reference_steps};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct DependencySat;
 
@@ -135,16 +128,8 @@ fn ascend<T: PartialOrd>(values: &[T]) -> bool {
     values.is_sorted_by(|a, b| a < b)
 }
 
-impl ActionOf for Action {
-    type Task = DependencySat;
-}
-
 impl Task for DependencySat {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let installable = rng.chance(3, 4);
@@ -216,10 +201,6 @@ impl Task for DependencySat {
         }
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         if state.failed {
             return Err(Illegal("the search has failed"));
@@ -259,7 +240,6 @@ impl Task for DependencySat {
                 state.installed.push(package);
             }
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -292,8 +272,7 @@ impl Task for DependencySat {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, _: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, _: &State, _: &Action, after: &State, found: &mut Violations) {
         let selected = after.selected(instance);
         found.require(page::NO_CONFLICT, instance.is_peaceful(selected));
         let supported = after.choices_made.iter().all(|(dependency, _)| {
@@ -317,7 +296,6 @@ impl Task for DependencySat {
             let complete = instance.unmet(selected).is_none() && selected.without(after.installed()).is_empty();
             found.require(page::COMPLETE, if after.failed { after.choices_made.is_empty() } else { complete });
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {
@@ -356,7 +334,7 @@ mod tests {
             [Action::Choose(0, 1), Action::Choose(1, 3), Action::Install(1), Action::Install(0), Action::Back(1, 3)];
         for action in lines {
             assert!(!DependencySat::ended(&instance, &state));
-            DependencySat::apply(&instance, &mut state, &action).expect("legal");
+            DependencySat::step(&instance, &mut state, action).expect("legal");
         }
         assert!(DependencySat::ended(&instance, &state));
         assert_eq!(DependencySat::reference(&instance, &state), None);

@@ -5,17 +5,12 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::clause_counts::{ClauseCounts, ClausesOf};
 use super::literals::{Literals, VARIABLES_MAX};
 use super::random_clauses;
 use crate::tasks::pages::sat_dpll as page;
 use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end, reference_steps};
-use crate::tasks::{TaskRng, Violations};
+use crate::tasks::prelude::*;
 
 pub struct SatDpll;
 
@@ -98,6 +93,22 @@ pub enum Action {
     Unsat,
 }
 
+impl TaskAction for Action {
+    const FORMS: &'static [&'static str] =
+        &["unit <int> <nat>", "pure <int>", "decide <nat>", "flip -<nat>", "<sat|unsat>"];
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Self> {
+        Some(match form {
+            0 => Action::Unit(fields.int(0)?, fields.nat(1)?),
+            1 => Action::Pure(fields.int(0)?),
+            2 => Action::Decide(fields.nat(0)?),
+            3 => Action::Flip(-fields.nat::<i64>(0)?),
+            _ if fields.text(0)? == "sat" => Action::Sat,
+            _ => Action::Unsat,
+        })
+    }
+}
+
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -111,19 +122,8 @@ impl fmt::Display for Action {
     }
 }
 
-impl ActionOf for Action {
-    type Task = SatDpll;
-}
-
 impl Task for SatDpll {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec {
-        actions: &["unit <int> <nat>", "pure <int>", "decide <nat>", "flip -<nat>", "<sat|unsat>"],
-        ..page::SPEC
-    };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -199,17 +199,6 @@ impl Task for SatDpll {
         }
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Some(match form {
-            0 => Action::Unit(fields.int(0)?, fields.nat(1)?),
-            1 => Action::Pure(fields.int(0)?),
-            2 => Action::Decide(fields.nat(0)?),
-            3 => Action::Flip(-fields.nat::<i64>(0)?),
-            _ if fields.text(0)? == "sat" => Action::Sat,
-            _ => Action::Unsat,
-        })
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         if state.result != Verdict::Open {
             return Err(Illegal("the verdict has been given"));
@@ -255,7 +244,6 @@ impl Task for SatDpll {
                 state.conflicts += 1;
             }
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -276,8 +264,7 @@ impl Task for SatDpll {
         pure.or_else(|| occurring.first_variable().map(Action::Decide)).or(Some(Action::Sat))
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let assigns_anew = match *action {
             Action::Unit(literal, _) | Action::Pure(literal) | Action::Decide(literal) => {
                 !before.assigned.mentions(literal)
@@ -311,7 +298,6 @@ impl Task for SatDpll {
             }
         };
         found.require(page::MODEL, holds);
-        found
     }
 
     fn ended(_: &Instance, state: &State) -> bool {

@@ -5,9 +5,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::random_program::random_program;
 use super::scheme::{Scheme, number};
 use super::simple_type::{
@@ -18,9 +15,7 @@ use crate::tasks::or_empty::OrEmpty;
 use crate::tasks::pages::type_inference as page;
 use crate::tasks::pattern::Fields;
 use crate::tasks::prefix;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct TypeInference;
 
@@ -76,6 +71,19 @@ impl fmt::Display for Error {
 pub enum Action {
     Type(Type),
     Error(Error),
+}
+
+impl TaskAction for Action {
+    const FORMS: &'static [&'static str] = &["error <mismatch|occurs>", "<[A-Za-z0-9() >-]+>"];
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Self> {
+        let text = fields.text(0)?;
+        Some(match (form, text) {
+            (0, "mismatch") => Action::Error(Error::Mismatch),
+            (0, _) => Action::Error(Error::Occurs),
+            _ => Action::Type(simple_type::read(text)?),
+        })
+    }
 }
 
 impl fmt::Display for Action {
@@ -205,8 +213,8 @@ fn is_presentable(instance: &Instance) -> bool {
     let mut state = TypeInference::start(instance);
     let mut steps = 0;
     while let Some(action) = TypeInference::reference(instance, &state) {
-        let applied = TypeInference::apply(instance, &mut state, &action).is_ok();
-        if !applied || action.to_string().len() > LINE_MAX {
+        let fits = action.to_string().len() <= LINE_MAX;
+        if TypeInference::step(instance, &mut state, action).is_err() || !fits {
             return false;
         }
         steps += 1;
@@ -244,16 +252,8 @@ fn entered(program: &Program, done: usize, lets: &[(String, String)]) -> Option<
     lets.next().is_none().then_some((schemes, fresh, types))
 }
 
-impl ActionOf for Action {
-    type Task = TypeInference;
-}
-
 impl Task for TypeInference {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["error <mismatch|occurs>", "<[A-Za-z0-9() >-]+>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -271,7 +271,7 @@ impl Task for TypeInference {
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
         let mut state = Self::start(instance);
         while let Some(action) = Self::reference(instance, &state) {
-            if Self::apply(instance, &mut state, &action).is_err() {
+            if Self::step(instance, &mut state, action).is_err() {
                 break;
             }
         }
@@ -321,15 +321,6 @@ impl Task for TypeInference {
         }
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        let text = fields.text(0)?;
-        Some(match (form, text) {
-            (0, "mismatch") => Action::Error(Error::Mismatch),
-            (0, _) => Action::Error(Error::Occurs),
-            _ => Action::Type(simple_type::read(text)?),
-        })
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         if Self::ended(instance, state) {
             return Err(Illegal("the run is over"));
@@ -349,7 +340,6 @@ impl Task for TypeInference {
                 state.unifications += 1;
             }
         }
-        state.last = Last(Some(action.clone()));
         Ok(())
     }
 
@@ -366,8 +356,7 @@ impl Task for TypeInference {
         }
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         if let Action::Type(claimed) = action {
             let kind = instance.expression.nodes[before.done].kind;
             found.require(page::LITERALS, kind.declared().is_none_or(|declared| *claimed == declared));
@@ -388,7 +377,6 @@ impl Task for TypeInference {
             };
             found.require(page::ROOT, settled);
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

@@ -5,8 +5,7 @@
 use std::fmt;
 
 use serde::ser::SerializeSeq;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Value, json};
+use serde::{Deserializer, Serializer};
 
 use super::expression::{self, Expression, Symbol};
 use super::numeric;
@@ -14,9 +13,7 @@ use super::template_value::{NoValue, evaluate};
 use crate::tasks::pages::symbolic_diff as page;
 use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
 use crate::tasks::prefix::{self, Symbol as _, Term};
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct SymbolicDiff;
 
@@ -172,6 +169,15 @@ impl State {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Action(Term<Symbol>);
 
+impl TaskAction for Action {
+    const FORMS: &'static [&'static str] = &["<[-+*/^()a-z0-9 ]+>"];
+
+    fn read(_: usize, fields: &Fields<'_>) -> Option<Self> {
+        let template = expression::read(fields.text(0)?, LINE_MAX)?;
+        (!template.contains(&Symbol::X)).then_some(Action(template))
+    }
+}
+
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
@@ -212,16 +218,8 @@ fn plant_constants(tree: &mut [Symbol], rng: &mut TaskRng) {
     }
 }
 
-impl ActionOf for Action {
-    type Task = SymbolicDiff;
-}
-
 impl Task for SymbolicDiff {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["<[-+*/^()a-z0-9 ]+>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -277,11 +275,6 @@ impl Task for SymbolicDiff {
         InvalidInput::unless(state.derivatives.iter().all(plain), "derivatives", "must have no d<k> and e<k>")
     }
 
-    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
-        let template = expression::read(fields.text(0)?, LINE_MAX)?;
-        (!template.contains(&Symbol::X)).then_some(Action(template))
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let given = &instance.expression;
         let node = given.nodes.get(state.done).ok_or(Illegal("every node has its derivative"))?;
@@ -299,7 +292,6 @@ impl Task for SymbolicDiff {
         state.derivatives.truncate(state.derivatives.len() - node.children.len());
         state.derivatives.push(Known { node: state.done, derivative });
         state.done += 1;
-        state.last = Last(Some(action.clone()));
         Ok(())
     }
 
@@ -312,9 +304,8 @@ impl Task for SymbolicDiff {
         state.value(&instance.expression, &template).is_ok().then_some(Action(template))
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         // `references` holds for every legal line.
-        let mut found = Violations::NONE;
         let given = &instance.expression;
         let is_leaf = given.nodes[before.done].children.is_empty();
         found.require(page::LINEAR, is_leaf || expression::degree(&action.0) == Some(1));
@@ -327,7 +318,6 @@ impl Task for SymbolicDiff {
                 after.derivatives.last().is_some_and(|root| numeric::agrees(&root.derivative, &given.expression));
             found.require(page::NUMERIC, agrees);
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

@@ -5,14 +5,11 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Value, json};
+use serde::{Deserializer, Serializer};
 
 use crate::tasks::pages::assembly_line as page;
 use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct AssemblyLine;
 
@@ -160,6 +157,17 @@ pub struct Action {
     scrap: bool,
 }
 
+impl TaskAction for Action {
+    const FORMS: &'static [&'static str] = &["<[A-D]+>", "<[A-D]+> scrap", "-", "- scrap"];
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Self> {
+        let letters = if form < 2 { fields.text(0)? } else { "" };
+        let ascending = letters.as_bytes().is_sorted_by(|a, b| a < b);
+        let types = Types(letters.bytes().fold(0, |set, letter| set | 1 << (letter - b'A')));
+        ascending.then_some(Action { types, scrap: form % 2 == 1 })
+    }
+}
+
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.types, if self.scrap { " scrap" } else { "" })
@@ -197,16 +205,8 @@ fn draw_stage(units: usize, rng: &mut TaskRng) -> Stage {
     Stage { adds, from, to, spreads, repairs, scraps }
 }
 
-impl ActionOf for Action {
-    type Task = AssemblyLine;
-}
-
 impl Task for AssemblyLine {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["<[A-D]+>", "<[A-D]+> scrap", "-", "- scrap"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -266,13 +266,6 @@ impl Task for AssemblyLine {
         limits::counts("blame", state.blame.iter().copied())
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        let letters = if form < 2 { fields.text(0)? } else { "" };
-        let ascending = letters.as_bytes().is_sorted_by(|a, b| a < b);
-        let types = Types(letters.bytes().fold(0, |set, letter| set | 1 << (letter - b'A')));
-        ascending.then_some(Action { types, scrap: form % 2 == 1 })
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let Action { types, scrap } = *action;
         if Self::ended(instance, state) {
@@ -307,7 +300,6 @@ impl Task for AssemblyLine {
             state.stage = 0;
             state.defects = Defects::default();
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -321,8 +313,7 @@ impl Task for AssemblyLine {
         Some(Action { types, scrap: defect(&stage.scraps, 0).is_some_and(|fatal| types.contains(fatal)) })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let possible = |origin: usize| origin < after.stage && instance.stages[origin].reaches(after.unit);
         found.require(page::ORIGIN, after.defects.present().all(|(_, origin)| possible(origin)));
         let old = before.defects.types();
@@ -334,7 +325,6 @@ impl Task for AssemblyLine {
         if Self::ended(instance, after) {
             found.require(page::ALL_UNITS, after.finished.len() == instance.units);
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {
