@@ -26,6 +26,7 @@ mod prelude;
 mod rational;
 pub mod rng;
 pub mod sampling;
+mod sorting;
 pub mod spec;
 mod state_json;
 mod state_set;

@@ -3,7 +3,6 @@
 mod batcher_merge;
 mod bitonic_sort;
 mod block_sort;
-mod input;
 mod introsort;
 mod library_sort;
 mod merge;

@@ -4,10 +4,10 @@
 
 use std::marker::PhantomData;
 
-use super::input::Instance;
 use super::moves;
 use crate::tasks::page::Sizes;
 use crate::tasks::prelude::*;
+use crate::tasks::sorting::Input;
 
 /// The two numbers of a `stage` line.
 pub type Stage = [usize; 2];
@@ -79,31 +79,24 @@ fn comparator<N: Network>(n: usize, stage: Stage, i: usize) -> Action {
 }
 
 impl<N: Network> Task for NetworkSort<N> {
-    task_items!(Instance, State, Action, N::PAGE);
+    task_items!(Input, State, Action, N::PAGE);
 
-    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
-        Instance::uniform(&N::N, difficulty, rng)
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
+        Input::uniform(&N::N, difficulty, rng)
     }
 
-    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
-        instance.validate()?;
-        let n = instance.a.len();
+    fn validate(input: &Input) -> Result<(), InvalidInput> {
+        input.validate()?;
+        let n = input.a.len();
         InvalidInput::unless(n.is_power_of_two(), "a", format!("has {n} values; the network needs a power of two"))
     }
 
-    fn start(instance: &Instance) -> State {
-        State {
-            a: instance.a.clone(),
-            stage: None,
-            stage_swaps: Vec::new(),
-            comparisons: 0,
-            swaps: 0,
-            last: Last(None),
-        }
+    fn start(input: &Input) -> State {
+        State { a: input.a.clone(), stage: None, stage_swaps: Vec::new(), comparisons: 0, swaps: 0, last: Last(None) }
     }
 
-    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
-        let n = instance.a.len();
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
+        let n = input.a.len();
         let stage = state.stage.is_none_or(|stage| stage.iter().all(|number| (1..=n).contains(number)));
         InvalidInput::unless(stage, "stage", format!("numbers of a stage are 1 to {n}"))?;
         limits::counts("stage_swaps", state.stage_swaps.iter().copied())?;
@@ -112,10 +105,10 @@ impl<N: Network> Task for NetworkSort<N> {
         if let Some(Action::Cmp(i, j) | Action::Swap(i, j)) = state.last.0 {
             limits::below("last", [i, j], n)?;
         }
-        array::check("a", &state.a, &instance.a)
+        array::check("a", &state.a, &input.a)
     }
 
-    fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+    fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let n = state.a.len();
         match *action {
             Action::Stage(k, j) => {
@@ -139,7 +132,7 @@ impl<N: Network> Task for NetworkSort<N> {
         Ok(())
     }
 
-    fn reference(_: &Instance, state: &State) -> Option<Action> {
+    fn reference(_: &Input, state: &State) -> Option<Action> {
         let a = &state.a;
         let n = a.len();
         let stage = state.stage.filter(|stage| N::has(n, *stage));
@@ -155,7 +148,7 @@ impl<N: Network> Task for NetworkSort<N> {
         }
     }
 
-    fn violations(_: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(_: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let constraints = N::CONSTRAINTS;
         found.require(constraints.permutation, moves::keeps_values(&before.a, &after.a));
         match *action {
@@ -172,13 +165,13 @@ impl<N: Network> Task for NetworkSort<N> {
         found.require(constraints.counts, after.swaps == sum && after.swaps <= after.comparisons);
     }
 
-    fn steps_max(instance: &Instance) -> u64 {
+    fn steps_max(input: &Input) -> u64 {
         // 2^m cells have 1 + 2 + … + m stages; no comparator exchanges more than once.
-        let m = u64::from(instance.a.len().ilog2());
+        let m = u64::from(input.a.len().ilog2());
         m * (m + 1) / 2 + 2 * N::comparators(m) + 1
     }
 
-    fn answer(_: &Instance, state: &State) -> Value {
+    fn answer(_: &Input, state: &State) -> Value {
         json!({
             "sorted": state.a,
             "stage_swaps": state.stage_swaps,

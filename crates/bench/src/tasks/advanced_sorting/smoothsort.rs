@@ -2,10 +2,10 @@
 //!
 //! A step is one action line: a cell added, a tree split or dropped, a fix begun, an exchange, `done`.
 
-use super::input::Instance;
 use super::moves;
 use crate::tasks::pages::smoothsort as page;
 use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, sort_items};
 
 pub struct Smoothsort;
 
@@ -131,19 +131,15 @@ impl State {
 }
 
 impl Task for Smoothsort {
-    task_items!(Instance, State, Action, page::SPEC);
+    sort_items!(page::SPEC);
 
-    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
-        Instance::uniform(&page::size::N, difficulty, rng)
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
+        Input::uniform(&page::size::N, difficulty, rng)
     }
 
-    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
-        instance.validate()
-    }
-
-    fn start(instance: &Instance) -> State {
+    fn start(input: &Input) -> State {
         State {
-            a: instance.a.clone(),
+            a: input.a.clone(),
             heap: 0,
             shape: Vec::new(),
             fix: None,
@@ -158,8 +154,8 @@ impl Task for Smoothsort {
         }
     }
 
-    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
-        let n = instance.a.len();
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
+        let n = input.a.len();
         let cells = state.shape.iter().map(|order| CELLS.get(*order).copied());
         let cells = cells.sum::<Option<usize>>().filter(|cells| *cells <= n);
         InvalidInput::unless(cells.is_some(), "shape", format!("must be orders of trees that have at most {n} cells"))?;
@@ -167,10 +163,10 @@ impl Task for Smoothsort {
         let begun = state.last.0.is_some() || state.heap == 0;
         InvalidInput::unless(begun, "heap", "must be 0 before the first line")?;
         limits::below("node", state.node, n)?;
-        array::check("a", &state.a, &instance.a)
+        array::check("a", &state.a, &input.a)
     }
 
-    fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+    fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let last_order = state.shape.last().copied();
         match *action {
             Action::Add => {
@@ -202,7 +198,7 @@ impl Task for Smoothsort {
         Ok(())
     }
 
-    fn reference(_: &Instance, state: &State) -> Option<Action> {
+    fn reference(_: &Input, state: &State) -> Option<Action> {
         match state.last.0 {
             None => Some(Action::Add),
             Some(Action::Add) => state.shape.len().checked_sub(1).map(Action::Fix),
@@ -213,7 +209,7 @@ impl Task for Smoothsort {
         }
     }
 
-    fn violations(_: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(_: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let a = &after.a;
         found.require(page::PERMUTATION, moves::keeps_values(&before.a, a));
         let cells: usize = after.shape.iter().map(|order| CELLS[*order]).sum();
@@ -235,16 +231,16 @@ impl Task for Smoothsort {
         }
     }
 
-    fn steps_max(instance: &Instance) -> u64 {
+    fn steps_max(input: &Input) -> u64 {
         // n cells are added and n removed. There is a fix for each that is added and two for each split, of which there
         // are less than n/2, since a tree has more leaves than inner nodes. A fix goes left to a tree of some order o,
         // past at most o trees of lesser order, and then down o - 1 levels; L(o) <= n.
-        let n = instance.a.len();
+        let n = input.a.len();
         let order = CELLS.iter().rposition(|cells| *cells <= n).expect("invariant: a tree may be one cell");
         (2 * n + (2 * n - 1) * 2 * order + 1) as u64
     }
 
-    fn answer(_: &Instance, state: &State) -> Value {
+    fn answer(_: &Input, state: &State) -> Value {
         json!({
             "sorted": state.a,
             "built": state.built,

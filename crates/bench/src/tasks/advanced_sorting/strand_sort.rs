@@ -3,9 +3,9 @@
 //! A step is one action line: a strand begun, an element pulled or skipped, an element merged, the end of a merge,
 //! `done`.
 
-use super::input::Instance;
 use crate::tasks::pages::strand_sort as page;
 use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, sort_items};
 
 pub struct StrandSort;
 
@@ -46,19 +46,15 @@ impl State {
 }
 
 impl Task for StrandSort {
-    task_items!(Instance, State, Action, page::SPEC);
+    sort_items!(page::SPEC);
 
-    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
-        Instance::uniform(&page::size::N, difficulty, rng)
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
+        Input::uniform(&page::size::N, difficulty, rng)
     }
 
-    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
-        instance.validate()
-    }
-
-    fn start(instance: &Instance) -> State {
+    fn start(input: &Input) -> State {
         State {
-            rest: instance.a.clone(),
+            rest: input.a.clone(),
             i: 0,
             strand: Vec::new(),
             out: Vec::new(),
@@ -69,15 +65,15 @@ impl Task for StrandSort {
         }
     }
 
-    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
         let State { rest, strand, out, merged, strands, .. } = state;
-        limits::at_most("rest", rest.len() + strand.len() + out.len() + merged.len(), instance.a.len())?;
+        limits::at_most("rest", rest.len() + strand.len() + out.len() + merged.len(), input.a.len())?;
         limits::counts("strands", strands.iter().copied())?;
         let begun = strand.is_empty() || !strands.is_empty();
         InvalidInput::unless(begun, "strands", "must have an entry for the strand")
     }
 
-    fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+    fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
         match *action {
             Action::Start => {
                 if state.rest.is_empty() {
@@ -121,7 +117,7 @@ impl Task for StrandSort {
         Ok(())
     }
 
-    fn reference(_: &Instance, state: &State) -> Option<Action> {
+    fn reference(_: &Input, state: &State) -> Option<Action> {
         match state.last.0 {
             Some(Action::Start | Action::Pull | Action::Skip) => match state.rest.get(state.i) {
                 Some(value) => Some(if value >= state.strand.last()? { Action::Pull } else { Action::Skip }),
@@ -134,9 +130,9 @@ impl Task for StrandSort {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(input: &Input, _: &State, action: &Action, after: &State, found: &mut Violations) {
         let State { rest, strand, out, merged, .. } = after;
-        let n = instance.a.len();
+        let n = input.a.len();
         // Lines move values, and a wrong `start` or `end` drops some: then, and only then, some are missing.
         found.require(page::MULTISET, rest.len() + strand.len() + out.len() + merged.len() == n);
         found.require(page::ORDERED, strand.is_sorted() && out.is_sorted() && merged.is_sorted());
@@ -145,18 +141,18 @@ impl Task for StrandSort {
         found.require(page::MERGED, least);
         found.require(page::STRANDS, after.strands.iter().sum::<usize>() + rest.len() == n);
         if *action == Action::Done {
-            found.require(page::SORTED, instance.is_sorted_as(out));
+            found.require(page::SORTED, input.is_sorted_as(out));
         }
     }
 
-    fn steps_max(instance: &Instance) -> u64 {
+    fn steps_max(input: &Input) -> u64 {
         // A strand of s elements takes a start, a look at all others that are left, a merge of all that have been pulled,
         // and an end: n + 1 + s lines. There are at most n strands.
-        let n = instance.a.len() as u64;
+        let n = input.a.len() as u64;
         (n + 1) * (n + 1)
     }
 
-    fn answer(_: &Instance, state: &State) -> Value {
+    fn answer(_: &Input, state: &State) -> Value {
         json!({ "sorted": state.out, "strands": state.strands, "comparisons": state.comparisons })
     }
 }

@@ -3,11 +3,11 @@
 //! A step is one action line: a run found, an insertion, a push, a merge begun, an element or a gallop merged, the rest
 //! of a merge, `done`.
 
-use super::input::Instance;
 use super::merge::Merge;
 use super::moves;
 use crate::tasks::pages::timsort as page;
 use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, sort_items};
 
 pub struct Timsort;
 
@@ -30,7 +30,7 @@ pub struct State {
 }
 
 words!(
-    enum Order {
+    pub enum Order {
         Ascending = "asc",
         Descending = "desc",
     }
@@ -154,10 +154,10 @@ impl State {
 }
 
 impl Task for Timsort {
-    task_items!(Instance, State, Action, page::SPEC);
+    sort_items!(page::SPEC);
 
-    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
-        Instance::unsorted(|| {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
+        Input::unsorted(|| {
             let n = page::size::N.draw(difficulty, rng);
             let mut a = Vec::with_capacity(n);
             while a.len() < n {
@@ -175,18 +175,14 @@ impl Task for Timsort {
         })
     }
 
-    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
-        instance.validate()
-    }
-
-    fn start(instance: &Instance) -> State {
+    fn start(input: &Input) -> State {
         State {
-            a: instance.a.clone(),
+            a: input.a.clone(),
             pos: 0,
             end: 0,
             stack: Vec::new(),
             merge: None,
-            minrun: minimum_run(instance.a.len()),
+            minrun: minimum_run(input.a.len()),
             natural: Vec::new(),
             runs: Vec::new(),
             merges: Vec::new(),
@@ -196,8 +192,8 @@ impl Task for Timsort {
         }
     }
 
-    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
-        let n = instance.a.len();
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
+        let n = input.a.len();
         limits::below("pos", [state.pos, state.end], n + 1)?;
         InvalidInput::unless(state.tiles(), "stack", "must be runs, one after the other, from 0 to `pos`")?;
         InvalidInput::unless(state.minrun == minimum_run(n), "minrun", format!("must be {}", minimum_run(n)))?;
@@ -209,10 +205,10 @@ impl Task for Timsort {
             "merge",
             "must be of two runs of the stack, with what is taken from them in `buf`",
         )?;
-        array::check("a", &state.a, &instance.a)
+        array::check("a", &state.a, &input.a)
     }
 
-    fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+    fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
         match (*action, &mut state.merge) {
             (Action::Done, _) => {}
             (Action::Rest, _) => state.apply_rest()?,
@@ -229,7 +225,7 @@ impl Task for Timsort {
         Ok(())
     }
 
-    fn reference(_: &Instance, state: &State) -> Option<Action> {
+    fn reference(_: &Input, state: &State) -> Option<Action> {
         if state.last.0 == Some(Action::Done) {
             return None;
         }
@@ -254,7 +250,7 @@ impl Task for Timsort {
         })
     }
 
-    fn violations(_: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(_: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         found.require(page::PERMUTATION, moves::keeps_values(&before.a, &after.a));
         let sorted =
             after.stack.iter().all(|[start, length]| moves::part(&after.a, *start..start + length).is_sorted());
@@ -267,17 +263,17 @@ impl Task for Timsort {
         }
     }
 
-    fn steps_max(instance: &Instance) -> u64 {
+    fn steps_max(input: &Input) -> u64 {
         // Every run but the last has minrun cells or more, which bounds the number of runs. A merge that leaves r other
         // runs alone takes at most n - (r-1)·minrun cells: as many lines, and a gallop after seven of them.
-        let n = instance.a.len();
+        let n = input.a.len();
         let minrun = minimum_run(n);
         let runs = (n - 1) / minrun + 1;
         let merged: usize = (0..runs - 1).map(|others| n - others.saturating_sub(1) * minrun).sum();
         (n + 2 * runs + 2 * (runs - 1) + merged + merged / 7 + 1) as u64
     }
 
-    fn answer(_: &Instance, state: &State) -> Value {
+    fn answer(_: &Input, state: &State) -> Value {
         json!({
             "sorted": state.a,
             "minrun": state.minrun,

@@ -2,10 +2,10 @@
 //!
 //! A step is one action line: `cmp i i+1`, `swap i i+1`, `pass` at the end of a pass, `done` at the end of the last.
 
-use super::input::{Input, has_a_quarter_square_of_steps, require_places};
 use super::inversions::InversionChange;
 use crate::tasks::pages::bubble_sort as page;
 use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, require_places, sort_items};
 
 pub struct BubbleSort;
 
@@ -30,14 +30,10 @@ pub fn last_left(n: usize, passes: u64) -> Option<usize> {
 }
 
 impl Task for BubbleSort {
-    task_items!(Input, State, Action, page::SPEC);
+    sort_items!(page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
-        Input::draw(&page::size::N, difficulty, rng, has_a_quarter_square_of_steps::<Self>)
-    }
-
-    fn validate(input: &Input) -> Result<(), InvalidInput> {
-        input.validate()
+        Input::laborious::<Self>(&page::size::N, difficulty, rng)
     }
 
     fn start(input: &Input) -> State {

@@ -2,9 +2,9 @@
 //!
 //! A step is one action line: `gap g` opens a pass, `cmp i i+g`, `swap i i+g`, `done`.
 
-use super::input::{Input, require_places};
 use crate::tasks::pages::comb_sort as page;
 use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, require_places, sort_items};
 
 pub struct CombSort;
 
@@ -43,14 +43,10 @@ impl State {
 }
 
 impl Task for CombSort {
-    task_items!(Input, State, Action, page::SPEC);
+    sort_items!(page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
-        Input::draw(&page::size::N, difficulty, rng, |_| true)
-    }
-
-    fn validate(input: &Input) -> Result<(), InvalidInput> {
-        input.validate()
+        Input::uniform(&page::size::N, difficulty, rng)
     }
 
     fn start(input: &Input) -> State {

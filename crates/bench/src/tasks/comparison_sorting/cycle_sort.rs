@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use super::input::{Input, has_a_quarter_square_of_steps, require_places};
 use crate::tasks::pages::cycle_sort as page;
 use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, require_places, sort_items};
 
 pub struct CycleSort;
 
@@ -68,14 +68,10 @@ fn sorted(a: &[i64]) -> Arc<[i64]> {
 }
 
 impl Task for CycleSort {
-    task_items!(Input, State, Action, page::SPEC);
+    sort_items!(page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
-        Input::draw(&page::size::N, difficulty, rng, has_a_quarter_square_of_steps::<Self>)
-    }
-
-    fn validate(input: &Input) -> Result<(), InvalidInput> {
-        input.validate()
+        Input::laborious::<Self>(&page::size::N, difficulty, rng)
     }
 
     fn start(input: &Input) -> State {

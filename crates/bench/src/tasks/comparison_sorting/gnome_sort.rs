@@ -2,10 +2,10 @@
 //!
 //! A step is one action line: `cmp p-1 p`, `swap p-1 p`, `done`.
 
-use super::input::{Input, has_a_quarter_square_of_steps, require_places};
 use super::inversions::InversionChange;
 use crate::tasks::pages::gnome_sort as page;
 use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, require_places, sort_items};
 
 pub struct GnomeSort;
 
@@ -23,14 +23,10 @@ pub struct State {
 word_actions!(Action { Cmp(i, j) = "cmp", Swap(i, j) = "swap", Done = "done" });
 
 impl Task for GnomeSort {
-    task_items!(Input, State, Action, page::SPEC);
+    sort_items!(page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
-        Input::draw(&page::size::N, difficulty, rng, has_a_quarter_square_of_steps::<Self>)
-    }
-
-    fn validate(input: &Input) -> Result<(), InvalidInput> {
-        input.validate()
+        Input::laborious::<Self>(&page::size::N, difficulty, rng)
     }
 
     fn start(input: &Input) -> State {

@@ -2,9 +2,9 @@
 //!
 //! A step is one action line: `take k`, `cmp j`, `shift j`, `put p`, `done`.
 
-use super::input::{Input, has_a_quarter_square_of_steps, require_places};
 use crate::tasks::pages::insertion_sort as page;
 use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, require_places, sort_items};
 
 pub struct InsertionSort;
 
@@ -65,14 +65,10 @@ impl State {
 }
 
 impl Task for InsertionSort {
-    task_items!(Input, State, Action, page::SPEC);
+    sort_items!(page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
-        Input::draw(&page::size::N, difficulty, rng, has_a_quarter_square_of_steps::<Self>)
-    }
-
-    fn validate(input: &Input) -> Result<(), InvalidInput> {
-        input.validate()
+        Input::laborious::<Self>(&page::size::N, difficulty, rng)
     }
 
     fn start(input: &Input) -> State {

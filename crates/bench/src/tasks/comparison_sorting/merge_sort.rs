@@ -4,9 +4,9 @@
 
 use std::ops::Range;
 
-use super::input::{Input, require_places};
 use crate::tasks::pages::merge_sort as page;
 use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, require_places, sort_items};
 
 pub struct MergeSort;
 
@@ -135,14 +135,10 @@ impl State {
 }
 
 impl Task for MergeSort {
-    task_items!(Input, State, Action, page::SPEC);
+    sort_items!(page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
-        Input::draw(&page::size::N, difficulty, rng, |_| true)
-    }
-
-    fn validate(input: &Input) -> Result<(), InvalidInput> {
-        input.validate()
+        Input::uniform(&page::size::N, difficulty, rng)
     }
 
     fn start(input: &Input) -> State {

@@ -6,7 +6,6 @@ mod comb_sort;
 mod cycle_sort;
 mod gnome_sort;
 mod heap_sort;
-mod input;
 mod insertion_sort;
 mod inversions;
 mod merge_sort;
@@ -18,7 +17,7 @@ mod shell_sort;
 mod stooge_sort;
 mod tree_sort;
 
-pub use input::Input;
+pub use super::sorting::Input;
 
 use super::AnyTask;
 use super::machine::Of;

@@ -2,9 +2,9 @@
 //!
 //! A step is one action line: `cmp j m`, `max j`, `flip k`, `pass` when a cell is settled, `done`.
 
-use super::input::{Input, has_a_quarter_square_of_steps, require_places};
 use crate::tasks::pages::pancake_sort as page;
 use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, require_places, sort_items};
 
 pub struct PancakeSort;
 
@@ -38,14 +38,10 @@ impl State {
 }
 
 impl Task for PancakeSort {
-    task_items!(Input, State, Action, page::SPEC);
+    sort_items!(page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
-        Input::draw(&page::size::N, difficulty, rng, has_a_quarter_square_of_steps::<Self>)
-    }
-
-    fn validate(input: &Input) -> Result<(), InvalidInput> {
-        input.validate()
+        Input::laborious::<Self>(&page::size::N, difficulty, rng)
     }
 
     fn start(input: &Input) -> State {

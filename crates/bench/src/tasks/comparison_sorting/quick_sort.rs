@@ -2,9 +2,9 @@
 //!
 //! A step is one action line: `part lo hi`, `cmp j hi`, `swap i j` into the small part, `pivot p` to its place, `done`.
 
-use super::input::{Input, require_places};
 use crate::tasks::pages::quick_sort as page;
 use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, require_places, sort_items};
 
 pub struct QuickSort;
 
@@ -111,7 +111,7 @@ impl State {
 }
 
 impl Task for QuickSort {
-    task_items!(Input, State, Action, page::SPEC);
+    sort_items!(page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
         Input::draw(&page::size::N, difficulty, rng, |input| {
@@ -119,10 +119,6 @@ impl Task for QuickSort {
             let end = reference_end::<Self>(input, u64::MAX);
             end.is_some_and(|(state, _)| depth(&state.pivots, n) <= 3 * n.ilog2())
         })
-    }
-
-    fn validate(input: &Input) -> Result<(), InvalidInput> {
-        input.validate()
     }
 
     fn start(input: &Input) -> State {

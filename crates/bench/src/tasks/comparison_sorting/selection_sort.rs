@@ -2,9 +2,9 @@
 //!
 //! A step is one action line: `cmp j m`, `min j`, `swap k m`, `pass` when a cell is settled, `done`.
 
-use super::input::{Input, has_a_quarter_square_of_steps, require_places};
 use crate::tasks::pages::selection_sort as page;
 use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, require_places, sort_items};
 
 pub struct SelectionSort;
 
@@ -49,7 +49,7 @@ fn with_duplicate(n: usize, rng: &mut TaskRng) -> Vec<i64> {
 }
 
 impl Task for SelectionSort {
-    task_items!(Input, State, Action, page::SPEC);
+    sort_items!(page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
         loop {
@@ -57,14 +57,10 @@ impl Task for SelectionSort {
             let duplicates = rng.chance(1, 5);
             let a = if duplicates { with_duplicate(n, rng) } else { array::distinct(n, -1000, 1000, rng) };
             let input = Input { a };
-            if !input.a.is_sorted() && has_a_quarter_square_of_steps::<Self>(&input) {
+            if !input.a.is_sorted() && input.is_laborious_for::<Self>() {
                 return input;
             }
         }
-    }
-
-    fn validate(input: &Input) -> Result<(), InvalidInput> {
-        input.validate()
     }
 
     fn start(input: &Input) -> State {

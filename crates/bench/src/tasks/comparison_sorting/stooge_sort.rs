@@ -2,10 +2,10 @@
 //!
 //! A step is one action line: `cmp l h` takes a range off the stack, `swap l h`, `done`.
 
-use super::input::{Input, has_a_quarter_square_of_steps, require_places};
 use super::inversions::InversionChange;
 use crate::tasks::pages::stooge_sort as page;
 use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, require_places};
 
 pub struct StoogeSort;
 
@@ -41,7 +41,7 @@ impl Task for StoogeSort {
     task_items!(Input, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
-        Input::draw(&page::size::N, difficulty, rng, has_a_quarter_square_of_steps::<Self>)
+        Input::laborious::<Self>(&page::size::N, difficulty, rng)
     }
 
     fn validate(input: &Input) -> Result<(), InvalidInput> {
