@@ -256,16 +256,16 @@ pub fn typed<T: Task>(machine: &dyn Machine) -> Option<(&T::Instance, &T::State)
     Some((instance.downcast_ref()?, state.downcast_ref()?))
 }
 
-/// The bridge from a typed task to [`AnyTask`].
-pub struct Of<T>(PhantomData<fn() -> T>);
+/// A [`Task`] as an [`AnyTask`].
+pub struct Erased<T>(PhantomData<fn() -> T>);
 
-impl<T> Of<T> {
+impl<T> Erased<T> {
     pub const fn new() -> Self {
         Self(PhantomData)
     }
 }
 
-impl<T> Default for Of<T> {
+impl<T> Default for Erased<T> {
     fn default() -> Self {
         Self::new()
     }
@@ -290,7 +290,7 @@ fn read<V: DeserializeOwned>(what: &str, value: &Value) -> Result<V, String> {
     })
 }
 
-impl<T: Task> AnyTask for Of<T> {
+impl<T: Task> AnyTask for Erased<T> {
     fn spec(&self) -> &'static Spec {
         &T::SPEC
     }

@@ -10,18 +10,18 @@ mod grammars;
 mod graph;
 mod grid;
 #[cfg(test)]
-mod handed_states;
-#[cfg(test)]
-mod hostile;
+mod hostile_states;
 pub mod instance;
 pub(crate) mod limits;
 pub mod machine;
+#[cfg(test)]
+mod off_trace_states;
 mod operation;
 mod optional_index;
-mod or_empty;
+mod optional_text;
 pub mod page;
 pub mod pattern;
-mod prefix;
+mod prefix_term;
 mod prelude;
 mod rational;
 pub mod rng;
@@ -30,10 +30,10 @@ mod sorting;
 pub mod spec;
 mod state_json;
 mod state_set;
+#[cfg(test)]
+mod submitted_states;
 pub mod task;
 pub mod violations;
-#[cfg(test)]
-mod wandering;
 
 pub mod advanced_sorting;
 pub mod automata;
@@ -90,27 +90,70 @@ pub fn variants() -> impl Iterator<Item = &'static dyn AnyTask> {
     classic_puzzles::VARIANTS.iter().copied()
 }
 
-/// A name that is no task's.
+/// A name that no task has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown task {name:?}: did you mean `{nearest}`? `prime-agents bench list` names all")]
 pub struct UnknownTask {
+    /// Cut to [`NAME_MAX`] characters.
     pub name: String,
     pub nearest: &'static str,
 }
+
+/// No slug is longer; unknown names are cut to this many characters.
+pub const NAME_MAX: usize = 64;
 
 /// The task, or the variant of one, of this slug.
 ///
 /// # Errors
 /// Names the nearest slug.
 pub fn find(slug: &str) -> Result<&'static dyn AnyTask, UnknownTask> {
-    let known = || all().chain(variants());
-    known().find(|task| task.spec().slug == slug).ok_or_else(|| {
-        let slugs: Vec<_> = known().map(|task| task.spec().slug).collect();
-        let nearest = slugs
-            .iter()
-            .copied()
-            .max_by(|a, b| strsim::jaro_winkler(a, slug).total_cmp(&strsim::jaro_winkler(b, slug)))
-            .expect("invariant: there are tasks");
-        UnknownTask { name: slug.to_owned(), nearest }
+    let task = all().chain(variants()).find(|task| task.spec().slug == slug);
+    task.ok_or_else(|| {
+        let name: String = slug.chars().take(NAME_MAX).collect();
+        UnknownTask { nearest: nearest(&name), name }
     })
+}
+
+/// The slug most like a name: one that contains the name before one that shares words with it, then by spelling.
+fn nearest(name: &str) -> &'static str {
+    let name = name.to_lowercase().replace([' ', '_'], "-");
+    let likeness = |slug: &str| {
+        let words = slug.split('-').filter(|word| word.len() > 2 && name.contains(word)).count();
+        (slug.contains(&name), words, strsim::jaro_winkler(slug, &name))
+    };
+    let order =
+        |a: &(bool, usize, f64), b: &(bool, usize, f64)| (a.0, a.1).cmp(&(b.0, b.1)).then_with(|| a.2.total_cmp(&b.2));
+    let known = all().chain(variants()).map(|task| (likeness(task.spec().slug), task.spec().slug));
+    let (_, slug) = known.max_by(|(a, _), (b, _)| order(a, b)).expect("invariant: there are tasks");
+    slug
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NAME_MAX, find};
+
+    #[test]
+    fn an_unknown_name_suggests_the_task_that_was_meant() {
+        for (name, meant) in [
+            ("hanoi", "tower-of-hanoi"),
+            ("Tower of Hanoi", "tower-of-hanoi"),
+            ("towers-hanoi", "tower-of-hanoi"),
+            ("quicksort", "quick-sort"),
+            ("sort_bubble", "bubble-sort"),
+            ("buble-sort", "bubble-sort"),
+            ("n-quens", "n-queens"),
+            ("sudoko", "sudoku"),
+            ("kmp", "kmp-pattern"),
+            ("djikstra", "dijkstra"),
+        ] {
+            assert_eq!(find(name).err().map(|error| error.nearest), Some(meant), "{name}");
+        }
+    }
+
+    #[test]
+    fn long_unknown_names_are_cut() {
+        let error = find(&"é".repeat(1 << 20)).err().expect("unknown");
+        assert_eq!(error.name.chars().count(), NAME_MAX);
+        assert!(find("").is_err());
+    }
 }

@@ -1,6 +1,6 @@
 //! Arithmetic expressions over natural numbers with + - * / and brackets: what a 24-game's answer is.
 
-use super::countdown::{Operator, Value};
+use super::arithmetic_search::{Operator, Value};
 
 /// The numbers in a text, in order. One that is too large for the game is -1.
 pub fn numbers(text: &str) -> impl Iterator<Item = i64> {

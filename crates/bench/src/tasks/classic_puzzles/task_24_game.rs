@@ -6,7 +6,7 @@
 use serde::{Deserializer, Serializer};
 use serde_json::{Value as Json, json};
 
-use super::countdown::{self, Operator, Value};
+use super::arithmetic_search::{self, Operator, Value};
 use super::expression;
 use crate::tasks::pages::task_24_game as page;
 use crate::tasks::pattern::NUMBER_LIMIT;
@@ -33,7 +33,7 @@ impl Instance {
     }
 
     fn has_solution(&self) -> bool {
-        countdown::makes(&self.values(), Value::from_integer(TARGET))
+        arithmetic_search::makes(&self.values(), Value::from_integer(TARGET))
     }
 
     /// Whether the expressions use each number once.
@@ -130,7 +130,7 @@ impl Task for Game24 {
         if left == right {
             return Err(Illegal("a value cannot be used with itself"));
         }
-        let values = countdown::calculated(&state.values, left, operator, right);
+        let values = arithmetic_search::calculated(&state.values, left, operator, right);
         state.values = values.ok_or(Illegal("this divides by 0"))?;
         let made = format!("({}{}{})", state.exprs[left], operator, state.exprs[right]);
         state.exprs.remove(left.max(right));
@@ -140,7 +140,7 @@ impl Task for Game24 {
     }
 
     fn reference(_: &Instance, state: &State) -> Option<Action> {
-        countdown::first_calc(&state.values, Value::from_integer(TARGET)).map(Action::from)
+        arithmetic_search::first_calc(&state.values, Value::from_integer(TARGET)).map(Action::from)
     }
 
     fn violations(instance: &Instance, _: &State, _: &Action, after: &State, found: &mut Violations) {
@@ -182,6 +182,6 @@ impl Task for Game24 {
         let possible = |(left, operator, right): &(usize, Operator, usize)| {
             operator.apply(state.values[*left], state.values[*right]).is_some()
         };
-        Some(countdown::calcs(state.values.len()).filter(possible).map(Action::from).collect())
+        Some(arithmetic_search::calcs(state.values.len()).filter(possible).map(Action::from).collect())
     }
 }

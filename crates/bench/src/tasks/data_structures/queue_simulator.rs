@@ -2,7 +2,7 @@
 //!
 //! A step is one operation; its line is the cell that it touches, or why it fails.
 
-use super::phases::{self, Change};
+use super::change_phases::{self, Change};
 use crate::tasks::operation::{OPERATIONS_MAX, VALUE_MAX, as_text, validate_count};
 use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pages::queue_simulator as page;
@@ -73,7 +73,7 @@ impl Task for QueueSimulator {
         loop {
             let operations = page::size::OPERATIONS.draw(difficulty, rng);
             let capacity = page::size::CAPACITY.draw(difficulty, rng);
-            let operations = phases::changes(operations, rng).into_iter().map(|change| match change {
+            let operations = change_phases::changes(operations, rng).into_iter().map(|change| match change {
                 Change::Add => Operation::Enqueue(rng.index(100)),
                 Change::Remove => Operation::Dequeue,
                 Change::Look => Operation::Front,

@@ -2,7 +2,7 @@
 //!
 //! A step is one operation; its line is the result.
 
-use super::phases::{self, Change};
+use super::change_phases::{self, Change};
 use crate::tasks::operation::{OPERATIONS_MAX, VALUE_MAX, as_text, validate_count};
 use crate::tasks::pages::stack_simulator as page;
 use crate::tasks::prelude::*;
@@ -57,7 +57,7 @@ impl Task for StackSimulator {
         loop {
             let operations = page::size::OPERATIONS.draw(difficulty, rng);
             let capacity = page::size::CAPACITY.draw(difficulty, rng);
-            let operations = phases::changes(operations, rng).into_iter().map(|change| match change {
+            let operations = change_phases::changes(operations, rng).into_iter().map(|change| match change {
                 Change::Add => Operation::Push(rng.index(100)),
                 Change::Remove => Operation::Pop,
                 Change::Look => Operation::Peek,

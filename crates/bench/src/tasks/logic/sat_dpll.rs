@@ -33,7 +33,7 @@ impl Instance {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Verdict {
+enum Satisfiability {
     #[serde(rename = "")]
     Open,
     #[serde(rename = "sat")]
@@ -51,7 +51,7 @@ pub struct State {
     units: u64,
     pures: u64,
     conflicts: u64,
-    result: Verdict,
+    result: Satisfiability,
     last: Last<Action>,
     /// The literals of the trail as a set.
     #[serde(skip)]
@@ -165,7 +165,7 @@ impl Task for SatDpll {
             units: 0,
             pures: 0,
             conflicts: 0,
-            result: Verdict::Open,
+            result: Satisfiability::Open,
             last: Last(None),
             assigned: Literals::default(),
             counts: ClauseCounts::new(&instance.clauses),
@@ -200,7 +200,7 @@ impl Task for SatDpll {
     }
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
-        if state.result != Verdict::Open {
+        if state.result != Satisfiability::Open {
             return Err(Illegal("the verdict has been given"));
         }
         if let Action::Unit(literal, _) | Action::Pure(literal) | Action::Decide(literal) = *action {
@@ -238,9 +238,9 @@ impl Task for SatDpll {
                 state.assign(instance, literal);
                 state.conflicts += 1;
             }
-            Action::Sat => state.result = Verdict::Sat,
+            Action::Sat => state.result = Satisfiability::Sat,
             Action::Unsat => {
-                state.result = Verdict::Unsat;
+                state.result = Satisfiability::Unsat;
                 state.conflicts += 1;
             }
         }
@@ -248,7 +248,7 @@ impl Task for SatDpll {
     }
 
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
-        if state.result != Verdict::Open {
+        if state.result != Satisfiability::Open {
             return None;
         }
         if state.counts.has_false() {
@@ -288,11 +288,11 @@ impl Task for SatDpll {
         }
         found.require(page::DECISION_TRUE, decided);
         let counted = after.decisions == after.conflicts + after.open.len() as u64;
-        found.require(page::COUNTERS, counted || after.result == Verdict::Unsat);
+        found.require(page::COUNTERS, counted || after.result == Satisfiability::Unsat);
         let holds = match after.result {
-            Verdict::Open => true,
-            Verdict::Sat => instance.clauses.iter().all(|clause| clause.meets(after.assigned)),
-            Verdict::Unsat => {
+            Satisfiability::Open => true,
+            Satisfiability::Sat => instance.clauses.iter().all(|clause| clause.meets(after.assigned)),
+            Satisfiability::Unsat => {
                 let is_false = |clause: &Literals| clause.negated().is_subset_of(after.assigned);
                 after.open.is_empty() && instance.clauses.iter().any(is_false)
             }
@@ -301,11 +301,11 @@ impl Task for SatDpll {
     }
 
     fn ended(_: &Instance, state: &State) -> bool {
-        state.result != Verdict::Open
+        state.result != Satisfiability::Open
     }
 
     fn answer(_: &Instance, state: &State) -> Value {
-        let satisfiable = state.result == Verdict::Sat;
+        let satisfiable = state.result == Satisfiability::Sat;
         json!({
             "satisfiable": satisfiable,
             "assignment": if satisfiable { state.assigned } else { Literals::default() },

@@ -11,10 +11,10 @@ use super::simple_type::{
     self, Failure, Substitution, Symbol, Type, Variable, arrow, base, renamed, variable, variables,
 };
 use super::type_program::{Binder, Due, Kind, Program};
-use crate::tasks::or_empty::OrEmpty;
+use crate::tasks::optional_text::OptionalText;
 use crate::tasks::pages::type_inference as page;
 use crate::tasks::pattern::Fields;
-use crate::tasks::prefix;
+use crate::tasks::prefix_term;
 use crate::tasks::prelude::*;
 
 pub struct TypeInference;
@@ -38,7 +38,7 @@ pub struct State {
     substitution: Substitution,
     lets: Vec<(String, String)>,
     unifications: u64,
-    error: OrEmpty<Error>,
+    error: OptionalText<Error>,
     last: Last<Action>,
     /// By binder, once it is entered or generalised.
     #[serde(skip)]
@@ -287,7 +287,7 @@ impl Task for TypeInference {
             substitution: Substitution::default(),
             lets: Vec::new(),
             unifications: 0,
-            error: OrEmpty(None),
+            error: OptionalText(None),
             last: Last(None),
             schemes: vec![None; instance.expression.names.len()],
         }
@@ -336,7 +336,7 @@ impl Task for TypeInference {
                 *state = next;
             }
             Action::Error(error) => {
-                state.error = OrEmpty(Some(*error));
+                state.error = OptionalText(Some(*error));
                 state.unifications += 1;
             }
         }
@@ -361,7 +361,7 @@ impl Task for TypeInference {
             let kind = instance.expression.nodes[before.done].kind;
             found.require(page::LITERALS, kind.declared().is_none_or(|declared| *claimed == declared));
             if matches!(kind, Kind::Lam(_)) {
-                let right = prefix::arguments(claimed).nth(1);
+                let right = prefix_term::arguments(claimed).nth(1);
                 let body = right.and_then(|right| after.substitution.resolve(right).ok());
                 found.require(page::SHAPE, body.as_ref() == before.types.last());
             }

@@ -8,7 +8,7 @@ use std::fmt;
 use super::first_order::{self, FirstOrder, SYMBOLS_MAX, Symbol, Variable, occurs, substituted, variables};
 use crate::tasks::pages::unification as page;
 use crate::tasks::pattern::Fields;
-use crate::tasks::prefix::{self, Symbol as _};
+use crate::tasks::prefix_term::{self, Symbol as _};
 use crate::tasks::prelude::*;
 
 pub struct Unification;
@@ -191,7 +191,7 @@ impl Task for Unification {
             let mut shape = Vec::new();
             skeleton(depth - 1, true, rng, &mut shape);
             let instance = Instance { left: filled(&shape, count, rng), right: filled(&shape, count, rng) };
-            let depth = prefix::depth(&instance.left).max(prefix::depth(&instance.right));
+            let depth = prefix_term::depth(&instance.left).max(prefix_term::depth(&instance.right));
             let fits = page::size::DEPTH.accepts(difficulty, depth as u64)
                 && page::size::VARIABLES.accepts(difficulty, instance.variables().len() as u64)
                 && instance.left.len().max(instance.right.len()) <= TERM_MAX;
@@ -239,7 +239,7 @@ impl Task for Unification {
                     return Err(Illegal("the sides differ in symbol, or have no arguments"));
                 }
                 let (left, right) = state.equations.remove(0);
-                let arguments = prefix::arguments(&left).zip(prefix::arguments(&right));
+                let arguments = prefix_term::arguments(&left).zip(prefix_term::arguments(&right));
                 state.equations.splice(0..0, arguments.map(|(left, right)| (left.into(), right.into())));
             }
             Action::Bind(variable, term) => {

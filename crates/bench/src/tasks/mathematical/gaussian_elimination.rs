@@ -8,7 +8,7 @@ use num_traits::Zero;
 
 use super::rationals::{Rationals, TOTAL_BITS_MAX, sum_of_products};
 use crate::tasks::Rational;
-use crate::tasks::or_empty::OrEmpty;
+use crate::tasks::optional_text::OptionalText;
 use crate::tasks::pages::gaussian_elimination as page;
 use crate::tasks::prelude::*;
 use crate::tasks::rational::BITS_MAX;
@@ -32,7 +32,7 @@ pub struct Instance {
 pub struct State {
     matrix: Vec<Rationals>,
     swaps: u64,
-    solution: Vec<OrEmpty<Rational>>,
+    solution: Vec<OptionalText<Rational>>,
     last: Last<Action>,
 }
 
@@ -90,7 +90,7 @@ fn is_staircase(matrix: &[Rationals], columns: usize) -> bool {
 }
 
 /// A row holds for the values known so far, or has an unknown without one.
-fn holds(row: &Rationals, solution: &[OrEmpty<Rational>]) -> bool {
+fn holds(row: &Rationals, solution: &[OptionalText<Rational>]) -> bool {
     let (coefficients, rhs) = row.split_at(row.len() - 1);
     let used = coefficients.iter().zip(solution).filter(|(coefficient, _)| !coefficient.0.is_zero());
     let Some(terms) =
@@ -138,7 +138,7 @@ impl Task for GaussianElimination {
     }
 
     fn start(instance: &Instance) -> State {
-        let solution = vec![OrEmpty(None); instance.rhs.len()];
+        let solution = vec![OptionalText(None); instance.rhs.len()];
         State { matrix: rows_of(instance), swaps: 0, solution, last: Last(None) }
     }
 
@@ -184,7 +184,7 @@ impl Task for GaussianElimination {
                 if value.bits() >= BITS_MAX {
                     return Err(Illegal("the value is too long"));
                 }
-                state.solution[*i] = OrEmpty(Some(value.clone()));
+                state.solution[*i] = OptionalText(Some(value.clone()));
             }
         }
         Ok(())

@@ -12,7 +12,7 @@ use super::numeric;
 use super::template_value::{NoValue, evaluate};
 use crate::tasks::pages::symbolic_diff as page;
 use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
-use crate::tasks::prefix::{self, Symbol as _, Term};
+use crate::tasks::prefix_term::{self, Symbol as _, Term};
 use crate::tasks::prelude::*;
 
 pub struct SymbolicDiff;
@@ -210,7 +210,7 @@ fn grow(depth: usize, nodes: usize, rng: &mut TaskRng, tree: &mut Vec<Symbol>) {
 fn plant_constants(tree: &mut [Symbol], rng: &mut TaskRng) {
     for place in 0..tree.len() {
         if tree[place].arity() == 2 && rng.chance(1, 2) {
-            let child = if rng.chance(1, 2) { place + 1 } else { prefix::end_of(tree, place + 1) };
+            let child = if rng.chance(1, 2) { place + 1 } else { prefix_term::end_of(tree, place + 1) };
             if tree[child] == Symbol::X {
                 tree[child] = Symbol::Integer(rng.between(2, 9));
             }
@@ -229,7 +229,7 @@ impl Task for SymbolicDiff {
             grow(depth, nodes, rng, &mut tree);
             // Every binary node keeps an x below it, so that constants are the only subtrees without one.
             plant_constants(&mut tree, rng);
-            let fits = page::size::DEPTH.accepts(difficulty, prefix::depth(&tree) as u64)
+            let fits = page::size::DEPTH.accepts(difficulty, prefix_term::depth(&tree) as u64)
                 && page::size::NODES.accepts(difficulty, tree.len() as u64);
             if !fits {
                 continue;

@@ -73,7 +73,7 @@ pub struct Broken {
 
 /// The judgement of one submission.
 #[derive(Clone, Debug, Serialize)]
-pub struct Verdict {
+pub struct Judgement {
     pub id: String,
     pub format: StageResult,
     pub syntax: StageResult,
@@ -96,7 +96,7 @@ pub struct Verdict {
     pub difficulty: crate::tasks::Difficulty,
 }
 
-impl Verdict {
+impl Judgement {
     pub fn stage(&self, stage: Stage) -> StageResult {
         [self.format, self.syntax, self.semantic, self.result][stage as usize]
     }
@@ -263,7 +263,7 @@ fn sorted_texts(values: Option<&Value>) -> Option<Vec<String>> {
 }
 
 /// Judges a submission. Constraints of `kinds` count; with [`Kind::Transition`] the algorithm runs beside the trace.
-pub fn judge(submission: &Submission, kinds: Kinds) -> Verdict {
+pub fn judge(submission: &Submission, kinds: Kinds) -> Judgement {
     let spec = submission.id.task.spec();
     let problem = submission.id.problem();
     let is_action = |line: &str| pattern::parse(spec.actions, line).is_some();
@@ -314,7 +314,7 @@ pub fn judge(submission: &Submission, kinds: Kinds) -> Verdict {
         });
         broken.collect()
     });
-    Verdict {
+    Judgement {
         id: submission.id.to_string(),
         format: StageResult::of(format),
         syntax: StageResult::of(syntax),

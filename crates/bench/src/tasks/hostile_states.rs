@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::wandering::{changed, random_line};
+use super::off_trace_states::{changed, random_line};
 use super::*;
 
 /// Cases of each task.

@@ -153,15 +153,15 @@ impl VerifyError {
 ///
 /// # Errors
 /// Names the field that is missing, contradicts another, or is out of range.
-pub fn verify(request: &VerifyRequest) -> Result<Verification, VerifyError> {
+pub fn judge(request: &VerifyRequest) -> Result<Verification, VerifyError> {
     // States come from outside. Whatever their checks have overlooked must not reach the caller as a panic.
-    catch_unwind(AssertUnwindSafe(|| judge(request))).unwrap_or_else(|_| {
+    catch_unwind(AssertUnwindSafe(|| judge_request(request))).unwrap_or_else(|_| {
         let message = "the task could not judge this; that is a fault of the task, please report the request";
         Err(VerifyError { field: None, message: message.to_owned() })
     })
 }
 
-fn judge(request: &VerifyRequest) -> Result<Verification, VerifyError> {
+fn judge_request(request: &VerifyRequest) -> Result<Verification, VerifyError> {
     let kinds = kinds(request)?;
     let problem = problem(request)?;
     match (&request.action, &request.answer) {

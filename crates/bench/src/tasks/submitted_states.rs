@@ -1,6 +1,6 @@
 //! States that the tasks wrote, handed back: they are read as they were, and judged as they were.
 
-use super::wandering::{changed, random_line};
+use super::off_trace_states::{changed, random_line};
 use super::*;
 
 /// Looks at a machine and at one that was read from the state of the first: both must say the same, of a line too.
