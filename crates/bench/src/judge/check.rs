@@ -1,4 +1,4 @@
-//! A whole file of submissions judged, line by line, on all cores, in memory that does not grow with the file.
+//! Judges a file of submissions line by line, on all cores, in constant memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead};
@@ -14,9 +14,9 @@ use super::submission::read_submission;
 use super::tally::{Report, Tally};
 use crate::tasks::{Difficulty, Kinds, Spec};
 
-/// Lines that are judged together.
+/// Lines per batch.
 const BATCH_LINES: usize = 512;
-/// Bytes after which a batch is full; one line more may follow.
+/// Bytes after which a batch is full. The last line may exceed it.
 const BATCH_BYTES: usize = 16 << 20;
 
 /// A line that could not be judged.
@@ -62,8 +62,8 @@ fn judge_batch(batch: &[Numbered], base_seed: u64, kinds: Kinds, threads: usize)
     judged.into_inner().expect("invariant: no thread panics with the lock").into_values().collect()
 }
 
-/// Judges every line of `input` and hands each judgement or finding to `each`, in the order of the file. An instance that
-/// comes twice is judged once, the first time.
+/// Judges every line of `input` and passes each judgement or finding to `each`, in file order. Only the first
+/// submission for an instance counts.
 ///
 /// # Errors
 /// When `input` cannot be read or `each` fails.

@@ -1,4 +1,4 @@
-//! Many judgements added up: a row a task and level, a category, and all.
+//! Aggregates judgements: a row per task and level, per category, and overall.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::judgement::{Judgement, Stage, StageResult};
 use super::taxonomy::ErrorType;
 use crate::tasks::{Difficulty, Severity};
 
-/// Mean and standard deviation of values that were added one by one.
+/// Running mean and standard deviation.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moments {
     count: u64,
@@ -47,7 +47,7 @@ pub struct Tally {
     submissions: u64,
     traces: u64,
     lines: u64,
-    /// Passed this stage and all before it that were judged.
+    /// Submissions that passed this stage and all earlier ones that were judged.
     passed: [u64; 4],
     correct: u64,
     partial_credit: Moments,
@@ -57,7 +57,7 @@ pub struct Tally {
     violations: BTreeMap<&'static str, u64>,
     severities: [u64; 3],
     errors: [u64; 9],
-    /// Wrong answers without a trace: nobody can say where they went wrong.
+    /// Wrong answers without a trace: their first error cannot be located.
     unlocated: u64,
 }
 
@@ -184,7 +184,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Adds up judgements by task, category and level, in the order of the benchmark.
+    /// Sums judgements by task, category and level, in benchmark order.
     pub fn of<'v>(
         judgements: impl IntoIterator<Item = (&'v (u16, Difficulty), &'v (Tally, &'static crate::tasks::Spec))>,
     ) -> Self {

@@ -1,4 +1,4 @@
-//! PRIME-Bench's step machines. Pure: no I/O, no clock, no actors, no async; nothing here imports the rest of the crate.
+//! PRIME-Bench's step machines. Pure: no I/O, no clock, no async. Must not import the rest of the crate.
 
 mod action;
 mod action_macros;
@@ -58,13 +58,13 @@ pub use spec::{Category, Constraint, Difficulty, Kind, Kinds, Severity, Spec};
 pub use task::{Illegal, InvalidInput, Task};
 pub use violations::Violations;
 
-/// Instances of a difficulty in the benchmark (contract, "Instances").
+/// Instances per difficulty in the benchmark.
 pub const INSTANCES: u32 = 200;
 
-/// Base seed of the benchmark; another one makes a fresh, equally distributed benchmark.
+/// Base seed of the benchmark. Any other gives a fresh, identically distributed one.
 pub const BASE_SEED: u64 = 42;
 
-/// Every task, in the order of its category and id.
+/// All tasks, ordered by category and id.
 pub fn all() -> impl Iterator<Item = &'static dyn AnyTask> {
     [
         comparison_sorting::TASKS,
@@ -85,7 +85,7 @@ pub fn all() -> impl Iterator<Item = &'static dyn AnyTask> {
     .copied()
 }
 
-/// Forms of a task that stand beside the benchmark's 86: each draws from the seeds of the task with its id.
+/// Further forms of tasks, outside the benchmark's 86. A variant uses the seeds of the task with its id.
 pub fn variants() -> impl Iterator<Item = &'static dyn AnyTask> {
     classic_puzzles::VARIANTS.iter().copied()
 }

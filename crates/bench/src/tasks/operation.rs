@@ -1,4 +1,4 @@
-//! Operations of an input: texts such as `push 5`, written and read by the same forms as action lines.
+//! Operations in an input: texts such as `push 5`, read and written like action lines.
 
 use super::task::InvalidInput;
 

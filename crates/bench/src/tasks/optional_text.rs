@@ -1,4 +1,4 @@
-//! A value or nothing, which the pages write as the empty text.
+//! An optional value, written as its text or `""`.
 
 use std::fmt;
 use std::str::FromStr;

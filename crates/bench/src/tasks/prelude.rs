@@ -1,4 +1,4 @@
-//! What a task file imports with `use crate::tasks::prelude::*`: the frame that every task is written in.
+//! The imports of every task file: `use crate::tasks::prelude::*`.
 
 pub(crate) use serde::{Deserialize, Serialize};
 pub(crate) use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Sets of automaton states as the pages write them: ascending lists, in a line `-` for the empty one.
+//! Sets of automaton states: ascending lists, written `-` in a line if empty.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::action::LineField;
 use super::pattern::Fields;
 
-/// States in the order given; a set once [`StateSet::is_ascending_below`] holds.
+/// States in the given order; a valid set only if [`StateSet::is_ascending_below`] holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateSet(Vec<u16>);
 
@@ -16,7 +16,7 @@ impl StateSet {
         Self(vec![state])
     }
 
-    /// `seeds` and everything that `successors` leads to, among `states` states.
+    /// The closure of `seeds` under `successors`, among `states` states.
     pub fn closure<I: IntoIterator<Item = u16>>(
         states: usize,
         seeds: impl IntoIterator<Item = u16>,

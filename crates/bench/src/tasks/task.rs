@@ -1,4 +1,4 @@
-//! The typed face of a task: pure functions of an instance, a state and an action. No I/O, no clock, no actors.
+//! The typed interface of a task: pure functions of an instance, a state and an action. No I/O, no clock.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -34,9 +34,9 @@ impl InvalidInput {
 /// The reference trace is the fold of [`Task::reference`] and [`Task::step`] from [`Task::start`]. `task_items!` writes
 /// the items from `Instance` to `set_last`.
 pub trait Task: Send + Sync + 'static {
-    /// The contract's `input`, fields in its order.
+    /// The page's `input`, with its fields in order.
     type Instance: Clone + Send + Sync + Serialize + DeserializeOwned + 'static;
-    /// The contract's `state`, fields in its order.
+    /// The page's `state`, with its fields in order.
     type State: Clone + Send + Sync + Serialize + DeserializeOwned + 'static;
     type Action: TaskAction;
 
@@ -104,7 +104,7 @@ pub trait Task: Send + Sync + 'static {
         Self::last(state).is_some_and(TaskAction::is_done)
     }
 
-    /// The contract's `answer`, read off a final state.
+    /// The page's `answer`, read off a final state.
     fn answer(instance: &Self::Instance, state: &Self::State) -> Value;
 
     /// T_max: no valid trace of an instance of this size is longer. It follows from the input's size alone, never from

@@ -55,7 +55,7 @@ fn lines_and_the_state_after_them_lead_to_the_same_judgement() {
 #[test]
 fn what_a_step_breaks_is_named_and_weighed() {
     let cases = [
-        // Two cells that are no neighbours: one major fault. The exchange takes one inversion away, as it claims.
+        // Two cells that are not neighbours: one major fault. The exchange takes one inversion away, as it claims.
         (
             json!({ "task": "bubble-sort", "input": { "a": [3, 1, 2] }, "actions": ["cmp 0 1"], "action": "swap 0 2" }),
             vec!["adjacent"],

@@ -10,7 +10,7 @@ use crate::tasks::sorting::{Input, sort_items};
 
 pub struct Introsort;
 
-/// Ranges of at most so many cells go to insertion sort.
+/// Ranges of at most this many cells go to insertion sort.
 const LEAF: usize = 16;
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -79,7 +79,7 @@ fn are_disjoint(mut ranges: Vec<(usize, usize)>) -> bool {
 }
 
 impl State {
-    /// Takes the range off the stack that the line names.
+    /// Pops the range that the line names off the stack.
     fn take_up(&mut self, lo: usize, hi: usize) -> Result<(), Illegal> {
         match self.stack.last() {
             Some((start, end, depth)) if (*start, *end) == (lo, hi) => {

@@ -8,7 +8,7 @@ use crate::tasks::sorting::{Input, sort_items};
 
 pub struct LibrarySort;
 
-/// Cells an element after a rebalancing.
+/// Cells per element after a rebalancing.
 const SPREAD: usize = 4;
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ impl State {
         self.rebalances += 1;
     }
 
-    /// Puts the value into the cell, after elements have made way to the nearest gap.
+    /// Inserts the value into the cell, shifting elements towards the nearest gap.
     fn insert(&mut self, value: i64, c: usize) -> Result<(), Illegal> {
         if self.cells[c].is_some() {
             let after = self.cells[c..].iter().position(Option::is_none);
@@ -208,7 +208,7 @@ impl Task for LibrarySort {
     }
 
     fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
-        // Legal lines keep the order of the elements and add the next one, so that only this step is looked at.
+        // Legal lines keep the order of the elements and add the next one, so only this step needs checking.
         if matches!(action, Action::Insert(..) | Action::Rebalance) {
             found.require(page::MULTISET, after.keeps_values(&input.a, before, *action));
         }

@@ -21,7 +21,7 @@ pub struct Constraints {
     pub sorted: usize,
 }
 
-/// What tells one network from another.
+/// What differs between networks.
 pub trait Network: Send + Sync + 'static {
     const PAGE: Spec;
     const N: Sizes;
@@ -37,10 +37,10 @@ pub trait Network: Send + Sync + 'static {
     /// The upper cell of the comparator of this stage whose lower one is `i`, if there is one.
     fn partner(n: usize, stage: Stage, i: usize) -> Option<usize>;
 
-    /// Whether the comparator at cell `i` leaves the greater value there.
+    /// Whether the comparator at cell `i` puts the greater value there.
     fn is_descending(stage: Stage, i: usize) -> bool;
 
-    /// Whether a line names two cells that lie as those of a comparator of the stage do.
+    /// Whether two cells are as far apart as those of a comparator of the stage.
     fn is_distance(stage: Stage, i: usize, j: usize) -> bool;
 
     /// Whether the blocks that the stage is about to merge are sorted.
@@ -53,7 +53,7 @@ pub trait Network: Send + Sync + 'static {
     fn comparators(m: u64) -> u64;
 }
 
-/// The task of sorting by a network.
+/// The task of sorting with a network.
 pub struct NetworkSort<N>(PhantomData<fn() -> N>);
 
 #[derive(Clone, Serialize, Deserialize)]

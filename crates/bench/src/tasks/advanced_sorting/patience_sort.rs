@@ -1,4 +1,4 @@
-//! Patience Sort: deal the cards to piles whose tops increase, then take the least top again and again.
+//! Patience Sort: deal the cards to piles whose tops increase, then repeatedly take the least top.
 //!
 //! A step is one card dealt, one card taken, or `done`.
 
@@ -147,7 +147,7 @@ impl Task for PatienceSort {
     }
 
     fn answer(input: &Input, state: &State) -> Value {
-        // A card's `back` was dealt before it, so that this comes to an end.
+        // A card's `back` was dealt before it, so this terminates.
         let chain = std::iter::successors(place(state.tail), |card| place(state.back[*card]));
         let mut increasing: Vec<_> = chain.map(|card| input.a[card]).collect();
         increasing.reverse();

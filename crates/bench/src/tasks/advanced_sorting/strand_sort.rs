@@ -1,4 +1,4 @@
-//! Strand Sort: pull a non-decreasing strand out of what is left, merge it with the sorted output, again and again.
+//! Strand Sort: repeatedly pull a non-decreasing strand out of the rest and merge it with the sorted output.
 //!
 //! A step is one action line: a strand begun, an element pulled or skipped, an element merged, the end of a merge,
 //! `done`.
@@ -123,7 +123,7 @@ impl Task for StrandSort {
                 Some(value) => Some(if value >= state.strand.last()? { Action::Pull } else { Action::Skip }),
                 None => Some(state.merge_step()),
             },
-            // A merge begins when all of the rest has been looked at.
+            // A merge begins when the whole rest has been scanned.
             Some(Action::Out | Action::Strand) => (state.i == state.rest.len()).then(|| state.merge_step()),
             None | Some(Action::End) => Some(if state.rest.is_empty() { Action::Done } else { Action::Start }),
             Some(Action::Done) => None,

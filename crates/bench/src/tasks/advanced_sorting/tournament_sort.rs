@@ -1,4 +1,4 @@
-//! Tournament Sort: build a winner tree, take the winner out, play the matches on its path again.
+//! Tournament Sort: build a winner tree, take out the winner, and replay the matches on its path.
 //!
 //! A step is one match (or walkover), one element taken out, or `done`.
 

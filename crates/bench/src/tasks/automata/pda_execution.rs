@@ -121,7 +121,7 @@ fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
     Instance { states, alphabet: "ab".to_owned(), stack_alphabet, bottom: BOTTOM, delta, start: 0, accept, word }
 }
 
-/// Whether the push keeps the bottom where it is; an epsilon move may only pop, so that every run ends.
+/// Whether the move keeps the bottom symbol in place. Epsilon moves may only pop, so every run ends.
 fn keeps_bottom(m: &Move) -> bool {
     let Move(_, letter, top, _, push) = m;
     if letter.is_empty() {
@@ -134,7 +134,7 @@ fn keeps_bottom(m: &Move) -> bool {
 fn validate_delta(instance: &Instance) -> Result<(), InvalidInput> {
     let sorted = instance.delta.is_sorted_by(|a, b| a < b);
     InvalidInput::unless(sorted, "delta", "must be sorted, each move once")?;
-    // The moves that a deterministic and total table has are there, and none beside them.
+    // The table is deterministic and total, without surplus moves.
     let mut moves = 0;
     for q in 0..instance.states {
         for top in instance.stack_alphabet.chars() {

@@ -9,7 +9,7 @@ pub struct PetriNet;
 
 const PLACES_MAX: usize = 1_000;
 const TRANSITIONS_MAX: usize = 1_000;
-/// Arcs of all transitions together: the state equation looks at each of them after every firing.
+/// Arcs of all transitions together: the state equation checks each of them after every firing.
 const ARCS_MAX: usize = 100_000;
 const TOKENS_MAX: i64 = 1_000_000;
 const FIRINGS_MAX: u64 = 1_000_000;

@@ -69,7 +69,7 @@ impl TryFrom<String> for Instruction {
             })
         };
         read().ok_or_else(|| {
-            format!("{text:?} is no instruction, such as \"inc 0\", \"dec 0\", \"jz 0 5\", \"jmp 0\", \"halt\"")
+            format!("{text:?} is not an instruction, such as \"inc 0\", \"dec 0\", \"jz 0 5\", \"jmp 0\", \"halt\"")
         })
     }
 }

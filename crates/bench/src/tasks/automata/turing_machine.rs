@@ -96,7 +96,7 @@ impl State {
     }
 }
 
-/// The tape on both sides of a cell.
+/// The tape left and right of a cell.
 fn elsewhere(tape: &str, cell: Option<usize>) -> (&str, &str) {
     match cell {
         Some(cell) => (tape.get(..cell).unwrap_or(""), tape.get(cell + 1..).unwrap_or("")),

@@ -7,7 +7,7 @@ use crate::tasks::prelude::*;
 
 pub struct BlindMaze;
 
-/// The longest side that a user may give: trails stay short enough to be copied at each step.
+/// The longest side that a user may give: trails are copied at each step.
 const SIDE_MAX: usize = 128;
 
 words!(
@@ -76,12 +76,12 @@ impl Instance {
         }
     }
 
-    /// Where these letters lead from the start, through open passages.
+    /// The cell that these moves reach from the start through open passages.
     fn walk(&self, path: &str) -> Option<usize> {
         path.bytes().try_fold(self.start, |cell, letter| self.neighbour(cell, Direction::of(letter)?))
     }
 
-    /// How far each cell is from the start, where there is one way at most; `None` where none leads.
+    /// The distance of each cell from the start in a maze without cycles; `None` if it is unreachable.
     fn distances(&self) -> Vec<Option<usize>> {
         let mut distances = vec![None; self.cells()];
         distances[self.start] = Some(0);

@@ -1,4 +1,4 @@
-//! N-Queens, last queen: n-1 queens of a solution stand, and the one column left takes the last.
+//! N-Queens, last queen: n-1 queens of a solution are given, and the last goes into the free column.
 //!
 //! The trace is one step: that placement. The paper's case study asks for nothing else.
 
@@ -17,7 +17,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// The column that has no queen; the first one, should several have none.
+    /// The first column without a queen.
     fn free_column(&self) -> Option<usize> {
         (0..self.n).find(|column| !self.queens.contains(column))
     }

@@ -103,7 +103,7 @@ fn pool(houses: &[Vec<usize>], rng: &mut TaskRng) -> Vec<Clue> {
 /// Length of the shortest prefix of the clues that propagation solves.
 fn solving_prefix(n: usize, k: usize, clues: &[Clue]) -> Option<usize> {
     let mut domains = Domains::full(n, k);
-    // What a prefix eliminates a longer one eliminates too, so that propagation goes on where it stood.
+    // A longer prefix eliminates at least as much, so propagation continues from its current state.
     (0..=clues.len()).find(|length| {
         domains.propagate(&clues[..*length]);
         domains.are_decided()

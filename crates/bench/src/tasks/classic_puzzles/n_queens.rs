@@ -44,7 +44,7 @@ impl Task for NQueens {
         let permutation = columns.iter().copied().eq(0..n);
         InvalidInput::unless(permutation, "order", format!("must hold each column 0 to {} once", n - 1))?;
         let longest = Self::steps_max(instance);
-        // Boards of 2 and 3 have no solution; that a search proves it is a result too.
+        // Boards of 2 and 3 have no solution; proving that is a result, too.
         let is_searched = reference_steps::<Self>(instance, longest).is_some();
         InvalidInput::unless(is_searched, "order", format!("leads to no end of the search within {longest} steps"))
     }

@@ -1,4 +1,4 @@
-//! Gnome Sort: walk up while neighbours are in order; carry a value that is not back down, one swap at a time.
+//! Gnome Sort: walk up while neighbours are in order; move a value that is out of order down, one swap at a time.
 //!
 //! A step is one action line: `cmp p-1 p`, `swap p-1 p`, `done`.
 

@@ -1,4 +1,4 @@
-//! Heap Sort: make the array a max-heap, then move its greatest element behind it again and again.
+//! Heap Sort: make the array a max-heap, then repeatedly move its greatest element behind it.
 //!
 //! A step is one action line: `sift r`, `cmp c m`, `swap node m`, `extract e`, `done`.
 
@@ -30,13 +30,13 @@ word_actions!(Action {
 });
 
 impl State {
-    /// What follows when the sift has come to `node`, before anything there is compared.
+    /// The next action when the sift reaches `node`, before any comparison there.
     fn at_node(&self) -> Option<Action> {
         let left = 2 * self.node + 1;
         if left < self.heap { Some(Action::Cmp(left, self.node)) } else { self.after_sift() }
     }
 
-    /// What follows when both children have been looked at and m is the greatest of the three.
+    /// The next action when both children have been compared and m is the greatest of the three.
     fn after_children(&self, m: usize) -> Option<Action> {
         if m == self.node { self.after_sift() } else { Some(Action::Swap(self.node, m)) }
     }

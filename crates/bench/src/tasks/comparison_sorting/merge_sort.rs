@@ -65,7 +65,7 @@ fn halves(lo: usize, hi: usize) -> (Range<usize>, Range<usize>) {
     (lo..mid, mid..hi)
 }
 
-/// The range whose half is `part`, in the recursion over n cells; `None` for the whole and for what is no such half.
+/// The range of which `part` is a half, in the recursion over n cells; `None` for the whole and for other ranges.
 fn parent(part: &Range<usize>, n: usize) -> Option<Range<usize>> {
     let mut range = 0..n;
     while range.len() >= 2 {
@@ -121,7 +121,7 @@ impl State {
         self.j = Some(mid);
     }
 
-    /// The merge that is under way, if its range and its buffer are those of a merge of the recursion.
+    /// The current merge, if its range and buffer belong to a merge of the recursion.
     fn merging(&self) -> Option<Span> {
         let n = self.a.len();
         let span = self.span().filter(|span| span.is_ordered(n) && span.taken() == Some(self.buf.len()))?;

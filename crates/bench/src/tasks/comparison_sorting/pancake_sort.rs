@@ -22,7 +22,7 @@ pub struct State {
 word_actions!(Action { Cmp(j, m) = "cmp", Max(j) = "max", Flip(k) = "flip", Pass = "pass", Done = "done" });
 
 impl State {
-    /// What follows when place j has been looked at and m is the greatest so far.
+    /// The next action when place j has been compared and m is the greatest so far.
     fn after_place(&self, j: usize) -> Option<Action> {
         if j == 0 || j >= self.size || self.m >= self.size {
             None

@@ -1,4 +1,4 @@
-//! Quick Sort after Lomuto: the last element of a range is its pivot; less than it goes left, and both sides follow.
+//! Quick Sort with Lomuto's partition: the last element of a range is its pivot; smaller ones go left.
 //!
 //! A step is one action line: `part lo hi`, `cmp j hi`, `swap i j` into the small part, `pivot p` to its place, `done`.
 
@@ -61,7 +61,7 @@ impl State {
         (before(lo)..signed(hi)).contains(&i).then_some((lo, hi, i))
     }
 
-    /// What follows when place j of the range has been dealt with.
+    /// The next action after place j of the range.
     fn after_place(&self, j: usize) -> Option<Action> {
         let (lo, hi, i) = self.partition()?;
         if j < lo || j >= hi || i > signed(j) {

@@ -1,4 +1,4 @@
-//! Selection Sort: find the least of the cells that are left and swap it to their front, pass by pass.
+//! Selection Sort: find the least of the remaining cells and swap it to their front, pass by pass.
 //!
 //! A step is one action line: `cmp j m`, `min j`, `swap k m`, `pass` when a cell is settled, `done`.
 
@@ -23,7 +23,7 @@ pub struct State {
 word_actions!(Action { Cmp(j, m) = "cmp", Min(j) = "min", Swap(k, m) = "swap", Pass = "pass", Done = "done" });
 
 impl State {
-    /// What follows when place j has been looked at and m is the least so far.
+    /// The next action when place j has been compared and m is the least so far.
     fn after_place(&self, j: usize) -> Option<Action> {
         let State { k, m, .. } = *self;
         if j <= k || j >= self.a.len() || m < k || m > j {
@@ -38,7 +38,7 @@ impl State {
     }
 }
 
-/// `n` values of which two at least are equal.
+/// `n` values, at least two of them equal.
 fn with_duplicate(n: usize, rng: &mut TaskRng) -> Vec<i64> {
     let mut a = array::uniform(n, -1000, 1000, rng);
     let to = rng.index(n);

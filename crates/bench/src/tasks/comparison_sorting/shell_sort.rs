@@ -152,7 +152,7 @@ impl Task for ShellSort {
 
     fn steps_max(input: &Input) -> u64 {
         // Sorting for a gap keeps the order of all greater gaps (Knuth). So two elements can only be out of order if
-        // their distance is no sum of greater gaps: `ordered[d]` tells which distances are. An element is swapped once
+        // their distance is not a sum of greater gaps: `ordered[d]` tells which distances are. An element is swapped once
         // with each that is out of order before it, and compared once more at most.
         let n = input.a.len();
         let mut ordered = vec![false; n];

@@ -57,7 +57,7 @@ impl Children {
 }
 
 impl State {
-    /// The nodes in inorder; `None` where what hangs on node 0 is no tree, so that the walk would be longer than n.
+    /// The nodes in inorder; `None` if node 0 is not the root of a tree, so that the walk would be longer than n.
     fn inorder(&self) -> Option<Vec<usize>> {
         let n = self.left.0.len();
         let mut walk = Vec::with_capacity(n);
@@ -90,7 +90,7 @@ impl State {
         }
     }
 
-    /// The node that the last lines have inserted and not attached, if they go by the algorithm.
+    /// The node that was inserted and not yet attached, if the lines follow the algorithm.
     fn unattached(&self) -> Option<usize> {
         let newest = match self.last.0 {
             Some(Action::Insert(k)) => return Some(k),
@@ -212,7 +212,7 @@ impl Task for TreeSort {
             None => Some(Action::Insert(0)),
             Some(Action::Insert(0)) if is_newest(0) => state.after_insertion(),
             Some(Action::Insert(k)) if is_newest(k) => Some(Action::Cmp(k, 0)),
-            // Where wrong lines have closed a ring, the way down has no end.
+            // After wrong lines the links may form a cycle.
             Some(Action::Cmp(k, c)) if is_newest(k) && state.comparisons <= input.pairs() => {
                 let goes_left = input.a[k] < input.a[c];
                 let child = if goes_left { state.left.get(c) } else { state.right.get(c) };

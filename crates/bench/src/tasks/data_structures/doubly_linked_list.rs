@@ -50,7 +50,7 @@ pub struct State {
     last: Last<Action>,
 }
 
-/// The fields as they are written: a list that is read as a part of the state would not say which field is wrong.
+/// The fields as serialised. A flattened list would hide which field is wrong.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -162,13 +162,13 @@ impl Task for DoublyLinkedList {
         InvalidInput::unless(ids, "nodes", "must have ids below `created`")?;
         limits::below("cursor", [state.cursor], state.created)?;
         let (at, holds) = (state.cursor != OptionalIndex::NONE, state.held != OptionalIndex::NONE);
-        // Only a find stands at a node, and only a move waits with one; it holds the node's value.
+        // Only a find has a cursor, and only a move holds an unlinked node's value.
         let (cursor, held) = match instance.operations.get(state.done) {
             Some(Operation::Find(_)) => (true, false),
             Some(Operation::MoveFront(_)) => (true, at),
             _ => (!at, false),
         };
-        InvalidInput::unless(cursor, "cursor", "must be -1 where the operation is no find and no move_front")?;
+        InvalidInput::unless(cursor, "cursor", "must be -1 unless the operation is a find or a move_front")?;
         InvalidInput::unless(holds == held, "held", "must be the value of the node that a move has unlinked, or -1")
     }
 
@@ -239,7 +239,7 @@ impl Task for DoublyLinkedList {
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
         let operation = *instance.operations.get(state.done)?;
         let list = &state.list;
-        // After wrong lines a neighbour may be gone: no line can name it.
+        // After wrong lines a neighbour may be missing: no line can name it.
         let known =
             |prev: OptionalIndex, next: OptionalIndex| Some(()).filter(|()| list.knows(prev) && list.knows(next));
         let link = |id, prev, next| known(prev, next).map(|()| Action::Link(id, prev, next));

@@ -27,7 +27,7 @@ impl<'de> Deserialize<'de> for Slot {
             -1 => Ok(Self::Empty),
             -2 => Ok(Self::Tombstone),
             key => usize::try_from(key).map(Self::Key).map_err(|_| {
-                serde::de::Error::custom(format!("{key} is no key; -1 means an empty slot, -2 a tombstone"))
+                serde::de::Error::custom(format!("{key} is not a key; -1 means an empty slot, -2 a tombstone"))
             }),
         }
     }

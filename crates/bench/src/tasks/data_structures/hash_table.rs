@@ -10,7 +10,7 @@ use crate::tasks::prelude::*;
 
 pub struct HashTable;
 
-/// The largest table that a user may ask for: every step copies it.
+/// The largest table that a user may give: every step copies it.
 const SLOTS_MAX: usize = 10_000;
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -129,7 +129,7 @@ impl Task for HashTable {
         limits::below("tomb", [state.tomb], instance.slots)?;
         match state.last.0 {
             Some(Action::Probe(slot, _)) => limits::below("last", [slot], instance.slots),
-            _ => InvalidInput::unless(state.probing == 0, "probing", "must be 0 where the last line is no probe"),
+            _ => InvalidInput::unless(state.probing == 0, "probing", "must be 0 unless the last line is a probe"),
         }
     }
 

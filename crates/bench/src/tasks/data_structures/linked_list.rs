@@ -1,4 +1,4 @@
-//! A doubly linked list whose nodes have numbers: one that wrong links may have torn apart.
+//! A doubly linked list of numbered nodes, possibly broken by wrong links.
 
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -13,7 +13,7 @@ pub struct Node {
     pub next: OptionalIndex,
 }
 
-/// All nodes ever created by id; those that left the list are gone.
+/// All nodes by id, except removed ones.
 #[derive(Clone)]
 pub struct Nodes(Vec<Option<Node>>);
 
@@ -107,7 +107,7 @@ impl LinkedList {
         link.get().is_none_or(|id| self.node(id).is_some())
     }
 
-    /// Puts in a node that is new, or that was taken out.
+    /// Inserts a node that is new or was removed.
     pub fn link(&mut self, id: usize, node: Node) {
         if self.nodes.0.len() <= id {
             self.nodes.0.resize(id + 1, None);
@@ -117,14 +117,14 @@ impl LinkedList {
         self.set_prev(node.next, OptionalIndex::some(id));
     }
 
-    /// Takes out a node and joins these two, neighbours or not.
+    /// Removes a node and links these two, neighbours or not.
     pub fn unlink(&mut self, id: usize, prev: OptionalIndex, next: OptionalIndex) {
         self.set_next(prev, next);
         self.set_prev(next, prev);
         self.nodes.0[id] = None;
     }
 
-    /// Whether next and prev contradict each other nowhere.
+    /// Whether all next and prev links agree.
     pub fn is_symmetric(&self) -> bool {
         let nodes = self.nodes.iter().all(|(id, node)| {
             let next = node
@@ -144,7 +144,7 @@ impl LinkedList {
         nodes && head && tail
     }
 
-    /// Whether the way from the head by next meets every node once and ends at the tail.
+    /// Whether following next from the head visits every node once and ends at the tail.
     pub fn is_one_path(&self) -> bool {
         let count = self.count();
         let (mut at, mut end, mut met) = (self.head, OptionalIndex::NONE, 0);

@@ -1,4 +1,4 @@
-//! LRU Cache: a cache of bounded capacity that gives up the least recently used key.
+//! LRU Cache: a cache of bounded capacity that evicts the least recently used key.
 //!
 //! A step is one operation; its line is the result.
 
@@ -8,7 +8,7 @@ use crate::tasks::prelude::*;
 
 pub struct LruCache;
 
-/// The largest cache that a user may ask for: its keys are searched one by one.
+/// The largest cache that a user may give: its keys are searched linearly.
 const CAPACITY_MAX: usize = 1_000;
 
 #[derive(Clone, Serialize, Deserialize)]

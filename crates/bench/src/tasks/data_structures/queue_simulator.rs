@@ -44,7 +44,7 @@ impl State {
         (self.head + if self.count < 0 { capacity - count } else { count }) % capacity
     }
 
-    /// Everything that was put in and is still held or was taken.
+    /// All values that were enqueued, whether still held or dequeued.
     fn put_sum(&self) -> u128 {
         self.taken_sum as u128 + self.cells.iter().filter_map(|cell| cell.get()).sum::<usize>() as u128
     }

@@ -1,4 +1,4 @@
-//! Stack Simulator: pushes, pops and looks at the top of a stack of bounded capacity.
+//! Stack Simulator: pushes, pops and peeks on a stack of bounded capacity.
 //!
 //! A step is one operation; its line is the result.
 
@@ -32,7 +32,7 @@ pub struct State {
 }
 
 impl State {
-    /// Everything that was pushed and is still held or was popped.
+    /// All values that were pushed, whether still held or popped.
     fn pushed_sum(&self) -> u128 {
         self.popped_sum as u128 + self.stack.iter().sum::<usize>() as u128
     }

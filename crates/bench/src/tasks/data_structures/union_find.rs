@@ -19,7 +19,7 @@ word_actions!(Operation { Union(a, b) = "union", Find(a) = "find" });
 as_text!(Operation);
 
 impl Instance {
-    /// The element that the next `root` line speaks of, while a find is due.
+    /// The element that the next `root` line is about, while a find is due.
     fn sought(&self, state: &State) -> Option<usize> {
         match (*self.operations.get(state.done)?, state.found.len()) {
             (Operation::Union(a, _) | Operation::Find(a), 0) => Some(a),
@@ -160,7 +160,7 @@ impl Task for UnionFind {
             Action::Root(root) => {
                 let mut at = instance.sought(state).ok_or(Illegal("both roots have been found"))?;
                 if !state.is_root(root) {
-                    return Err(Illegal("this is no root"));
+                    return Err(Illegal("this is not a root"));
                 }
                 while state.parent[at] != at {
                     let next = state.parent[at];

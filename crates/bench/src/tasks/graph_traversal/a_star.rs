@@ -52,7 +52,7 @@ impl State {
         self.cost(cell).map_or(0, |g| g + instance.to_goal(cell))
     }
 
-    /// From the goal back along parent to the start, at most as many cells as there are; turned round.
+    /// Along the parents from the goal to the start, at most as many cells as exist; then reversed.
     fn path(&self, instance: &Instance) -> Vec<usize> {
         // After wrong lines the start can have a parent too.
         let before = |cell: &usize| if *cell == instance.start { None } else { self.parent[*cell].get() };

@@ -107,7 +107,7 @@ impl Task for BfsOnGraph {
         }
         match *action {
             Action::Visit(_) if state.queue.is_empty() => return Err(Illegal("the queue is empty")),
-            // The first of the queue is taken whatever the line names.
+            // The first of the queue is removed, whichever vertex the line names.
             Action::Visit(_) => state.order.push(state.queue.remove(0)),
             Action::See(v) => {
                 let u = *state.order.last().ok_or(Illegal("no vertex has been visited"))?;

@@ -27,7 +27,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// The true distances, which the constraint `from-above` speaks of; by another algorithm than the task's, once.
+    /// The true distances for the constraint `from-above`, computed once by an algorithm other than the task's.
     fn distances(&self) -> &Matrix {
         self.distances.get_or_init(|| {
             let arcs = (0..self.n).flat_map(|i| (0..self.n).map(move |j| (i, j)));

@@ -70,7 +70,7 @@ impl State {
         self.installed.iter().collect()
     }
 
-    /// Takes down the lowest unmet dependency, if none was taken down before.
+    /// Records the lowest unmet dependency, if none is recorded.
     fn meet_dead_end(&mut self, instance: &Instance) {
         if self.first_dead_end == -1
             && let Some(unmet) = instance.unmet(self.selected(instance))
@@ -87,7 +87,7 @@ word_actions!(Action {
     Install(package) = "install",
 });
 
-/// An input of the page's distribution, before anything is rejected.
+/// An input from the page's distribution, before rejection.
 fn random_input(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
     let packages = page::size::PACKAGES.draw(difficulty, rng);
     let constraints = page::size::CONSTRAINTS.draw(difficulty, rng);
@@ -111,7 +111,7 @@ fn random_input(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
     Instance { packages, install, depends, conflicts }
 }
 
-/// This many values, each drawn again while it is there already.
+/// This many distinct values, by redrawing duplicates.
 fn distinct<T: PartialEq>(count: usize, rng: &mut TaskRng, mut value: impl FnMut(&mut TaskRng) -> T) -> Vec<T> {
     let mut values = Vec::with_capacity(count);
     while values.len() < count {
@@ -210,7 +210,7 @@ impl Task for DependencySat {
                 let (_, alternatives) =
                     instance.depends.get(dependency).ok_or(Illegal("there is no such dependency"))?;
                 if !alternatives.contains(&package) {
-                    return Err(Illegal("the package is no alternative of the dependency"));
+                    return Err(Illegal("the package is not an alternative of the dependency"));
                 }
                 if state.selected(instance).contains(package) {
                     return Err(Illegal("the package is selected"));

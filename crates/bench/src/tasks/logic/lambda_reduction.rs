@@ -27,7 +27,7 @@ pub struct Instance {
 fn term_of<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<LambdaTerm, D::Error> {
     let refuse = || {
         serde::de::Error::custom(format!(
-            "is no closed term of indices, (L t) and (t u) with single blanks, of at most {NODES_MAX} nodes"
+            "is not a closed term of indices, (L t) and (t u) with single blanks, of at most {NODES_MAX} nodes"
         ))
     };
     lambda_term::read(&String::deserialize(deserializer)?).ok_or_else(refuse)

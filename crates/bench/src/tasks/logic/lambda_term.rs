@@ -58,7 +58,7 @@ pub fn read(text: &str) -> Option<LambdaTerm> {
     prefix_term::only_form(symbols, text).filter(|term| is_closed(term))
 }
 
-/// Looks at the symbols of a term with the number of its binders around each.
+/// Visits the symbols of a term, each with the number of binders around it.
 fn each(term: &[Symbol], mut look: impl FnMut(Symbol, u32)) {
     // Lambdas and applications that are open, with the arguments left.
     let mut open: Vec<(Symbol, usize)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Resolution Proof: derive the empty clause, always resolving the shortest clause that waits with all used ones.
+//! Resolution Proof: derive the empty clause by resolving the shortest waiting clause with all used ones.
 //!
 //! A step is one resolvent kept. The state remembers how far the strategy has come (`Progress`): running it again from
 //! the input at every step, with the clauses derived so far in place of its own, would lead to the same place.
@@ -70,7 +70,7 @@ impl<'de> Deserialize<'de> for Action {
     }
 }
 
-/// How far the strategy has come.
+/// The progress of the strategy.
 #[derive(Clone, Default)]
 struct Progress {
     /// Whether a clause has been taken from waiting, by number.
@@ -84,7 +84,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// Goes on to the next resolvent that is kept.
+    /// Advances to the next resolvent that is kept.
     fn advance(&mut self, clauses: &Clauses<'_>) {
         loop {
             let Some((given, met)) = self.given else {
@@ -155,7 +155,7 @@ impl State {
         Clauses { input: &instance.clauses, derived: &self.derived }
     }
 
-    /// Adds a clause, and finds what the algorithm does next.
+    /// Adds a clause and finds the algorithm's next step.
     fn derive(&mut self, instance: &Instance, action: Action) {
         self.derived.push(action);
         self.progress.taken.push(false);

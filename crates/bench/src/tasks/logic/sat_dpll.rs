@@ -1,4 +1,4 @@
-//! SAT DPLL: decide whether some clauses can be satisfied, by units, pure literals, decisions and going back.
+//! SAT DPLL: decide whether clauses can be satisfied, by units, pure literals, decisions and backtracking.
 //!
 //! A step is one rule applied: a literal made true for one of four reasons, or the verdict.
 
@@ -21,7 +21,7 @@ const CLAUSES_MAX: usize = 2_000;
 pub struct Instance {
     variables: usize,
     clauses: Vec<Literals>,
-    /// Made from the clauses when they are first needed.
+    /// Built from the clauses when first needed.
     #[serde(skip)]
     clauses_of: OnceLock<ClausesOf>,
 }
@@ -56,7 +56,7 @@ pub struct State {
     /// The literals of the trail as a set.
     #[serde(skip)]
     assigned: Literals,
-    /// What the trail makes of the clauses.
+    /// The state of the clauses under the trail.
     #[serde(skip)]
     counts: ClauseCounts,
 }
@@ -84,7 +84,7 @@ impl State {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// A literal, and the clause whose last hope it is.
+    /// A literal, and the clause in which it is the only one left.
     Unit(i64, usize),
     Pure(i64),
     Decide(i64),

@@ -29,7 +29,7 @@ impl<'de> Deserialize<'de> for Variable {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let number = text.strip_prefix('t').and_then(|digits| digits.parse().ok());
-        number.map(Self).ok_or_else(|| serde::de::Error::custom(format!("{text:?} is no variable, such as \"t0\"")))
+        number.map(Self).ok_or_else(|| serde::de::Error::custom(format!("{text:?} is not a variable, such as \"t0\"")))
     }
 }
 

@@ -57,7 +57,7 @@ impl FromStr for Error {
     fn from_str(text: &str) -> Result<Self, String> {
         let errors = [Self::Mismatch, Self::Occurs];
         let known = errors.into_iter().find(|error| error.to_string() == text);
-        known.ok_or_else(|| format!("{text:?} is no error: mismatch or occurs"))
+        known.ok_or_else(|| format!("{text:?} is not an error: mismatch or occurs"))
     }
 }
 

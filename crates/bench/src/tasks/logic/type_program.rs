@@ -217,7 +217,7 @@ impl TryFrom<String> for Program {
     fn try_from(text: String) -> Result<Self, String> {
         read(&text).ok_or_else(|| {
             format!(
-                "is no closed prefix expression with single blanks, of at most {NODES_MAX} nodes and binders x1, x2, …"
+                "is not a closed prefix expression with single blanks, of at most {NODES_MAX} nodes and binders x1, x2, …"
             )
         })
     }

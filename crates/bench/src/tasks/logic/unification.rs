@@ -32,7 +32,7 @@ pub struct Instance {
 fn term_of<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<FirstOrder, D::Error> {
     let refuse = || {
         serde::de::Error::custom(format!(
-            "is no term of at most {INPUT_MAX} symbols f/2, g/1, h/3, k/2, a, b, c, X0, X1, … without blanks"
+            "is not a term of at most {INPUT_MAX} symbols f/2, g/1, h/3, k/2, a, b, c, X0, X1, … without blanks"
         ))
     };
     first_order::read(&String::deserialize(deserializer)?, INPUT_MAX).ok_or_else(refuse)

@@ -23,7 +23,7 @@ pub struct ContinuedFraction;
 
 /// Digits of numerator and denominator. The states of a trace hold up to five convergents for each.
 const DIGITS_MAX: usize = 200;
-/// The most convergents of a state that a client hands in, about twice those of the longest trace.
+/// The most convergents of a state that a client submits, about twice those of the longest trace.
 const CONVERGENTS_MAX: usize = 2_000;
 
 #[derive(Clone, Serialize, Deserialize)]

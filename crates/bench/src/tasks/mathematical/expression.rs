@@ -13,7 +13,7 @@ pub enum Symbol {
     Sub,
     Mul,
     Div,
-    /// To a constant exponent, which is no node.
+    /// To a constant exponent, which is not a node.
     Power(i64),
     Sin,
     Cos,
@@ -100,7 +100,7 @@ impl Symbol {
         })
     }
 
-    /// Whether it stands in templates only.
+    /// Whether it occurs in templates only.
     pub fn is_reference(self) -> bool {
         matches!(self, Self::Derivative(_) | Self::Given(_))
     }

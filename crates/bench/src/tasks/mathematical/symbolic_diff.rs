@@ -73,7 +73,8 @@ impl TryFrom<String> for Given {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        let expression = expression::read(&text, NODES_MAX).ok_or("is no prefix expression of at most 1000 nodes")?;
+        let expression =
+            expression::read(&text, NODES_MAX).ok_or("is not a prefix expression of at most 1000 nodes")?;
         if expression.iter().any(|symbol| symbol.is_reference()) {
             return Err("d<k> and e<k> stand in action lines only");
         }

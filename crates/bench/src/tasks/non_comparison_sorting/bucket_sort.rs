@@ -34,7 +34,7 @@ pub struct State {
     faults: Faults,
 }
 
-/// How far a state is from keeping the constraints, kept up to date with each action: a full check costs n steps.
+/// How far a state is from satisfying the constraints, updated with each action: a full check costs n steps.
 #[derive(Clone, Copy, Default)]
 struct Faults {
     /// A `put` did not take the next value. Without that, `multiset` holds by construction.

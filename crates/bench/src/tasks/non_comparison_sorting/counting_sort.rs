@@ -46,7 +46,7 @@ struct Facts {
     by_value: Vec<usize>,
 }
 
-/// How far a state is from keeping the constraints, kept up to date with each action: a full check costs n steps.
+/// How far a state is from satisfying the constraints, updated with each action: a full check costs n steps.
 #[derive(Clone, Copy, Default)]
 struct Faults {
     /// An element was placed again or on top of another. Without that, `placed` holds by construction.
@@ -187,7 +187,7 @@ impl Task for CountingSort {
     fn complete(instance: &Instance, state: &mut State) {
         state.facts = Arc::new(Facts::of(instance));
         state.faults = Faults {
-            // What was placed twice cannot be seen any more; the places are compared, always, in such a state.
+            // A value placed twice can no longer be detected, so the places are always compared in such a state.
             placed_again: true,
             unstable: state.unstable_pairs(instance.k),
             counts: (0..).zip(&state.count).filter(|(value, count)| state.facts.breaks_bounds(*value, **count)).count(),

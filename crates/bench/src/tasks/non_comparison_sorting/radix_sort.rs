@@ -32,7 +32,7 @@ pub struct State {
     faults: Faults,
 }
 
-/// Which constraints a state breaks, kept up to date with each action: a full check costs n steps.
+/// Which constraints a state breaks, updated with each action: a full check costs n steps.
 #[derive(Clone, Default)]
 struct Faults {
     /// Which input places are in the buckets.
@@ -41,7 +41,7 @@ struct Faults {
     twice: bool,
     /// A place is in a bucket that is not its digit's.
     wrong_bucket: bool,
-    /// `order` is no permutation.
+    /// `order` is not a permutation.
     order: bool,
     low_digits: bool,
     sizes: bool,

@@ -18,7 +18,7 @@ const ROWS_MAX: usize = 100;
 const COLUMNS_MAX: usize = 200;
 /// A user's drawing may need this many steps: each of them compares cells with all objects found so far.
 const STEPS_MAX: u64 = 10_000;
-/// So many objects more than a trace can have may stand in a state that a client hands in.
+/// A submitted state may hold this many more objects than a trace can have.
 const OBJECTS_SPARE: usize = 1_000;
 /// Places tried for an object before the instance is drawn again.
 const FAILURES_MAX: usize = 1000;

@@ -11,7 +11,7 @@ const PRODUCTIONS_MAX: usize = 200;
 const RIGHT_SIDE_MAX: usize = 20;
 const WORD_MAX: usize = 2_000;
 const TERMINALS: &[u8] = b"abcde";
-/// Words tried before a grammar is given up.
+/// Words tried before a grammar is discarded.
 const WORDS_A_GRAMMAR: usize = 50;
 
 /// Left side and right side.

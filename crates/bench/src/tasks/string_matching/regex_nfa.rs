@@ -15,7 +15,7 @@ pub struct RegexNfa;
 
 const REGEX_MAX: usize = 1_000;
 const TEXT_MAX: usize = 100_000;
-/// A step adds two states to so many at most.
+/// The most states of an automaton: a step adds two.
 const STATES_MAX: u16 = u16::MAX - 4;
 
 #[derive(Clone, Serialize, Deserialize)]

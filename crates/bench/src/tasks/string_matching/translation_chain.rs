@@ -41,7 +41,7 @@ impl TryFrom<String> for Word {
     fn try_from(text: String) -> Result<Self, String> {
         let letters =
             text.as_bytes().try_into().ok().filter(|letters: &[u8; 4]| letters.iter().all(u8::is_ascii_lowercase));
-        letters.map(Self).ok_or_else(|| format!("{text:?} is no word of four lower-case letters"))
+        letters.map(Self).ok_or_else(|| format!("{text:?} is not a word of four lower-case letters"))
     }
 }
 

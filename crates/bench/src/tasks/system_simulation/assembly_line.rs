@@ -102,7 +102,7 @@ impl<'de> Deserialize<'de> for Defects {
         let mut defects = Self::default();
         for (letter, origin) in Vec::<(String, usize)>::deserialize(deserializer)? {
             let types = Types::read(&letter).filter(|types| types.count() == 1);
-            let types = types.ok_or_else(|| serde::de::Error::custom(format!("{letter:?} is no type of A to D")))?;
+            let types = types.ok_or_else(|| serde::de::Error::custom(format!("{letter:?} is not a type of A to D")))?;
             defects.0[types.0.trailing_zeros() as usize] = Some(origin);
         }
         Ok(defects)
@@ -123,7 +123,7 @@ impl<'de> Deserialize<'de> for Finish {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let (letters, scrapped) = text.strip_suffix('!').map_or((text.as_str(), false), |letters| (letters, true));
-        let types = Types::read(letters).ok_or_else(|| serde::de::Error::custom(format!("{text:?} are no types")))?;
+        let types = Types::read(letters).ok_or_else(|| serde::de::Error::custom(format!("{text:?} are not types")))?;
         Ok(Self(types, scrapped))
     }
 }

@@ -35,7 +35,7 @@ impl<'de> Deserialize<'de> for Direction {
             -1 => Ok(Self::Down),
             0 => Ok(Self::None),
             1 => Ok(Self::Up),
-            other => Err(serde::de::Error::custom(format!("{other} is no direction: -1, 0 or 1"))),
+            other => Err(serde::de::Error::custom(format!("{other} is not a direction: -1, 0 or 1"))),
         }
     }
 }

@@ -152,13 +152,13 @@ impl<'de> Deserialize<'de> for Entry {
         let kind = match kind.as_str() {
             "d" => Kind::Directory,
             "f" => Kind::File,
-            _ => return Err(serde::de::Error::custom(format!("{kind:?} is no kind: \"d\" or \"f\""))),
+            _ => return Err(serde::de::Error::custom(format!("{kind:?} is not a kind: \"d\" or \"f\""))),
         };
         match *mode.as_bytes() {
             [user @ b'0'..=b'7', others @ b'0'..=b'7'] => {
                 Ok(Self { path, kind, owner, mode: Mode(user - b'0', others - b'0'), content })
             }
-            _ => Err(serde::de::Error::custom(format!("{mode:?} is no mode, such as \"75\""))),
+            _ => Err(serde::de::Error::custom(format!("{mode:?} is not a mode, such as \"75\""))),
         }
     }
 }

@@ -13,7 +13,7 @@ const SIZE_MAX: usize = 100;
 /// The largest length, pace, headway and dwell: times stay far below 2^53.
 const TIME_MAX: u64 = 10_000;
 const DEPARTS_MAX: u64 = 1_000_000_000;
-/// Entries of all segments in a state that a client hands in: each is compared with those before it.
+/// Entries of all segments in a state that a client submits: each is compared with those before it.
 const OCCUPATIONS_MAX: usize = 10_000;
 
 #[derive(Clone, Serialize, Deserialize)]

@@ -46,7 +46,7 @@ impl TryFrom<String> for Operation {
         match Action::parse(&line) {
             Some(Action::Insert(x)) => Ok(Self::Insert(x)),
             Some(Action::Extract) => Ok(Self::Extract),
-            _ => Err(format!("{line:?} is no operation: \"insert <x>\" with a number below 2^53, or \"extract\"")),
+            _ => Err(format!("{line:?} is not an operation: \"insert <x>\" with a number below 2^53, or \"extract\"")),
         }
     }
 }
