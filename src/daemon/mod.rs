@@ -48,9 +48,9 @@ pub use reload::{Reload, ReloadRequest, Reloaded, Reloads};
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
     #[error(
-        "server.bind = {bind}: {source}: stop the process that uses the port, or choose another with --set server.bind=HOST:PORT"
+        "server.bind = {bind}: {reason}: stop the process that uses the port, or choose another with --set server.bind=HOST:PORT"
     )]
-    Bind { bind: SocketAddr, source: std::io::Error },
+    Bind { bind: SocketAddr, reason: std::io::Error },
     #[error(
         "server.bind = {bind}: other machines can reach this address, but there are no keys (server.keys): create one with \
          `prime-agents key new NAME` and add its output to the configuration, or bind 127.0.0.1"

@@ -1,7 +1,9 @@
 //! Results and traces of runs, as data and as text. Pure: it reads recorded events and starts nothing.
 
+mod plural;
 mod result;
 mod trace;
 
+pub use plural::count;
 pub use result::{Arm, Reviews, RunContext, RunResult};
 pub use trace::{RecordedEvent, StepLine, TraceLine};

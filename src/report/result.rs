@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::count;
 use crate::agents::registry::Names;
 use prime_bench::tasks::{Kind, Kinds};
 use prime_protocol::{Ballot, Ending, Outcome, Speculations, StepVotes, Strategy, Usage};
@@ -218,8 +219,8 @@ impl RunResult {
         }
         let kinds: Vec<_> = self.checked_kinds.iter().map(|kind| kind.name()).collect();
         let checked = if kinds.is_empty() { "nothing".to_owned() } else { kinds.join(", ") };
-        let verdict = if self.verified { "verified" } else { "not verified" };
-        line("verdict", &format!("{verdict} by `{}` (checked: {checked})", self.verifier));
+        let verdict = if self.verified { "verified by" } else { "not verified; verifier" };
+        line("verdict", &format!("{verdict} `{}` (checked: {checked})", self.verifier));
         if let Some(correct) = self.correct {
             line("correct", if correct { "yes" } else { "no" });
         }
@@ -229,21 +230,36 @@ impl RunResult {
         }
         line(
             "votes",
-            &format!("{:.0} % agree, {} answers, round {}", self.agreement * 100.0, self.votes.len(), self.rounds),
+            &format!(
+                "{:.0} % agree, {}, {}",
+                self.agreement * 100.0,
+                count(self.votes.len() as u64, "answer"),
+                count(self.rounds.into(), "round")
+            ),
         );
         if let Some(votes) = &self.step_votes {
             let bound = votes.error_bound.map_or_else(|| "unknown".to_owned(), |bound| format!("{bound:.2e}"));
             let steps = format!(
-                "{} voted on, ahead by {} (least lead {}, {} undecided); {} samples, {} discarded; error at most {bound}",
-                votes.steps, votes.k, votes.margin_min, votes.undecided, votes.samples, votes.discarded
+                "{} voted on, ahead by {} (least lead {}, {} undecided); {}, {} discarded; error at most {bound}",
+                count(votes.steps, "step"),
+                votes.k,
+                votes.margin_min,
+                votes.undecided,
+                count(votes.samples, "sample"),
+                votes.discarded
             );
             line("step votes", &steps);
         }
         line(
             "steps",
             &format!(
-                "{} committed of {} proposed by {} trajectories; {} retries, {} backtracks, {} pops",
-                self.steps, self.proposals, self.trajectories, self.retries, self.backtracks, self.pops
+                "{} committed, {} by {}; {}, {}, {}",
+                self.steps,
+                count(self.proposals, "proposal"),
+                count(self.trajectories.into(), "trajectory"),
+                count(self.retries, "retry"),
+                count(self.backtracks, "backtrack"),
+                count(self.pops, "pop")
             ),
         );
         line(
@@ -251,7 +267,10 @@ impl RunResult {
             &format!("{} prompt, {} completion; {} ms", self.tokens.prompt, self.tokens.completion, self.wall_ms),
         );
         if let Some(Speculations { used, wasted }) = self.speculations {
-            line("early", &format!("{} proposals begun before a verdict: {used} used, {wasted} wasted", used + wasted));
+            line(
+                "early",
+                &format!("{} begun before a verdict: {used} used, {wasted} wasted", count(used + wasted, "proposal")),
+            );
         }
         let agents = &self.agents;
         line("agents", &format!("{}, {}, {}", agents.executor, agents.verifier, agents.coordinator));
@@ -260,7 +279,7 @@ impl RunResult {
             line("split", &format!("on side {} of agents.split", arm.name()));
         }
         if let Some(Reviews { needed, open, rejected }) = self.reviews {
-            line("reviews", &format!("{needed} steps need review: {open} open, {rejected} rejected"));
+            line("reviews", &format!("{} flagged for review: {open} open, {rejected} rejected", count(needed, "step")));
         }
         for label in &self.labels {
             line("note", label);

@@ -29,12 +29,12 @@ pub fn from_env(name: &str, otherwise: u64) -> u64 {
     text.parse().unwrap_or_else(|_| panic!("{name} must be a whole number, and is {text:?}"))
 }
 
-/// Without optimisation everything takes an order of magnitude longer: a size or a limit for each case.
+/// Unoptimised builds are an order of magnitude slower: a size or limit for each case.
 pub const fn optimised<T: Copy>(yes: T, no: T) -> T {
     if cfg!(debug_assertions) { no } else { yes }
 }
 
-/// The value that this share of all does not exceed (nearest rank).
+/// A percentile by the nearest rank.
 pub fn percentile(times: &[Duration], share: f64) -> Duration {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();
@@ -43,7 +43,7 @@ pub fn percentile(times: &[Duration], share: f64) -> Duration {
     *sorted.get(rank.max(1) - 1).expect("at least one")
 }
 
-/// A field of a process's status, in bytes, such as `VmRSS` (memory now) or `VmHWM` (the most there ever was).
+/// A field of a process's status in bytes, such as `VmRSS` (resident memory) or `VmHWM` (its peak).
 pub fn memory(pid: Pid, field: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':')).expect("the field");
@@ -52,7 +52,7 @@ pub fn memory(pid: Pid, field: &str) -> u64 {
 
 pub const MIB: u64 = 1 << 20;
 
-/// What else the machine does: processes that want a core, as an average over a minute.
+/// The load average over a minute.
 pub fn load() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap();
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);

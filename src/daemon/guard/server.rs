@@ -65,7 +65,7 @@ pub fn bind(
     .h1_allow_half_closed(false)
     .on_connect(connections.on_connect())
     .bind(bind)
-    .map_err(|source| DaemonError::Bind { bind, source })?;
+    .map_err(|reason| DaemonError::Bind { bind, reason })?;
     let address = http.addrs().first().copied().unwrap_or(bind);
     Ok(Bound { running: http.run(), address, connections })
 }

@@ -87,7 +87,7 @@ fn a_watch_goes_on_across_a_kill_and_misses_nothing() {
     let daemon = Daemon::start_in(&daemon.kill(), &[&bind]);
     let (code, mut lines, stderr) = watch.end();
     assert_eq!(code, Some(0), "{stderr}");
-    assert!(stderr.contains("trying again"), "{stderr}");
+    assert!(stderr.contains("retrying"), "{stderr}");
     let result: Value = serde_json::from_str(&lines.pop().unwrap()).unwrap();
     let record = &result["record"];
     assert_eq!(
