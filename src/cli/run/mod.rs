@@ -14,7 +14,7 @@ use super::output::print;
 use super::values::{TaskParser, difficulty, index, json_file};
 use super::{Configuration, start_log};
 use crate::app::{App, Overrides, run_plan, run_sampling, split};
-use crate::report::{Reviews, RunResult, RunContext};
+use crate::report::{Reviews, RunContext, RunResult};
 use crate::runtime::{Observer, Submission};
 use live::{Live, create_trace};
 use prime_bench::tasks::instance::read_problem;
