@@ -59,7 +59,7 @@ impl Input {
         array::validate("a", &self.a)
     }
 
-    pub fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.a.len() as u64
     }
 
