@@ -13,7 +13,8 @@ use utoipa::ToSchema;
 use crate::agents::pools::Pools;
 use crate::agents::{AgentSet, Names, Resources, registry::RegistryError};
 use crate::runtime::{Observer, Placement, RestartLimit, RunHandle, RunSampling, Runtime, RuntimePlan, Submission};
-use crate::settings::{self, GroupSize, Settings, StrategyName, VoteName};
+use crate::settings::{self, GroupSize, ModelSource, Settings, StrategyName, VoteName};
+use crate::shipped_model::{self, CacheError};
 use prime_bench::tasks::{Kinds, Problem};
 use prime_engine::{Engine, EngineError, EngineSpec};
 use prime_protocol::reliability::least_k;
@@ -27,6 +28,8 @@ pub enum AppError {
     Engine { engine: String, reason: EngineError },
     #[error("engine `{engine}`: {reason}")]
     Model { engine: String, reason: settings::ModelMissing },
+    #[error("engine `{engine}`: {reason}")]
+    ModelCache { engine: String, reason: CacheError },
     #[error(transparent)]
     Registry(#[from] RegistryError),
 }
@@ -77,15 +80,27 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
+/// Where an engine's model comes from.
+///
+/// # Errors
+/// The model's file does not exist.
+pub fn model_source(name: &str, engine: &settings::Engine) -> Result<ModelSource, AppError> {
+    let executable: Option<PathBuf> = std::env::current_exe().ok();
+    let source = engine.find_model(executable.as_deref());
+    source.map_err(|reason| AppError::Model { engine: name.to_owned(), reason })
+}
+
 /// An engine of the settings as the engine module wants it.
 ///
 /// # Errors
-/// When the model's file is nowhere.
+/// The model's file does not exist, or the built-in model cannot be written to the cache.
 pub fn engine_spec(name: &str, engine: &settings::Engine) -> Result<EngineSpec, AppError> {
-    let executable: Option<PathBuf> = std::env::current_exe().ok();
-    let model = engine
-        .find_model(executable.as_deref())
-        .map_err(|reason| AppError::Model { engine: name.to_owned(), reason })?;
+    let model = match model_source(name, engine)? {
+        ModelSource::File(path) => path,
+        ModelSource::BuiltIn => {
+            shipped_model::file().map_err(|reason| AppError::ModelCache { engine: name.to_owned(), reason })?
+        }
+    };
     let narrow = |value: u32| u16::try_from(value).unwrap_or(u16::MAX);
     let threads = if engine.threads == 0 {
         // A core is left to the actors; a small model gains nothing from many threads.
@@ -98,11 +113,11 @@ pub fn engine_spec(name: &str, engine: &settings::Engine) -> Result<EngineSpec, 
         model,
         device: engine.device.clone(),
         isolation: engine.isolation,
-        kv: engine.kv,
+        kv: engine.kv_cache,
         context_tokens: engine.context_tokens,
         sequences_max: narrow(engine.sequences_max),
         batch_tokens: engine.batch_tokens,
-        kept_max: narrow(engine.kept_max),
+        kept_max: narrow(engine.cached_sequences_max),
         prefill_tokens: engine.prefill_tokens,
         threads: narrow(threads),
         deadline_ms: engine.deadline_ms,

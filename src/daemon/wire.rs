@@ -223,7 +223,7 @@ pub struct TraceQuery {
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CollectRequest {
-    /// Remove runs that ended more days ago; `journal.keep_days` where both are left out.
+    /// Remove runs that ended more days ago; `journal.retention_days` where both are left out.
     #[schema(maximum = 36_500)]
     pub older_than_days: Option<u32>,
     /// Remove the oldest while the journal has more bytes.

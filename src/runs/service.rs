@@ -29,7 +29,7 @@ use prime_protocol::SuspendedRun;
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     #[error(
-        "there is no run {0}; finished runs are removed after journal.keep_days, or when journal.keep_bytes is full"
+        "there is no run {0}; finished runs are removed after journal.retention_days, or when journal.retention_bytes is full"
     )]
     NotFound(String),
     #[error("{open} runs are open, and server.queue_max is {limit}: try again later")]
@@ -120,7 +120,7 @@ impl Runs {
         metrics: Arc<Metrics>,
         telemetry: Option<Telemetry>,
     ) -> std::io::Result<Arc<Self>> {
-        let window = Duration::from_millis(app.settings().journal.window_ms);
+        let window = Duration::from_millis(app.settings().journal.group_commit_ms);
         let committed = Arc::clone(&metrics);
         let measure = move |events, seconds| committed.journal_commit(events, seconds);
         let writer = Writer::start(Arc::clone(&journal), window, Box::new(measure))?;

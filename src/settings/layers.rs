@@ -1,5 +1,5 @@
-//! One layer of configuration: reads a file, the environment or the `--set` arguments into values that remember where
-//! they came from. No merging and no checking here.
+//! One layer of configuration: reads a file, the environment or a `--set` argument into values with their origin. Does not
+//! merge or validate.
 
 use std::path::Path;
 
@@ -7,12 +7,13 @@ use config::{Map, Source, Value, ValueKind};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::engine::is_built_in;
 use super::error::SettingsError;
 
-/// What environment variables for the configuration begin with, in any case.
+/// The prefix of environment variables, in any case.
 const ENVIRONMENT_PREFIX: &str = "PRIME__";
 
-/// A table of values, one level of the precedence.
+/// A table of values at one level of precedence.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layer(pub Map<String, Value>);
 
@@ -27,18 +28,18 @@ impl Source for Layer {
 }
 
 impl Layer {
-    /// A file given by `--config`. Relative model paths start at its folder.
+    /// A file given by `--config`. Relative model paths are resolved against its folder.
     pub(super) fn file(path: &Path) -> Result<Self, SettingsError> {
         let text = std::fs::read_to_string(path)
             .map_err(|cause| SettingsError::Unreadable { path: path.to_owned(), cause })?;
         let mut layer = Self::text(&text, &path.display().to_string())?;
         if let Some(folder) = path.parent() {
-            layer.start_models_at(folder);
+            layer.resolve_models(folder);
         }
         Ok(layer)
     }
 
-    /// TOML text; `name` is what messages call it.
+    /// TOML text; `name` is its origin in messages.
     pub(super) fn text(text: &str, name: &str) -> Result<Self, SettingsError> {
         let line = |offset: usize| 1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count();
         let place = |offset: usize| format!("{name}:{}", line(offset));
@@ -80,7 +81,7 @@ impl Layer {
         Ok(layer)
     }
 
-    /// Sets a dotted key. A value that is no TOML is a text, so that quotes are not needed: `log.level=debug`.
+    /// Sets a dotted key. A value that is not TOML is taken as a string, so that `log.level=debug` needs no quotes.
     fn assign(&mut self, key: &str, value: &str, origin: &str) {
         let place = |_| origin.to_owned();
         let line = format!("value = {value}");
@@ -105,15 +106,16 @@ impl Layer {
         table.insert(last.to_owned(), value);
     }
 
-    fn start_models_at(&mut self, folder: &Path) {
+    fn resolve_models(&mut self, folder: &Path) {
         let Some(ValueKind::Table(engines)) = self.0.get_mut("engines").map(|value| &mut value.kind) else { return };
-        #[expect(clippy::iter_over_hash_type, reason = "each entry is changed by itself")]
+        #[expect(clippy::iter_over_hash_type, reason = "entries are independent")]
         for engine in engines.values_mut() {
             let ValueKind::Table(engine) = &mut engine.kind else { continue };
             if let Some(ValueKind::String(model)) = engine.get_mut("model").map(|value| &mut value.kind)
                 && !model.is_empty()
+                && !is_built_in(Path::new(model.as_str()))
             {
-                // `join` leaves an absolute path as it is.
+                // `join` keeps an absolute path.
                 *model = folder.join(&*model).to_string_lossy().into_owned();
             }
         }
@@ -133,7 +135,7 @@ fn convert(value: &Spanned<DeValue<'_>>, place: &dyn Fn(usize) -> String) -> Val
         DeValue::String(text) => ValueKind::String(text.to_string()),
         DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
             Ok(number) => ValueKind::I64(number),
-            // Beyond 64 bits: no option goes that far, so the number is out of range in any case.
+            // Beyond 64 bits a number is out of range for every option.
             Err(_) => ValueKind::I128(if number.as_str().starts_with('-') { i128::MIN } else { i128::MAX }),
         },
         DeValue::Float(number) => ValueKind::Float(number.as_str().parse().unwrap_or(f64::NAN)),

@@ -101,7 +101,7 @@ impl World {
 
     /// Hands in runs, each as often as it takes until it is acknowledged.
     fn submit(&self) {
-        let agent = client();
+        let client = client();
         while let Some(number) = self.next() {
             let mut generation = 0;
             loop {
@@ -110,7 +110,7 @@ impl World {
                     generation = state.generation;
                     state.address.clone().expect("it is up")
                 };
-                match post_with_key(&agent, &address, &key(number), &request(number)) {
+                match post_with_key(&client, &address, &key(number), &request(number)) {
                     Ok(answer) => {
                         assert!([200, 202].contains(&answer.status), "{answer:?}");
                         let id = answer.body["id"].as_str().expect("an id").to_owned();

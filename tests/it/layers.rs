@@ -4,7 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each module with what it may import beside itself.
-const MAY_IMPORT: [(&str, &[&str]); 21] = [
+const MAY_IMPORT: [(&str, &[&str]); 25] = [
+    ("backoff", &[]),
+    ("http_client", &[]),
+    ("shipped_model", &[]),
+    ("sse", &[]),
     ("allocations", &[]),
     ("tasks", &[]),
     ("problems", &["tasks"]),
@@ -14,13 +18,13 @@ const MAY_IMPORT: [(&str, &[&str]); 21] = [
     ("engine", &[]),
     ("journal", &[]),
     ("settings", &["tasks", "protocol", "engine"]),
-    ("agents", &["tasks", "protocol", "engine", "settings"]),
+    ("agents", &["tasks", "protocol", "engine", "settings", "backoff", "http_client"]),
     ("runtime", &["tasks", "protocol", "agents"]),
     ("report", &["tasks", "protocol", "agents", "runtime"]),
     ("metrics", &["tasks", "protocol", "engine", "agents", "runtime"]),
     ("telemetry", &["tasks", "protocol", "agents", "runtime"]),
     ("bench", &["tasks", "dataset", "protocol", "agents", "runtime"]),
-    ("app", &["tasks", "protocol", "engine", "settings", "agents", "runtime", "report", "bench"]),
+    ("app", &["tasks", "protocol", "engine", "settings", "agents", "runtime", "report", "bench", "shipped_model"]),
     (
         "runs",
         &[
@@ -77,6 +81,9 @@ const MAY_IMPORT: [(&str, &[&str]); 21] = [
     (
         "cli",
         &[
+            "backoff",
+            "http_client",
+            "sse",
             "tasks",
             "problems",
             "dataset",

@@ -1,5 +1,5 @@
-//! `prime-agents agents check`: what a configuration cannot show when it is read is found here: templates are tried on
-//! every task, and agents are made as far as that needs no model.
+//! `prime-agents agents check`: finds errors that loading the configuration does not: renders every template for every task
+//! and looks for the models.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
@@ -8,7 +8,8 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::{OfRole, with_role};
-use crate::agents::llm::make;
+use crate::agents::llm::from_settings;
+use crate::app::model_source;
 use crate::cli::bench::say;
 use crate::settings::{BUILT_IN, RoleOptions, Settings};
 use prime_bench::tasks::Problem;
@@ -45,7 +46,7 @@ fn clients() -> Vec<Arc<dyn Problem>> {
 pub fn check(settings: &Settings) -> ExitCode {
     let mut findings = Vec::new();
     let mut count = 0;
-    match make::templates(settings) {
+    match from_settings::templates(settings) {
         Err(error) => findings.push(error.to_string()),
         Ok(templates) => {
             let clients = clients();
@@ -67,12 +68,21 @@ pub fn check(settings: &Settings) -> ExitCode {
     for (name, template) in unused {
         eprintln!("note: no agent asks with the template {name} ({})", template.origin);
     }
+    let mut models = Vec::new();
+    for name in settings.engines_needed() {
+        let engine = settings.engines.get(&name).expect("invariant: validated settings name existing engines");
+        match model_source(&name, engine) {
+            Ok(source) => models.push(format!("engine {name}: {source}\n")),
+            Err(error) => findings.push(error.to_string()),
+        }
+    }
     if findings.is_empty() {
         let definitions: usize = Role::ALL.into_iter().map(|role| settings.definitions.names(role).len()).sum();
         say(&format!(
             "{definitions} definitions are valid, {count} templates can be used on every task; the configuration's hash is {}\n",
             settings.hash()
         ));
+        say(&models.concat());
         return ExitCode::SUCCESS;
     }
     findings.iter().for_each(|finding| eprintln!("error: {finding}"));

@@ -13,7 +13,7 @@ use super::{say, table};
 use crate::agents::{AgentSet, Resources};
 use crate::bench::overhead::{OverheadRow, Scene, Turns, Worker, overhead as measure};
 use crate::bench::stub::Stub;
-use crate::settings::{Settings, Upstream, Upstreams};
+use crate::settings::{Settings, Upstream, UpstreamPool};
 use prime_bench::tasks;
 use prime_protocol::Role;
 
@@ -73,7 +73,7 @@ fn with(settings: &Settings, role: Role, implementation: &str, stub: &Stub, side
         concurrent_max: side_by_side,
         weight: 1.0,
     };
-    settings.pools.insert(POOL.to_owned(), Upstreams { upstreams: vec![upstream], ..Upstreams::default() });
+    settings.pools.insert(POOL.to_owned(), UpstreamPool { upstreams: vec![upstream], ..UpstreamPool::default() });
     settings
 }
 

@@ -13,7 +13,7 @@ use super::client::Post;
 #[derive(Args)]
 pub struct GcArguments {
     /// Remove runs that ended more than N days ago. Without this and --bytes-max, what the daemon's configuration says
-    /// (journal.keep_days, journal.keep_bytes). Open runs always stay.
+    /// (journal.retention_days, journal.retention_bytes). Open runs always stay.
     #[arg(long, value_name = "N")]
     older_than_days: Option<u32>,
     /// Remove the oldest runs while the journal has more than N bytes.
