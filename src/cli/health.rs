@@ -1,6 +1,5 @@
 //! `prime-agents health`: asks a daemon whether it lives, for those who watch over it.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use clap::Args;
 use reqwest::blocking::ClientBuilder;
 
 use super::remote::Remote;
+use crate::cli::output::{note, print};
 use crate::http_client::{self, root_cause};
 
 /// A daemon that needs longer is unhealthy.
@@ -31,7 +31,7 @@ pub fn health(arguments: &HealthArguments) -> anyhow::Result<ExitCode> {
         Ok(response) => {
             let status = response.status();
             let body = response.text().with_context(|| format!("{url} answered {status} and broke off"))?;
-            drop(writeln!(std::io::stdout(), "{}", body.trim_end()));
+            print(format_args!("{}\n", body.trim_end()))?;
             Ok(ExitCode::from(u8::from(!status.is_success())))
         }
         Err(error) => {
@@ -40,7 +40,7 @@ pub fn health(arguments: &HealthArguments) -> anyhow::Result<ExitCode> {
             } else {
                 root_cause(&error)
             };
-            eprintln!("{url} does not answer: {reason}");
+            note!("{url} does not answer: {reason}");
             Ok(ExitCode::FAILURE)
         }
     }

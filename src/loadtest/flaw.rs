@@ -82,13 +82,13 @@ impl Coordinator for Flawed<dyn Coordinator> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::endless;
+    use crate::evaluation::null_problem;
     use prime_protocol::Limits;
 
     #[tokio::test]
     async fn a_turn_fails_once_and_is_then_done() {
         let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1 };
-        let trajectories = [0, 1].map(|_| Trajectory::new(endless(9).start(), &limits));
+        let trajectories = [0, 1].map(|_| Trajectory::new(null_problem(9).start(), &limits));
         let alarm = Alarm::start().unwrap();
         let always = Flaw::new(Role::Verifier, Duration::ZERO, 1.0, alarm.clone());
         let never = Flaw::new(Role::Verifier, Duration::ZERO, 0.0, alarm);

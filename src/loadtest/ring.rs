@@ -12,7 +12,7 @@ use super::plan::Plan;
 use super::report::Point;
 use super::watch::is_solved;
 use crate::agents::{AgentSet, Names};
-use crate::bench::{NullExecutor, endless};
+use crate::evaluation::{NullExecutor, null_problem};
 use crate::runtime::{RunHandle, Runtime, RuntimePlan, Silent, Submission};
 use prime_protocol::RunPlan;
 
@@ -72,7 +72,7 @@ pub(super) async fn with_agents(
     let runtime_cells = runtime.cells.max(1);
     let runtime = Runtime::start(&RuntimePlan { in_flight_max: u32::MAX, ..runtime.clone() }, agents);
     start_cells(&runtime, runtime_cells).await;
-    let problem = endless(steps);
+    let problem = null_problem(steps);
     let next = |run| (Arc::clone(&problem), RunPlan::single(steps + 1), greedy(run));
     let measured = drive::measure(plan, trajectories, is_solved, &InProcess::new(&runtime, next)).await;
     // What the cells held must be given back before another load is weighed.
@@ -83,7 +83,7 @@ pub(super) async fn with_agents(
 /// Lets each cell carry out a run, so that its agents are there and nothing is made for the first time later.
 async fn start_cells(runtime: &Runtime, cells: usize) {
     let submission = |seed| Submission {
-        problem: endless(1),
+        problem: null_problem(1),
         plan: RunPlan::single(2),
         sampling: greedy(seed),
         observer: Arc::new(Silent),

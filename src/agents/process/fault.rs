@@ -12,8 +12,8 @@ const SHOWN_CHARS: usize = 120;
 pub enum ProcessError {
     #[error("{agent}: no program is configured; set its `command`, such as [\"python3\", \"-B\", \"agent.py\"]")]
     NoCommand { agent: String },
-    #[error("{agent}: cannot start the thread that drives its processes: {source}")]
-    NoThread { agent: String, source: io::Error },
+    #[error("{agent}: cannot start the thread that drives its processes: {reason}")]
+    NoThread { agent: String, reason: io::Error },
 }
 
 /// Why a turn or a start failed.

@@ -19,5 +19,5 @@ pub enum PoolError {
     #[error("cannot create an HTTP client: {0}: are the system's root certificates installed?")]
     Client(String),
     #[error("cannot start the upstream thread: {0}")]
-    Thread(#[from] std::io::Error),
+    Thread(std::io::Error),
 }

@@ -84,7 +84,7 @@ impl OpenAiModel {
         let count = backends.len();
         let pool = Arc::new(Pool::new(settings, backends));
         let client = Arc::new(RetryingClient { pool, http, format, policy: RetryPolicy::new(settings) });
-        let thread = RuntimeThread::start("upstreams")?;
+        let thread = RuntimeThread::start("upstreams").map_err(PoolError::Thread)?;
         if settings.health_interval_ms > 0 {
             let interval = Duration::from_millis(settings.health_interval_ms);
             for index in 0..count {

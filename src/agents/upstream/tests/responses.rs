@@ -6,7 +6,7 @@ use super::server::{Act, Server};
 use super::{model, pool, request};
 use crate::agents::model::{CompletionRequest, Model as _};
 use crate::agents::upstream::{OpenAiModel, PoolError};
-use crate::bench::stub::Stub;
+use crate::evaluation::stub_server::StubServer;
 use crate::settings::{Api, Dialect, UpstreamPool};
 
 /// Echoes the prompt.
@@ -18,7 +18,7 @@ fn echo(body: &Value) -> String {
 #[tokio::test]
 async fn chats_and_completions_are_answered() {
     for api in [Api::Chat, Api::Completions] {
-        let stub = Stub::start(echo).unwrap();
+        let stub = StubServer::start(echo).unwrap();
         let model = model(&UpstreamPool { api, ..pool(&[&stub.url]) });
         let reply = model.complete(request(1)).await.unwrap();
         assert_eq!((reply.text.as_str(), reply.is_truncated), ("to State: 1", false));
@@ -58,7 +58,7 @@ async fn requests_follow_the_configuration() {
 /// Connections belong to the pool's runtime, so they survive the callers' runtimes.
 #[test]
 fn one_pool_serves_many_runtimes() {
-    let stub = Stub::start(echo).unwrap();
+    let stub = StubServer::start(echo).unwrap();
     let model = model(&pool(&[&stub.url]));
     let in_a_runtime = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
