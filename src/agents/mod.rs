@@ -1,10 +1,11 @@
-//! The agents: what an Executor, a Verifier and a Coordinator are, and the implementations that configuration picks
-//! from. Agents know tasks and the protocol; they know nothing of actors, and hold no run.
+//! Agents: the traits Executor, Verifier and Coordinator, and the implementations that a configuration can name. Agents
+//! know tasks and the protocol; they know no actors and hold no run state.
 
 mod adaptive;
 pub mod conformance;
 mod ensemble;
 mod escalation;
+mod factory;
 mod failure;
 pub mod llm;
 pub mod model;
@@ -29,8 +30,8 @@ use prime_bench::tasks::Kinds;
 use prime_protocol::{Decision, Trajectory, Usage, Verdict};
 
 pub use adaptive::AdaptiveCoordinator;
-pub use ensemble::{EnsembleVerifier, Member};
-pub use escalation::{EscalatingExecutor, Named};
+pub use ensemble::{EnsembleMember, EnsembleVerifier};
+pub use escalation::{EscalatingExecutor, NamedExecutor};
 pub use failure::{AgentError, Failure};
 pub use recording::{Recording, RecordingError, RecordingExecutor};
 pub use reference::ReferenceExecutor;
@@ -41,37 +42,37 @@ pub use rules::RulesVerifier;
 pub use scripted::ScriptedExecutor;
 pub use threshold::ThresholdCoordinator;
 
-/// How to draw a proposal.
+/// Sampling parameters of a proposal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
     /// 0 is greedy.
     pub temperature: f32,
     pub top_p: f32,
-    /// Of this turn: the same turn of the same run gets the same seed.
+    /// The turn's seed: the same turn of the same run always has the same one.
     pub seed: u64,
 }
 
-/// What an executor proposes.
+/// A proposed step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Proposal {
     /// The action line.
     pub line: String,
-    /// What was written before the line.
+    /// The text before the action line.
     pub derivation: String,
     pub usage: Usage,
-    /// The completion's tokens, by the model's vocabulary, where the agent gives them.
+    /// Token ids of the completion in the model's vocabulary, where known.
     pub tokens: Vec<u32>,
-    /// ln p of each token of the completion, where the agent gives them.
+    /// ln p of each token of the completion, where known.
     pub logprobs: Vec<f32>,
-    /// Who answered, where an agent asks several: an upstream, or the larger of two models.
+    /// Which of several models or servers produced it.
     pub source: Option<Arc<str>>,
 }
 
-/// What a coordinator decides.
+/// A coordinator's decision and its cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ruling {
     pub decision: Decision,
-    /// What a model spent on it.
+    /// Tokens that a model spent on it.
     pub usage: Usage,
 }
 
@@ -85,7 +86,7 @@ impl From<Decision> for Ruling {
 #[async_trait]
 pub trait Executor: Send + Sync {
     /// # Errors
-    /// When no proposal could be made.
+    /// No proposal could be made.
     async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError>;
 
     /// The same for one that never waits: no future is made for such a turn. `None`: it is to be asked the other way.
@@ -94,19 +95,19 @@ pub trait Executor: Send + Sync {
     }
 }
 
-/// Scores the violations of a proposed step: the machine holds it as its candidate, or has refused it.
+/// Scores the violations of a proposed step, which the machine holds as its candidate or has rejected.
 #[async_trait]
 pub trait Verifier: Send + Sync {
-    /// The constraint kinds that it looks at; empty for one that checks nothing.
+    /// The kinds of constraints that it checks; empty if it checks nothing.
     fn kinds(&self) -> Kinds;
 
-    /// Whether it judges constraints that a client wrote in words.
+    /// Whether it judges constraints that a client wrote in natural language.
     fn reads_words(&self) -> bool {
         false
     }
 
     /// # Errors
-    /// When no verdict could be given.
+    /// No verdict could be given.
     async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError>;
 
     /// The same for one that never waits. `None`: it is to be asked the other way.
@@ -115,11 +116,11 @@ pub trait Verifier: Send + Sync {
     }
 }
 
-/// Decides what happens to a judged step.
+/// Decides whether a judged step is committed, retried or dropped.
 #[async_trait]
 pub trait Coordinator: Send + Sync {
     /// # Errors
-    /// When no decision could be made.
+    /// No decision could be made.
     async fn decide(&self, trajectory: &Trajectory, line: &str, verdict: &Verdict) -> Result<Ruling, AgentError>;
 
     /// The same for one that never waits. `None`: it is to be asked the other way.

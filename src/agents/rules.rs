@@ -1,5 +1,5 @@
-//! Verifier `rules`: evaluates the task's constraints of a chosen set of kinds (the paper's lightweight verifier).
-//! Verifier `none` is the same with no kinds: it finds nothing, and no answer is called verified by it.
+//! Verifier `rules`: evaluates the task's constraints of the chosen kinds (the paper's lightweight verifier). Verifier
+//! `none` is the same without kinds: it accepts everything, and no answer counts as verified.
 
 use async_trait::async_trait;
 
@@ -24,16 +24,16 @@ impl Verifier for RulesVerifier {
     }
 
     async fn judge(&self, trajectory: &Trajectory, _: &str) -> Result<Verdict, AgentError> {
-        Ok(broken(trajectory.machine.as_ref(), self.kinds).unwrap_or_default())
+        Ok(violated(trajectory.machine.as_ref(), self.kinds).unwrap_or_default())
     }
 
     fn judge_at_once(&self, trajectory: &Trajectory, _: &str) -> Option<Result<Verdict, AgentError>> {
-        Some(Ok(broken(trajectory.machine.as_ref(), self.kinds).unwrap_or_default()))
+        Some(Ok(violated(trajectory.machine.as_ref(), self.kinds).unwrap_or_default()))
     }
 }
 
-/// What the candidate breaks of these kinds, if anything.
-pub(super) fn broken(machine: &dyn Machine, kinds: Kinds) -> Option<Verdict> {
+/// The verdict on the candidate if it violates constraints of these kinds.
+pub(super) fn violated(machine: &dyn Machine, kinds: Kinds) -> Option<Verdict> {
     let violations = machine.violations(kinds);
     if violations.is_empty() {
         return None;

@@ -1,4 +1,5 @@
-//! Parser of server-sent events, as far as the daemon uses them (WHATWG HTML, section 9.2).
+//! A parser of server-sent events (WHATWG HTML, section 9.2) over a blocking reader. Unlike most, it reports comments, which
+//! the daemon sends as keep-alives, and says when all received data has been consumed.
 
 use std::io::{BufRead as _, BufReader, Error, ErrorKind, Read};
 
@@ -9,15 +10,15 @@ const LINE_BYTES_MAX: usize = 256 << 20;
 #[derive(Debug, PartialEq, Eq)]
 pub enum Message {
     Event {
+        /// The event id, if it is a number.
         id: Option<u64>,
         name: String,
         data: String,
     },
-    /// A comment, which keeps the connection alive.
-    Alive,
+    /// A comment, sent to keep the connection alive.
+    KeepAlive,
 }
 
-/// A stream of events.
 pub struct Events<R: Read> {
     reader: BufReader<R>,
 }
@@ -27,12 +28,12 @@ impl<R: Read> Events<R> {
         Self { reader: BufReader::with_capacity(64 << 10, reader) }
     }
 
-    /// Whether everything received was read, so that the next message may take time.
-    pub fn is_at_rest(&self) -> bool {
+    /// Whether all received data has been consumed, so that reading the next message may block.
+    pub fn is_drained(&self) -> bool {
         self.reader.buffer().is_empty()
     }
 
-    /// A line without its terminator; `None` at the end of the stream. An unterminated line is ignored.
+    /// A line without its newline; `None` at the end of the stream, where an unterminated line is dropped.
     fn line(&mut self) -> Result<Option<String>, Error> {
         let mut line = Vec::new();
         self.reader.by_ref().take(LINE_BYTES_MAX as u64).read_until(b'\n', &mut line)?;
@@ -48,10 +49,10 @@ impl<R: Read> Events<R> {
         String::from_utf8(line).map(Some).map_err(|error| Error::new(ErrorKind::InvalidData, error))
     }
 
-    /// The next message; `None` at the end of the stream. A truncated event is ignored.
+    /// The next message; `None` at the end of the stream. A truncated event is dropped.
     ///
     /// # Errors
-    /// When the connection breaks, or the stream is not UTF-8.
+    /// The connection breaks, or the data is not UTF-8.
     pub fn next(&mut self) -> Result<Option<Message>, Error> {
         let (mut id, mut name, mut data) = (None, String::new(), None::<String>);
         while let Some(line) = self.line()? {
@@ -65,7 +66,7 @@ impl<R: Read> Events<R> {
             let (field, value) = line.split_once(':').unwrap_or((&line, ""));
             let value = value.strip_prefix(' ').unwrap_or(value);
             match field {
-                "" if id.is_none() && name.is_empty() && data.is_none() => return Ok(Some(Message::Alive)),
+                "" if id.is_none() && name.is_empty() && data.is_none() => return Ok(Some(Message::KeepAlive)),
                 "id" => id = value.parse().ok(),
                 "event" => value.clone_into(&mut name),
                 "data" => match &mut data {
@@ -93,12 +94,12 @@ mod tests {
     }
 
     #[test]
-    fn events_have_numbers_names_and_data() {
+    fn events_have_ids_names_and_data() {
         let text = "id: 1\nevent: started\ndata: {}\n\n: alive\n\nid:2\r\nevent:step\r\ndata:{\"a\": 1}\r\n\r\nevent: \
                     result\ndata: x\ndata: y\n\n";
         let expected = [
             event(Some(1), "started", "{}"),
-            Message::Alive,
+            Message::KeepAlive,
             event(Some(2), "step", "{\"a\": 1}"),
             event(None, "result", "x\ny"),
         ];
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn truncated_events_are_ignored() {
+    fn truncated_events_are_dropped() {
         let whole = "id: 1\nevent: started\ndata: {}\n\n";
         for end in 0..whole.len() {
             assert_eq!(all(&whole[..end]), [], "{end} bytes");

@@ -1,10 +1,10 @@
-//! Which of several servers gets a request: the one with the least load, unless another one knows its beginning and is
-//! not markedly busier. Pure.
+//! Load balancing: the least loaded backend gets a request, unless the one with its prefix cached is not much busier.
+//! Pure.
 
-/// Share of its places by which the preferred server may be fuller than the least loaded one.
+/// How much higher the preferred backend's load may be than the lowest one.
 const AFFINITY_SLACK: f64 = 0.25;
 
-/// A server that takes requests.
+/// A backend that accepts requests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     pub index: usize,
@@ -13,35 +13,35 @@ pub(super) struct Candidate {
     pub concurrent_max: u32,
     /// Above 0.
     pub weight: f64,
-    /// Of the server's name.
+    /// Of the backend's name.
     pub hash: u64,
 }
 
 impl Candidate {
-    /// Its size beside others.
-    fn share(&self) -> f64 {
+    /// Its relative capacity.
+    fn capacity(&self) -> f64 {
         f64::from(self.concurrent_max) * self.weight
     }
 
-    /// Its load with one request more.
+    /// Its load with one more request.
     fn load(&self) -> f64 {
-        (f64::from(self.in_flight) + 1.0) / self.share()
+        (f64::from(self.in_flight) + 1.0) / self.capacity()
     }
 
     fn is_full(&self) -> bool {
         self.in_flight >= self.concurrent_max
     }
 
-    /// Weighted rendezvous hashing: over many affinities, the share of those for which this is the largest of several
-    /// scores is its share of their sizes, and it loses no affinity when another server comes or goes.
+    /// Weighted rendezvous hashing: each backend has the highest score for a share of the affinities that is its share
+    /// of the capacity, and no affinity moves between two backends when a third is added or removed.
     fn preference(&self, affinity: u64) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "53 bits")]
         let uniform = ((mix(self.hash ^ mix(affinity)) >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
-        -self.share() / uniform.ln()
+        -self.capacity() / uniform.ln()
     }
 }
 
-/// Spreads bits (the finaliser of SplitMix64).
+/// The finaliser of SplitMix64.
 fn mix(bits: u64) -> u64 {
     let bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -49,7 +49,7 @@ fn mix(bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// The server for a request, or none while all are full. `avoid` has just failed it, and gets it only when there is no
+/// The backend for a request; `None` while all are full. `avoid` has just failed it and is chosen only if there is no
 /// other.
 pub(super) fn choose(candidates: &[Candidate], affinity: u64, avoid: Option<usize>) -> Option<usize> {
     let is_avoided = |candidate: &Candidate| Some(candidate.index) == avoid;
@@ -57,7 +57,7 @@ pub(super) fn choose(candidates: &[Candidate], affinity: u64, avoid: Option<usiz
     let open = || candidates.iter().filter(|candidate| all_avoided || !is_avoided(candidate));
     let free = || open().filter(|candidate| !candidate.is_full());
     let preferred = open().max_by(|a, b| a.preference(affinity).total_cmp(&b.preference(affinity)))?;
-    // The preferred one among all: while it is full, its requests go where there is least load, not to its neighbour.
+    // Preferred among all, full ones included: its overflow goes to the least loaded backend, not to the next in rank.
     let least = free().min_by(|a, b| {
         a.load().total_cmp(&b.load()).then_with(|| b.preference(affinity).total_cmp(&a.preference(affinity)))
     })?;
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_servers_share_affinities_by_size() {
+    fn idle_backends_share_affinities_by_capacity() {
         let counts = counts(&pool(&[(0, 8, 1.0), (0, 8, 1.0), (0, 16, 1.0), (0, 16, 0.5)]));
         for (found, share) in counts.into_iter().zip([2_000, 2_000, 4_000, 2_000]) {
             assert!(u32::abs_diff(found, share) < 250, "{found} of about {share}");
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_affinities_of_a_server_that_goes_move() {
+    fn only_the_affinities_of_a_removed_backend_move() {
         let all = pool(&[(0, 8, 1.0), (0, 8, 1.0), (0, 8, 1.0)]);
         for affinity in 0..1_000 {
             let before = choose(&all, affinity, None).unwrap();
@@ -108,16 +108,16 @@ mod tests {
     }
 
     #[test]
-    fn the_preferred_server_is_left_when_it_is_markedly_busier() {
+    fn the_preferred_backend_is_skipped_when_it_is_much_busier() {
         let affinity =
             (0..1_000).find(|&affinity| choose(&pool(&[(0, 8, 1.0), (0, 8, 1.0)]), affinity, None) == Some(0));
         let chosen = |busy| choose(&pool(&[(busy, 8, 1.0), (0, 8, 1.0)]), affinity.unwrap(), None);
-        assert_eq!([chosen(0), chosen(1), chosen(2)], [Some(0); 3], "up to a quarter of its places");
+        assert_eq!([chosen(0), chosen(1), chosen(2)], [Some(0); 3], "up to a quarter of its capacity");
         assert_eq!([chosen(3), chosen(8)], [Some(1); 2]);
     }
 
     #[test]
-    fn full_servers_get_nothing_and_small_weights_only_what_is_left() {
+    fn full_backends_get_nothing_and_small_weights_only_the_overflow() {
         assert_eq!(counts(&pool(&[(4, 4, 1.0), (3, 4, 1.0)])), [0, 10_000]);
         assert_eq!(counts(&pool(&[(7, 8, 1.0), (0, 8, 0.001)])), [10_000, 0]);
         assert_eq!(counts(&pool(&[(8, 8, 1.0), (0, 8, 0.001)])), [0, 10_000]);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_failed_is_asked_again_only_when_it_is_alone() {
+    fn a_backend_that_failed_is_chosen_again_only_when_it_is_the_only_one() {
         let two = pool(&[(0, 8, 1.0), (7, 8, 1.0)]);
         assert!((0..100).all(|affinity| choose(&two, affinity, Some(0)) == Some(1)));
         assert_eq!(choose(&pool(&[(0, 8, 1.0), (8, 8, 1.0)]), 0, Some(0)), None, "it waits for the other one");

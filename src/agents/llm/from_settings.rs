@@ -1,22 +1,23 @@
-//! Agents that ask a model, made from the options of the configuration.
+//! Builds agents that ask a model from the options of the configuration.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{CoordinatorOptions, ExecutorOptions, LlmCoordinator, LlmExecutor, LlmVerifier, Mode, VerifierOptions};
+use super::{
+    CoordinatorOptions, ExecutorOptions, LlmCoordinator, LlmExecutor, LlmVerifier, VerdictFormat, VerifierOptions,
+};
+use crate::agents::factory::Factory;
 use crate::agents::model::Model;
 use crate::agents::prompt::{History, TemplateError, Templates};
-use crate::agents::registry::Factory;
 use crate::agents::{Coordinator, Executor, Verifier};
 use crate::settings::{
     BUILT_IN, CoordinatorAgent, ExecutorAgent, HistoryName, RoleOptions, Settings, VerdictName, VerifierAgent,
 };
 use prime_protocol::{Role, Thresholds};
 
-/// Probability below which a token makes a step wrong, where no other is given.
-const LEAST: f32 = 0.05;
+/// Default for `confidence_min` of `likelihood`.
+const CONFIDENCE_MIN: f32 = 0.05;
 
-/// How many of the committed steps a prompt shows.
 fn history(name: HistoryName, steps: u32) -> History {
     match name {
         HistoryName::None => History::None,
@@ -25,7 +26,7 @@ fn history(name: HistoryName, steps: u32) -> History {
     }
 }
 
-/// The name of a template as the set of templates knows it.
+/// The key of a template in [`Templates`].
 fn template(role: Role, name: &str) -> String {
     format!("{role}/{name}.j2")
 }
@@ -37,15 +38,15 @@ fn system(role: Role, name: &str) -> Option<String> {
 /// The built-in templates and those of the settings.
 ///
 /// # Errors
-/// The first text that is no template, with the line.
+/// The first invalid template, with the line.
 pub fn templates(settings: &Settings) -> Result<Templates, TemplateError> {
     let texts = &settings.definitions.templates;
     Templates::with(texts.iter().map(|(name, template)| (name.clone(), template.text.clone())))
 }
 
-/// The templates of the settings, once those that an agent asks with have been tried on every task: what a template lacks
-/// is found before a run does. Built-in ones have been tried by a test.
-fn tried<A: RoleOptions>(settings: &Settings, options: &A) -> Result<Templates, TemplateError> {
+/// The templates of the settings, after rendering the agent's own ones for every task, so that an error shows before a run.
+/// A test covers the built-in ones.
+fn checked_templates<A: RoleOptions>(settings: &Settings, options: &A) -> Result<Templates, TemplateError> {
     let all = templates(settings)?;
     let known = &settings.definitions.templates;
     let is_built_in = |name: &String| known.get(name).is_some_and(|template| template.origin == BUILT_IN);
@@ -55,19 +56,19 @@ fn tried<A: RoleOptions>(settings: &Settings, options: &A) -> Result<Templates, 
     Ok(all)
 }
 
-/// A factory of something that can be made, as a first one shows.
+/// A factory, after building one agent to show that it can be built.
 fn checked<T: 'static, A: ?Sized + 'static>(
     make: impl Fn() -> Result<T, TemplateError> + Send + Sync + 'static,
     share: fn(T) -> Arc<A>,
 ) -> Result<Factory<A>, TemplateError> {
     make()?;
-    Ok(Arc::new(move || share(make().expect("invariant: it could be made before"))))
+    Ok(Arc::new(move || share(make().expect("invariant: the first one could be built"))))
 }
 
 /// An executor that asks a model.
 ///
 /// # Errors
-/// When a template is wrong.
+/// A template is invalid.
 #[expect(clippy::cast_possible_truncation, reason = "samplers work with single precision")]
 pub fn executor(
     settings: &Settings,
@@ -75,7 +76,7 @@ pub fn executor(
     options: &ExecutorAgent,
     model: Arc<dyn Model>,
 ) -> Result<Factory<dyn Executor>, TemplateError> {
-    let templates = tried(settings, options)?;
+    let templates = checked_templates(settings, options)?;
     let options = ExecutorOptions {
         name: name.to_owned(),
         template: template(Role::Executor, &options.prompt),
@@ -93,7 +94,7 @@ pub fn executor(
 /// A verifier that asks a model.
 ///
 /// # Errors
-/// When a template is wrong.
+/// A template is invalid.
 #[expect(clippy::cast_possible_truncation, reason = "log-probabilities have single precision")]
 pub fn verifier(
     settings: &Settings,
@@ -101,21 +102,22 @@ pub fn verifier(
     options: &VerifierAgent,
     model: Arc<dyn Model>,
 ) -> Result<Factory<dyn Verifier>, TemplateError> {
-    let mode = match options.verdict {
-        VerdictName::Report => Mode::Report { grammar: options.grammar, max_tokens: options.max_tokens },
+    let format = match options.verdict {
+        VerdictName::Report => VerdictFormat::Report { grammar: options.grammar, max_tokens: options.max_tokens },
         VerdictName::Likelihood => {
-            let least = if options.confidence_min > 0.0 { options.confidence_min as f32 } else { LEAST };
-            Mode::Likelihood { least, max_tokens: options.max_tokens }
+            let confidence_min =
+                if options.confidence_min > 0.0 { options.confidence_min as f32 } else { CONFIDENCE_MIN };
+            VerdictFormat::Likelihood { confidence_min, max_tokens: options.max_tokens }
         }
         VerdictName::Token => {
-            let least = options.confidence_min as f32;
-            Mode::Token { confidence_min: (least > 0.0).then_some(least) }
+            let confidence_min = options.confidence_min as f32;
+            VerdictFormat::Token { confidence_min: (confidence_min > 0.0).then_some(confidence_min) }
         }
     };
-    let templates = tried(settings, options)?;
+    let templates = checked_templates(settings, options)?;
     let options = VerifierOptions {
         name: name.to_owned(),
-        mode,
+        format,
         template: template(Role::Verifier, options.prompt_name()),
         system: system(Role::Verifier, &options.system),
         kinds: options.kinds.iter().copied().collect(),
@@ -129,7 +131,7 @@ pub fn verifier(
 /// A coordinator that asks a model.
 ///
 /// # Errors
-/// When a template is wrong.
+/// A template is invalid.
 pub fn coordinator(
     settings: &Settings,
     name: &str,
@@ -137,14 +139,14 @@ pub fn coordinator(
     thresholds: Thresholds,
     model: Arc<dyn Model>,
 ) -> Result<Factory<dyn Coordinator>, TemplateError> {
-    let templates = tried(settings, options)?;
+    let templates = checked_templates(settings, options)?;
     let options = CoordinatorOptions {
         name: name.to_owned(),
         template: template(Role::Coordinator, &options.prompt),
         system: system(Role::Coordinator, &options.system),
         thresholds,
         history: history(options.history, options.history_steps),
-        asks_when_clean: options.asks_when_clean,
+        ask_on_clean_steps: options.ask_on_clean_steps,
         temperature: 0.0,
         variables: BTreeMap::new(),
     };

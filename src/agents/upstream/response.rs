@@ -1,60 +1,60 @@
-//! A reply from a server's answer. What only some servers send may be missing; what must be there is named when it is
-//! not. Pure.
+//! Parses a server's response into a completion. Fields that only some servers send may be missing; a missing required
+//! field is named. Pure.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::agents::model::Reply;
+use crate::agents::model::Completion;
 use prime_protocol::Usage;
 
-/// Why an answer is no reply.
+/// Why a response is not a completion.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum BadAnswer {
-    #[error("an empty answer")]
+pub(super) enum ResponseError {
+    #[error("empty response")]
     Empty,
-    #[error("an answer that is not JSON, at byte {0}")]
+    #[error("response is not JSON, at byte {0}")]
     NotJson(usize),
-    /// The server's words, as they are.
-    #[error("an error in an answer of status 200: {0}")]
+    /// The server's message, not sanitised.
+    #[error("error in a response with status 200: {0}")]
     Error(String),
-    #[error("an answer without `choices[0]`")]
+    #[error("response without `choices[0]`")]
     NoChoice,
-    #[error("an answer without text in `choices[0]`: if the model only thought, switch that off in `extra`")]
+    #[error("response without text in `choices[0]`: if the model only produced reasoning, disable that in `extra`")]
     NoText,
 }
 
-/// Reads an answer.
-pub(super) fn reply(body: &[u8], source: &Arc<str>) -> Result<Reply, BadAnswer> {
+/// Parses a response body.
+pub(super) fn completion(body: &[u8], source: &Arc<str>) -> Result<Completion, ResponseError> {
     if body.iter().all(u8::is_ascii_whitespace) {
-        return Err(BadAnswer::Empty);
+        return Err(ResponseError::Empty);
     }
-    let answer: Value = serde_json::from_slice(body).map_err(|error| BadAnswer::NotJson(offset(body, &error)))?;
-    if let Some(words) = answer.get("error").filter(|error| !error.is_null()) {
-        return Err(BadAnswer::Error(message(words)));
+    let answer: Value = serde_json::from_slice(body).map_err(|error| ResponseError::NotJson(offset(body, &error)))?;
+    if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
+        return Err(ResponseError::Error(message(error)));
     }
-    let choice = answer.pointer("/choices/0").ok_or(BadAnswer::NoChoice)?;
-    let is_cut = choice["finish_reason"] == "length";
-    let text = choice.pointer("/message/content").or_else(|| choice.get("text")).and_then(Value::as_str);
+    let balancer = answer.pointer("/choices/0").ok_or(ResponseError::NoChoice)?;
+    let is_truncated = balancer["finish_reason"] == "length";
+    let text = balancer.pointer("/message/content").or_else(|| balancer.get("text")).and_then(Value::as_str);
     let text = match text {
         Some(text) => text.to_owned(),
-        // All its tokens went into thoughts.
-        None if is_cut => String::new(),
-        None => return Err(BadAnswer::NoText),
+        // All tokens went into reasoning.
+        None if is_truncated => String::new(),
+        None => return Err(ResponseError::NoText),
     };
     let count = |name: &str| answer["usage"][name].as_u64().unwrap_or(0);
-    Ok(Reply {
+    Ok(Completion {
         text,
         usage: Usage { prompt: count("prompt_tokens"), completion: count("completion_tokens") },
-        tokens: tokens(choice).unwrap_or_default(),
-        logprobs: logprobs(choice).unwrap_or_default(),
-        is_cut,
+        tokens: tokens(balancer).unwrap_or_default(),
+        logprobs: logprobs(balancer).unwrap_or_default(),
+        is_truncated,
         source: Some(Arc::clone(source)),
     })
 }
 
-/// The words in an answer that is an error: `{"error": {"message": …}}`, one of its relatives, or all of it.
-pub(super) fn words(body: &[u8]) -> String {
+/// The message of an error response: `{"error": {"message": …}}`, one of its variants, or the whole body.
+pub(super) fn error_message(body: &[u8]) -> String {
     match serde_json::from_slice::<Value>(body) {
         Ok(answer) => message(answer.get("error").unwrap_or(&answer)),
         Err(_) => String::from_utf8_lossy(body).into_owned(),
@@ -69,11 +69,11 @@ fn message(error: &Value) -> String {
     }
 }
 
-/// ln p of each token: `content[].logprob` of chats and of llama-server, `token_logprobs` of OpenAI's completions. None
-/// where one is missing.
-fn logprobs(choice: &Value) -> Option<Vec<f32>> {
-    let logprobs = choice.get("logprobs")?;
-    #[expect(clippy::cast_possible_truncation, reason = "single precision is what is kept of it")]
+/// Log-probabilities: `content[].logprob` (chat, llama-server) or `token_logprobs` (completions). `None` if any is
+/// missing.
+fn logprobs(balancer: &Value) -> Option<Vec<f32>> {
+    let logprobs = balancer.get("logprobs")?;
+    #[expect(clippy::cast_possible_truncation, reason = "log-probabilities are kept in single precision")]
     let number = |value: &Value| value.as_f64().map(|number| number as f32);
     match logprobs.get("content").and_then(Value::as_array) {
         Some(entries) => entries.iter().map(|entry| number(&entry["logprob"])).collect(),
@@ -81,16 +81,16 @@ fn logprobs(choice: &Value) -> Option<Vec<f32>> {
     }
 }
 
-/// The tokens' numbers: `token_ids` of vLLM, `content[].id` of llama-server. None where one is missing.
-fn tokens(choice: &Value) -> Option<Vec<u32>> {
+/// Token ids: `token_ids` (vLLM) or `content[].id` (llama-server). `None` if any is missing.
+fn tokens(balancer: &Value) -> Option<Vec<u32>> {
     let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
-    match choice.get("token_ids").and_then(Value::as_array) {
+    match balancer.get("token_ids").and_then(Value::as_array) {
         Some(ids) => ids.iter().map(number).collect(),
-        None => choice.pointer("/logprobs/content")?.as_array()?.iter().map(|entry| number(&entry["id"])).collect(),
+        None => balancer.pointer("/logprobs/content")?.as_array()?.iter().map(|entry| number(&entry["id"])).collect(),
     }
 }
 
-/// Where the trouble is, counted from the beginning.
+/// The byte offset of a JSON error.
 fn offset(body: &[u8], error: &serde_json::Error) -> usize {
     let lines = body.split_inclusive(|byte| *byte == b'\n').take(error.line().saturating_sub(1));
     lines.map(<[u8]>::len).sum::<usize>() + error.column()
@@ -101,8 +101,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn read(answer: &Value) -> Result<Reply, BadAnswer> {
-        reply(answer.to_string().as_bytes(), &"s".into())
+    fn read(answer: &Value) -> Result<Completion, ResponseError> {
+        completion(answer.to_string().as_bytes(), &"s".into())
     }
 
     #[test]
@@ -112,12 +112,12 @@ mod tests {
                 "logprobs": {"content": [{"id": 71, "token": "move", "logprob": -0.25}, {"id": 9, "logprob": -3}]}}],
             "usage": {"prompt_tokens": 12, "completion_tokens": 2, "total_tokens": 14},
         }));
-        let expected = Reply {
+        let expected = Completion {
             text: "move 1".to_owned(),
             usage: Usage { prompt: 12, completion: 2 },
             tokens: vec![71, 9],
             logprobs: vec![-0.25, -3.0],
-            is_cut: false,
+            is_truncated: false,
             source: Some("s".into()),
         };
         assert_eq!(found, Ok(expected));
@@ -130,12 +130,12 @@ mod tests {
                 "logprobs": {"token_logprobs": [-0.5, -1.5], "tokens": ["a", " b"]}}],
         }))
         .unwrap();
-        assert_eq!((found.text.as_str(), found.is_cut, found.usage), ("a b", true, Usage::default()));
+        assert_eq!((found.text.as_str(), found.is_truncated, found.usage), ("a b", true, Usage::default()));
         assert_eq!((found.tokens, found.logprobs), (vec![4, 5], vec![-0.5, -1.5]));
     }
 
     #[test]
-    fn odd_extras_are_left_out_and_the_text_stays() {
+    fn malformed_optional_fields_are_dropped_and_the_text_stays() {
         for (extra, value) in [
             ("logprobs", json!(null)),
             ("logprobs", json!({"content": null})),
@@ -148,28 +148,28 @@ mod tests {
             assert_eq!((found.text, found.tokens, found.logprobs), (String::new(), vec![], vec![]), "{extra}");
         }
         let thinking = json!({"choices": [{"message": {"content": null}, "finish_reason": "length"}]});
-        assert!(read(&thinking).unwrap().is_cut);
+        assert!(read(&thinking).unwrap().is_truncated);
     }
 
     #[test]
-    fn what_is_no_answer_is_named() {
+    fn invalid_responses_are_named() {
         for (body, expected) in [
-            ("", BadAnswer::Empty),
-            (" \r\n", BadAnswer::Empty),
-            ("{\"choices\":\n[{", BadAnswer::NotJson(14)),
-            ("hello", BadAnswer::NotJson(1)),
-            ("{}", BadAnswer::NoChoice),
-            ("[]", BadAnswer::NoChoice),
-            ("{\"choices\":[]}", BadAnswer::NoChoice),
-            ("{\"choices\":[{\"message\":{\"content\":null}}]}", BadAnswer::NoText),
-            ("{\"error\":{\"message\":\"no slot\"}}", BadAnswer::Error("no slot".to_owned())),
+            ("", ResponseError::Empty),
+            (" \r\n", ResponseError::Empty),
+            ("{\"choices\":\n[{", ResponseError::NotJson(14)),
+            ("hello", ResponseError::NotJson(1)),
+            ("{}", ResponseError::NoChoice),
+            ("[]", ResponseError::NoChoice),
+            ("{\"choices\":[]}", ResponseError::NoChoice),
+            ("{\"choices\":[{\"message\":{\"content\":null}}]}", ResponseError::NoText),
+            ("{\"error\":{\"message\":\"no slot\"}}", ResponseError::Error("no slot".to_owned())),
         ] {
-            assert_eq!(reply(body.as_bytes(), &"s".into()), Err(expected), "{body}");
+            assert_eq!(completion(body.as_bytes(), &"s".into()), Err(expected), "{body}");
         }
     }
 
     #[test]
-    fn words_are_found_in_every_servers_errors() {
+    fn the_message_is_found_in_every_servers_errors() {
         for (body, expected) in [
             (r#"{"error":{"message":"a","type":"b"}}"#, "a"),
             (r#"{"error":"a"}"#, "a"),
@@ -178,7 +178,7 @@ mod tests {
             ("plain words", "plain words"),
             ("", ""),
         ] {
-            assert_eq!(words(body.as_bytes()), expected, "{body}");
+            assert_eq!(error_message(body.as_bytes()), expected, "{body}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The standard error stream of a program: read all the time, logged line by line, and its end kept for messages.
+//! A program's standard error: drained continuously, logged line by line, and its last lines kept for messages.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,28 +8,28 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// Lines that are kept.
+/// Lines kept.
 const LINES_MAX: usize = 10;
-/// Bytes of a line that are kept and logged; the rest of it is dropped.
+/// Bytes of a line kept and logged; the rest is dropped.
 const LINE_BYTES_MAX: usize = 400;
-/// How long to wait for the last words of a program that was ended.
-const CLOSING_WAIT: Duration = Duration::from_millis(200);
+/// How long to wait for the end of a terminated program's stream.
+const EOF_WAIT: Duration = Duration::from_millis(200);
 
 type Kept = Arc<Mutex<VecDeque<String>>>;
 
-pub(super) struct LastWords {
+pub(super) struct StderrTail {
     kept: Kept,
     reading: JoinHandle<()>,
 }
 
-/// Cuts what comes into lines.
-struct Cutter {
+/// Splits a stream into lines.
+struct LineSplitter {
     agent: Arc<str>,
     kept: Kept,
     line: Vec<u8>,
 }
 
-impl Cutter {
+impl LineSplitter {
     fn take(&mut self, chunk: &[u8]) {
         for byte in chunk {
             match byte {
@@ -55,24 +55,24 @@ impl Cutter {
     }
 }
 
-impl LastWords {
-    /// Reads a stream to its end, on a task of the present runtime.
-    pub fn keep(agent: Arc<str>, mut stream: impl AsyncRead + Unpin + Send + 'static) -> Self {
+impl StderrTail {
+    /// Reads a stream to its end, in a task of the current runtime.
+    pub fn read(agent: Arc<str>, mut stream: impl AsyncRead + Unpin + Send + 'static) -> Self {
         let kept = Kept::default();
-        let mut cutter = Cutter { agent, kept: Arc::clone(&kept), line: Vec::new() };
+        let mut splitter = LineSplitter { agent, kept: Arc::clone(&kept), line: Vec::new() };
         let reading = tokio::spawn(async move {
             let mut chunk = vec![0; 4096];
             while let Ok(length @ 1..) = stream.read(&mut chunk).await {
-                cutter.take(&chunk[..length]);
+                splitter.take(&chunk[..length]);
             }
-            cutter.end_line();
+            splitter.end_line();
         });
         Self { kept, reading }
     }
 
-    /// What was kept, once the stream is closed or will not be soon.
+    /// Takes the kept lines, after waiting briefly for the end of the stream.
     pub async fn take(&mut self) -> Vec<String> {
-        if timeout(CLOSING_WAIT, &mut self.reading).await.is_err() {
+        if timeout(EOF_WAIT, &mut self.reading).await.is_err() {
             self.reading.abort();
         }
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
@@ -84,14 +84,14 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_last_lines_are_kept_and_long_ones_cut() {
+    async fn the_last_lines_are_kept_and_long_ones_truncated() {
         let lines: Vec<_> = (0..25).map(|line| format!("line {line}")).collect();
         let text = format!("{}\n\n{}", lines.join("\n\n"), "é".repeat(1000));
         let stream = std::io::Cursor::new(text.into_bytes());
-        let words = LastWords::keep("verifier `x`".into(), stream).take().await;
-        assert_eq!(words.len(), 10);
-        assert_eq!(words[0], "line 16");
-        assert_eq!(words[8], "line 24");
-        assert_eq!(words[9], "é".repeat(200), "the last line needs no end");
+        let lines_kept = StderrTail::read("verifier `x`".into(), stream).take().await;
+        assert_eq!(lines_kept.len(), 10);
+        assert_eq!(lines_kept[0], "line 16");
+        assert_eq!(lines_kept[8], "line 24");
+        assert_eq!(lines_kept[9], "é".repeat(200), "the last line needs no end");
     }
 }

@@ -1,4 +1,4 @@
-//! Turns that are given up, and pools that end.
+//! Cancelled turns and dropped pools.
 
 use std::io::Read as _;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -13,7 +13,7 @@ use super::{SAMPLING, executor, is_alive, is_gone, propose, python, trajectory};
 use crate::agents::Executor;
 use crate::settings::Program;
 
-/// Connects to `socket` and tells what happens: `start PID`, `turn ID`. Hangs at the temperature 2.
+/// Connects to `socket` and reports `start PID` and `turn ID`. Hangs at temperature 2.
 fn telling(socket: &Path) -> Program {
     python(&format!(
         r#"
@@ -47,7 +47,7 @@ impl Told {
         (told, pid)
     }
 
-    /// The next line; empty when the process has ended.
+    /// The next line; empty when the process has exited.
     async fn line(&mut self) -> String {
         let mut stream = self.0.try_clone().expect("a copy");
         let read = tokio::task::spawn_blocking(move || {
@@ -63,7 +63,7 @@ impl Told {
 }
 
 #[tokio::test]
-async fn a_turn_that_was_sent_and_given_up_ends_its_process_only() {
+async fn cancelling_a_sent_turn_kills_only_its_process() {
     let folder = tempfile::tempdir().expect("a folder");
     let socket = folder.path().join("told");
     let listener = UnixListener::bind(&socket).expect("a socket");
@@ -73,7 +73,7 @@ async fn a_turn_that_was_sent_and_given_up_ends_its_process_only() {
     let hot = crate::agents::Sampling { temperature: 2.0, ..SAMPLING };
     let at = trajectory("tower-of-hanoi");
     let mut hanging = agent.propose(&at, hot);
-    // The future is under way while the program says that it was asked.
+    // Polls the future until the program reports the request.
     tokio::select! {
         answer = &mut hanging => panic!("it hangs: {answer:?}"),
         line = first.line() => assert_eq!(line, "turn 1"),
@@ -81,13 +81,13 @@ async fn a_turn_that_was_sent_and_given_up_ends_its_process_only() {
     drop(hanging);
     assert_eq!(first.line().await, "", "it is killed");
     let (_second, next) = Told::start(&listener).await;
-    // It does not count as a restart, of which there may be none.
+    // Does not count as a restart, of which none is allowed.
     assert_eq!(propose(&agent).await.expect("an answer").line, next.to_string());
     assert!(!is_alive(pid));
 }
 
 #[tokio::test]
-async fn a_turn_that_waits_just_leaves_the_queue() {
+async fn cancelling_a_queued_turn_removes_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let socket = folder.path().join("told");
     let listener = UnixListener::bind(&socket).expect("a socket");
@@ -116,7 +116,7 @@ async fn a_turn_that_waits_just_leaves_the_queue() {
 }
 
 #[tokio::test]
-async fn turns_run_side_by_side_and_each_gets_its_own_answer() {
+async fn turns_run_in_parallel_and_get_their_own_answers() {
     let code = r#"
 hello()
 while True:
@@ -175,8 +175,8 @@ fn actors_on_their_own_threads_share_a_program() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_pool_ends_its_processes() {
-    // One that ends by itself, and one that does not.
+async fn dropping_a_pool_terminates_its_processes() {
+    // One that exits on its own, and one that does not.
     let rows = [
         "while True: say(json.dumps({'id': ask()['id'], 'action': str(os.getpid())}))",
         "say(json.dumps({'id': ask()['id'], 'action': str(os.getpid())}))\ntime.sleep(60)",
@@ -191,11 +191,11 @@ async fn the_end_of_a_pool_ends_its_processes() {
 }
 
 #[tokio::test]
-async fn what_a_process_started_ends_with_it() {
+async fn child_processes_are_killed_too() {
     let folder = tempfile::tempdir().expect("a folder");
     let socket = folder.path().join("told");
     let listener = UnixListener::bind(&socket).expect("a socket");
-    // The child holds the connection, and would for ever.
+    // The child keeps the connection open until it is killed.
     let code = format!(
         r#"
 import socket
@@ -217,7 +217,7 @@ while True: say(json.dumps({{"id": ask()["id"], "action": "done"}}))
 }
 
 #[tokio::test]
-async fn a_pool_ends_in_the_middle_of_a_turn_and_of_a_start() {
+async fn a_pool_can_be_dropped_during_a_turn_and_a_start() {
     let hanging = executor(&python("hello()\nask()\ntime.sleep(60)"));
     let at = trajectory("tower-of-hanoi");
     let mut turn = hanging.propose(&at, SAMPLING);

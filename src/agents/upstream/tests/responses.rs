@@ -1,15 +1,15 @@
-//! Servers that behave.
+//! Well-behaved servers.
 
 use serde_json::{Value, json};
 
 use super::server::{Act, Server};
-use super::{ask, model, pool};
-use crate::agents::model::{Ask, Model as _};
-use crate::agents::upstream::{OpenAiModel, UpstreamsError};
+use super::{model, pool, request};
+use crate::agents::model::{CompletionRequest, Model as _};
+use crate::agents::upstream::{OpenAiModel, PoolError};
 use crate::evaluation::stub_server::StubServer;
-use crate::settings::{Api, Dialect, Upstreams};
+use crate::settings::{Api, Dialect, UpstreamPool};
 
-/// The last words of what was asked.
+/// Echoes the prompt.
 fn echo(body: &Value) -> String {
     let prompt = body.get("prompt").or_else(|| body.pointer("/messages/1/content"));
     format!("to {}", prompt.and_then(Value::as_str).unwrap_or("nothing"))
@@ -19,9 +19,9 @@ fn echo(body: &Value) -> String {
 async fn chats_and_completions_are_answered() {
     for api in [Api::Chat, Api::Completions] {
         let stub = StubServer::start(echo).unwrap();
-        let model = model(&Upstreams { api, ..pool(&[&stub.url]) });
-        let reply = model.ask(ask(1)).await.unwrap();
-        assert_eq!((reply.text.as_str(), reply.is_cut), ("to State: 1", false));
+        let model = model(&UpstreamPool { api, ..pool(&[&stub.url]) });
+        let reply = model.complete(request(1)).await.unwrap();
+        assert_eq!((reply.text.as_str(), reply.is_truncated), ("to State: 1", false));
         assert_eq!(reply.usage.completion, 3);
         let host = stub.url.trim_start_matches("http://").trim_end_matches("/v1");
         assert_eq!(reply.source.as_deref(), Some(format!("{host} m").as_str()));
@@ -32,15 +32,15 @@ async fn chats_and_completions_are_answered() {
 }
 
 #[tokio::test]
-async fn requests_are_made_as_configured() {
+async fn requests_follow_the_configuration() {
     let server = Server::playing(vec![Act::Say("a")]).await;
-    let settings = Upstreams {
+    let settings = UpstreamPool {
         dialect: Dialect::LlamaServer,
         extra: r#"{"cache_prompt": true, "seed": null}"#.to_owned(),
         ..pool(&[&server.url])
     };
-    let asked = Ask { grammar: Some("root ::= \"a\"".into()), logprobs: true, ..ask(1) };
-    model(&settings).ask(asked).await.unwrap();
+    let asked = CompletionRequest { grammar: Some("root ::= \"a\"".into()), logprobs: true, ..request(1) };
+    model(&settings).complete(asked).await.unwrap();
     let request = &server.seen().requests[0];
     let body: Value = serde_json::from_str(&request.body).unwrap();
     let expected = json!({
@@ -55,15 +55,16 @@ async fn requests_are_made_as_configured() {
     assert!(!request.head.contains("authorization"), "there is no key");
 }
 
-/// Connections are made and kept where they survive the runtimes of those who ask.
+/// Connections belong to the pool's runtime, so they survive the callers' runtimes.
 #[test]
 fn one_pool_serves_many_runtimes() {
     let stub = StubServer::start(echo).unwrap();
     let model = model(&pool(&[&stub.url]));
     let in_a_runtime = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        (0..20)
-            .for_each(|affinity| assert_eq!(runtime.block_on(model.ask(ask(affinity))).unwrap().text, "to State: 1"));
+        (0..20).for_each(|affinity| {
+            assert_eq!(runtime.block_on(model.complete(request(affinity))).unwrap().text, "to State: 1")
+        });
     };
     in_a_runtime();
     std::thread::scope(|scope| (0..3).for_each(|_| drop(scope.spawn(in_a_runtime))));
@@ -74,12 +75,12 @@ fn one_pool_serves_many_runtimes() {
 
 #[test]
 fn pools_that_cannot_be_used_are_refused() {
-    let extra = |text: &str| Upstreams { extra: text.to_owned(), ..pool(&["http://127.0.0.1:1/v1"]) };
+    let extra = |text: &str| UpstreamPool { extra: text.to_owned(), ..pool(&["http://127.0.0.1:1/v1"]) };
     for (settings, expected) in [
-        (pool(&[]), "a pool of upstreams has no server"),
-        (pool(&["localhost:80"]), "upstream localhost:80: an address begins with http://"),
+        (pool(&[]), "the pool has no server"),
+        (pool(&["localhost:80"]), "upstream localhost:80: a URL must begin with http://"),
         (pool(&["http://127.0.0.1:1/v1", "http://127.0.0.1:1/v1"]), "upstream 127.0.0.1:1 m is in the pool twice"),
-        (extra("[]"), "`extra` is no JSON object"),
+        (extra("[]"), "`extra` is not a JSON object"),
         (extra(r#"{"stream": true}"#), "`extra` has the field `stream`"),
     ] {
         let message = OpenAiModel::new(&settings, |_| None).err().unwrap().to_string();
@@ -88,20 +89,20 @@ fn pools_that_cannot_be_used_are_refused() {
 }
 
 #[test]
-fn servers_behind_one_gateway_keep_their_names_apart() {
+fn servers_behind_one_gateway_have_distinct_names() {
     let model = model(&pool(&["http://127.0.0.1:1/a", "http://127.0.0.1:1/b"]));
     let names: Vec<_> = model.snapshot().iter().map(|status| status.name.to_string()).collect();
     assert_eq!(names, ["127.0.0.1:1 m", "127.0.0.1:1/b/chat/completions m"]);
 }
 
-/// Whether there are root certificates depends on the machine; with or without, nothing panics.
+/// Whether there are root certificates depends on the machine; nothing panics either way.
 #[tokio::test]
-async fn a_server_without_tls_is_no_server_with_it() {
+async fn a_plain_server_is_an_error_for_tls() {
     let server = Server::playing(vec![Act::Say("a")]).await;
     let settings =
-        Upstreams { retries_max: 0, connect_timeout_ms: 100, ..pool(&[&server.url.replace("http:", "https:")]) };
+        UpstreamPool { retries_max: 0, connect_timeout_ms: 100, ..pool(&[&server.url.replace("http:", "https:")]) };
     match OpenAiModel::new(&settings, |_| None) {
-        Ok(model) => assert!(model.ask(ask(1)).await.unwrap_err().reason.starts_with("no connection in time")),
-        Err(error) => assert!(matches!(error, UpstreamsError::Client(_)), "{error}"),
+        Ok(model) => assert!(model.complete(request(1)).await.unwrap_err().reason.starts_with("connection timed out")),
+        Err(error) => assert!(matches!(error, PoolError::Client(_)), "{error}"),
     }
 }
