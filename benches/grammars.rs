@@ -1,5 +1,5 @@
-//! What a token costs under a grammar: the mask and the step, the first time and again, with our automata, with the
-//! crate llguidance and (feature `llama`) with llama.cpp's sampler. Run on an idle machine: `cargo bench --bench grammars`.
+//! The cost of a token under a grammar, mask and step, cold and warm: our automata, the crate llguidance, llama.cpp's
+//! sampler. Run on an idle machine: `cargo bench -p prime-benches --bench grammars`.
 #![allow(clippy::disallowed_methods, clippy::cast_precision_loss, reason = "it measures")]
 
 use std::collections::HashMap;
@@ -11,49 +11,50 @@ use llguidance::api::TopLevelGrammar;
 use llguidance::toktrie::{ApproximateTokEnv, TokEnv, TokRxInfo, TokTrie};
 use llguidance::{Matcher, ParserFactory};
 use prime_bench::tasks::{self, pattern};
-use prime_engine::testing::{Place, Walker, Words};
+use prime_engine::automaton::{Automaton, State, Vocabulary};
+use prime_engine_testing::{END, GrammarSampler, TinyModel};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-/// Bubble sort's action lines, in llguidance's words.
+/// The grammar of bubble sort's action lines for llguidance.
 const LARK: &str = r#"start: "cmp " NAT " " NAT | "swap " NAT " " NAT | "pass" | "done"
 NAT: /0|[1-9][0-9]{0,15}/
 "#;
 
 const LINES: [&str; 6] = ["cmp 0 1", "swap 0 1", "cmp 17 18", "swap 1204 1205", "pass", "done"];
 
-/// Anything that says which tokens may come.
+/// A way to constrain tokens.
 trait Contender {
-    /// To the beginning of a line.
-    fn begin(&mut self);
-    /// Computes the whole mask; whether `token` is in it.
+    /// Starts a line.
+    fn start(&mut self);
+    /// Computes the whole mask, and whether `token` is in it.
     fn mask(&mut self, token: u32) -> bool;
     fn accept(&mut self, token: u32);
 }
 
 struct Ours {
-    walker: Walker,
-    place: Place,
+    automaton: Automaton,
+    state: State,
 }
 
 impl Ours {
-    fn new(grammar: &str, words: &Words) -> Self {
-        let walker = Walker::new(grammar, words).expect("a grammar");
-        Self { place: walker.start(), walker }
+    fn new(grammar: &str, vocabulary: &Arc<Vocabulary>) -> Self {
+        let automaton = Automaton::new(grammar, vocabulary).expect("a grammar");
+        Self { state: automaton.start(), automaton }
     }
 }
 
 impl Contender for Ours {
-    fn begin(&mut self) {
-        self.place = self.walker.start();
+    fn start(&mut self) {
+        self.state = self.automaton.start();
     }
 
     fn mask(&mut self, token: u32) -> bool {
-        self.walker.permits(&self.place, token)
+        self.automaton.permitted(&self.state).contains(token)
     }
 
     fn accept(&mut self, token: u32) {
-        self.place = self.walker.after(&self.place, token).expect("permitted");
+        self.state = self.automaton.after(&self.state, token).expect("permitted");
     }
 }
 
@@ -70,8 +71,8 @@ impl Guidance {
 }
 
 impl Contender for Guidance {
-    fn begin(&mut self) {
-        // A clone shares what was computed.
+    fn start(&mut self) {
+        // Clones share what was computed.
         self.matcher = self.fresh.clone();
     }
 
@@ -85,12 +86,12 @@ impl Contender for Guidance {
 }
 
 struct Llama {
-    sampler: prime_engine::testing::GrammarSampler,
+    sampler: GrammarSampler,
     grammar: String,
 }
 
 impl Contender for Llama {
-    fn begin(&mut self) {
+    fn start(&mut self) {
         self.sampler.start(&self.grammar).expect("a grammar");
     }
 
@@ -99,7 +100,7 @@ impl Contender for Llama {
     }
 
     fn accept(&mut self, token: u32) {
-        self.sampler.accept(token).expect("permitted");
+        self.sampler.accept(token);
     }
 }
 
@@ -107,7 +108,7 @@ impl Contender for Llama {
 fn measure(contender: &mut dyn Contender, lines: &[Vec<u32>], rounds: u32) -> (f64, f64) {
     let (mut masks, mut steps, mut count) = (Duration::ZERO, Duration::ZERO, 0_u32);
     for tokens in (0..rounds).flat_map(|_| lines) {
-        contender.begin();
+        contender.start();
         for token in tokens {
             let started = Instant::now();
             let is_permitted = black_box(contender.mask(*token));
@@ -135,7 +136,7 @@ fn report(name: &str, lines: &[Vec<u32>], rounds: u32, make: impl FnOnce() -> Bo
     );
 }
 
-/// The bytes, random words, and then the control tokens of the tiny model.
+/// The bytes, the tiny model's control tokens, and random words.
 fn pieces(words: usize) -> Vec<Vec<u8>> {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let mut word = || (0..rng.random_range(1..=12)).map(|_| rng.random_range(b' '..=b'~')).collect();
@@ -143,9 +144,7 @@ fn pieces(words: usize) -> Vec<Vec<u8>> {
     (0..=u8::MAX).map(|byte| vec![byte]).chain([Vec::new(), Vec::new(), Vec::new()]).chain(random).collect()
 }
 
-const END: u32 = 257;
-
-/// A line in the longest tokens, from left to right.
+/// Tokenizes a line greedily, the longest token first.
 fn tokens_of(line: &str, ids: &HashMap<&[u8], u32>) -> Vec<u32> {
     let mut rest = line.as_bytes();
     let mut tokens = Vec::new();
@@ -159,7 +158,7 @@ fn tokens_of(line: &str, ids: &HashMap<&[u8], u32>) -> Vec<u32> {
 }
 
 fn main() {
-    // As a test it only has to run.
+    // As a test it need only run.
     let rounds = if std::env::args().any(|argument| argument == "--bench") { 2000 } else { 2 };
     let task = tasks::find("bubble-sort").expect("a task");
     let grammar = format!("root ::= action\n{}", pattern::gbnf(task.spec().actions));
@@ -169,19 +168,19 @@ fn main() {
         let ids: HashMap<&[u8], u32> = (0..).zip(&pieces).map(|(id, piece)| (&**piece, id)).collect();
         let lines: Vec<Vec<u32>> = LINES.iter().map(|line| tokens_of(line, &ids)).collect();
         let count = u32::try_from(pieces.len()).expect("small");
-        // What a model's vocabulary costs once is not what a grammar costs.
-        let words = Words::new(pieces.clone(), vec![END]);
+        // A model's vocabulary is prepared once, which is no cost of a grammar.
+        let vocabulary = Arc::new(Vocabulary::new(pieces.clone(), vec![END]));
         let trie = TokTrie::from(&TokRxInfo::new(count, END), &pieces);
         let environment: TokEnv = Arc::new(ApproximateTokEnv::new(trie));
         let mut factory = ParserFactory::new_simple(&environment).expect("a factory");
         factory.quiet();
-        report("ours", &lines, rounds, || Box::new(Ours::new(&grammar, &words)));
+        report("ours", &lines, rounds, || Box::new(Ours::new(&grammar, &vocabulary)));
         report("llguidance", &lines, rounds, || Box::new(Guidance::new(&factory)));
         if random == 0 {
             let folder = tempfile::tempdir().expect("a temporary folder");
             let model = folder.path().join("tiny.gguf");
-            prime_engine::testing::TinyModel::default().write(&model).expect("model written");
-            let sampler = prime_engine::testing::GrammarSampler::new(&model).expect("loaded");
+            TinyModel::default().write(&model).expect("model written");
+            let sampler = GrammarSampler::new(&model).expect("loaded");
             report("llama.cpp", &lines, rounds, || Box::new(Llama { sampler, grammar: grammar.clone() }));
         }
     }

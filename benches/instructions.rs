@@ -10,7 +10,8 @@ use gungraun::prelude::*;
 use gungraun::{Callgrind, EntryPoint};
 use prime_agents::runtime::Placement;
 use prime_bench::tasks::{self, pattern};
-use prime_engine::testing::{Place, Walker, Words};
+use prime_engine::automaton::Automaton;
+use prime_engine_testing::byte_vocabulary;
 use prime_journal::{Head, Segment};
 use prime_protocol::vote::Count;
 use serde_json::Value;
@@ -75,30 +76,30 @@ fn vote(answers: Vec<Value>) -> Vec<Count> {
 }
 
 /// A grammar whose masks are computed already, as they are after a run's first steps.
-fn warm_walker() -> Walker {
+fn warm_automaton() -> Automaton {
     let task = tasks::find("bubble-sort").expect("listed");
     let grammar = format!("root ::= action\n{}", pattern::gbnf(task.spec().actions));
-    let mut walker = Walker::new(&grammar, &Words::of_bytes()).expect("a grammar");
-    walk(&mut walker);
-    walker
+    let mut automaton = Automaton::new(&grammar, &byte_vocabulary()).expect("a grammar");
+    walk(&mut automaton);
+    automaton
 }
 
 /// A mask and a step for every byte of some lines.
-fn walk(walker: &mut Walker) {
+fn walk(automaton: &mut Automaton) {
     for line in ["cmp 0 1", "swap 0 1", "cmp 17 18", "swap 1204 1205", "pass", "done"] {
-        let end = line.bytes().try_fold(walker.start(), |place: Place, byte| {
+        let end = line.bytes().try_fold(automaton.start(), |state, byte| {
             let token = u32::from(byte);
-            walker.permits(&place, token).then(|| walker.after(&place, token)).flatten()
+            automaton.permitted(&state).contains(token).then(|| automaton.after(&state, token)).flatten()
         });
-        assert!(walker.is_end(&end.expect("each byte is permitted")));
+        assert!(automaton.is_end(&end.expect("each byte is permitted")));
     }
 }
 
 #[library_benchmark]
-#[bench::bubble_sort(setup = warm_walker)]
-fn grammar_mask_and_step(mut walker: Walker) -> Walker {
-    walk(&mut walker);
-    walker
+#[bench::bubble_sort(setup = warm_automaton)]
+fn grammar_mask_and_step(mut automaton: Automaton) -> Automaton {
+    walk(&mut automaton);
+    automaton
 }
 
 #[library_benchmark]

@@ -1,6 +1,6 @@
-//! What speculative proceed gains: steps per second with an executor and a verifier that each take so many milliseconds
-//! of real time, where 95 of 100 steps are accepted. `cargo bench --bench speculation`, or with milliseconds of one's own:
-//! `cargo bench --bench speculation -- 5 20`.
+//! The gain from speculative proceed: steps per second with an executor and a verifier of fixed latency, where 95 of 100
+//! steps are accepted. `cargo bench -p prime-benches --bench speculation`, or with other latencies in milliseconds:
+//! `… -- 5 20`.
 #![allow(clippy::cast_precision_loss, reason = "it measures")]
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use prime_bench::tasks::{self, Kinds, TaskRng};
 use prime_protocol::{Limits, RunPlan, Score, Speculations, Thresholds, Trajectory, Verdict};
 use tokio::time::Instant;
 
-/// Proposes the right line after a while.
+/// Proposes the right line after a delay.
 struct SlowExecutor(Duration);
 
 #[async_trait]
@@ -28,7 +28,7 @@ impl Executor for SlowExecutor {
     }
 }
 
-/// Finds something to retry in 5 of 100 steps, after a while.
+/// Asks to retry 5 of 100 steps, after a delay.
 struct SlowVerifier(Duration);
 
 #[async_trait]
@@ -57,7 +57,7 @@ fn agents(executor: Duration, verifier: Duration) -> AgentSet {
     )
 }
 
-/// Committed steps per second of so many trajectories side by side, each a run of its own.
+/// Committed steps per second of concurrent trajectories, each a run of its own.
 async fn rate(speculate: bool, trajectories: usize, executor: Duration, verifier: Duration) -> (f64, Speculations) {
     let plan = RuntimePlan {
         cells: 1,

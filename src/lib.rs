@@ -1,14 +1,19 @@
-//! The PRIME protocol as an actor runtime: Executor, Verifier, Coordinator and Supervisor agents solve
-//! algorithmic tasks step by step, and every step is checked.
+//! The PRIME protocol as an actor runtime: Executor, Verifier, Coordinator and Supervisor agents solve algorithmic
+//! problems step by step, and every step is checked.
 //!
-//! Dependencies point one way: `tasks` ← `protocol` ← `agents` ← `runtime` ← `daemon`, `cli`;
-//! `engine` knows tokens, not tasks.
+//! Below this package are its crates: `prime-bench` (the tasks and the judge), `prime-protocol` (a run as a pure function
+//! of events), `prime-problems` (problems of clients), `prime-lessons` (views and derivations for small models),
+//! `prime-dataset` (the benchmark as files), `prime-engine` (llama.cpp), `prime-journal` (SQLite) and `prime-allocator`.
+//! None of them knows this package, and `prime-engine` knows tokens, not tasks.
+//!
+//! Within the package, dependencies point one way: `settings` ← `agents` ← `runtime` ← `report`, `metrics`, `telemetry`,
+//! `evaluation` ← `app` ← `runs` ← `loadtest`, `daemon` ← `cli`. `tests/it/layers.rs` has the whole table.
 
 pub mod agents;
 pub mod app;
-pub mod bench;
 pub mod cli;
 pub mod daemon;
+pub mod evaluation;
 pub mod loadtest;
 pub mod metrics;
 pub mod report;

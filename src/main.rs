@@ -1,10 +1,10 @@
-//! The binary: hands its arguments to the library.
+//! The `prime-agents` binary: the library's command line with the counting allocator.
 
 use std::process::ExitCode;
 
 use prime_allocator::Counting;
 
-/// Counts nothing until a load test asks.
+/// Counts only while a load test runs.
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 

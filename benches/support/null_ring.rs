@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use prime_agents::agents::{AgentSet, Names, RulesVerifier, ThresholdCoordinator};
-use prime_agents::bench::{NullExecutor, endless};
+use prime_agents::evaluation::{NullExecutor, null_problem};
 use prime_agents::runtime::{Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission};
 use prime_bench::tasks::{Kind, Kinds};
 use prime_protocol::{RunPlan, Score, Thresholds};
@@ -35,7 +35,7 @@ pub fn start(placement: Placement) -> Runtime {
 
 /// So many steps of each of so many trajectories side by side, every one a run of its own.
 pub async fn go_round(runtime: &Runtime, trajectories: u64, steps: u64) {
-    let problem = endless(steps);
+    let problem = null_problem(steps);
     let mut handles: Vec<_> = (0..trajectories)
         .map(|seed| {
             runtime.submit(Submission {

@@ -340,6 +340,20 @@ impl AgentSet {
         }
     }
 
+    /// The same agents with another executor, whose name results show.
+    #[must_use]
+    pub fn with_executor(
+        mut self,
+        name: &str,
+        executor: impl Fn() -> Arc<dyn Executor> + Send + Sync + 'static,
+    ) -> Self {
+        name.clone_into(&mut self.names.executor);
+        self.executor = Arc::new(executor);
+        self.needs_algorithm = false;
+        self.notes.retain(|note| !note.starts_with("executor"));
+        self
+    }
+
     /// The agents that the settings name.
     ///
     /// # Errors

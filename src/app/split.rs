@@ -1,4 +1,4 @@
-//! Which side of `agents.split` a run is on.
+//! Assigns runs to the sides of the comparison `agents.split`.
 
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -7,35 +7,13 @@ use super::Overrides;
 use crate::report::Arm;
 use crate::settings::Split;
 use prime_bench::tasks::Problem;
-use prime_protocol::Role;
 
-impl Overrides {
-    /// The agent that is chosen in a role.
-    pub fn agent(&self, role: Role) -> Option<&str> {
-        match role {
-            Role::Executor => self.executor.as_deref(),
-            Role::Verifier => self.verifier.as_deref(),
-            Role::Coordinator => self.coordinator.as_deref(),
-        }
-    }
-
-    /// Chooses the agent of a role.
-    pub fn choose(&mut self, role: Role, name: &str) {
-        let agent = match role {
-            Role::Executor => &mut self.executor,
-            Role::Verifier => &mut self.verifier,
-            Role::Coordinator => &mut self.coordinator,
-        };
-        *agent = Some(name.to_owned());
-    }
-}
-
-/// Puts a run on a side, and chooses the other agent if it is that one's. `None` where no comparison is made, or the role's
-/// agent is chosen already.
+/// Assigns a run to a side, and chooses the other agent if it is on that side. `None` without a comparison, or if the role's
+/// agent is already chosen.
 ///
-/// The side follows from the comparison, the seed and the instance alone: SHA-256 of the JSON list of role, other agent,
-/// seed, task, instance and input; its first eight bytes, read as a fraction, lie below the share. So the same request
-/// with the same seed is on the same side each time, and a larger share moves runs to the other agent only.
+/// The side depends only on the comparison, the seed and the instance: a run is on side B if the SHA-256 of the JSON list of
+/// role, other agent, seed, task, instance and input, its first eight bytes read as a fraction, lies below the share. The
+/// same request with the same seed is always on the same side, and a larger share only moves runs to the other agent.
 pub fn assign(split: &Split, agents: &mut Overrides, seed: u64, instance: &str, problem: &dyn Problem) -> Option<Arm> {
     if split.other.is_empty() || agents.agent(split.role).is_some() {
         return None;
@@ -48,8 +26,8 @@ pub fn assign(split: &Split, agents: &mut Overrides, seed: u64, instance: &str, 
     Some(arm)
 }
 
-/// A number from 0 to 1, 1 excluded, that a text gives.
-#[expect(clippy::cast_precision_loss, reason = "53 bits are all that a fraction has")]
+/// A hash of the text in [0, 1).
+#[expect(clippy::cast_precision_loss, reason = "53 bits fit into a float")]
 fn fraction(text: &str) -> f64 {
     let digest = Sha256::digest(text.as_bytes());
     let bits = digest.iter().take(8).fold(0_u64, |all, byte| all << 8 | u64::from(*byte));
@@ -60,6 +38,7 @@ fn fraction(text: &str) -> f64 {
 mod tests {
     use super::*;
     use prime_bench::tasks::{self, Difficulty};
+    use prime_protocol::Role;
 
     fn split(share: f64) -> Split {
         Split { role: Role::Verifier, other: "strict".to_owned(), share }
@@ -78,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_side_stays_and_a_larger_share_only_adds() {
+    fn sides_are_stable_and_a_larger_share_only_adds_runs() {
         let none = Overrides::default();
         let mut before = 0;
         for share in [0.0, 0.2, 0.5, 0.9, 1.0] {
@@ -97,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn who_chooses_takes_no_part() {
+    fn a_chosen_agent_takes_no_part_in_the_comparison() {
         let mut agents = Overrides::default();
         agents.choose(Role::Executor, "scripted");
         assert_eq!(side(&split(1.0), &agents, 1).0, Some(Arm::B), "another role");

@@ -1,22 +1,35 @@
-//! `prime-agents completions`: what a shell needs to complete the command line.
+//! `prime-agents completions`: scripts that complete the command line in a shell.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Args;
 use clap_complete::{Shell, generate};
 
+use super::output::print;
+
 #[derive(Args)]
 pub struct CompletionsArguments {
-    /// The shell that is to complete.
+    /// Shell to generate the script for.
     #[arg(value_enum)]
     shell: Shell,
 }
 
-pub fn completions(arguments: &CompletionsArguments, mut command: clap::Command) -> ExitCode {
+pub fn completions(arguments: &CompletionsArguments, mut command: clap::Command) -> anyhow::Result<ExitCode> {
     let name = command.get_name().to_owned();
     let mut script = Vec::new();
-    generate(arguments.shell, &mut command, name, &mut script);
-    drop(std::io::stdout().write_all(&script));
-    ExitCode::SUCCESS
+    generate(arguments.shell, &mut command, &name, &mut script);
+    let mut script = String::from_utf8(script)?;
+    if arguments.shell == Shell::Bash {
+        script = with_matching_labels(&script, &name);
+    }
+    print(script)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The generator sets a label for each subcommand and later branches on it, but escapes the hyphen of the program's name
+/// differently in the two places, so that no subcommand would be completed.
+fn with_matching_labels(script: &str, name: &str) -> String {
+    let branch = format!("{}__subcmd__", name.replace('-', "__subcmd__"));
+    let label = format!("{}__subcmd__", name.replace('-', "__"));
+    script.replace(&branch, &label)
 }

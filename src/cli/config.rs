@@ -1,11 +1,11 @@
-//! `prime-agents config`: shows, checks and describes the configuration.
+//! `prime-agents config`: shows, checks and documents the configuration.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
 use super::Configuration;
+use crate::cli::output::print;
 use crate::settings::{Settings, reference_markdown};
 
 #[derive(Args)]
@@ -16,13 +16,13 @@ pub struct ConfigArguments {
 
 #[derive(Subcommand)]
 enum ConfigCommand {
-    /// Print the effective configuration as TOML.
+    /// Print the effective configuration as TOML
     Show(Configuration),
-    /// Say whether the configuration is valid.
+    /// Check that the configuration is valid
     Check(Configuration),
-    /// Print the JSON Schema of the configuration.
+    /// Print the JSON Schema of the configuration
     Schema {
-        /// The reference page instead.
+        /// Print the reference page as Markdown instead
         #[arg(long)]
         markdown: bool,
     },
@@ -38,6 +38,6 @@ pub fn config(arguments: &ConfigArguments) -> anyhow::Result<ExitCode> {
         ConfigCommand::Schema { markdown: true } => reference_markdown(),
         ConfigCommand::Schema { markdown: false } => serde_json::to_string_pretty(&Settings::schema())? + "\n",
     };
-    drop(std::io::stdout().write_all(text.as_bytes()));
+    print(text)?;
     Ok(ExitCode::SUCCESS)
 }

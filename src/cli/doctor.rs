@@ -1,6 +1,5 @@
-//! `prime-agents doctor`: what was found on this machine, and what to do about what is missing.
+//! `prime-agents doctor`: checks this machine against the configuration, and says how to fix what is wrong.
 
-use std::io::Write as _;
 use std::net::TcpListener;
 use std::process::ExitCode;
 
@@ -8,6 +7,7 @@ use clap::Args;
 
 use super::Configuration;
 use crate::app::{cores, engine_spec};
+use crate::cli::output::print;
 use crate::settings::Settings;
 use prime_engine::{self, Bytes, EngineSpec, Fit};
 
@@ -15,15 +15,15 @@ use prime_engine::{self, Bytes, EngineSpec, Fit};
 pub struct DoctorArguments {
     #[command(flatten)]
     configuration: Configuration,
-    /// Look at the models' headers and at what memory is free, but load no model
+    /// Check models by their headers and the free memory, without loading them
     #[arg(long)]
     no_load: bool,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 struct Finding {
     what: String,
-    /// What was found, or what is wrong and how to mend it.
+    /// What was found, or what is wrong and how to fix it.
     detail: Result<String, String>,
 }
 
@@ -37,7 +37,7 @@ fn cpu() -> Finding {
         let line = info.lines().find(|line| line.starts_with(name))?;
         Some(line.split_once(':')?.1.trim().to_owned())
     };
-    let model = field("model name").unwrap_or_else(|| "of an unknown model".to_owned());
+    let model = field("model name").unwrap_or_else(|| "unknown model".to_owned());
     let flags = field("flags").unwrap_or_default();
     if cfg!(target_arch = "x86_64") && !flags.split(' ').any(|flag| flag == "avx2") {
         let mend = "has no AVX2, which the engine is built for: build with RUSTFLAGS=-Ctarget-cpu=native".to_owned();
@@ -61,15 +61,15 @@ fn devices() -> Vec<Finding> {
     }
 }
 
-/// What an engine would take, and what is free for it.
+/// The memory that an engine needs, and what is free.
 fn account(spec: &EngineSpec, fit: &Fit) -> String {
-    let needs = &fit.needs;
+    let needs = &fit.estimate;
     let devices = spec.device.all().len();
     let each = if devices > 1 { " each" } else { "" };
     let (mapped, holder) = if spec.device.is_cpu() { (" mapped from the file", "process") } else { ("", "driver") };
-    let free = fit.rooms.iter().map(|room| format!("{} on {}", Bytes(room.free_bytes), room.device));
+    let free = fit.free.iter().map(|free| format!("{} on {}", Bytes(free.free_bytes), free.device));
     let free = match free.collect::<Vec<_>>() {
-        none if none.is_empty() => "what is free is not known".to_owned(),
+        none if none.is_empty() => "free memory unknown".to_owned(),
         all => format!("free: {}", all.join(", ")),
     };
     format!(
@@ -83,7 +83,7 @@ fn account(spec: &EngineSpec, fit: &Fit) -> String {
     )
 }
 
-/// What each engine would take and, unless `no_load`, whether it decodes: one that does not fit is not tried.
+/// The memory of each engine and, unless `no_load`, whether it decodes. An engine that does not fit is not started.
 fn engines(settings: &Settings, no_load: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (name, entry) in &settings.engines {
@@ -95,7 +95,7 @@ fn engines(settings: &Settings, no_load: bool) -> Vec<Finding> {
                 continue;
             }
         };
-        match prime_engine::needs(&spec) {
+        match prime_engine::check_fit(&spec) {
             Ok(fit) => findings.push(finding(format!("memory for {name}"), Ok(account(&spec, &fit)))),
             Err(error) => {
                 findings.push(finding(what, Err(error.to_string())));
@@ -140,7 +140,7 @@ pub fn doctor(arguments: &DoctorArguments) -> anyhow::Result<ExitCode> {
         };
         text += &format!("{mark}  {what}: {detail}\n");
     }
-    drop(std::io::stdout().write_all(text.as_bytes()));
+    print(text)?;
     let healthy = findings.iter().all(|finding| finding.detail.is_ok());
     Ok(ExitCode::from(u8::from(!healthy)))
 }

@@ -1,6 +1,5 @@
 //! `prime-agents health`: asks a daemon whether it lives, for those who watch over it.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use clap::Args;
 use ureq::Agent;
 
 use super::remote::Remote;
+use crate::cli::output::{note, print};
 
 /// Longest wait for the answer. A daemon that needs longer is not well.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -32,11 +32,11 @@ pub fn health(arguments: &HealthArguments) -> anyhow::Result<ExitCode> {
             let status = answer.status();
             let body =
                 answer.body_mut().read_to_string().with_context(|| format!("{url} answered {status} and broke off"))?;
-            drop(writeln!(std::io::stdout(), "{}", body.trim_end()));
+            print(format_args!("{}\n", body.trim_end()))?;
             Ok(ExitCode::from(u8::from(!status.is_success())))
         }
         Err(error) => {
-            eprintln!("{url} does not answer: {error}");
+            note!("{url} does not answer: {error}");
             Ok(ExitCode::FAILURE)
         }
     }

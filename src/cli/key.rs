@@ -1,10 +1,10 @@
-//! `prime-agents key`: makes keys for clients of the daemon. Stores nothing.
+//! `prime-agents key`: creates keys for clients of the daemon. Stores nothing.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
+use super::output::print;
 use crate::daemon::guard::NewKey;
 use crate::settings::is_name;
 
@@ -16,9 +16,9 @@ pub struct KeyArguments {
 
 #[derive(Subcommand)]
 enum KeyCommand {
-    /// Print a new key, once, and the entry for the configuration that lets it in.
+    /// Print a new key and the configuration entry that admits it
     New {
-        /// Who gets the key: small letters, digits, `-` and `_`, up to 64. What is made with it belongs to this name.
+        /// Owner of the key and of everything created with it: up to 64 lower-case letters, digits, - and _
         #[arg(value_parser = name)]
         name: String,
     },
@@ -28,7 +28,7 @@ fn name(text: &str) -> Result<String, String> {
     if is_name(text) {
         Ok(text.to_owned())
     } else {
-        Err("a name has up to 64 small letters, digits, `-` and `_`".to_owned())
+        Err("give up to 64 lower-case letters, digits, `-` and `_`".to_owned())
     }
 }
 
@@ -36,9 +36,9 @@ pub fn key(arguments: &KeyArguments) -> anyhow::Result<ExitCode> {
     let KeyCommand::New { name } = &arguments.command;
     let NewKey { key, sha256 } = NewKey::random();
     let text = format!(
-        "For the client, and shown only now:\n{key}\n\nFor the daemon's configuration:\n[[server.keys]]\nname = \
+        "For the client, shown only once:\n{key}\n\nFor the daemon's configuration:\n[[server.keys]]\nname = \
          \"{name}\"\nsha256 = \"{sha256}\"\n"
     );
-    std::io::stdout().write_all(text.as_bytes())?;
+    print(text)?;
     Ok(ExitCode::SUCCESS)
 }

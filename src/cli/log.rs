@@ -1,4 +1,4 @@
-//! The log: lines on standard error, as the configuration says.
+//! The log: lines on standard error.
 
 use std::io::IsTerminal as _;
 
@@ -6,7 +6,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::settings::{LogFormat, LogLevel, Settings};
 
-/// Changes the level of the log that it came with.
+/// Changes the level of the log.
 pub struct LogControl(Box<dyn Fn(EnvFilter)>);
 
 impl LogControl {
@@ -26,11 +26,15 @@ fn filter(level: LogLevel) -> EnvFilter {
     })
 }
 
-/// Sends log lines to standard error, as the configuration says.
+/// Starts the log with the configured format and level.
 pub fn start_log(settings: &Settings) -> LogControl {
     let level = filter(settings.log.level);
-    let log = tracing_subscriber::fmt().with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr);
-    // A second start in one process (tests) keeps the first. A log that is gone has no level to change.
+    let log = tracing_subscriber::fmt()
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr)
+        // It would report its own failures with a panic where standard error is closed.
+        .log_internal_errors(false);
+    // A second start in one process (tests) keeps the first log.
     match settings.log.format {
         LogFormat::Text => {
             let log = log.with_env_filter(level).with_filter_reloading();

@@ -1,4 +1,4 @@
-//! The command line: one file a subcommand. Parses, loads the configuration, and hands over.
+//! The command line: one file for each subcommand. Parses arguments and loads the configuration; the work is done below.
 
 mod agents;
 mod bench;
@@ -11,23 +11,29 @@ mod loadtest;
 mod log;
 mod man;
 mod notify;
+mod output;
+mod progress;
 mod reload;
 mod remote;
 mod run;
 mod runs;
 mod serve;
+mod table;
 mod train;
+mod values;
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueHint};
 
-use crate::settings::{Settings, SettingsError};
+use crate::settings::{Settings, SettingsError, read_environment};
 use log::start_log;
+use output::{OUTPUT_FAILED, OutputError, note, written};
 
-/// LLM agents solve algorithmic problems step by step, and every step is checked.
+/// LLM agents that solve algorithmic problems step by step, with every step checked
 #[derive(Parser)]
 #[command(name = "prime-agents", version, propagate_version = true)]
 struct Arguments {
@@ -37,60 +43,58 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Solve one instance of a task and show how.
+    /// Solve one instance of a task
     Run(run::RunArguments),
-    /// Hand runs in to a daemon, watch, list, cancel and study them. The key is read from PRIME_API_KEY.
+    /// Submit runs to a daemon, and watch, list, cancel and inspect them
     Runs(runs::RunsArguments),
-    /// Run as a daemon with an HTTP interface.
+    /// Run the daemon, which serves an HTTP API
     Serve(serve::ServeArguments),
-    /// Measure what coordination costs, without a model.
+    /// Measure the cost of coordination
     Loadtest(loadtest::LoadtestArguments),
-    /// Measure the configured agents on held-out instances.
+    /// Generate and judge benchmark instances, and measure agents on them
     Bench(bench::BenchArguments),
-    /// Say what was found on this machine, and what to do about what is missing.
+    /// Check this machine: processor, devices, models, memory, port
     Doctor(doctor::DoctorArguments),
-    /// The agents that the configuration can name: list, show, check, try.
+    /// List, show, check and try the configurable agents
     Agents(agents::AgentsArguments),
-    /// Show, check or describe the configuration.
+    /// Show, check or describe the configuration
     Config(config::ConfigArguments),
-    /// Make keys for clients of the daemon.
+    /// Create API keys for clients of the daemon
     Key(key::KeyArguments),
-    /// Ask a daemon whether it lives. Exit code 0: it does.
+    /// Check whether a daemon is alive
     Health(health::HealthArguments),
-    /// Print a script that completes this command line in a shell.
+    /// Generate a completion script for a shell
     Completions(completions::CompletionsArguments),
-    /// Print the manual, or write the pages of all commands into a folder.
+    /// Print the manual page, or write the pages of all commands
     Man(man::ManArguments),
-    /// Train a model for an agent.
+    /// Train a model for an agent (runs prime-train)
     Train(train::TrainArguments),
 }
 
-/// Where the configuration comes from, for every command that needs one.
+/// Where the configuration comes from.
 #[derive(Args, Clone, Debug)]
 struct Configuration {
-    /// A TOML file over the defaults; later ones win.
-    #[arg(long = "config", value_name = "FILE")]
+    /// Configuration file (TOML) over the defaults; repeatable, the last one wins
+    #[arg(long = "config", value_name = "FILE", value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
-    /// One key over files and environment, as `run.fanout=4`.
+    /// Set one option over files and environment, such as run.fanout=4; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
 }
 
 impl Configuration {
     fn load(&self) -> Result<Settings, SettingsError> {
-        let environment =
-            std::env::vars_os().filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)));
-        Settings::load(&self.files, environment, &self.sets)
+        Settings::load(&self.files, read_environment(std::env::vars_os())?, &self.sets)
     }
 }
 
-/// Exit code for mistakes of usage and configuration; clap uses the same.
+/// Exit code for wrong arguments or configuration, as clap's.
 const USAGE: u8 = 2;
 
-/// The hidden command that makes this process an engine's worker.
+/// The hidden command of an engine's worker process.
 const ENGINE_WORKER: &str = "engine-worker";
 
-/// Runs the command that the process was started with.
+/// Runs the command of the process's arguments.
 pub fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     if arguments.get(1).is_some_and(|command| command == ENGINE_WORKER) {
@@ -98,12 +102,7 @@ pub fn main() -> ExitCode {
     }
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
-        Err(error) => {
-            // Help and version are printed this way too, and are no failure. A closed pipe is none either.
-            let code = if error.use_stderr() { USAGE } else { 0 };
-            drop(error.print());
-            return ExitCode::from(code);
-        }
+        Err(error) => return refused(&error),
     };
     let result = match arguments.command {
         Command::Run(arguments) => run::run(&arguments),
@@ -116,12 +115,22 @@ pub fn main() -> ExitCode {
         Command::Config(arguments) => config::config(&arguments),
         Command::Key(arguments) => key::key(&arguments),
         Command::Health(arguments) => health::health(&arguments),
-        Command::Completions(arguments) => Ok(completions::completions(&arguments, Arguments::command())),
+        Command::Completions(arguments) => completions::completions(&arguments, Arguments::command()),
         Command::Man(arguments) => man::man(&arguments, Arguments::command()),
         Command::Train(arguments) => train::train(&arguments),
     };
     result.unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
-        ExitCode::from(USAGE)
+        note!("error: {error:#}");
+        ExitCode::from(if error.chain().any(|cause| cause.is::<OutputError>()) { OUTPUT_FAILED } else { USAGE })
     })
+}
+
+/// Prints an error of clap's, which may also be help or the version.
+fn refused(error: &clap::Error) -> ExitCode {
+    let printed = error.print().and_then(|()| std::io::stdout().flush());
+    match (error.use_stderr(), written(printed)) {
+        (true, _) => ExitCode::from(USAGE),
+        (false, Err(_)) => ExitCode::from(OUTPUT_FAILED),
+        (false, Ok(())) => ExitCode::SUCCESS,
+    }
 }

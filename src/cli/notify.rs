@@ -1,5 +1,5 @@
-//! Tells systemd how the daemon stands, as a unit of `Type=notify` does. Without `NOTIFY_SOCKET`, which only systemd
-//! sets, nothing is told to anybody. The crate reads the variables that systemd gives.
+//! Notifies systemd of the daemon's state, for units of `Type=notify`. Without `NOTIFY_SOCKET`, which systemd sets, it does
+//! nothing.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,16 +8,16 @@ use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval};
 
-/// Says something, or logs that it could not be said: the daemon works without anybody who listens.
+/// Notifies systemd. A failure is logged; the daemon does not depend on it.
 fn tell(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        tracing::warn!(%error, "systemd cannot be told: the socket that NOTIFY_SOCKET names does not answer");
+        tracing::warn!(%error, "cannot notify systemd: the socket in NOTIFY_SOCKET does not answer");
     }
 }
 
-/// Once the event loop turns, says that the daemon takes requests at this address; from then on the watchdog is fed, if
-/// systemd has one, and a signal that ends the daemon is told. Must be called within an actix system, right before the
-/// server is run: it listens to signals when it is first polled, and one that came before it did would be lost.
+/// Once the event loop runs, reports that the daemon is ready at this address; from then on feeds systemd's watchdog, if
+/// there is one, and reports a signal that stops the daemon. Must be called within an actix system, right before the server
+/// runs: the server handles signals from its first poll, and an earlier one would be lost.
 pub fn ready(address: SocketAddr) {
     actix::spawn(async move {
         for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
@@ -27,7 +27,7 @@ pub fn ready(address: SocketAddr) {
                         stopping();
                     }
                 })),
-                Err(error) => tracing::warn!(%error, "systemd will not be told when the daemon stops"),
+                Err(error) => tracing::warn!(%error, "systemd will not be notified when the daemon stops"),
             }
         }
         tell(&[NotifyState::Ready, NotifyState::Status(&format!("takes runs on http://{address}"))]);
@@ -37,27 +37,27 @@ pub fn ready(address: SocketAddr) {
     });
 }
 
-/// The daemon ends its runs and then itself.
+/// The daemon is ending its runs, and then exits.
 pub fn stopping() {
     tell(&[NotifyState::Stopping, NotifyState::Status("ends its runs")]);
 }
 
-/// The configuration is read again; [`reloaded`] must follow, also when it was refused.
+/// A reload starts; [`reloaded`] must follow, even if the configuration is refused.
 pub fn reloading() {
     match NotifyState::monotonic_usec_now() {
         Ok(now) => tell(&[NotifyState::Reloading, now]),
-        Err(error) => tracing::warn!(%error, "systemd cannot be told of a reload: there is no monotonic clock"),
+        Err(error) => tracing::warn!(%error, "cannot notify systemd of a reload: there is no monotonic clock"),
     }
 }
 
-/// The configuration was read again, or the old one stays.
+/// A reload is over, successful or not.
 pub fn reloaded() {
     tell(&[NotifyState::Ready]);
 }
 
-/// Says twice within the limit that the event loop turns: when it hangs, systemd ends the process and starts another.
+/// Reports twice within the limit that the event loop runs: if it hangs, systemd restarts the process.
 async fn watchdog(limit: Duration) {
-    // A period of zero would be none.
+    // `interval` panics on zero.
     let mut ticks = interval((limit / 2).max(Duration::from_millis(1)));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {

@@ -1,31 +1,32 @@
-//! The configuration of a running daemon, read again when SIGHUP or a request asks for it.
+//! Reloads the configuration of a running daemon on SIGHUP or `POST /v1/reload`.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
 use super::log::LogControl;
 use super::{Configuration, notify};
-use crate::daemon::{Reload, Reloaded, Reloads, Reread};
+use crate::daemon::{Reload, ReloadRequest, Reloaded, Reloads};
 use crate::settings::Settings;
 
-/// Listens to SIGHUP from now on, and obeys it, and requests of the daemon, once the event loop turns: `log.level` counts
-/// at once, agents, engines, limits of runs, presets and cells for the runs to come, and so do `server.queue_max`,
-/// `server.allow_*` and `journal.keep_*`; what the listening server and the open journal are made of, from the next start.
-/// A configuration with a mistake is logged, and nothing changes. The ends are the daemon's. Must be called within an actix
+/// Handles SIGHUP and the daemon's reload requests from now on, through the returned channels. Must be called within an actix
 /// system.
+///
+/// `log.level` takes effect at once; agents, engines, limits of runs, presets, cells, `server.queue_max`, `server.allow_*`
+/// and `journal.keep_*` with the next run; the rest of `server` and `journal` with the next start. An invalid configuration
+/// is logged and changes nothing.
 pub fn listen(configuration: Configuration, log: LogControl) -> Reloads {
     let (reloads, settings) = mpsc::channel(1);
     let (wanted, requests) = mpsc::channel(1);
     let hangups = signal(SignalKind::hangup());
     if let Err(error) = &hangups {
-        tracing::warn!(%error, "SIGHUP will not be heard: ask the daemon with POST /v1/reload");
+        tracing::warn!(%error, "SIGHUP cannot be handled: reload with POST /v1/reload");
     }
     let reloader = Reloader { configuration, log, reloads };
-    actix::spawn(reloader.obey(hangups.ok(), requests));
-    Reloads { settings, wanted: Some(wanted) }
+    actix::spawn(reloader.run(hangups.ok(), requests));
+    Reloads { settings, requests: Some(wanted) }
 }
 
-/// Waits for a signal; for ever where there are none.
+/// Waits for a signal; forever without a handler.
 async fn hangup(hangups: &mut Option<Signal>) -> bool {
     match hangups {
         Some(hangups) => hangups.recv().await.is_some(),
@@ -40,19 +41,19 @@ struct Reloader {
 }
 
 impl Reloader {
-    async fn obey(self, mut hangups: Option<Signal>, mut requests: mpsc::Receiver<Reread>) {
+    async fn run(self, mut hangups: Option<Signal>, mut requests: mpsc::Receiver<ReloadRequest>) {
         loop {
             tokio::select! {
-                is_heard = hangup(&mut hangups) => {
-                    if !is_heard {
+                is_open = hangup(&mut hangups) => {
+                    if !is_open {
                         return;
                     }
-                    // It is logged.
+                    // A failure has been logged.
                     drop(self.reload().await);
                 }
                 request = requests.recv() => {
-                    let Some(Reread { reply }) = request else { return };
-                    // Whoever asked may be gone.
+                    let Some(ReloadRequest { reply }) = request else { return };
+                    // The client may have disconnected.
                     drop(reply.send(self.reload().await));
                 }
             }
@@ -61,27 +62,27 @@ impl Reloader {
 
     async fn reload(&self) -> Result<Reloaded, String> {
         notify::reloading();
-        let result = self.read_again().await;
+        let result = self.read().await;
         notify::reloaded();
         result
     }
 
-    async fn read_again(&self) -> Result<Reloaded, String> {
+    async fn read(&self) -> Result<Reloaded, String> {
         let settings = self.configuration.load().map_err(|error| {
-            tracing::error!("the configuration was not taken, everything stays as it is: {error}");
+            tracing::error!("configuration not reloaded, the old one stays in effect: {error}");
             error.to_string()
         })?;
         let level = settings.log.level;
         let taken = self.hand_over(settings).await.inspect_err(|error| {
-            tracing::error!("the agents stay as they are: {error}");
+            tracing::error!("configuration not reloaded, the old agents stay: {error}");
         })?;
         self.log.set_level(level);
         tracing::info!(taken = ?taken.taken, at_next_start = ?taken.at_next_start,
-            "configuration read again: it counts for the runs to come");
+            "configuration reloaded");
         Ok(taken)
     }
 
-    /// Gives settings to the daemon, and waits until they count.
+    /// Hands settings to the daemon and waits until they are in effect.
     async fn hand_over(&self, settings: Settings) -> Result<Reloaded, String> {
         let stopping = || "the daemon is stopping".to_owned();
         let (reply, taken) = oneshot::channel();

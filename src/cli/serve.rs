@@ -1,4 +1,4 @@
-//! `prime-agents serve`: the daemon.
+//! `prime-agents serve`: runs the daemon.
 
 use std::process::ExitCode;
 
@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::{Configuration, notify, reload, start_log};
 use crate::app::App;
+use crate::cli::output::note;
 use crate::daemon;
 use crate::telemetry::Telemetry;
 
@@ -19,13 +20,13 @@ pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let settings = arguments.configuration.load()?;
     let log = start_log(&settings);
     let configuration = arguments.configuration.clone();
-    // Its thread is started outside of the event loop.
+    // Its thread must start outside the event loop.
     let telemetry = Telemetry::start(&settings.telemetry.otlp_endpoint)?;
     actix::System::new().block_on(async {
         let reloads = reload::listen(configuration, log);
         let app = App::start(settings)?;
         let on_ready = |address| {
-            eprintln!("prime-agents is ready on http://{address}");
+            note!("prime-agents is ready on http://{address}");
             notify::ready(address);
         };
         daemon::serve(app, telemetry, reloads, on_ready).await?;

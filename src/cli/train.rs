@@ -1,4 +1,4 @@
-//! `prime-agents train`: starts the trainer, which is a program of its own, so that nobody who serves builds it.
+//! `prime-agents train`: runs the trainer, a separate program so that servers need not build it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ const TRAINER: &str = "prime-train";
 #[derive(Args)]
 #[command(disable_help_flag = true)]
 pub struct TrainArguments {
-    /// Arguments of `prime-train`, such as `sft --recipe FILE`; `--help` lists them.
+    /// Arguments of prime-train, such as `sft --recipe FILE`; --help lists them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     arguments: Vec<OsString>,
 }
@@ -29,6 +29,6 @@ pub fn train(arguments: &TrainArguments) -> anyhow::Result<ExitCode> {
             "`{TRAINER}` is neither beside this program nor in PATH: build it with `cargo build --release -p {TRAINER}`"
         )
     })?;
-    // Ended by a signal, it has no code of its own.
+    // A process killed by a signal has no exit code.
     Ok(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
 }

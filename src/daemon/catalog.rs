@@ -1,25 +1,29 @@
-//! What can be asked for: tasks and agents.
+//! Routes that list the available tasks and agents.
 
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 use utoipa::openapi::{RefOr, Schema, Type, schema::ObjectBuilder};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::{State, no_such_method};
+use super::{State, method_not_allowed};
 use crate::settings::{CoordinatorAgent, ExecutorAgent, RoleOptions, Settings, VerifierAgent};
 use prime_bench::tasks::{self, AnyTask};
 
 pub fn configure(config: &mut web::ServiceConfig) {
     config
         .service(
-            web::resource("/v1/tasks").route(web::get().to(list)).default_service(web::to(|| no_such_method("GET"))),
+            web::resource("/v1/tasks")
+                .route(web::get().to(list))
+                .default_service(web::to(|| method_not_allowed("GET"))),
         )
         .service(
-            web::resource("/v1/agents").route(web::get().to(agents)).default_service(web::to(|| no_such_method("GET"))),
+            web::resource("/v1/agents")
+                .route(web::get().to(agents))
+                .default_service(web::to(|| method_not_allowed("GET"))),
         );
 }
 
-/// The slug of a task, as the document lists them.
+/// The slug of a task; the OpenAPI document enumerates them.
 pub struct TaskSlug;
 
 impl PartialSchema for TaskSlug {
@@ -82,7 +86,7 @@ fn info(task: &dyn AnyTask) -> TaskInfo {
     }
 }
 
-/// The tasks that runs can be of.
+/// Lists the tasks.
 #[utoipa::path(
     get, path = "/v1/tasks", tag = "catalog", operation_id = "list_tasks",
     responses((status = 200, description = "All tasks", body = TaskList)),
@@ -97,13 +101,13 @@ pub struct AgentInfo {
     /// `executor`, `verifier` or `coordinator`.
     pub role: String,
     pub name: String,
-    /// The implementation behind it; its own name, unless it is a definition.
+    /// The implementation; differs from `name` for a definition.
     pub implementation: String,
-    /// What it is, in words.
+    /// A description for people.
     pub description: String,
-    /// It is the configured one.
+    /// Whether it is the configured one.
     pub default: bool,
-    /// A request may choose it.
+    /// Whether a request may choose it.
     pub allowed: bool,
 }
 
@@ -113,7 +117,7 @@ pub struct AgentList {
     pub agents: Vec<AgentInfo>,
 }
 
-/// The implementations and definitions of the roles, and which of them a request may choose.
+/// Lists the implementations and definitions of the roles, and which of them a request may choose.
 #[utoipa::path(
     get, path = "/v1/agents", tag = "catalog", operation_id = "list_agents",
     responses((status = 200, description = "All implementations and definitions", body = AgentList)),

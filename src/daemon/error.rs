@@ -1,4 +1,4 @@
-//! Errors as clients see them: one shape for all routes, which OpenAI's clients understand as well.
+//! Errors in the one shape that all routes share and OpenAI's clients understand.
 
 use std::time::Duration;
 
@@ -19,14 +19,14 @@ pub struct ErrorBody {
 pub struct ErrorDetail {
     /// For people: what is wrong, where, and what to do.
     pub message: String,
-    /// Who must do something.
+    /// The group of the error.
     #[serde(rename = "type")]
     pub kind: ErrorKind,
-    /// The same as `field`, under the name that OpenAI's clients look for.
+    /// The same as `field`, under OpenAI's name.
     pub param: Option<String>,
-    /// For programs: a short word that stays the same.
+    /// For programs: stable.
     pub code: String,
-    /// The field of the request that is wrong, dotted, if it is one.
+    /// The dotted path of the invalid field, if one is.
     pub field: Option<String>,
 }
 
@@ -34,21 +34,21 @@ pub struct ErrorDetail {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
-    /// The request is wrong; the same again will fail again.
+    /// The request is invalid; a retry will fail again.
     InvalidRequestError,
-    /// There is no key, or it is wrong.
+    /// The key is missing or unknown.
     AuthenticationError,
-    /// The key is right, but this is not allowed.
+    /// The request is not allowed.
     PermissionError,
-    /// There is no such thing.
+    /// It does not exist.
     NotFoundError,
-    /// Too much at once; later it may work.
+    /// Too many requests; a later retry may succeed.
     RateLimitError,
-    /// The daemon's own failure.
+    /// The daemon failed.
     ServerError,
 }
 
-/// An error of a route. As a response it has its status and an [`ErrorBody`].
+/// An error of a route, sent as its status and an [`ErrorBody`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ApiError {
@@ -58,7 +58,7 @@ pub struct ApiError {
     field: Option<String>,
     /// Whole seconds.
     retry_after: Option<u64>,
-    /// The methods that are allowed, of a 405.
+    /// For 405: the allowed methods.
     allow: Option<String>,
 }
 
@@ -67,18 +67,18 @@ impl ApiError {
         Self { status, code, message: message.into(), field: None, retry_after: None, allow: None }
     }
 
-    /// 400: the request as a whole cannot be read.
+    /// 400: the request as a whole is malformed.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "bad_request", message)
     }
 
-    /// 400: the value of a field is wrong. The message begins with the field's name.
+    /// 400: the value of a field is invalid. Puts the field's name before the message.
     pub fn bad_field(field: &str, message: impl std::fmt::Display) -> Self {
         let error = Self::new(StatusCode::BAD_REQUEST, "invalid_value", format!("field `{field}`: {message}"));
         Self { field: Some(field.to_owned()), ..error }
     }
 
-    /// 400: the value of a field is wrong, as the message says already.
+    /// 400: the value of a field is invalid, and the message names it.
     pub fn bad_value(field: &str, message: impl Into<String>) -> Self {
         let error = Self::new(StatusCode::BAD_REQUEST, "invalid_value", message);
         Self { field: Some(field.to_owned()), ..error }
@@ -94,24 +94,24 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, code, message)
     }
 
-    /// 404: there is no such thing, or not for this owner.
+    /// 404: it does not exist, or belongs to another owner.
     pub fn not_found(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, code, message)
     }
 
     /// 404: there is no such route.
     pub fn no_such_route() -> Self {
-        Self::not_found("no_such_route", "no such resource; see the README for the routes")
+        Self::not_found("no_such_route", "no such route; see the README for the routes")
     }
 
-    /// 405; `allowed` is the value of the header `Allow`, as `GET, POST`.
+    /// 405; `allowed` is the value of the header `Allow`, such as `GET, POST`.
     pub fn method_not_allowed(allowed: &str) -> Self {
         let message = format!("this method is not allowed here; allowed: {allowed}");
         let error = Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message);
         Self { allow: Some(allowed.to_owned()), ..error }
     }
 
-    /// 408. The connection is closed: what is still to come of the request cannot be told from a next one.
+    /// 408. Closes the connection, because the rest of the request could not be told from the next one.
     pub fn timeout(message: impl Into<String>) -> Self {
         Self::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", message)
     }
@@ -121,7 +121,7 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, code, message)
     }
 
-    /// 413: the body has more than so many bytes. The connection is closed.
+    /// 413. Closes the connection.
     pub fn too_large(bytes_max: usize) -> Self {
         let message = format!("the body has more than {bytes_max} bytes (server.body_bytes_max)");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message)
@@ -137,7 +137,7 @@ impl ApiError {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message)
     }
 
-    /// 422: understood, but it cannot be done; `field` says because of what.
+    /// 422: well-formed, but impossible because of `field`.
     pub fn unprocessable(code: &'static str, field: Option<&str>, message: impl Into<String>) -> Self {
         let error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, message);
         Self { field: field.map(str::to_owned), ..error }
@@ -154,12 +154,12 @@ impl ApiError {
         Self::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large", message)
     }
 
-    /// 500: a bug. The message must not have what only the log may say.
+    /// 500: a bug. The message must not reveal what belongs in the log.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", message)
     }
 
-    /// 501: this process cannot do it, whatever is asked.
+    /// 501: this process cannot do it at all.
     pub fn not_implemented(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_IMPLEMENTED, "not_implemented", message)
     }
@@ -170,7 +170,7 @@ impl ApiError {
         Self { retry_after: Some(whole_seconds(retry_after)), ..error }
     }
 
-    /// The error of a response that says nothing but its status; `None` where that is no error.
+    /// The error of a response that has only a status; `None` where that is not an error.
     pub(super) fn bare(status: StatusCode) -> Option<Self> {
         let reason = status.canonical_reason().unwrap_or("refused");
         match status {
@@ -181,7 +181,7 @@ impl ApiError {
         }
     }
 
-    /// An error of the framework in this shape: a path or a body that it could not read.
+    /// An error of the framework in this shape.
     pub(super) fn foreign(error: &actix_web::Error) -> Self {
         let status = error.as_response_error().status_code();
         let code = match status {
@@ -193,7 +193,7 @@ impl ApiError {
         Self::new(status, code, error.to_string())
     }
 
-    /// The stable word of the error.
+    /// The error's code, which is stable.
     pub fn code(&self) -> &'static str {
         self.code
     }
@@ -210,7 +210,7 @@ impl ApiError {
         }
     }
 
-    /// What goes into the response, and into a stream whose head is already sent.
+    /// The body of the response, also sent within a stream whose head is gone.
     pub fn body(&self) -> ErrorBody {
         let (message, code) = (self.message.clone(), self.code.to_owned());
         let (param, field) = (self.field.clone(), self.field.clone());

@@ -1,4 +1,4 @@
-//! A run's events as they become durable (server-sent events), and its whole record (JSON Lines).
+//! Routes that stream a run: its events as they become durable (server-sent events), and its trace (JSON Lines).
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use tokio::time::{Instant, interval_at};
 use utoipa::ToSchema;
 
 use super::error::ApiError;
-use super::runs::{query, visible};
+use super::runs::{authorized_run, parse_query};
 use super::wire::{EventsHeaders, EventsQuery, TraceQuery};
-use super::{State, no_such_method};
-use crate::runs::{EventLine, ReadError};
+use super::{State, method_not_allowed};
+use crate::runs::{EventBatch, RunError};
 
-/// Time between two signs of life on a stream without events.
+/// Time between two heartbeats on a stream without events.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
 pub fn configure(config: &mut web::ServiceConfig) {
@@ -22,31 +22,31 @@ pub fn configure(config: &mut web::ServiceConfig) {
         .service(
             web::resource("/v1/runs/{id}/events")
                 .route(web::get().to(events))
-                .default_service(web::to(|| no_such_method("GET"))),
+                .default_service(web::to(|| method_not_allowed("GET"))),
         )
         .service(
             web::resource("/v1/runs/{id}/trace")
                 .route(web::get().to(trace))
-                .default_service(web::to(|| no_such_method("GET"))),
+                .default_service(web::to(|| method_not_allowed("GET"))),
         );
 }
 
-/// One of the server-sent events of a run. The document's own type.
+/// A server-sent event of a run. Only for the OpenAPI document.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "never made")]
+#[expect(dead_code, reason = "never constructed")]
 struct WatchedEvent {
     /// The event's number, from 1; the last one, `result`, has none.
     id: Option<String>,
     /// Its kind.
     event: EventKind,
-    /// The event as JSON; of `result`, the run's record.
+    /// The event as JSON; for `result`, the run's record.
     data: String,
 }
 
-/// The kinds of events. The document's own type.
+/// The kinds of events. Only for the OpenAPI document.
 #[derive(ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[expect(dead_code, reason = "never made")]
+#[expect(dead_code, reason = "never constructed")]
 enum EventKind {
     Started,
     Step,
@@ -62,14 +62,14 @@ enum EventKind {
     Result,
 }
 
-/// The `event` of a line.
+/// The `event` field of a line.
 pub(super) fn name_of(event: &[u8]) -> &str {
     let rest = event.strip_prefix(br#"{"event":""#).unwrap_or_default();
     let end = rest.iter().position(|byte| *byte == b'"').unwrap_or(0);
     std::str::from_utf8(&rest[..end]).unwrap_or_default()
 }
 
-fn server_sent(lines: &EventLine) -> Bytes {
+fn server_sent(lines: &EventBatch) -> Bytes {
     let mut text = Vec::new();
     for (seq, event) in lines.events() {
         text.extend_from_slice(format!("id: {seq}\nevent: {}\ndata: ", name_of(event)).as_bytes());
@@ -79,7 +79,7 @@ fn server_sent(lines: &EventLine) -> Bytes {
     text.into()
 }
 
-/// Puts a comment between the pieces of a stream when it is quiet for long.
+/// Adds a comment to a stream after each quiet period, so that proxies keep it open.
 pub(super) fn with_heartbeat<E>(pieces: impl Stream<Item = Result<Bytes, E>>) -> impl Stream<Item = Result<Bytes, E>> {
     let ticks = interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
     stream::unfold((Box::pin(pieces), ticks), |(mut pieces, mut ticks)| async move {
@@ -98,8 +98,8 @@ pub(super) fn with_heartbeat<E>(pieces: impl Stream<Item = Result<Bytes, E>>) ->
 ///
 /// Server-sent events: `started`, `step` (with verdict and decision), `trajectory_ended`, `voted`, `resumed`, `forked`,
 /// `stopped`, `turn_failed`, `finished`, each with its number as `id`; then `result` with the run's record. A
-/// reader that reconnects with `Last-Event-ID` misses nothing and sees nothing twice. The stream ends with the run, and
-/// when the daemon drains.
+/// client that reconnects with `Last-Event-ID` receives every event exactly once. The stream ends with the run, or when
+/// the daemon drains.
 #[utoipa::path(
     get, path = "/v1/runs/{id}/events", tag = "runs", operation_id = "watch_run",
     params(("id", description = "The run's `id`"), EventsQuery, EventsHeaders),
@@ -110,33 +110,33 @@ pub async fn events(
     request: HttpRequest,
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
-    let wanted: EventsQuery = query(&request)?;
+    let wanted: EventsQuery = parse_query(&request)?;
     let after = match request.headers().get("Last-Event-ID") {
         Some(last) => last.to_str().ok().and_then(|last| last.trim().parse().ok()).ok_or_else(|| {
-            ApiError::bad_field("Last-Event-ID", "must be the number of an event, as this stream gave it")
+            ApiError::bad_field("Last-Event-ID", "must be the number of an event, as this stream sent it")
         })?,
         None => wanted.after.unwrap_or(0),
     };
     let id = id.into_inner();
-    visible(&state, &request, &id).await?;
+    authorized_run(&state, &request, &id).await?;
     let lines = state.runs.events(&id, after, true).map(|lines| lines.map(|lines| server_sent(&lines)));
     let runs = std::sync::Arc::clone(&state.runs);
     let result = stream::once(async move {
         let (_, record) = runs.get(&id).await?;
         let text = serde_json::to_string(&record).expect("invariant: records serialise");
         let is_over = record.status.is_over();
-        Ok::<_, ReadError>(if is_over { format!("event: result\ndata: {text}\n\n").into() } else { Bytes::new() })
+        Ok::<_, RunError>(if is_over { format!("event: result\ndata: {text}\n\n").into() } else { Bytes::new() })
     })
     .filter(|piece| std::future::ready(!piece.as_ref().is_ok_and(Bytes::is_empty)));
     let body = with_heartbeat(lines.chain(result));
     Ok(HttpResponse::Ok().content_type("text/event-stream").insert_header(("X-Accel-Buffering", "no")).streaming(body))
 }
 
-/// A run's record for study, as JSON Lines.
+/// A run's trace, as JSON Lines.
 ///
-/// First what was asked for, then every durable event with its number: steps with the state that they were proposed in,
-/// the action, verdict and decision, tokens with their log-probabilities where the agent gives them; ends of
-/// trajectories with their rewards; votes.
+/// First the spec, then every durable event with its number: steps with the state that they were proposed in, the action,
+/// verdict and decision, and tokens with log-probabilities where the agent reports them; ends of trajectories with their
+/// rewards; votes.
 #[utoipa::path(
     get, path = "/v1/runs/{id}/trace", tag = "runs", operation_id = "trace_run", params(("id", description = "The run's `id`"), TraceQuery),
     responses((status = 200, description = "JSON Lines", content_type = "application/jsonl", body = String)),
@@ -146,8 +146,8 @@ pub async fn trace(
     request: HttpRequest,
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
-    let TraceQuery { states } = query(&request)?;
-    visible(&state, &request, &id).await?;
+    let TraceQuery { states } = parse_query(&request)?;
+    authorized_run(&state, &request, &id).await?;
     let lines = state.runs.trace(&id, states.unwrap_or(true)).await?;
     let body = lines.map(|lines| lines.map(Bytes::from));
     Ok(HttpResponse::Ok().content_type("application/jsonl").streaming(body))

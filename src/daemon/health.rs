@@ -1,4 +1,4 @@
-//! Whether the process lives, and whether a run handed in now would go on.
+//! Liveness and readiness.
 
 use std::time::Duration;
 
@@ -8,31 +8,34 @@ use serde::Serialize;
 use tokio::time::timeout;
 use utoipa::ToSchema;
 
-use super::{State, no_such_method};
+use super::{State, method_not_allowed};
 use prime_engine::{Engine, Format, Request, Sampling};
 
-/// How long a write to the journal may take before the daemon is not ready.
+/// Longest write to the journal of a daemon that is ready.
 const PROBE: Duration = Duration::from_millis(800);
-
-/// A decode so many milliseconds ago counts; after a longer silence the engine is asked for a token.
+/// An engine that decoded within this time is ready; otherwise it must generate a token.
 const RECENT_MS: u64 = 2_000;
 
 pub fn configure(config: &mut web::ServiceConfig) {
     config
-        .service(web::resource("/livez").route(web::get().to(livez)).default_service(web::to(|| no_such_method("GET"))))
         .service(
-            web::resource("/readyz").route(web::get().to(readyz)).default_service(web::to(|| no_such_method("GET"))),
+            web::resource("/livez").route(web::get().to(livez)).default_service(web::to(|| method_not_allowed("GET"))),
+        )
+        .service(
+            web::resource("/readyz")
+                .route(web::get().to(readyz))
+                .default_service(web::to(|| method_not_allowed("GET"))),
         );
 }
 
-/// A sign of life.
+/// The process is alive.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Liveness {
     /// `alive`.
     pub status: &'static str,
 }
 
-/// Answers as long as the event loop turns.
+/// Responds while the event loop runs.
 #[utoipa::path(
     get, path = "/livez", tag = "operations", operation_id = "livez",
     responses((status = 200, description = "Alive", body = Liveness)),
@@ -41,30 +44,30 @@ pub async fn livez() -> HttpResponse {
     HttpResponse::Ok().json(Liveness { status: "alive" })
 }
 
-/// What readiness rests on.
+/// Whether the daemon is ready, and why not.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Readiness {
     pub ready: bool,
     pub draining: bool,
-    /// Runs that are accepted and not over.
+    /// Open runs.
     pub live_runs: usize,
     /// `server.queue_max`.
     pub live_runs_max: u32,
     pub journal: JournalHealth,
     /// The engine of the configured executor, if it has one.
     pub engine: Option<EngineHealth>,
-    /// Those that the configured agents ask.
+    /// The engines of the configured agents.
     pub engines: Vec<EngineHealth>,
 }
 
-/// Whether something could be written just now.
+/// Whether a write just succeeded.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct JournalHealth {
     pub writable: bool,
     pub failure: Option<String>,
 }
 
-/// An engine that stands and decoded a token.
+/// The state of an engine.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct EngineHealth {
     pub name: String,
@@ -76,7 +79,7 @@ pub struct EngineHealth {
     pub failure: Option<String>,
 }
 
-/// Whether an engine decodes: it did lately, or does when it is asked for a token now.
+/// Whether an engine decodes: it did recently, or does now.
 async fn decodes(engine: &Engine) -> bool {
     let status = engine.status();
     if !status.ready || status.last_decode_ms_ago.is_some_and(|ago| ago < RECENT_MS) {
@@ -108,14 +111,14 @@ async fn engine_health(engine: &Engine) -> EngineHealth {
     }
 }
 
-/// Whether a run handed in now would be kept and go on.
+/// Tells whether a run submitted now would be accepted and executed.
 ///
-/// It would if the journal can be written, the engine stands, there is room, and the daemon is not draining.
+/// It would if the journal can be written, the engines decode, there is room, and the daemon is not draining.
 #[utoipa::path(
     get, path = "/readyz", tag = "operations", operation_id = "readyz",
     responses(
         (status = 200, description = "Ready", body = Readiness),
-        (status = 503, description = "Not ready; says why", body = Readiness),
+        (status = 503, description = "Not ready, with the reason", body = Readiness),
     ),
 )]
 pub async fn readyz(state: web::Data<State>) -> HttpResponse {
@@ -127,7 +130,7 @@ pub async fn readyz(state: web::Data<State>) -> HttpResponse {
     let failure = match probed {
         Ok(Ok(())) => None,
         Ok(Err(reason)) => Some(reason),
-        Err(_) => Some(format!("nothing could be written within {} ms", PROBE.as_millis())),
+        Err(_) => Some(format!("no write succeeded within {} ms", PROBE.as_millis())),
     };
     let ready =
         failure.is_none() && !runs.is_draining() && live < limit as usize && engines.iter().all(|engine| engine.ready);

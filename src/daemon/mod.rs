@@ -1,16 +1,23 @@
-//! The runtime behind HTTP: routes, wire types and limits.
+//! The daemon: runs over HTTP. It translates between HTTP and [`Runs`]; what a run is and how it survives is the part of
+//! `runs`.
+//!
+//! - `guard`: everything between the network and the routes: connections, limits, keys, request ids.
+//! - `error`: the one shape of all errors. `wire`: request and response types. `resolve`: from a request to a run's spec.
+//! - Routes of runs: `runs`, `events`, `reviews`, `verify`; for OpenAI's clients: `openai`.
+//! - Routes of operations: `health`, `http_metrics`, `reload`, `split`, `catalog`, `openapi`.
+//! - `fuzz_entry`: the parsing of all routes, for the fuzzer and its test.
 
 mod catalog;
 pub mod error;
 mod events;
+mod fuzz_entry;
 pub mod guard;
 mod health;
-mod measured;
+mod http_metrics;
 mod openai;
 mod openapi;
-mod reading;
 mod reload;
-mod request;
+mod resolve;
 mod reviews;
 mod runs;
 mod split;
@@ -31,41 +38,41 @@ use crate::metrics::Metrics;
 use crate::runs::Runs;
 use crate::telemetry::Telemetry;
 use error::ApiError;
-use guard::Answered;
+use guard::ResponseHead;
 use prime_journal::{JournalError, SqliteJournal, SqliteOptions};
 
-pub use reading::read_as_each_route;
-pub use reload::{Reload, Reloaded, Reloads, Reread};
+pub use fuzz_entry::read_as_each_route;
+pub use reload::{Reload, ReloadRequest, Reloaded, Reloads};
 
-/// Why the daemon could not serve.
+/// Why the daemon cannot serve.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
     #[error(
-        "server.bind = {bind}: {source}: stop what uses the port, or bind another with --set server.bind=HOST:PORT"
+        "server.bind = {bind}: {reason}: stop the process that uses the port, or choose another with --set server.bind=HOST:PORT"
     )]
-    Bind { bind: SocketAddr, source: std::io::Error },
+    Bind { bind: SocketAddr, reason: std::io::Error },
     #[error(
-        "server.bind = {bind}: others can reach this address, but there are no keys (server.keys): make one with \
-         `prime-agents key new NAME` and add what it prints to the configuration, or bind 127.0.0.1"
+        "server.bind = {bind}: other machines can reach this address, but there are no keys (server.keys): create one with \
+         `prime-agents key new NAME` and add its output to the configuration, or bind 127.0.0.1"
     )]
     NoKeys { bind: SocketAddr },
     #[error(transparent)]
     Journal(#[from] JournalError),
-    #[error("the open runs of the journal cannot be taken up: {0}")]
+    #[error("the open runs of the journal cannot be resumed: {0}")]
     Resume(crate::runs::RunError),
     #[error("the server failed: {0}")]
     Serve(std::io::Error),
 }
 
-/// Shared by the workers of the server.
+/// Shared by all workers of the server.
 struct State {
     runs: Arc<Runs>,
-    /// The server asks for keys. It does as it did when it was started, whatever is configured since.
+    /// Whether requests need a key. Fixed when the server starts; a reload does not change it.
     has_keys: bool,
-    /// When this process began to serve, in milliseconds since 1970.
+    /// Start of the server, in milliseconds since 1970.
     started_ms: u64,
-    /// Where the configuration is asked for again; `None` where nobody can read it.
-    reread: Option<mpsc::Sender<Reread>>,
+    /// Where to request a reload of the configuration; `None` where nothing can be reloaded.
+    reloads: Option<mpsc::Sender<ReloadRequest>>,
 }
 
 /// The wall clock, in milliseconds since 1970.
@@ -75,18 +82,18 @@ fn now_ms() -> u64 {
 
 fn configure(config: &mut web::ServiceConfig) {
     config.configure(runs::configure).configure(events::configure).configure(catalog::configure);
-    config.configure(openai::configure).configure(health::configure).configure(measured::configure);
+    config.configure(openai::configure).configure(health::configure).configure(http_metrics::configure);
     config.configure(verify::configure).configure(openapi::configure).configure(reviews::configure);
     config.configure(reload::configure).configure(split::configure);
     config.default_service(web::to(|| async { Err::<HttpResponse, _>(ApiError::no_such_route()) }));
 }
 
-/// Answers a method that a resource does not have.
-async fn no_such_method(allowed: &'static str) -> Result<HttpResponse, ApiError> {
+/// Responds 405.
+async fn method_not_allowed(allowed: &'static str) -> Result<HttpResponse, ApiError> {
     Err(ApiError::method_not_allowed(allowed))
 }
 
-/// Serves until SIGTERM or SIGINT; open runs are parked in the journal.
+/// Serves until SIGTERM or SIGINT. The next process resumes the runs that are open then.
 ///
 /// # Errors
 /// When the journal cannot be opened, the address cannot be bound, or the server fails.
@@ -97,8 +104,8 @@ pub async fn serve(
     on_ready: impl FnOnce(SocketAddr),
 ) -> Result<(), DaemonError> {
     let settings = Arc::new(app.settings().clone());
-    let Reloads { settings: mut new_settings, wanted: reread } = reloads;
-    survive_file_limits();
+    let Reloads { settings: mut new_settings, requests: reloads } = reloads;
+    ignore_file_size_signal();
     let journal = Arc::new(SqliteJournal::open(Path::new(&settings.journal.path), SqliteOptions::default())?);
     let metrics = Metrics::new(jiff::Timestamp::now());
     let metrics = match crate::metrics::nvidia_gpus() {
@@ -112,22 +119,22 @@ pub async fn serve(
         runs: Arc::clone(&runs),
         has_keys: !settings.server.keys.is_empty(),
         started_ms: now_ms(),
-        reread,
+        reloads,
     });
-    let measure = move |answered: &Answered<'_>| measured::count(&metrics, answered);
+    let measure = move |response: &ResponseHead<'_>| http_metrics::count(&metrics, response);
     let bound = guard::bind(&settings.server, measure, move |config| {
         config.app_data(state.clone()).configure(configure);
     })?;
     let resumed = runs.resume().map_err(DaemonError::Resume)?;
     if resumed > 0 {
-        tracing::info!(runs = resumed, "taking up open runs");
+        tracing::info!(runs = resumed, "resuming open runs");
     }
-    actix::spawn(Arc::clone(&runs).keep_tidy());
+    actix::spawn(Arc::clone(&runs).run_retention());
     let reloading = Arc::clone(&runs);
     actix::spawn(async move {
         while let Some(Reload { settings: new, reply }) = new_settings.recv().await {
-            // Whoever asked may be gone.
-            drop(reply.send(reload::take(&reloading, &settings, new).await));
+            // The caller may have stopped waiting.
+            drop(reply.send(reload::apply(&reloading, &settings, new).await));
         }
     });
     let handle = bound.running.handle();
@@ -136,7 +143,7 @@ pub async fn serve(
     let result = tokio::select! {
         ended = &mut serving => ended,
         () = stop_signal() => {
-            // First nobody new, and those who watch are let go; then the connections; then the record is closed.
+            // New runs and watchers first, then the connections, then the journal.
             runs.drain();
             handle.stop(true).await;
             serving.await
@@ -147,12 +154,12 @@ pub async fn serve(
     result.unwrap_or_else(|panic| Err(std::io::Error::other(panic))).map_err(DaemonError::Serve)
 }
 
-/// Takes SIGXFSZ, which would end the process where a write is over a limit on the size of files (`ulimit -f`): with
-/// the write's error alone, such a limit is like a full disk.
-fn survive_file_limits() {
-    // The handler stays when what listens to it is dropped.
+/// Handles SIGXFSZ, which would end the process at a write beyond the limit on file sizes (`ulimit -f`). The write then
+/// fails as on a full disk.
+fn ignore_file_size_signal() {
+    // The handler stays installed when the listener is dropped.
     if let Err(error) = signal(SignalKind::from_raw(Signal::XFSZ.as_raw())) {
-        tracing::warn!(%error, "SIGXFSZ cannot be taken: a limit on the size of files would end the process");
+        tracing::warn!(%error, "cannot handle SIGXFSZ: a limit on file sizes would end the process");
     }
 }
 
@@ -160,7 +167,7 @@ fn survive_file_limits() {
 async fn stop_signal() {
     let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {
-        tracing::error!("signals cannot be waited for");
+        tracing::error!("cannot wait for signals");
         return std::future::pending().await;
     };
     tokio::select! {

@@ -1,4 +1,4 @@
-//! The configuration, read again while the daemon serves: by a signal, or by request.
+//! Reloads the configuration while the daemon serves, on a signal or by request.
 
 use std::time::Duration;
 
@@ -10,12 +10,11 @@ use tokio::sync::{mpsc, oneshot};
 use utoipa::ToSchema;
 
 use super::error::{ApiError, ErrorBody};
-use super::{State, no_such_method};
+use super::{State, method_not_allowed};
 use crate::runs::Runs;
 use crate::settings::Settings;
 
-/// Keys, and sections with all that is in them, that count at once for the runs to come. All others count from the next
-/// start.
+/// Keys and whole sections whose changes apply to new runs at once. All others apply from the next start.
 const AT_ONCE: [&str; 11] = [
     "agents",
     "definitions",
@@ -30,82 +29,84 @@ const AT_ONCE: [&str; 11] = [
     "server.queue_max",
 ];
 
-/// New settings for the runs to come, and who wants to know whether they were taken.
+/// New settings to apply, and where to send the result.
 pub struct Reload {
     pub settings: Settings,
     pub reply: oneshot::Sender<Result<Reloaded, String>>,
 }
 
-/// Somebody wants the configuration read again, and waits for what comes of it.
-pub struct Reread {
+/// A request to read the configuration again, and where to send the result.
+pub struct ReloadRequest {
     pub reply: oneshot::Sender<Result<Reloaded, String>>,
 }
 
-/// How the daemon gets new settings.
+/// The channels of a daemon whose configuration can be reloaded.
 pub struct Reloads {
-    /// Settings to take.
+    /// Settings to apply.
     pub settings: mpsc::Receiver<Reload>,
-    /// Where the daemon asks for them; `None` where nobody can read them again.
-    pub wanted: Option<mpsc::Sender<Reread>>,
+    /// Where the daemon requests a reload; `None` where nothing can be reloaded.
+    pub requests: Option<mpsc::Sender<ReloadRequest>>,
 }
 
-/// What came of reading the configuration again.
+/// The result of a reload.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Reloaded {
-    /// The name of the settings that runs to come have, as far as they do not ask for others.
+    /// The hash of the settings of new runs that do not override any.
     pub config_hash: String,
-    /// What changed and counts for the runs to come: keys of the configuration, dotted; definitions as
-    /// `definitions.ROLE.NAME`, templates as `definitions.templates.FILE`.
+    /// Changes that apply to new runs: dotted keys of the configuration; definitions as `definitions.ROLE.NAME`,
+    /// templates as `definitions.templates.FILE`.
     pub taken: Vec<String>,
-    /// What is not as it was when the daemon was started, and counts from its next start only.
+    /// Changes since the daemon was started that apply from its next start.
     pub at_next_start: Vec<String>,
 }
 
 pub fn configure(config: &mut web::ServiceConfig) {
     config.service(
-        web::resource("/v1/reload").route(web::post().to(reload)).default_service(web::to(|| no_such_method("POST"))),
+        web::resource("/v1/reload")
+            .route(web::post().to(reload))
+            .default_service(web::to(|| method_not_allowed("POST"))),
     );
 }
 
-/// Reads the configuration again.
+/// Reloads the configuration.
 ///
-/// As SIGHUP does: files, definitions and templates are read anew, and count for the runs to come; runs under way keep what
-/// they began with. A mistake anywhere changes nothing. The answer may take as long as a model needs to load.
+/// Like SIGHUP: files, definitions and templates are read again and apply to new runs; open runs keep theirs. With an error
+/// anywhere, nothing changes. The response may take as long as loading a model.
 #[utoipa::path(
     post, path = "/v1/reload", tag = "operations", operation_id = "reload",
     responses(
-        (status = 200, description = "It was taken", body = Reloaded),
-        (status = 409, description = "It is being read again already", body = ErrorBody),
-        (status = 422, description = "It has a mistake, which the message names; nothing has changed", body = ErrorBody),
-        (status = 501, description = "This process has no configuration to read again", body = ErrorBody),
+        (status = 200, description = "Reloaded", body = Reloaded),
+        (status = 409, description = "A reload is in progress", body = ErrorBody),
+        (status = 422, description = "The configuration has an error, which the message names; nothing has changed", body = ErrorBody),
+        (status = 501, description = "This process has no configuration to reload", body = ErrorBody),
         (status = 503, description = "The daemon is stopping", body = ErrorBody),
     ),
 )]
 pub async fn reload(state: web::Data<State>) -> Result<HttpResponse, ApiError> {
     let stopping = || ApiError::unavailable("draining", "the daemon is stopping", Duration::from_secs(5));
-    let Some(wanted) = &state.reread else {
-        return Err(ApiError::not_implemented("this process has no configuration to read again: start it anew"));
+    let Some(reloads) = &state.reloads else {
+        return Err(ApiError::not_implemented("this process has no configuration to reload: restart it"));
     };
-    let (reply, taken) = oneshot::channel();
-    wanted.try_send(Reread { reply }).map_err(|error| match error {
+    let (reply, reloaded) = oneshot::channel();
+    reloads.try_send(ReloadRequest { reply }).map_err(|error| match error {
         TrySendError::Full(_) => {
-            ApiError::conflict("reload_under_way", "the configuration is being read again already: wait for that")
+            ApiError::conflict("reload_under_way", "a reload is in progress: wait for it to finish")
         }
         TrySendError::Closed(_) => stopping(),
     })?;
-    let taken = taken.await.map_err(|_| stopping())?;
-    let taken = taken.map_err(|error| {
-        let message = format!("the configuration was not taken, everything stays as it is: {error}");
+    let reloaded = reloaded.await.map_err(|_| stopping())?;
+    let reloaded = reloaded.map_err(|error| {
+        let message = format!("the configuration was refused, everything stays as it is: {error}");
         ApiError::unprocessable("configuration_refused", None, message)
     })?;
-    Ok(HttpResponse::Ok().json(taken))
+    Ok(HttpResponse::Ok().json(reloaded))
 }
 
-/// Puts new settings in place of the old for the runs to come. What the server itself is made of stays as it was `started`.
+/// Applies new settings to new runs. The server itself stays as it was `started`.
 ///
 /// # Errors
-/// Whatever keeps an engine or an agent from being had; then nothing has changed.
-pub(super) async fn take(runs: &Runs, started: &Settings, settings: Settings) -> Result<Reloaded, String> {
+/// When an engine or an agent cannot be made; then nothing has changed.
+pub(super) async fn apply(runs: &Runs, started: &Settings, settings: Settings) -> Result<Reloaded, String> {
     let app = runs.app();
     let (before, after) = (all(app.settings()), all(&settings));
     let config_hash = settings.hash();
@@ -122,7 +123,7 @@ pub(super) async fn take(runs: &Runs, started: &Settings, settings: Settings) ->
     Ok(Reloaded { config_hash, taken, at_next_start })
 }
 
-/// Settings with their definitions, as JSON.
+/// The settings with their definitions, as JSON.
 fn all(settings: &Settings) -> Value {
     let value = |value: Result<Value, serde_json::Error>| value.expect("invariant: settings serialise");
     let definitions = &settings.definitions;
@@ -136,7 +137,7 @@ fn all(settings: &Settings) -> Value {
     all
 }
 
-/// The keys in which two tables differ, dotted, sorted: to the third part for definitions, else as deep as tables go.
+/// The dotted keys in which two tables differ, sorted. A definition counts as one value.
 fn changed(one: &Value, other: &Value) -> Vec<String> {
     fn walk(key: &str, one: &Value, other: &Value, found: &mut Vec<String>) {
         if one == other {

@@ -1,4 +1,4 @@
-//! Routes of runs: hand in, list, show, cancel, fork.
+//! Routes of runs: submit, list, show, cancel, fork.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use sha2::{Digest as _, Sha256};
 
 use super::error::{ApiError, ErrorBody};
 use super::guard::{Body, Owner, json};
-use super::request::spec_of;
+use super::resolve::spec_of;
 use super::wire::{CollectRequest, Collected, ForkQuery, ListQuery, RunList, RunRequest, SubmitHeaders};
-use super::{State, no_such_method};
+use super::{State, method_not_allowed};
 use crate::runs::{NewRun, RunError, RunRecord, Status};
 use crate::telemetry::TraceParent;
 use prime_journal::{IdempotencyKey, JournalError, Query, Removed};
@@ -19,22 +19,22 @@ use prime_journal::{IdempotencyKey, JournalError, Query, Removed};
 const CANCEL_PATIENCE: Duration = Duration::from_secs(5);
 /// Longest idempotency key, in bytes.
 const KEY_BYTES_MAX: usize = 255;
-/// Runs of a page, at most and by default.
+/// Runs per page: most, and default.
 const PAGE_MAX: u32 = 1_000;
 const PAGE: u32 = 100;
-/// A century of days, as for `journal.keep_days`.
+/// A century, as for `journal.keep_days`.
 const DAYS_MAX: u32 = 36_500;
 
 pub fn configure(config: &mut web::ServiceConfig) {
     let resource = |path: &str, route, allowed: &'static str| {
-        web::resource(path).route(route).default_service(web::to(move || no_such_method(allowed)))
+        web::resource(path).route(route).default_service(web::to(move || method_not_allowed(allowed)))
     };
     config
         .service(
             web::resource("/v1/runs")
                 .route(web::post().to(submit))
                 .route(web::get().to(list))
-                .default_service(web::to(|| no_such_method("GET, POST"))),
+                .default_service(web::to(|| method_not_allowed("GET, POST"))),
         )
         .service(resource("/v1/gc", web::post().to(collect), "POST"))
         .service(resource("/v1/runs/{id}", web::get().to(show), "GET"))
@@ -72,15 +72,7 @@ pub(super) fn owner_of(request: &HttpRequest) -> String {
     request.extensions().get::<Owner>().map_or_else(String::new, |owner| owner.0.clone())
 }
 
-/// Carries work through although its request is dropped because the client went away: half of it must not stay.
-pub(super) async fn to_the_end<T: 'static>(
-    work: impl Future<Output = Result<T, RunError>> + 'static,
-) -> Result<T, ApiError> {
-    let done = actix_web::rt::spawn(work).await;
-    Ok(done.map_err(|_| ApiError::internal("the request could not be carried through"))??)
-}
-
-/// The request's `Idempotency-Key`, with the fingerprint of what it is for.
+/// The request's `Idempotency-Key`, with the fingerprint of its body.
 fn key_of(headers: &HeaderMap, body: &[u8]) -> Result<Option<IdempotencyKey>, ApiError> {
     let Some(key) = headers.get("Idempotency-Key") else { return Ok(None) };
     let key = key.to_str().ok().filter(|key| !key.is_empty() && key.len() <= KEY_BYTES_MAX).ok_or_else(|| {
@@ -89,16 +81,16 @@ fn key_of(headers: &HeaderMap, body: &[u8]) -> Result<Option<IdempotencyKey>, Ap
     Ok(Some(IdempotencyKey { key: key.to_owned(), fingerprint: Sha256::digest(body).into() }))
 }
 
-/// The caller's place in its trace; by the standard, a header that is none counts as none.
+/// The caller's trace context. The standard says to ignore a malformed header.
 pub(super) fn traceparent_of(headers: &HeaderMap) -> Option<String> {
     let header = headers.get("traceparent")?.to_str().ok()?;
     header.parse::<TraceParent>().ok().map(|parent| parent.to_string())
 }
 
-/// Hands in a run.
+/// Submits a run.
 ///
-/// When the answer comes, the run is durable. The same `Idempotency-Key` with the same body gives the same run, however
-/// often it is sent.
+/// The run is durable when the response arrives. Repeating a request with the same `Idempotency-Key` and body returns the
+/// same run.
 #[utoipa::path(
     post, path = "/v1/runs", tag = "runs", operation_id = "submit_run", params(SubmitHeaders),
     request_body(content = RunRequest, examples(
@@ -106,7 +98,7 @@ pub(super) fn traceparent_of(headers: &HeaderMap) -> Option<String> {
         ("an input" = (value = json!({
             "task": "tower-of-hanoi", "input": {"n": 3, "from": 0, "to": 2}, "fanout": 1, "budget": {"steps": 100}
         }))),
-        ("a problem of one's own" = (value = json!({"problem": {
+        ("a custom problem" = (value = json!({"problem": {
             "statement": "Give three different numbers from `of` that add up to `sum`.",
             "input": {"of": [3, 5, 8, 13], "sum": 21},
             "answer": {"schema": {"type": "array", "items": {"type": "integer"}, "minItems": 3, "maxItems": 3}},
@@ -116,26 +108,26 @@ pub(super) fn traceparent_of(headers: &HeaderMap) -> Option<String> {
         }}))),
     )),
     responses(
-        (status = 202, description = "Accepted, and durable", body = RunRecord, headers(
-            ("Location" = String, description = "Where the run is"),
+        (status = 202, description = "Accepted and durable", body = RunRecord, headers(
+            ("Location" = String, description = "The path of the run"),
         )),
-        (status = 200, description = "This key was used before: its run", body = RunRecord, headers(
-            ("Location" = String, description = "Where the run is"),
+        (status = 200, description = "The key was used before: its run", body = RunRecord, headers(
+            ("Location" = String, description = "The path of the run"),
             ("Idempotency-Replayed" = bool, description = "`true`"),
         )),
-        (status = 422, description = "This key was used before, with another body", body = ErrorBody),
+        (status = 422, description = "The key was used before with another body", body = ErrorBody),
     ),
 )]
 pub async fn submit(state: web::Data<State>, request: HttpRequest, body: Body) -> Result<HttpResponse, ApiError> {
     let key = key_of(request.headers(), &body.0)?;
     let wanted: RunRequest = json(&body.0)?;
     let runs = std::sync::Arc::clone(&state.runs);
-    // A key may belong to a run that has its place already.
+    // A key may belong to a run that is open already.
     if key.is_none() {
         runs.has_room()?;
     }
     let traceparent = traceparent_of(request.headers());
-    // Drawing an instance may take milliseconds; other requests of this worker do not wait for it.
+    // Generating an instance may take milliseconds, for which other requests of this worker must not wait.
     let (spec, problem) = {
         let runs = std::sync::Arc::clone(&runs);
         let system = actix::System::current();
@@ -158,13 +150,13 @@ pub async fn submit(state: web::Data<State>, request: HttpRequest, body: Body) -
 /// Lists runs, newest first.
 #[utoipa::path(
     get, path = "/v1/runs", tag = "runs", operation_id = "list_runs", params(ListQuery),
-    responses((status = 200, description = "A page of them", body = RunList)),
+    responses((status = 200, description = "A page of runs", body = RunList)),
 )]
 pub async fn list(state: web::Data<State>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let wanted: ListQuery = query(&request)?;
+    let wanted: ListQuery = parse_query(&request)?;
     let limit = page_limit(wanted.limit)?;
     let query = Query {
-        owner: filter_of(&request),
+        owner: owner_filter(&request),
         status: wanted.status.map(Status::name).map(str::to_owned),
         task: wanted.task,
         needs_review: wanted.needs_review.unwrap_or(false),
@@ -177,7 +169,6 @@ pub async fn list(state: web::Data<State>, request: HttpRequest) -> Result<HttpR
     Ok(HttpResponse::Ok().json(RunList { runs, next }))
 }
 
-/// The length of a page.
 pub(super) fn page_limit(wanted: Option<u32>) -> Result<u32, ApiError> {
     let limit = wanted.unwrap_or(PAGE);
     if (1..=PAGE_MAX).contains(&limit) {
@@ -187,19 +178,19 @@ pub(super) fn page_limit(wanted: Option<u32>) -> Result<u32, ApiError> {
     }
 }
 
-/// Whose runs a listing has: the owner's, or all where no keys are asked for.
-pub(super) fn filter_of(request: &HttpRequest) -> Option<String> {
+/// Whose runs a listing shows: the owner's; without keys, everybody's.
+pub(super) fn owner_filter(request: &HttpRequest) -> Option<String> {
     Some(owner_of(request)).filter(|owner| !owner.is_empty())
 }
 
-/// Reads a query string.
-pub(super) fn query<T: serde::de::DeserializeOwned>(request: &HttpRequest) -> Result<T, ApiError> {
+/// Parses the query string.
+pub(super) fn parse_query<T: serde::de::DeserializeOwned>(request: &HttpRequest) -> Result<T, ApiError> {
     let query = web::Query::<T>::from_query(request.query_string());
     query.map(web::Query::into_inner).map_err(|error| ApiError::bad_request(format!("the query: {error}")))
 }
 
-/// A run that the request's owner may see: its own, or any where no keys are asked for.
-pub(super) async fn visible(state: &State, request: &HttpRequest, id: &str) -> Result<RunRecord, ApiError> {
+/// A run that the request may see: its owner's, or any without keys.
+pub(super) async fn authorized_run(state: &State, request: &HttpRequest, id: &str) -> Result<RunRecord, ApiError> {
     let (owner, record) = state.runs.get(id).await?;
     let asking = owner_of(request);
     if asking.is_empty() || asking == owner { Ok(record) } else { Err(RunError::NotFound(id.to_owned()).into()) }
@@ -207,11 +198,11 @@ pub(super) async fn visible(state: &State, request: &HttpRequest, id: &str) -> R
 
 /// Removes finished runs.
 ///
-/// Without a body, those that the configuration says may go. Open runs always stay.
+/// Without a body, by the configured retention. Open runs always stay.
 #[utoipa::path(
     post, path = "/v1/gc", tag = "operations", operation_id = "collect_runs",
     request_body(content = Option<CollectRequest>, example = json!({"older_than_days": 90})),
-    responses((status = 200, description = "What was removed", body = Collected)),
+    responses((status = 200, description = "Removed", body = Collected)),
 )]
 pub async fn collect(state: web::Data<State>, body: Body) -> Result<HttpResponse, ApiError> {
     let wanted: CollectRequest = if body.0.is_empty() { CollectRequest::default() } else { json(&body.0)? };
@@ -233,14 +224,14 @@ pub async fn collect(state: web::Data<State>, body: Body) -> Result<HttpResponse
 /// Shows a run.
 #[utoipa::path(
     get, path = "/v1/runs/{id}", tag = "runs", operation_id = "show_run", params(("id", description = "The run's `id`")),
-    responses((status = 200, description = "What is durable of it", body = RunRecord)),
+    responses((status = 200, description = "Its durable state", body = RunRecord)),
 )]
 pub async fn show(
     state: web::Data<State>,
     request: HttpRequest,
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
-    Ok(HttpResponse::Ok().json(visible(&state, &request, &id).await?))
+    Ok(HttpResponse::Ok().json(authorized_run(&state, &request, &id).await?))
 }
 
 /// Ends a run with what is committed.
@@ -255,19 +246,19 @@ pub async fn cancel(
     request: HttpRequest,
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
-    visible(&state, &request, &id).await?;
+    authorized_run(&state, &request, &id).await?;
     let record = state.runs.cancel(&id, CANCEL_PATIENCE).await?;
     Ok(HttpResponse::Ok().json(record))
 }
 
-/// Begins a new run with the first events of another.
+/// Starts a new run from the first events of another.
 #[utoipa::path(
     post, path = "/v1/runs/{id}/fork", tag = "runs", operation_id = "fork_run", params(("id", description = "The run's `id`"), ForkQuery),
     responses(
         (status = 202, description = "The new run, durable", body = RunRecord, headers(
-            ("Location" = String, description = "Where it is"),
+            ("Location" = String, description = "The path of the run"),
         )),
-        (status = 409, description = "No such event, or the run was over by then", body = ErrorBody),
+        (status = 409, description = "The event does not exist, or the run was over at it", body = ErrorBody),
     ),
 )]
 pub async fn fork(
@@ -275,8 +266,8 @@ pub async fn fork(
     request: HttpRequest,
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
-    let ForkQuery { seq, seed } = query(&request)?;
-    visible(&state, &request, &id).await?;
+    let ForkQuery { seq, seed } = parse_query(&request)?;
+    authorized_run(&state, &request, &id).await?;
     let record = state.runs.fork(&id, seq, seed, &owner_of(&request)).await?;
     Ok(HttpResponse::Accepted().insert_header(("Location", format!("/v1/runs/{}", record.id))).json(record))
 }

@@ -1,22 +1,22 @@
-//! The route of the comparison that `agents.split` makes.
+//! The route that reports the comparison of `agents.split`.
 
 use actix_web::{HttpRequest, HttpResponse, web};
 
 use super::error::ApiError;
-use super::runs::{filter_of, query};
+use super::runs::{owner_filter, parse_query};
 use super::wire::{SplitInfo, SplitQuery, SplitReport};
-use super::{State, no_such_method};
+use super::{State, method_not_allowed};
 use crate::agents::Names;
 use crate::settings::Settings;
 use prime_protocol::Role;
 
 pub fn configure(config: &mut web::ServiceConfig) {
     config.service(
-        web::resource("/v1/split").route(web::get().to(show)).default_service(web::to(|| no_such_method("GET"))),
+        web::resource("/v1/split").route(web::get().to(show)).default_service(web::to(|| method_not_allowed("GET"))),
     );
 }
 
-/// What is compared now; `None` where nothing is.
+/// The configured comparison, if any.
 fn info(settings: &Settings) -> Option<SplitInfo> {
     let split = &settings.agents.split;
     let names = Names::of(settings);
@@ -30,25 +30,25 @@ fn info(settings: &Settings) -> Option<SplitInfo> {
 }
 
 fn millis(since: &str) -> Result<u64, ApiError> {
-    let time: jiff::Timestamp = since
-        .parse()
-        .map_err(|error| ApiError::bad_field("since", format!("must be a time, as 2026-02-03T04:05:06Z: {error}")))?;
+    let time: jiff::Timestamp = since.parse().map_err(|error| {
+        ApiError::bad_field("since", format!("must be a time such as 2026-02-03T04:05:06Z: {error}"))
+    })?;
     // Nothing is older than 1970.
     Ok(u64::try_from(time.as_millisecond()).unwrap_or(0))
 }
 
 /// Compares the runs on both sides of `agents.split`.
 ///
-/// Of the runs in the journal that the request's key owns, or of all where there are no keys. The interval of the verified
-/// share is Wilson's, at 95 %.
+/// Over the runs in the journal that the request's key owns; without keys, over all. The interval of the verified share is
+/// Wilson's, at 95 %.
 #[utoipa::path(
     get, path = "/v1/split", tag = "operations", operation_id = "compare_runs", params(SplitQuery),
     responses((status = 200, description = "Both sides", body = SplitReport)),
 )]
 pub async fn show(state: web::Data<State>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let SplitQuery { since } = query(&request)?;
+    let SplitQuery { since } = parse_query(&request)?;
     let since = since.as_deref().map(millis).transpose()?;
-    let comparison = state.runs.comparison(filter_of(&request), since).await?;
+    let comparison = state.runs.comparison(owner_filter(&request), since).await?;
     let (split, is_complete) = (info(state.runs.app().settings()), comparison.is_complete);
     Ok(HttpResponse::Ok().json(SplitReport { split, arms: comparison.arms, is_complete }))
 }

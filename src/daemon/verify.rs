@@ -1,4 +1,4 @@
-//! Judging without a run: one step or one answer, or a batch of them.
+//! Judges steps and answers without a run, one at a time or in batches.
 
 use actix_web::{HttpResponse, web};
 use serde::{Deserialize, Serialize};
@@ -6,19 +6,21 @@ use utoipa::ToSchema;
 
 use super::error::ApiError;
 use super::guard::{Body, json};
-use super::no_such_method;
+use super::method_not_allowed;
 use prime_bench::judge::verify::{Verification, VerifyError, VerifyRequest, verify};
 
-/// Requests of a batch.
+/// Most requests of a batch.
 const BATCH_MAX: usize = 10_000;
 
 pub fn configure(config: &mut web::ServiceConfig) {
     config.service(
-        web::resource("/v1/verify").route(web::post().to(judge)).default_service(web::to(|| no_such_method("POST"))),
+        web::resource("/v1/verify")
+            .route(web::post().to(judge))
+            .default_service(web::to(|| method_not_allowed("POST"))),
     );
 }
 
-/// Requests that are judged one by one.
+/// Requests that are judged independently.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VerifyBatch {
@@ -27,16 +29,17 @@ pub struct VerifyBatch {
     pub batch: Vec<VerifyRequest>,
 }
 
-/// One request, or `{"batch": [...]}`. The document's own type: the two are read apart, so that errors name the field.
+/// One request, or `{"batch": [...]}`. Only for the OpenAPI document: the two are parsed separately, so that errors name
+/// the field.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "never made")]
+#[expect(dead_code, reason = "never constructed")]
 enum VerifyBody {
     One(Box<VerifyRequest>),
     Batch(VerifyBatch),
 }
 
-/// What became of a request of a batch.
+/// The result of a request of a batch.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum BatchEntry {
@@ -44,13 +47,13 @@ pub enum BatchEntry {
     Refused { error: VerifyError },
 }
 
-/// The judgements, in the order of the requests.
+/// The results, in the order of the requests.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct BatchAnswer {
     pub results: Vec<BatchEntry>,
 }
 
-/// A judgement, or those of a batch.
+/// A judgement, or the results of a batch.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum VerifyAnswer {
@@ -58,7 +61,7 @@ pub enum VerifyAnswer {
     Batch(BatchAnswer),
 }
 
-/// Reads a body and judges it.
+/// Parses a body and judges it.
 pub(super) fn judged(body: &[u8]) -> Result<VerifyAnswer, ApiError> {
     let is_batch = serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(body)
         .is_ok_and(|object| object.contains_key("batch"));
@@ -82,8 +85,8 @@ pub(super) fn judged(body: &[u8]) -> Result<VerifyAnswer, ApiError> {
 
 /// Judges a step in a given state, or an answer, without a run.
 ///
-/// A state is what the task writes, as in a trace; instead, the lines from the start may be given. With `batch`, each
-/// request has its own result, and one that is wrong does not harm the others.
+/// The state is given in the task's own form, as in a trace, or by the action lines from the start. With `batch`, each
+/// request has its own result: an invalid one does not affect the others.
 #[utoipa::path(
     post, path = "/v1/verify", tag = "runs", operation_id = "verify",
     request_body(content = VerifyBody, examples(
@@ -91,11 +94,11 @@ pub(super) fn judged(body: &[u8]) -> Result<VerifyAnswer, ApiError> {
         ("an answer" = (value = json!({"task": "bubble-sort", "input": {"a": [3, 1, 2]}, "answer": {"sorted": [1, 2, 3], "comparisons": 3, "swaps": 2, "passes": 2}}))),
         ("a batch" = (value = json!({"batch": [{"task": "bubble-sort", "input": {"a": [2, 1]}, "action": "cmp 0 1"}]}))),
     )),
-    responses((status = 200, description = "The judgement, or those of a batch", body = VerifyAnswer)),
+    responses((status = 200, description = "The judgement, or the results of a batch", body = VerifyAnswer)),
 )]
 pub async fn judge(body: Body) -> Result<HttpResponse, ApiError> {
-    // May compute for long; the threads that serve do not wait for it.
+    // May take long, for which the threads that serve must not wait.
     let answer = web::block(move || judged(&body.0)).await;
-    let answer = answer.map_err(|_| ApiError::internal("the request could not be carried through"))??;
+    let answer = answer.map_err(|_| ApiError::internal("the request could not be completed"))??;
     Ok(HttpResponse::Ok().json(answer))
 }

@@ -1,4 +1,4 @@
-//! What goes over the wire beside runs' records: requests, lists.
+//! Request and response types of the routes, apart from the record of a run.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,41 +6,41 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::catalog::TaskSlug;
 use crate::app::Overrides;
-use crate::runs::{ArmFigures, FlaggedStep, RunRecord, Status, Verdict};
+use crate::runs::{ArmFigures, FlaggedStep, ReviewDecision, RunRecord, Status};
 use crate::settings::{StrategyName, VoteName};
 use prime_bench::tasks::Difficulty;
 use prime_problems::Definition;
 use prime_protocol::Role;
 
-/// A run to carry out: a task with an instance of the benchmark, or with an input.
+/// A run to execute: an instance of the benchmark, a task with an input, or a custom problem.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunRequest {
     /// The task's slug, as `GET /v1/tasks` lists it.
     #[schema(value_type = Option<TaskSlug>)]
     pub task: Option<String>,
-    /// Of the benchmark's instance; easy where it is left out.
+    /// Of the benchmark's instance; `easy` by default.
     pub difficulty: Option<Difficulty>,
     /// Of the benchmark's instance, 0 to 199.
     #[schema(maximum = 199)]
     pub index: Option<u32>,
-    /// 42 is the benchmark; any other makes fresh instances.
+    /// 42 is the benchmark; any other generates fresh instances.
     pub base_seed: Option<u64>,
     /// The task's own input, or a line of the benchmark, instead of difficulty, index and base seed.
     #[schema(value_type = Option<Object>)]
     pub input: Option<Value>,
-    /// A problem of the client's own, instead of a task.
+    /// A custom problem, instead of a task.
     #[schema(value_type = Option<Definition>)]
     pub problem: Option<Value>,
-    /// The name of an entry of `presets`. What else stands here counts more.
+    /// The name of an entry of `presets`. The other fields take precedence.
     pub preset: Option<String>,
     /// How the run searches.
     pub strategy: Option<StrategyName>,
     /// How its answers are counted.
     pub vote: Option<VoteName>,
-    /// Whether a proposal is begun before the verdict on the step before it.
+    /// Whether a proposal starts before the verdict on the previous step.
     pub speculate: Option<bool>,
-    /// Trajectories of a round.
+    /// Trajectories per round.
     #[schema(minimum = 1, maximum = 256)]
     pub fanout: Option<u32>,
     #[schema(minimum = 1, maximum = 100)]
@@ -53,25 +53,25 @@ pub struct RunRequest {
     pub top_p: Option<f64>,
     #[serde(default)]
     pub budget: BudgetRequest,
-    /// Implementations in place of the configured ones, as far as the configuration allows.
+    /// Agents instead of the configured ones, as far as the configuration allows.
     #[serde(default)]
     pub agents: Overrides,
 }
 
-/// Headers of a new run. The document's own type.
+/// Headers of a new run. Only for the OpenAPI document.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Header)]
-#[expect(dead_code, reason = "never made")]
+#[expect(dead_code, reason = "never constructed")]
 pub struct SubmitHeaders {
-    /// Makes sending again harmless: 1 to 255 visible ASCII characters, new for each run.
+    /// Makes retries safe: 1 to 255 visible ASCII characters, unique per run.
     #[param(rename = "Idempotency-Key", nullable = false, pattern = "^[!-~]{1,255}$")]
     key: Option<String>,
-    /// The caller's place in its trace (W3C Trace Context). One that is none counts as none.
+    /// The caller's trace context (W3C Trace Context). A malformed one is ignored.
     #[param(nullable = false)]
     traceparent: Option<String>,
 }
 
-/// Narrower limits than the configuration's.
+/// Limits within the configured ones.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BudgetRequest {
@@ -81,7 +81,7 @@ pub struct BudgetRequest {
     /// Prompt and completion tokens together.
     #[schema(minimum = 1)]
     pub tokens: Option<u64>,
-    /// Milliseconds under way.
+    /// Milliseconds of run time.
     #[schema(minimum = 1)]
     pub wall_ms: Option<u64>,
 }
@@ -91,15 +91,15 @@ pub struct BudgetRequest {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ListQuery {
-    /// Where they stand.
+    /// Their status.
     pub status: Option<Status>,
     /// A task's slug, or `problem`.
     pub task: Option<String>,
-    /// `true`: only those with a step that asks for a person and that nobody has looked at.
+    /// `true`: only runs with a step that needs review and has none.
     pub needs_review: Option<bool>,
-    /// The last id of the page before.
+    /// The last id of the previous page.
     pub after: Option<String>,
-    /// Runs of a page, 1 to 1,000; 100 where it is left out.
+    /// Runs per page, 1 to 1,000; 100 by default.
     #[param(minimum = 1, maximum = 1_000)]
     pub limit: Option<u32>,
 }
@@ -108,7 +108,7 @@ pub struct ListQuery {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RunList {
     pub runs: Vec<RunRecord>,
-    /// What to give as `after` for the next page; null at the end.
+    /// `after` of the next page; null at the end.
     pub next: Option<String>,
 }
 
@@ -117,30 +117,30 @@ pub struct RunList {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ReviewsQuery {
-    /// The last `seq` of the page before.
+    /// The last `seq` of the previous page.
     pub after: Option<u64>,
-    /// Steps of a page, 1 to 1,000; 100 where it is left out.
+    /// Steps per page, 1 to 1,000; 100 by default.
     #[param(minimum = 1, maximum = 1_000)]
     pub limit: Option<u32>,
 }
 
-/// Steps that ask for a person, in the order of their events.
+/// Steps that need review, in the order of their events.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ReviewList {
     pub steps: Vec<FlaggedStep>,
-    /// What to give as `after` for the next page; null at the end. A page may have fewer steps than `limit`.
+    /// `after` of the next page; null at the end. A page may have fewer steps than `limit`.
     pub next: Option<u64>,
 }
 
-/// What a person says of a step.
+/// A review of a step.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReviewRequest {
     /// The number of the step's event.
     #[schema(minimum = 1)]
     pub seq: u64,
-    pub verdict: Verdict,
-    /// Why, for others; at most 4,000 bytes.
+    pub verdict: ReviewDecision,
+    /// The reason, for others; at most 4,000 bytes.
     #[serde(default)]
     #[schema(max_length = 4_000)]
     pub note: String,
@@ -151,20 +151,20 @@ pub struct ReviewRequest {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct SplitQuery {
-    /// Only runs that were accepted at this time or later, as `2026-02-03T04:05:06Z`; all where it is left out.
+    /// Only runs accepted at this time or later, as `2026-02-03T04:05:06Z`; all by default.
     #[param(format = DateTime)]
     pub since: Option<String>,
 }
 
-/// What the configured comparison came to so far.
+/// The configured comparison so far.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SplitReport {
-    /// `agents.split`; null where it is off. Runs may have taken part before.
+    /// `agents.split`; null while it is off, even if runs took part earlier.
     #[schema(required)]
     pub split: Option<SplitInfo>,
-    /// By side and agents. Runs whose other agents differ stand apart.
+    /// By side and agents. Runs whose other agents differ are listed separately.
     pub arms: Vec<ArmFigures>,
-    /// All runs were counted; otherwise the newest of them, mostly 100,000.
+    /// Whether all runs were counted; otherwise only the newest, usually 100,000.
     pub is_complete: bool,
 }
 
@@ -185,48 +185,48 @@ pub struct SplitInfo {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ForkQuery {
-    /// The last event that the new run takes over.
+    /// The last event to copy.
     pub seq: u64,
-    /// Of what is drawn from there on; the parent's where it is left out.
+    /// The seed from there on; the parent's by default.
     pub seed: Option<u64>,
 }
 
-/// From where to watch.
+/// Where to start watching.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct EventsQuery {
-    /// Only events after this one; the header `Last-Event-ID` wins.
+    /// Only events after this one; the header `Last-Event-ID` takes precedence.
     pub after: Option<u64>,
 }
 
-/// Headers of a reader that comes back. The document's own type.
+/// Headers of a client that reconnects. Only for the OpenAPI document.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Header)]
-#[expect(dead_code, reason = "never made")]
+#[expect(dead_code, reason = "never constructed")]
 pub struct EventsHeaders {
-    /// The last event that was seen; only those after it are sent.
+    /// The last event received; only later ones are sent.
     #[param(rename = "Last-Event-ID", nullable = false)]
     last: Option<u64>,
 }
 
-/// What a trace has.
+/// The content of a trace.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct TraceQuery {
-    /// With the state that each step was proposed in; true where it is left out.
+    /// Whether each step has the state that it was proposed in; true by default.
     pub states: Option<bool>,
 }
 
-/// What finished runs may stay.
+/// Which finished runs to remove.
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CollectRequest {
-    /// Remove runs that ended more days ago; `journal.keep_days` where both are left out.
+    /// Remove runs that ended more days ago. Without either field, the configured retention applies.
     #[schema(maximum = 36_500)]
     pub older_than_days: Option<u32>,
-    /// Remove the oldest while the journal has more bytes.
+    /// Remove the oldest runs while the journal is larger.
     pub bytes_max: Option<u64>,
 }
 

@@ -16,7 +16,7 @@ use super::ring::agents;
 use super::watch::{Watch, is_solved};
 use crate::agents::Names;
 use crate::app::{App, Overrides};
-use crate::bench::endless;
+use crate::evaluation::null_problem;
 use crate::metrics::Metrics;
 use crate::runs::{Committed, LiveRun, NewRun, RunSpec, Runs};
 use crate::runtime::{Event, Observer, Wake};
@@ -223,7 +223,7 @@ impl Drop for DurableLoad {
 
 impl DurableLaunch<'_> {
     fn new_run(&self, trajectory: u32) -> NewRun {
-        let problem = endless(self.steps);
+        let problem = null_problem(self.steps);
         let spec = RunSpec {
             task: problem.spec().slug.to_owned(),
             instance: trajectory.to_string(),
@@ -312,7 +312,7 @@ impl Launch for DurableLaunch<'_> {
     }
 
     async fn settle(&self) {
-        self.wait(|committed, run| committed.progress.proposals >= run.stream.waiting_progress().proposals).await;
+        self.wait(|committed, run| committed.progress.proposals >= run.stream.uncommitted_progress().proposals).await;
     }
 
     fn halt(&self) {

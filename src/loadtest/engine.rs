@@ -13,7 +13,7 @@ use crate::agents::{
     AgentError, AgentSet, Coordinator, Executor, Failure, Names, Proposal, RulesVerifier, Ruling, Sampling,
     ThresholdCoordinator, Verifier,
 };
-use crate::bench::null_line;
+use crate::evaluation::null_line;
 use crate::runtime::RuntimePlan;
 use prime_bench::tasks::Kinds;
 use prime_engine::{Engine, EngineSpec, Format, Request};
@@ -92,7 +92,7 @@ impl EngineLoad {
         let start = |role: Role| {
             Engine::start(EngineSpec {
                 name: format!("echo-{role}"),
-                echo: Some(null_line(0)),
+                stub_answer: Some(null_line(0)),
                 sequences_max: SEQUENCES_MAX,
                 ..EngineSpec::default()
             })

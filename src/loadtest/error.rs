@@ -25,6 +25,6 @@ pub enum LoadError {
     Run(#[from] RunError),
     #[error("--journal {0}: the file exists, and a load test needs a journal of its own: name a new file")]
     JournalExists(String),
-    #[error("a part of the load could not be started: {0}")]
+    #[error("a part of the load could not be started")]
     Io(#[from] std::io::Error),
 }

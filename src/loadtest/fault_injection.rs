@@ -82,13 +82,13 @@ impl Coordinator for Faulty<dyn Coordinator> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::endless;
+    use crate::evaluation::null_problem;
     use prime_protocol::Limits;
 
     #[tokio::test]
     async fn a_turn_fails_once() {
         let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1 };
-        let trajectories = [0, 1].map(|_| Trajectory::new(endless(9).start(), &limits));
+        let trajectories = [0, 1].map(|_| Trajectory::new(null_problem(9).start(), &limits));
         let timer = PreciseTimer::start().unwrap();
         let always = Fault::new(Role::Verifier, Duration::ZERO, 1.0, timer.clone());
         let never = Fault::new(Role::Verifier, Duration::ZERO, 0.0, timer);

@@ -10,7 +10,7 @@ use super::null_agents;
 use super::plan::Plan;
 use super::watch::is_solved;
 use crate::agents::{AgentSet, Names};
-use crate::bench::{NullExecutor, endless};
+use crate::evaluation::{NullExecutor, null_problem};
 use crate::runtime::{RunHandle, Runtime, RuntimePlan, Silent, Submission};
 use prime_loadtest::measure as measure_load;
 use prime_loadtest::report::Point;
@@ -65,7 +65,7 @@ pub(super) async fn with_agents(
     let runtime_cells = runtime.cells.max(1);
     let runtime = Runtime::start(&RuntimePlan { in_flight_max: u32::MAX, ..runtime.clone() }, agents);
     start_cells(&runtime, runtime_cells).await;
-    let problem = endless(steps);
+    let problem = null_problem(steps);
     let next = |run| (Arc::clone(&problem), RunPlan::single(steps + 1), greedy(run));
     let measurement = plan.measurement(trajectories);
     let measured = measure_load(&measurement, &InProcess::new(&runtime, is_solved, next)).await;
@@ -77,7 +77,7 @@ pub(super) async fn with_agents(
 /// Executes a run on each cell, so that no agent is created and nothing allocated for the first time later.
 async fn start_cells(runtime: &Runtime, cells: usize) {
     let submission = |seed| Submission {
-        problem: endless(1),
+        problem: null_problem(1),
         plan: RunPlan::single(2),
         sampling: greedy(seed),
         observer: Arc::new(Silent),

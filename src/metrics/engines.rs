@@ -1,4 +1,4 @@
-//! What the configured engines tell of themselves, a row an engine.
+//! Metrics of the configured engines.
 
 use std::sync::atomic::Ordering;
 
@@ -11,28 +11,26 @@ use super::labels::Engine;
 use super::level;
 use prime_engine::{EngineCounts, EngineStatus};
 
-/// A counter's name, what it says, and where its number is. They begin at 0 again with each worker.
+/// A counter's name, help and value. Each worker starts at 0 again.
 type Row = (&'static str, &'static str, fn(&EngineCounts) -> u64);
 
 const COUNTERS: [Row; 10] = [
     ("prime_engine_decodes", "Decodes of llama.cpp", |counts| counts.decodes),
-    ("prime_engine_decoded_tokens", "Tokens in decodes, prompts and generated ones", |counts| counts.decoded_tokens),
+    ("prime_engine_decoded_tokens", "Tokens in decodes, of prompts and generated", |counts| counts.decoded_tokens),
     ("prime_engine_prompt_tokens", "Tokens of the prompts of turns", |counts| counts.prompt_tokens),
     (
         "prime_engine_shared_tokens",
         "Tokens of prompts that were in the KV cache already; divided by the tokens of prompts: the hit rate",
         |counts| counts.shared_tokens,
     ),
-    ("prime_engine_generated_tokens", "Tokens that were generated", |counts| counts.generated_tokens),
-    (
-        "prime_engine_forced_tokens",
-        "Generated tokens that a grammar left no choice about, which were not sampled",
-        |counts| counts.forced_tokens,
-    ),
-    ("prime_engine_forks", "Turns that began with a part of a sequence that others go on using", |counts| counts.forks),
-    ("prime_engine_rollbacks", "Turns that went on with a sequence that was cut back", |counts| counts.rollbacks),
-    ("prime_engine_evictions", "Kept sequences that were given up for others", |counts| counts.evictions),
-    ("prime_engine_cancelled", "Turns that nobody waited for any more", |counts| counts.cancelled),
+    ("prime_engine_generated_tokens", "Generated tokens", |counts| counts.generated_tokens),
+    ("prime_engine_forced_tokens", "Generated tokens that the grammar determined, which were not sampled", |counts| {
+        counts.forced_tokens
+    }),
+    ("prime_engine_forks", "Turns that began with a prefix of a sequence still in use", |counts| counts.forks),
+    ("prime_engine_rollbacks", "Turns that continued a truncated sequence", |counts| counts.rollbacks),
+    ("prime_engine_evictions", "Cached sequences evicted for others", |counts| counts.evictions),
+    ("prime_engine_cancelled", "Cancelled turns", |counts| counts.cancelled),
 ];
 
 /// The metrics of engines.
@@ -64,7 +62,7 @@ impl Engines {
         self.up.get_or_create(&engine).set(i64::from(status.ready));
         self.in_flight.get_or_create(&engine).set(level(status.in_flight as u64));
         self.sequences.get_or_create(&engine).set(i64::from(status.counts.live));
-        // The engine counts.
+        // The engine itself counts.
         let store = |counter: &Counter, value: u64| counter.inner().store(value, Ordering::Relaxed);
         store(&self.restarts.get_or_create(&engine), u64::from(status.restarts));
         for ((.., number), counter) in COUNTERS.iter().zip(&self.counters) {

@@ -1,11 +1,10 @@
-//! The rules of OpenMetrics' text format, as far as this crate uses it: a reader that accepts nothing else.
+//! A strict parser of the part of the OpenMetrics text format that this crate uses.
 
 use std::collections::BTreeMap;
 
 /// The labels of a sample, in their order.
 pub type Labels = Vec<(String, String)>;
 
-/// A metric family as its text has it.
 #[derive(Debug, Default)]
 pub struct Family {
     pub kind: String,
@@ -20,7 +19,7 @@ fn is_name(text: &str) -> bool {
     text.starts_with(first) && text.chars().all(|c| first(c) || c.is_ascii_digit())
 }
 
-/// Takes `{name="value",…}` apart; gives what follows it.
+/// Parses `{name="value",…}`; returns the rest.
 fn labels(text: &str) -> (Labels, &str) {
     let Some(mut rest) = text.strip_prefix('{') else { return (Vec::new(), text) };
     let mut labels: Labels = Vec::new();
@@ -49,7 +48,7 @@ fn labels(text: &str) -> (Labels, &str) {
     }
 }
 
-/// The suffixes that samples of a type have.
+/// The suffixes of the samples of a type.
 fn suffixes(kind: &str) -> &'static [&'static str] {
     match kind {
         "counter" => &["_total"],
@@ -60,7 +59,7 @@ fn suffixes(kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// The families of a text, by name; fails where the text breaks a rule.
+/// The families of a text, by name. Panics where the text violates a rule.
 pub fn read(text: &str) -> BTreeMap<String, Family> {
     let body = text.strip_suffix("# EOF\n").expect("the text ends with # EOF and a newline");
     let mut families: BTreeMap<String, Family> = BTreeMap::new();

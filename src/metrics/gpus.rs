@@ -1,4 +1,4 @@
-//! What the GPUs of the machine do, read when somebody asks.
+//! Metrics of the machine's GPUs, read on request.
 
 use std::fmt::{Debug, Error};
 
@@ -10,28 +10,28 @@ use prometheus_client::registry::Unit;
 
 use super::labels::Gpu;
 
-/// A GPU at one moment. What the driver does not tell is missing.
+/// A reading of a GPU. `None` where the driver reports nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GpuReading {
-    /// Its place in the order of the PCI bus, from 0.
+    /// Its index in the order of the PCI bus.
     pub index: u32,
     /// Its UUID, as `nvidia-smi -L` prints it.
     pub uuid: String,
     pub memory_used_bytes: Option<u64>,
     pub memory_total_bytes: Option<u64>,
-    /// Part of the time in which a kernel ran lately, 0 to 1.
+    /// Share of recent time in which a kernel ran, 0 to 1.
     pub utilisation: Option<f64>,
     pub celsius: Option<u32>,
     pub watts: Option<f64>,
 }
 
-/// Who tells what the GPUs do. Asked at each rendering, so an answer must take milliseconds.
+/// Reads GPUs. Called at each rendering, so it must take milliseconds at most.
 pub trait GpuSource: Debug + Send + Sync + 'static {
-    /// Every GPU that this process may see.
+    /// All GPUs visible to this process.
     fn read(&self) -> Vec<GpuReading>;
 }
 
-/// The gauges of all GPUs; none where there is no GPU.
+/// The gauges of all GPUs.
 #[derive(Debug)]
 pub(super) struct Gpus(pub(super) Box<dyn GpuSource>);
 
@@ -41,11 +41,13 @@ type Row = (&'static str, &'static str, Option<Unit>, fn(&GpuReading) -> Option<
 fn rows() -> [Row; 5] {
     let bytes = || Some(Unit::Bytes);
     [
-        ("prime_gpu_memory_used", "GPU memory that is taken, by any process.", bytes(), |gpu| {
+        ("prime_gpu_memory_used", "GPU memory in use by any process.", bytes(), |gpu| {
             gpu.memory_used_bytes.map(|bytes| bytes as f64)
         }),
-        ("prime_gpu_memory", "GPU memory altogether.", bytes(), |gpu| gpu.memory_total_bytes.map(|bytes| bytes as f64)),
-        ("prime_gpu_utilisation_ratio", "Part of the time in which the GPU ran a kernel.", None, |gpu| gpu.utilisation),
+        ("prime_gpu_memory", "Total GPU memory.", bytes(), |gpu| gpu.memory_total_bytes.map(|bytes| bytes as f64)),
+        ("prime_gpu_utilisation_ratio", "Share of the time in which the GPU ran a kernel.", None, |gpu| {
+            gpu.utilisation
+        }),
         ("prime_gpu_temperature", "Temperature of the GPU.", Some(Unit::Celsius), |gpu| gpu.celsius.map(f64::from)),
         ("prime_gpu_power", "Power that the GPU draws.", Some(Unit::Other("watts".to_owned())), |gpu| gpu.watts),
     ]

@@ -1,4 +1,5 @@
-//! The labels of the metrics. Each has few values, fixed by the program or the configuration: never what a client sent.
+//! The label sets of the metrics. Each label has few values, fixed by the program or the configuration, never by client
+//! input.
 
 use prometheus_client::encoding::EncodeLabelSet;
 
@@ -42,7 +43,6 @@ pub struct Vote {
     pub agreed: bool,
 }
 
-/// A role, and a kind of failure.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Failed {
     pub role: &'static str,
@@ -54,7 +54,7 @@ pub struct Reason {
     pub reason: &'static str,
 }
 
-/// A route as its pattern, such as `/v1/runs/{id}`.
+/// The pattern of a route, such as `/v1/runs/{id}`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Route {
     pub route: &'static str,
@@ -71,7 +71,7 @@ pub struct Engine {
     pub engine: String,
 }
 
-/// A GPU of the machine, by place and by UUID.
+/// A GPU, by index and UUID.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Gpu {
     pub gpu: u32,

@@ -1,5 +1,5 @@
-//! What the process counts, in the text format of OpenMetrics, for Prometheus. No globals: a [`Metrics`] is handed to
-//! those who feed it. Counting is a few atomic additions; text is made when somebody asks for it.
+//! Metrics of the process in the OpenMetrics text format, for Prometheus. No globals: [`Metrics`] is passed to whoever
+//! counts. Counting costs a few atomic additions; the text is rendered on request.
 
 mod engines;
 mod gpus;
@@ -37,19 +37,18 @@ pub use run::RunMeter;
 /// The `Content-Type` of [`Metrics::render`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The constraint that stands for all that are not of the benchmark.
+/// The label of all constraints that are not the benchmark's.
 const OTHER: &str = "other";
 
-/// Bounds of the buckets in seconds: runs take milliseconds with a reference executor and up to hours with a model.
+/// Bucket bounds. Runs take milliseconds with a reference executor and up to hours with a model.
 const RUN_SECONDS: [f64; 14] = [0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0];
 const HTTP_SECONDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 const COMMIT_SECONDS: [f64; 12] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5];
 const COMMIT_EVENTS: [f64; 12] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 4096.0];
 
-/// Every metric of a process, and the methods that feed them.
 pub struct Metrics {
     registry: Registry,
-    /// The names of the benchmark's constraints: the only ones that become labels.
+    /// The names of the benchmark's constraints, the only ones that become labels.
     constraints: HashSet<&'static str>,
     runs: Family<Status, Counter>,
     runs_open: Gauge,
@@ -76,13 +75,13 @@ pub struct Metrics {
     journal_writable: Gauge,
 }
 
-/// A gauge's value of a count.
+/// A count as the value of a gauge.
 fn level(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 impl Metrics {
-    /// The metrics of a process that was started at this time.
+    /// The metrics of a process that started at this time.
     pub fn new(started: jiff::Timestamp) -> Self {
         let known = tasks::all().chain(tasks::variants()).flat_map(|task| task.spec().constraints);
         let metrics = Self {
@@ -112,12 +111,12 @@ impl Metrics {
             journal_bytes: Gauge::default(),
             journal_writable: Gauge::default(),
         };
-        metrics.start_at_zero();
+        metrics.initialise_series();
         metrics.registered(started)
     }
 
-    /// Makes the rows whose labels are known, so that a rate sees their first event as a rise and not as a beginning.
-    fn start_at_zero(&self) {
+    /// Creates the series with known labels, so that their first event counts as an increase.
+    fn initialise_series(&self) {
         for status in run::STATUSES {
             drop(self.runs.get_or_create(&Status { status }));
         }
@@ -139,11 +138,11 @@ impl Metrics {
         drop(self.violations.get_or_create(&Broken { constraint: OTHER }));
     }
 
-    /// Counters get their `_total`, and units their suffix, when the text is made.
+    /// Rendering adds the suffixes: `_total` for counters, and the units.
     fn registered(mut self, started: jiff::Timestamp) -> Self {
         let of = &mut self.registry;
         of.register("prime_build", "What was built", Info::new(Version { version: env!("CARGO_PKG_VERSION") }));
-        of.register("prime_runs", "Runs that ended, by how", self.runs.clone());
+        of.register("prime_runs", "Runs that ended, by status", self.runs.clone());
         of.register("prime_runs_open", "Runs that were accepted and are not over", self.runs_open.clone());
         of.register("prime_runs_queued", "Open runs that have not begun", self.runs_queued.clone());
         let help = "Time from a run's acceptance in this process to its end";
@@ -152,19 +151,19 @@ impl Metrics {
         let help = "Broken constraints of judged steps, by name; those of custom problems count as other";
         of.register("prime_violations", help, self.violations.clone());
         of.register("prime_tokens", "Tokens that models read and wrote", self.tokens.clone());
-        let help = "Proposals begun before the verdict on the step before them, by what became of them";
+        let help = "Proposals begun before the verdict on the previous step, by outcome";
         of.register("prime_speculations", help, self.speculations.clone());
         of.register("prime_votes", "Votes held, by whether they ended their run", self.votes.clone());
-        let help = "Turns that an agent could not do, each time it tried, by role and kind";
+        let help = "Failed attempts of agents at a turn, by role and kind";
         of.register("prime_agent_failures", help, self.failures.clone());
-        let help = "Judged steps on which verifiers disagree so much that a person should look";
+        let help = "Judged steps on which verifiers disagree so much that a person should review them";
         of.register("prime_reviews_needed", help, self.reviews_needed.clone());
-        of.register("prime_step_votes", "Steps that were taken by vote", self.step_votes.clone());
-        let help = "Proposals at the steps that were taken by vote, the discarded ones included";
+        of.register("prime_step_votes", "Steps chosen by vote", self.step_votes.clone());
+        let help = "Proposals for the steps chosen by vote, including discarded ones";
         of.register("prime_step_samples", help, self.step_samples.clone());
         of.register("prime_red_flags", "Proposals that were discarded before a vote on a step", self.red_flags.clone());
         of.register("prime_resumed_runs", "Runs that went on after a restart of the process", self.resumed.clone());
-        of.register("prime_refused", "Requests that were turned away, by reason", self.refused.clone());
+        of.register("prime_refused", "Refused requests, by reason", self.refused.clone());
         of.register("prime_http_requests", "Answered requests", self.http_requests.clone());
         let help = "Time from a request's arrival to its answer's head";
         of.register_with_unit("prime_http_request_duration", help, Unit::Seconds, self.http_seconds.clone());
@@ -178,50 +177,50 @@ impl Metrics {
         self
     }
 
-    /// The same, with gauges of the GPUs that `source` tells of.
+    /// Adds gauges of the GPUs that `source` reports.
     #[must_use]
     pub fn with_gpus(mut self, source: Box<dyn GpuSource>) -> Self {
         self.registry.register_collector(Box::new(gpus::Gpus(source)));
         self
     }
 
-    /// Everything, as [`CONTENT_TYPE`] says.
+    /// Renders all metrics, as [`CONTENT_TYPE`].
     pub fn render(&self) -> String {
         let mut text = String::with_capacity(1 << 14);
         encode(&mut text, &self.registry).expect("invariant: writing to a string succeeds");
         text
     }
 
-    /// The meter of a run of a problem with this spec: makes it one open run, waiting to begin, until it is over or the
-    /// meter is dropped. Looks everything up that the run's events need.
+    /// The meter of a new run of a problem with this spec. The run counts as open until it is over or the meter is dropped.
+    /// All series that its events need are looked up here.
     pub fn run(&self, spec: &Spec) -> RunMeter {
         RunMeter::new(self, spec)
     }
 
-    /// A run that another process had accepted goes on in this one.
+    /// A run that another process accepted was resumed.
     pub fn resumed(&self) {
         self.resumed.inc();
     }
 
-    /// A request was turned away for what is going on, not for what it said: a full queue, a rate limit, a journal
-    /// that cannot be written. The reason is a word of the program.
+    /// A request was refused for a reason other than its content: a full queue, a rate limit, a journal that cannot be
+    /// written. The reason is an error code.
     pub fn refused(&self, reason: &'static str) {
         self.refused.get_or_create(&Reason { reason }).inc();
     }
 
-    /// A request was answered after this time. The route is its pattern, or one word for all paths that have none: what
-    /// a client sent must not become a label. For a stream, the time to its first byte.
+    /// A request was answered; of a stream, its head. `route` is a pattern, or one word for all unknown paths, because
+    /// client input must not become a label.
     pub fn http(&self, route: &'static str, status: u16, seconds: f64) {
         self.http_requests.get_or_create(&Answered { route, status }).inc();
         self.http_seconds.get_or_create(&Route { route }).observe(seconds);
     }
 
-    /// The state of a configured engine; say it before [`Self::render`].
+    /// Updates the state of a configured engine. Call it before [`Self::render`].
     pub fn engine(&self, status: &EngineStatus) {
         self.engines.tell(status);
     }
 
-    /// The journal committed this many events in this time.
+    /// The journal committed `events` in this time.
     pub fn journal_commit(&self, events: usize, seconds: f64) {
         self.commit_events.observe(events as f64);
         self.commit_seconds.observe(seconds);

@@ -1,17 +1,16 @@
-//! NVIDIA's management library as a source of readings. It is loaded when the process starts, from the driver that is
-//! there; a build with it runs on machines without.
+//! Reads GPUs through NVIDIA's management library (NVML), which is loaded at run time from the installed driver.
 
 use nvml_wrapper::Nvml;
 use nvml_wrapper::enum_wrappers::device::TemperatureSensor;
 
 use super::{GpuReading, GpuSource};
 
-/// The GPUs of this machine; `None` where there is no NVIDIA driver.
+/// The GPUs of this machine; `None` without an NVIDIA driver.
 pub fn nvidia_gpus() -> Option<Box<dyn GpuSource>> {
     match Nvml::init() {
         Ok(nvml) => Some(Box::new(nvml)),
         Err(error) => {
-            tracing::debug!(%error, "no NVML, so no metrics of GPUs");
+            tracing::debug!(%error, "NVML is not available: no GPU metrics");
             None
         }
     }
@@ -21,7 +20,7 @@ impl GpuSource for Nvml {
     fn read(&self) -> Vec<GpuReading> {
         let read = |index: u32| {
             let gpu = self.device_by_index(index).ok()?;
-            // What a card does not measure, and a GPU that is cut into slices, gives errors.
+            // Unsupported measurements, and GPUs partitioned by MIG, return errors.
             let memory = gpu.memory_info().ok();
             Some(GpuReading {
                 index,

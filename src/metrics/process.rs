@@ -1,4 +1,4 @@
-//! What the system knows of this process, read when somebody asks.
+//! Metrics of the process from the operating system, read on request.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 
-/// The process's metrics, under the names that every Prometheus client gives them.
+/// The standard process metrics of Prometheus clients.
 #[derive(Debug)]
 pub struct Process {
     started: jiff::Timestamp,
@@ -19,7 +19,7 @@ impl Process {
     }
 }
 
-/// Bytes in memory; `None` where there is no `/proc`.
+/// Resident memory; `None` without `/proc`.
 fn resident_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -28,10 +28,10 @@ fn resident_bytes() -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// Open file descriptors; `None` where there is no `/proc`.
+/// Open file descriptors; `None` without `/proc`.
 fn open_fds() -> Option<u64> {
     let entries = fs::read_dir("/proc/self/fd").ok()?.count();
-    // One of them is that of the listing.
+    // Without that of the listing itself.
     Some(entries.saturating_sub(1) as u64)
 }
 

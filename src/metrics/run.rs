@@ -1,4 +1,4 @@
-//! Counts what happens in a run.
+//! Counts the events of a run.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -29,12 +29,12 @@ fn status(outcome: &Outcome) -> usize {
     }
 }
 
-/// Counts one run's events. Everything was looked up before, so an event costs a few atomic additions.
+/// Counts the events of one run. All series were looked up before, so an event costs a few atomic additions.
 pub struct RunMeter {
     started: Instant,
     has_begun: AtomicBool,
     is_over: AtomicBool,
-    /// A vote was held, and it is not known yet whether it ended the run.
+    /// A vote was held, and the next event will show whether it ended the run.
     has_voted: AtomicBool,
     open: Gauge,
     queued: Gauge,
@@ -45,10 +45,10 @@ pub struct RunMeter {
     speculations: [Counter; 2],
     /// Votes that did not end their run, and those that did.
     votes: [Counter; 2],
-    /// The constraints of the run's problem that are the benchmark's; at most 32, so that a search is short.
+    /// The benchmark's constraints of the run's problem; at most 32, so that a linear search is fast.
     violations: Vec<(&'static str, Counter)>,
     other_violations: Counter,
-    /// Looked up when there is one: they are rare, and many.
+    /// Looked up per failure: failures are rare and have many labels.
     failures: Family<Failed, Counter>,
     reviews_needed: Counter,
     step_votes: Counter,
@@ -91,7 +91,7 @@ impl RunMeter {
         }
     }
 
-    /// What happened after a vote says whether it ended the run.
+    /// Counts the last vote, once it is known whether it ended the run.
     fn settle_vote(&self, has_agreed: bool) {
         if self.has_voted.swap(false, Ordering::Relaxed) {
             self.votes[usize::from(has_agreed)].inc();
@@ -161,7 +161,7 @@ impl Observer for RunMeter {
 }
 
 impl Drop for RunMeter {
-    /// A run that never ended, such as one that the process leaves for its successor, is open no more.
+    /// A run that has not ended, such as one left for the next process, is no longer open here.
     fn drop(&mut self) {
         self.close();
     }

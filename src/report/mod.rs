@@ -1,7 +1,9 @@
-//! Records of runs as data and text. Pure: it reads what has happened and starts nothing.
+//! Results and traces of runs, as data and as text. Pure: it reads recorded events and starts nothing.
 
+mod plural;
 mod result;
 mod trace;
 
-pub use result::{Arm, Reviews, RunResult, Solved};
-pub use trace::{Recorded, StepLine, TraceLine};
+pub use plural::count;
+pub use result::{Arm, Reviews, RunContext, RunResult};
+pub use trace::{RecordedEvent, StepLine, TraceLine};

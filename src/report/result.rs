@@ -1,4 +1,4 @@
-//! The result of a run as its users get it: one shape for the command line and the daemon.
+//! The result of a run, in one shape for the command line and the daemon.
 
 use std::fmt::Write as _;
 
@@ -6,29 +6,30 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::count;
 use crate::agents::registry::Names;
 use prime_bench::tasks::{Kind, Kinds};
 use prime_protocol::{Ballot, Ending, Outcome, Speculations, StepVotes, Strategy, Usage};
 
-/// How many of a run's steps ask for a person, because its verifiers disagree on them.
+/// How many steps of a run need review, because its verifiers disagree on them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Reviews {
-    /// Steps that ask for one.
+    /// Steps that need review.
     pub needed: u64,
-    /// Those of them that nobody has looked at.
+    /// Steps without a review.
     pub open: u64,
-    /// Those of them whose newest review rejects them.
+    /// Steps whose newest review rejects them.
     pub rejected: u64,
 }
 
 impl Reviews {
-    /// The counts; `None` where no step asks for a person.
+    /// The counts; `None` when no step needs review.
     pub fn of(needed: u64, open: u64, rejected: u64) -> Option<Self> {
         (needed > 0).then_some(Self { needed, open, rejected })
     }
 }
 
-/// A side of the comparison that `agents.split` makes.
+/// A side of the comparison of `agents.split`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arm {
@@ -44,14 +45,14 @@ impl Arm {
     }
 }
 
-/// What is solved, and with what.
+/// What is known of a run before it starts: the problem, the agents and the settings.
 #[derive(Clone, Debug)]
-pub struct Solved {
+pub struct RunContext {
     pub task: String,
-    /// The instance's name, or `input` for one that the user brought.
+    /// The instance's name, or `input` for a user's own input.
     pub instance: String,
     pub agents: Names,
-    /// What a reader must know of the agents before comparing.
+    /// Caveats about the agents for anyone who compares results.
     pub notes: Vec<String>,
     pub kinds: Kinds,
     pub config_hash: String,
@@ -62,19 +63,19 @@ pub struct Solved {
     pub split: Option<Arm>,
 }
 
-/// A run's result; of a run that is not over, what is known so far.
+/// The result of a run, or its progress while it is open.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RunResult {
-    /// The slug of its task; `problem` for a client's own.
+    /// The slug of its task; `problem` for a custom problem.
     pub task: String,
-    /// The instance's name, as `tower-of-hanoi/easy/000`, or `input`.
+    /// The instance's name, such as `tower-of-hanoi/easy/000`, or `input`.
     pub instance: String,
     /// The winner of the vote, in the task's form.
     #[schema(value_type = Value)]
     pub answer: Option<Value>,
-    /// Every step of the answer's trajectory was clean in the eyes of the verifier.
+    /// Whether the verifier accepted every step of the answer's trajectory as clean.
     pub verified: bool,
-    /// Whether the answer is right, where it is known: by the benchmark, never by the daemon.
+    /// Whether the answer is right. Only the benchmark knows; the daemon never does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correct: Option<bool>,
     /// The verifier's implementation.
@@ -82,12 +83,12 @@ pub struct RunResult {
     /// The kinds of constraints that it checked.
     pub checked_kinds: Vec<Kind>,
     /// What ended the run: `agreed`, `rounds_spent`, `exhausted`, `steps_spent`, `tokens_spent`, `wall_ms_spent`,
-    /// `cancelled` or `agent_failed`; null while it goes on.
+    /// `cancelled` or `agent_failed`; null while it is open.
     pub outcome: Option<String>,
     /// Why, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// Committed steps of the trajectory that gave the answer; without one, of the furthest trajectory.
+    /// Committed steps of the trajectory that gave the answer; without an answer, of the deepest trajectory.
     pub steps: u64,
     /// Proposals of all trajectories.
     pub proposals: u64,
@@ -96,22 +97,22 @@ pub struct RunResult {
     pub pops: u64,
     pub rounds: u32,
     pub trajectories: u32,
-    /// The last count, most votes first.
+    /// The last vote, most votes first.
     pub votes: Vec<Ballot>,
     /// Votes of the winner over the trajectories of its round, 0 to 1.
     pub agreement: f64,
-    /// The votes on the steps, where steps are voted on.
+    /// The votes on steps, where steps are voted on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_votes: Option<StepVotes>,
     /// Tokens of all proposals: `prompt` and `completion`.
     pub tokens: Usage,
-    /// Proposals that were begun before the verdict on the step before them; left out where there were none.
+    /// Proposals begun before the verdict on the previous step; left out when there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speculations: Option<Speculations>,
     /// Mean composite reward of the finished trajectories.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_reward: Option<f64>,
-    /// Milliseconds under way, over all processes that carried it.
+    /// Milliseconds of run time, over all processes that executed it.
     pub wall_ms: u64,
     pub seed: u64,
     /// How it searched: `iterative`, `greedy`, `best_of_n`, `beam` or `ahead`.
@@ -120,14 +121,14 @@ pub struct RunResult {
     /// The agents of the roles: implementations or definitions.
     pub agents: Names,
     pub config_hash: String,
-    /// Its side of the comparison that `agents.split` made; left out where it took part in none.
+    /// Its side in the comparison of `agents.split`; left out if it takes part in none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<Arm>,
-    /// Steps that ask for a person; left out where there are none. `verified` stays what the verifier said, also where a
-    /// person rejects a step.
+    /// Steps that need review; left out when there are none. `verified` remains the verifier's verdict even if a reviewer
+    /// rejects a step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reviews: Option<Reviews>,
-    /// What a reader must know before comparing this result with others.
+    /// Caveats for anyone who compares this result with others.
     pub labels: Vec<String>,
 }
 
@@ -142,9 +143,9 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
 }
 
 impl RunResult {
-    /// Of a run of which nothing is known yet.
-    pub fn open(solved: &Solved) -> Self {
-        let Solved { task, instance, agents, notes, kinds, config_hash, strategy, seed, split } = solved.clone();
+    /// The result of a run without events.
+    pub fn open(context: &RunContext) -> Self {
+        let RunContext { task, instance, agents, notes, kinds, config_hash, strategy, seed, split } = context.clone();
         Self {
             task,
             instance,
@@ -179,7 +180,7 @@ impl RunResult {
         }
     }
 
-    pub fn new(outcome: Outcome, solved: &Solved, wall_ms: u64) -> Self {
+    pub fn new(outcome: Outcome, context: &RunContext, wall_ms: u64) -> Self {
         Self {
             verified: outcome.verified,
             outcome: Some(outcome.ending.name().to_owned()),
@@ -199,11 +200,11 @@ impl RunResult {
             speculations: Some(outcome.speculations).filter(|counts| !counts.is_none()),
             mean_reward: mean(outcome.rewards.iter().map(|reward| reward.total)),
             wall_ms,
-            ..Self::open(solved)
+            ..Self::open(context)
         }
     }
 
-    /// The result for a person.
+    /// The result as text for people.
     pub fn text(&self) -> String {
         const ANSWER_CHARS_MAX: usize = 400;
         let mut text = String::new();
@@ -218,8 +219,8 @@ impl RunResult {
         }
         let kinds: Vec<_> = self.checked_kinds.iter().map(|kind| kind.name()).collect();
         let checked = if kinds.is_empty() { "nothing".to_owned() } else { kinds.join(", ") };
-        let verdict = if self.verified { "verified" } else { "not verified" };
-        line("verdict", &format!("{verdict} by `{}` (checked: {checked})", self.verifier));
+        let verdict = if self.verified { "verified by" } else { "not verified; verifier" };
+        line("verdict", &format!("{verdict} `{}` (checked: {checked})", self.verifier));
         if let Some(correct) = self.correct {
             line("correct", if correct { "yes" } else { "no" });
         }
@@ -229,21 +230,36 @@ impl RunResult {
         }
         line(
             "votes",
-            &format!("{:.0} % agree, {} answers, round {}", self.agreement * 100.0, self.votes.len(), self.rounds),
+            &format!(
+                "{:.0} % agree, {}, {}",
+                self.agreement * 100.0,
+                count(self.votes.len() as u64, "answer"),
+                count(self.rounds.into(), "round")
+            ),
         );
         if let Some(votes) = &self.step_votes {
             let bound = votes.error_bound.map_or_else(|| "unknown".to_owned(), |bound| format!("{bound:.2e}"));
             let steps = format!(
-                "{} voted on, ahead by {} (least lead {}, {} undecided); {} samples, {} discarded; error at most {bound}",
-                votes.steps, votes.k, votes.margin_min, votes.undecided, votes.samples, votes.discarded
+                "{} voted on, ahead by {} (least lead {}, {} undecided); {}, {} discarded; error at most {bound}",
+                count(votes.steps, "step"),
+                votes.k,
+                votes.margin_min,
+                votes.undecided,
+                count(votes.samples, "sample"),
+                votes.discarded
             );
             line("step votes", &steps);
         }
         line(
             "steps",
             &format!(
-                "{} committed of {} proposed by {} trajectories; {} retries, {} backtracks, {} pops",
-                self.steps, self.proposals, self.trajectories, self.retries, self.backtracks, self.pops
+                "{} committed, {} by {}; {}, {}, {}",
+                self.steps,
+                count(self.proposals, "proposal"),
+                count(self.trajectories.into(), "trajectory"),
+                count(self.retries, "retry"),
+                count(self.backtracks, "backtrack"),
+                count(self.pops, "pop")
             ),
         );
         line(
@@ -251,7 +267,10 @@ impl RunResult {
             &format!("{} prompt, {} completion; {} ms", self.tokens.prompt, self.tokens.completion, self.wall_ms),
         );
         if let Some(Speculations { used, wasted }) = self.speculations {
-            line("early", &format!("{} proposals begun before a verdict: {used} used, {wasted} wasted", used + wasted));
+            line(
+                "early",
+                &format!("{} begun before a verdict: {used} used, {wasted} wasted", count(used + wasted, "proposal")),
+            );
         }
         let agents = &self.agents;
         line("agents", &format!("{}, {}, {}", agents.executor, agents.verifier, agents.coordinator));
@@ -260,7 +279,7 @@ impl RunResult {
             line("split", &format!("on side {} of agents.split", arm.name()));
         }
         if let Some(Reviews { needed, open, rejected }) = self.reviews {
-            line("reviews", &format!("{needed} steps ask for a person: {open} open, {rejected} rejected"));
+            line("reviews", &format!("{} flagged for review: {open} open, {rejected} rejected", count(needed, "step")));
         }
         for label in &self.labels {
             line("note", label);

@@ -1,5 +1,4 @@
-//! The lines of a run's record, one event each, in the order in which things happened: what a trace file and the
-//! journal hold.
+//! The lines of traces and of the journal: one event each, in the order in which they happened.
 
 use std::borrow::Cow;
 
@@ -27,34 +26,34 @@ pub struct StepLine<'a> {
     pub applicable: bool,
     pub score: Score,
     pub violations: Cow<'a, [Cow<'static, str>]>,
-    /// What the executor is told of it.
+    /// The feedback to the executor.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Cow<'a, str>>,
     /// ln p of the verdict, where a model gave it as a single token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logprob: Option<f32>,
-    /// What each verifier of several found.
+    /// The findings of each verifier of an ensemble.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub opinions: Cow<'a, [Opinion]>,
-    /// The verifiers disagree so much that a person should look at the step.
+    /// The verifiers disagree so much that a person should review the step.
     #[serde(default, skip_serializing_if = "is_false")]
     pub needs_review: bool,
     pub decision: Decision,
     /// Which of several models or servers proposed it.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Cow<'a, str>>,
-    /// What the three agents spent.
+    /// Tokens spent by the three agents.
     #[serde(default, skip_serializing_if = "is_none")]
     pub usage: Usage,
-    /// What became of proposals that were begun early for this step or after it.
+    /// The outcome of proposals begun early for this step or after it.
     #[serde(default, skip_serializing_if = "Speculations::is_none")]
     pub speculations: Speculations,
-    /// The completion's tokens, by the model's vocabulary, and ln p of each.
+    /// The tokens of the completion, and ln p of each.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub tokens: Cow<'a, [u32]>,
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub logprobs: Cow<'a, [f32]>,
-    /// Milliseconds that the run had been under way.
+    /// Milliseconds of run time so far.
     pub elapsed_ms: u64,
 }
 
@@ -67,21 +66,21 @@ fn is_none(usage: &Usage) -> bool {
     *usage == Usage::default()
 }
 
-/// One line of a record.
+/// One event, to be written.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum TraceLine<'a> {
-    /// Its first turns are on their way.
+    /// The first turns were submitted.
     Started,
     Step(StepLine<'a>),
-    /// An agent could not do a turn this time; it is tried again.
+    /// An attempt at a turn failed; another one follows.
     Mishap {
         round: u32,
         trajectory: u32,
         role: Role,
         failure: Failure,
         reason: &'a str,
-        /// Mishaps of this turn so far.
+        /// Failed attempts at this turn so far.
         mishaps: u32,
         elapsed_ms: u64,
     },
@@ -107,7 +106,7 @@ pub enum TraceLine<'a> {
         failure: Option<&'a str>,
         reward: Reward,
     },
-    /// A step was taken by vote.
+    /// A step was chosen by vote.
     Chosen {
         round: u32,
         #[serde(flatten)]
@@ -126,11 +125,11 @@ pub enum TraceLine<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         answer: Option<&'a Value>,
     },
-    /// The run goes on in another process; `resumed` counts how often that has happened.
+    /// Another process resumed the run, for the `resumed`th time.
     Resumed {
         resumed: u32,
     },
-    /// What comes before is a copy of the first events of another run.
+    /// The events before are copied from another run.
     Forked {
         run: &'a str,
         seq: u64,
@@ -215,11 +214,11 @@ impl<'a> TraceLine<'a> {
     }
 }
 
-/// A line read back, as far as it changed the run. The other lines follow from these.
+/// An event, read back. Only those that change the run; the others follow from them.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[expect(clippy::large_enum_variant, reason = "nearly all lines are steps, and none is kept")]
-pub enum Recorded<'a> {
+pub enum RecordedEvent<'a> {
     #[serde(borrow)]
     Step(StepLine<'a>),
     TurnFailed {
@@ -236,13 +235,13 @@ pub enum Recorded<'a> {
     Other,
 }
 
-impl<'a> Recorded<'a> {
-    /// Reads a line without its newline.
+impl<'a> RecordedEvent<'a> {
+    /// Parses a line without its newline.
     ///
     /// # Errors
-    /// When it is no line of a record.
+    /// When it is not an event.
     pub fn read(line: &'a [u8]) -> Result<Self, serde_json::Error> {
-        // Nearly all lines are steps; read as such they cost a third.
+        // Nearly all lines are steps; parsing them directly takes a third of the time.
         if line.starts_with(br#"{"event":"step","#) {
             return serde_json::from_slice(line).map(Self::Step);
         }
@@ -267,7 +266,7 @@ impl StepLine<'_> {
         }
     }
 
-    /// The step as the run takes it, with its verdict.
+    /// The step as an input of the run, with its verdict.
     pub fn happened<'b>(&'b self, verdict: &'b Verdict) -> RunInput<'b> {
         let (logprob, characters) = TurnOutcome::measure(&self.action, &self.derivation, &self.logprobs);
         let settled = TurnOutcome {

@@ -1,35 +1,35 @@
-//! What the runs on both sides of `agents.split` came to.
+//! Compares the runs on both sides of `agents.split`.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::live::{RunRecord, Status};
+use super::record::{RunRecord, Status};
 use super::service::{RunError, Runs};
 use crate::agents::Names;
 use crate::report::Arm;
 use prime_bench::interval::Proportion;
 use prime_journal::{JournalError, Query};
 
-/// Rows that are read at once.
+/// Rows per read.
 const PAGE: u32 = 500;
-/// Most runs that are counted: the newest.
+/// Most runs that are counted, newest first.
 const RUNS_MAX: u64 = 100_000;
 
-/// The runs of one side that had the same three agents.
+/// The runs of one side with the same three agents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ArmFigures {
     /// `a`: the configured agent; `b`: the other one.
     pub arm: Arm,
     pub agents: Names,
-    /// Runs that were accepted.
+    /// Accepted runs.
     pub runs: u64,
-    /// Those that are over and were not cancelled. All that follows is of these.
+    /// Runs that are over and were not cancelled. The other figures are over these.
     pub finished: u64,
-    /// Those that are verified.
+    /// Verified runs.
     pub verified: Proportion,
-    /// Means over the finished runs; null where there are none.
+    /// Means over the finished runs; null without any.
     pub mean: Option<Means>,
 }
 
@@ -45,12 +45,12 @@ pub struct Means {
     pub wall_ms: f64,
 }
 
-/// Both sides, as far as runs are in the journal.
+/// Both sides, over the runs in the journal.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Comparison {
     /// By side and agents.
     pub arms: Vec<ArmFigures>,
-    /// All runs were counted; otherwise the newest of them, mostly 100,000.
+    /// Whether all runs were counted; otherwise only the newest, usually 100,000.
     pub is_complete: bool,
 }
 
@@ -101,8 +101,8 @@ impl Sums {
 }
 
 impl Runs {
-    /// Counts the runs of an owner, or of all, that are on a side of a comparison and were accepted since a time, in
-    /// milliseconds since 1970.
+    /// Compares the runs of an owner, or of everybody, that take part in a comparison and were accepted at `since_ms`
+    /// (milliseconds since 1970) or later.
     ///
     /// # Errors
     /// When the journal cannot be read.
@@ -112,7 +112,7 @@ impl Runs {
         let mut seen = 0;
         let is_complete = loop {
             let page = match self.list(query.clone()).await {
-                // Retention took the last run of the page before: where the next one begins is not known any more.
+                // Retention removed the last run of the previous page: where the next one begins is unknown.
                 Err(RunError::Journal(JournalError::NoSuchRun { .. })) => break false,
                 page => page?,
             };

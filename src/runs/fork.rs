@@ -1,29 +1,30 @@
-//! A new run that begins with the first events of another: copied, so that either may be removed alone.
+//! Forks: a new run that starts with a copy of the first events of another, so that either can be removed on its own.
 
 use std::sync::Arc;
 
-use super::live::{LiveRun, RunRecord};
+use super::live_run::LiveRun;
 use super::progress::Progress;
-use super::resume::{Recovered, fold};
+use super::record::RunRecord;
+use super::replay::{Recovered, replay_run};
 use super::service::{RunError, Runs};
 use super::spec::{Origin, RunSpec};
-use crate::report::{Recorded, TraceLine};
+use crate::report::{RecordedEvent, TraceLine};
 use prime_journal::RunRow;
 use prime_protocol::Replayed;
 
-/// Bytes of events that are copied at once.
+/// Bytes of events per copy.
 const COPY_BYTES: usize = 1 << 20;
 
-/// Whether an event is a step that asks for a person.
+/// Whether an event is a step that needs review.
 fn needs_review(event: &[u8]) -> bool {
-    matches!(Recorded::read(event), Ok(Recorded::Step(step)) if step.needs_review)
+    matches!(RecordedEvent::read(event), Ok(RecordedEvent::Step(step)) if step.needs_review)
 }
 
 impl Runs {
-    /// Begins a run from another's state after its event `seq`. `seed` replaces the seed of what is drawn from there.
+    /// Starts a run from the state of another after its event `seq`. `seed` replaces the parent's seed from there on.
     ///
     /// # Errors
-    /// When there is no such run or event, or the run was over by then; or as for a new run.
+    /// When the run or the event does not exist, or the run was over at that event; or as for a new run.
     pub async fn fork(
         self: &Arc<Self>,
         parent: &str,
@@ -32,7 +33,7 @@ impl Runs {
         owner: &str,
     ) -> Result<RunRecord, RunError> {
         let (runs, parent, owner) = (Arc::clone(self), parent.to_owned(), owner.to_owned());
-        self.whole(async move { runs.begin_fork(&parent, seq, seed, &owner).await }).await
+        self.run_detached(async move { runs.begin_fork(&parent, seq, seed, &owner).await }).await
     }
 
     async fn begin_fork(
@@ -52,12 +53,12 @@ impl Runs {
         }
         let spec: RunSpec = serde_json::from_str(&row.spec).map_err(|error| RunError::Unreadable(error.to_string()))?;
         let (name, of) = (parent.to_owned(), spec.clone());
-        let recovered = self.read(move |journal| Ok(fold(journal, &name, &of, seq))).await?;
-        let Recovered { problem, folded, mut progress } = recovered.map_err(RunError::Unreadable)?;
-        let Replayed::Open(resting) = folded else {
+        let recovered = self.read(move |journal| Ok(replay_run(journal, &name, &of, seq))).await?;
+        let Recovered { problem, replayed, mut progress } = recovered.map_err(RunError::Unreadable)?;
+        let Replayed::Open(resting) = replayed else {
             return Err(RunError::Conflict(format!("the run was over at event {seq}: give an earlier one")));
         };
-        let place = self.place()?;
+        let slot = self.reserve_slot()?;
         let mut spec = RunSpec { forked_from: Some(Origin { run: parent.to_owned(), seq }), ..spec };
         spec.sampling.seed = seed.unwrap_or(spec.sampling.seed);
         let (live, row) = self.prepare(owner, spec)?;
@@ -65,17 +66,17 @@ impl Runs {
         self.live.insert(live.stream.id.clone(), Arc::clone(&live));
         let copied = self.copy(&live).await;
         if let Err(error) = copied {
-            // It is accepted: the next process completes it.
+            // The run is accepted: the next process completes the copy.
             self.live.remove(&live.stream.id);
             return Err(error);
         }
         progress.is_under_way = true;
         live.stream.append_raw(&[], 0, &[], progress);
-        self.launch(Arc::clone(&live), problem, Some(resting), place);
+        self.launch(Arc::clone(&live), problem, Some(resting), slot);
         Ok(live.record())
     }
 
-    /// Copies what a forked run begins with, as far as it is not there yet, and waits until it is durable.
+    /// Copies the parent's events that are missing, and waits until they are durable.
     async fn copy(self: &Arc<Self>, live: &Arc<LiveRun>) -> Result<(), RunError> {
         let Some(origin) = &live.spec.forked_from else { return Ok(()) };
         let mut committed = live.stream.watch();
@@ -97,7 +98,11 @@ impl Runs {
                 }
             }
             if count == 0 {
-                return Err(RunError::Conflict(format!("event {} of {} is not there any more", seq + 1, origin.run)));
+                return Err(RunError::Conflict(format!(
+                    "event {} of {} is not in the journal any more",
+                    seq + 1,
+                    origin.run
+                )));
             }
             seq += u64::from(count);
             live.stream.append_raw(&events, count, &flagged, Progress::default());
@@ -109,10 +114,10 @@ impl Runs {
         complete.map(|_| ()).map_err(|_| RunError::Draining)
     }
 
-    /// Completes a fork that the process before did not.
+    /// Completes a fork that an earlier process left incomplete.
     ///
     /// # Errors
-    /// When the run that it comes from is gone.
+    /// When the parent run was removed.
     pub(super) fn complete_fork(self: &Arc<Self>, live: &Arc<LiveRun>, row: &RunRow) -> Result<(), String> {
         let is_complete = live.spec.forked_from.as_ref().is_none_or(|origin| row.head.seq > origin.seq);
         if is_complete {

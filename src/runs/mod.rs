@@ -1,27 +1,42 @@
-//! Runs that outlive the process: accepted when they are durable, recorded event by event, and taken up again by the
-//! next process from what is committed.
+//! Durable runs: accepted once they are in the journal, recorded event by event, and resumed by the next process from the
+//! last commit.
 //!
-//! What is promised: an accepted run is never lost; a committed step is never changed; an uncommitted step may be
-//! computed twice and is visible once.
+//! Guarantees: an accepted run is never lost; a committed step never changes; an uncommitted step may be computed twice
+//! but becomes visible once.
+//!
+//! The parts:
+//! - data: `spec` (what to run), `progress` (counts), `record` (what users see), `live_run` (an open run in memory);
+//! - into the journal: a `recorder` observes a run and appends to its `event_stream`; the thread of `writer` commits the
+//!   pending events of many streams as one `batch`; `backpressure` makes runs wait for it;
+//! - execution: `service` admits runs and is the hub of all others; `execute` submits them to the runtime; `resume` and
+//!   `fork` start from what `replay` rebuilds;
+//! - out of the journal: `event_reader`, `trace`, `reviews`, `comparison`, `retention`.
 
+mod backpressure;
+mod batch;
 mod comparison;
-mod follow;
+mod event_reader;
+mod event_stream;
+mod execute;
 mod fork;
-mod live;
+mod live_run;
 mod progress;
-mod reading;
+mod record;
+mod recorder;
+mod replay;
 mod resume;
 mod retention;
 mod reviews;
 mod service;
 mod spec;
-mod stream;
+mod trace;
 mod writer;
 
 pub use comparison::{ArmFigures, Comparison};
-pub use live::{LiveRun, RunRecord, Status};
-pub use reading::{EventLine, ReadError};
-pub use reviews::{FlaggedStep, ReviewLine, Verdict};
-pub use service::{Accepted, NewRun, ObserveWith, RunError, Runs};
+pub use event_reader::EventBatch;
+pub use event_stream::Committed;
+pub use live_run::LiveRun;
+pub use record::{RunRecord, Status};
+pub use reviews::{FlaggedStep, ReviewDecision, ReviewLine};
+pub use service::{Accepted, NewRun, RunError, Runs, WrapObserver};
 pub use spec::{Origin, RunSpec};
-pub use stream::Committed;

@@ -1,15 +1,14 @@
-//! What is known of a run before it is over, counted from its events.
+//! Counts over the events of an open run.
 
 use serde::{Deserialize, Serialize};
 
 use crate::report::{RunResult, StepLine, TraceLine};
 use prime_protocol::{Decision, Speculations, Usage};
 
-/// Counts over the events of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     pub is_under_way: bool,
-    /// Committed steps of the furthest trajectory of the present round.
+    /// Committed steps of the deepest trajectory of the current round.
     pub steps: u64,
     pub proposals: u64,
     pub retries: u64,
@@ -19,7 +18,7 @@ pub struct Progress {
     #[serde(default)]
     pub speculations: Speculations,
     pub elapsed_ms: u64,
-    /// Steps that ask for a person.
+    /// Steps that need review.
     #[serde(default)]
     pub reviews_needed: u64,
 }
@@ -57,7 +56,7 @@ impl Progress {
         }
     }
 
-    /// Puts the counts into the record of an open run, with so many trajectories a round.
+    /// Fills in the record of an open run with `trajectories` per round.
     pub fn fill(&self, result: &mut RunResult, trajectories: u32) {
         result.steps = self.steps;
         result.proposals = self.proposals;

@@ -1,4 +1,4 @@
-//! What finished runs may take: removed by age and by bytes, in rounds, so that writing goes on between them.
+//! Retention: removes finished runs by age and by size, in rounds, so that writes go on in between.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,14 +6,13 @@ use std::time::Duration;
 use super::service::{RunError, Runs};
 use prime_journal::{Removed, Retention};
 
-/// Time between two looks at what may be removed.
+/// Time between two rounds of removal.
 const PERIOD: Duration = Duration::from_mins(1);
-/// Milliseconds of a day.
 const DAY_MS: u64 = 86_400_000;
 
 impl Runs {
-    /// Removes finished runs that were last changed more than `older_than_days` ago, and the oldest while the journal
-    /// has more than `bytes_max`.
+    /// Removes finished runs last changed more than `older_than_days` ago, then the oldest while the journal exceeds
+    /// `bytes_max`.
     ///
     /// # Errors
     /// When the journal cannot be written.
@@ -37,8 +36,8 @@ impl Runs {
         }
     }
 
-    /// Removes what the configuration says may go, now and then, until the daemon drains.
-    pub async fn keep_tidy(self: Arc<Self>) {
+    /// Applies the configured retention periodically, until the daemon drains.
+    pub async fn run_retention(self: Arc<Self>) {
         let mut drained = self.drained();
         while tokio::time::timeout(PERIOD, drained.wait_for(|drained| *drained)).await.is_err() {
             let app = self.app();
@@ -47,10 +46,10 @@ impl Runs {
             let bytes = (journal.keep_bytes > 0).then_some(journal.keep_bytes);
             match self.collect(days, bytes).await {
                 Ok(removed) if removed.runs > 0 => {
-                    tracing::info!(runs = removed.runs, bytes = removed.bytes, "finished runs were removed");
+                    tracing::info!(runs = removed.runs, bytes = removed.bytes, "removed finished runs");
                 }
                 Ok(_) => {}
-                Err(error) => tracing::warn!(%error, "finished runs cannot be removed"),
+                Err(error) => tracing::warn!(%error, "cannot remove finished runs"),
             }
         }
     }

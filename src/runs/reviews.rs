@@ -1,37 +1,37 @@
-//! Steps that ask for a person: what they are, and what persons said of them.
+//! Human review of flagged steps.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::live::timestamp;
+use super::record::timestamp;
 use super::service::{RunError, Runs};
-use crate::report::{Recorded, StepLine};
-use prime_journal::{Flagged, Journal, JournalError, Review, Segment};
+use crate::report::{RecordedEvent, StepLine};
+use prime_journal::{FlaggedEvent, Journal, JournalError, Review, Segment};
 use prime_protocol::{Decision, Opinion};
 
-/// Reviews of one step, the repeated ones not counted.
+/// Most reviews of one step; repeated ones do not count.
 const REVIEWS_MAX: usize = 100;
-/// Bytes of events after which a page ends, however few steps it has.
+/// Bytes of events after which a page ends early.
 const PAGE_BYTES: usize = 16 << 20;
 
-/// What a person says of a step.
+/// What a reviewer decides about a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// It is right.
+pub enum ReviewDecision {
+    /// The step is right.
     Accept,
-    /// It is wrong.
+    /// The step is wrong.
     Reject,
 }
 
 /// A review of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReviewLine {
-    pub verdict: Verdict,
-    /// Left out where there is none.
+    pub verdict: ReviewDecision,
+    /// Left out when empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
-    /// The name of the key that it came with; `local` where there are no keys.
+    /// The name of the reviewer's API key; `local` without keys.
     pub by: String,
     /// RFC 3339, UTC.
     pub at: String,
@@ -40,7 +40,7 @@ pub struct ReviewLine {
 impl From<&Review> for ReviewLine {
     fn from(review: &Review) -> Self {
         Self {
-            verdict: if review.is_rejected { Verdict::Reject } else { Verdict::Accept },
+            verdict: if review.is_rejected { ReviewDecision::Reject } else { ReviewDecision::Accept },
             note: review.note.clone(),
             by: review.by.clone(),
             at: timestamp(review.at_ms),
@@ -48,7 +48,7 @@ impl From<&Review> for ReviewLine {
     }
 }
 
-/// A step that asks for a person, with what was said of it.
+/// A step that needs review, with its reviews.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct FlaggedStep {
     /// The number of its event.
@@ -58,24 +58,24 @@ pub struct FlaggedStep {
     /// Committed steps below it.
     pub depth: u64,
     pub action: String,
-    /// The violation score that the run went by.
+    /// The violation score that the run used.
     pub score: f64,
-    /// The names of the constraints that it breaks.
+    /// The names of the violated constraints.
     pub violations: Vec<String>,
-    /// What became of it: `proceed`, `retry` or `backtrack`.
+    /// The decision on the step: `proceed`, `retry` or `backtrack`.
     pub decision: String,
     /// What each verifier found.
     pub opinions: Vec<Opinion>,
-    /// The newest review; null where nobody has looked at it.
+    /// The newest review; null without any.
     #[schema(required)]
     pub review: Option<ReviewLine>,
-    /// The reviews before that, oldest first.
+    /// Earlier reviews, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<ReviewLine>,
 }
 
 impl FlaggedStep {
-    fn new(flagged: &Flagged, step: &StepLine<'_>) -> Self {
+    fn new(flagged: &FlaggedEvent, step: &StepLine<'_>) -> Self {
         let mut history: Vec<_> = flagged.reviews.iter().map(ReviewLine::from).collect();
         let review = history.pop();
         let decision = match step.decision {
@@ -102,17 +102,17 @@ impl FlaggedStep {
 /// The segment that holds an event.
 fn segment_of(journal: &dyn Journal, id: &str, seq: u64) -> Result<Segment, JournalError> {
     let segment = journal.segments(id, seq.saturating_sub(1), 0)?.into_iter().next();
-    segment.ok_or_else(|| JournalError::Damaged(format!("run {id:?}: event {seq} is flagged, but is not there")))
+    segment.ok_or_else(|| JournalError::Damaged(format!("run {id:?}: event {seq} is flagged but missing")))
 }
 
-/// Puts their events to flags, until too many bytes were read; says whether all are there.
-fn steps(journal: &dyn Journal, id: &str, flags: &[Flagged]) -> Result<(Vec<FlaggedStep>, bool), JournalError> {
+/// Reads the flagged steps until too many bytes were read. Returns whether all are there.
+fn steps(journal: &dyn Journal, id: &str, flags: &[FlaggedEvent]) -> Result<(Vec<FlaggedStep>, bool), JournalError> {
     let mut steps = Vec::with_capacity(flags.len());
-    let mut at_hand: Option<Segment> = None;
+    let mut current: Option<Segment> = None;
     let mut bytes = 0;
     for flagged in flags {
         let seq = flagged.seq;
-        let segment = match at_hand.take().filter(|segment| segment.last_seq() >= seq) {
+        let segment = match current.take().filter(|segment| segment.last_seq() >= seq) {
             Some(segment) => segment,
             None if bytes >= PAGE_BYTES => return Ok((steps, false)),
             None => {
@@ -122,18 +122,18 @@ fn steps(journal: &dyn Journal, id: &str, flags: &[Flagged]) -> Result<(Vec<Flag
             }
         };
         let event = segment.events().find(|(at, _)| *at == seq).map(|(_, event)| event);
-        match event.map(Recorded::read) {
-            Some(Ok(Recorded::Step(step))) => steps.push(FlaggedStep::new(flagged, &step)),
-            _ => return Err(JournalError::Damaged(format!("run {id:?}: event {seq} is flagged, but is no step"))),
+        match event.map(RecordedEvent::read) {
+            Some(Ok(RecordedEvent::Step(step))) => steps.push(FlaggedStep::new(flagged, &step)),
+            _ => return Err(JournalError::Damaged(format!("run {id:?}: event {seq} is flagged but is not a step"))),
         }
-        at_hand = Some(segment);
+        current = Some(segment);
     }
     Ok((steps, true))
 }
 
 impl Runs {
-    /// The steps of a run that ask for a person, those after event `after`, at most `limit` of them and about as many as
-    /// fit into memory well. The second is where the next page begins; `None` at the end.
+    /// The steps of a run after event `after` that need review: at most `limit`, fewer where events are large. The second
+    /// value is `after` of the next page; `None` at the end.
     ///
     /// # Errors
     /// When the journal cannot be read.
@@ -149,26 +149,26 @@ impl Runs {
         self.read(page).await
     }
 
-    /// Keeps what a person says of a step that asks for one; when this returns, it is durable. What repeats the newest
-    /// review changes nothing.
+    /// Adds a review of a flagged step; it is durable when this returns. A repetition of the newest review changes
+    /// nothing.
     ///
     /// # Errors
-    /// `NotFlagged` when the event asks for nobody, `Conflict` when too much was said of it, and those of the journal.
+    /// `NotFlagged` when the event needs no review, `Conflict` when it has too many, and those of the journal.
     pub async fn review(
         &self,
         id: &str,
         seq: u64,
-        verdict: Verdict,
+        decision: ReviewDecision,
         note: String,
         by: String,
     ) -> Result<FlaggedStep, RunError> {
-        let review = Review { at_ms: (self.clock)(), by, is_rejected: verdict == Verdict::Reject, note };
+        let review = Review { at_ms: (self.clock)(), by, is_rejected: decision == ReviewDecision::Reject, note };
         let known = self.flagged(id, seq).await?;
         let repeats = known.reviews.last().is_some_and(|newest| newest.repeats(&review));
         if !repeats {
             if known.reviews.len() >= REVIEWS_MAX {
                 let message =
-                    format!("event {seq} has {REVIEWS_MAX} reviews, and may have no more: it keeps the newest");
+                    format!("event {seq} has {REVIEWS_MAX} reviews, the most that are kept; the newest stands");
                 return Err(RunError::Conflict(message));
             }
             self.writer.review(id.to_owned(), seq, review).await.map_err(RunError::NotWritable)?;
@@ -178,7 +178,7 @@ impl Runs {
         steps.into_iter().next().ok_or_else(|| RunError::NotFlagged { id: id.to_owned(), seq })
     }
 
-    async fn flagged(&self, id: &str, seq: u64) -> Result<Flagged, RunError> {
+    async fn flagged(&self, id: &str, seq: u64) -> Result<FlaggedEvent, RunError> {
         let name = id.to_owned();
         let found = match seq.checked_sub(1) {
             Some(before) => self.read(move |journal| journal.reviews(&name, before, 1)).await?,

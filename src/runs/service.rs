@@ -1,4 +1,4 @@
-//! The runs of a daemon: admission, and the way to every run, live or kept.
+//! The runs of a daemon: admits new ones and finds every run, open or finished. Executing them is `execute`'s part.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,15 +8,17 @@ use std::time::Duration;
 use actix::ArbiterHandle;
 use dashmap::DashMap;
 use tokio::sync::{oneshot, watch};
+use tracing::Instrument as _;
 
-use super::live::{LiveRun, RunRecord, Status};
+use super::event_stream::EventStream;
+use super::live_run::LiveRun;
 use super::progress::Progress;
+use super::record::{RunRecord, Status};
 use super::spec::RunSpec;
-use super::stream::Stream;
 use super::writer::Writer;
 use crate::app::App;
 use crate::metrics::Metrics;
-use crate::report::{RunResult, Solved};
+use crate::report::{RunContext, RunResult};
 use crate::runtime::Observer;
 use crate::telemetry::Telemetry;
 use prime_bench::tasks::Problem;
@@ -25,26 +27,26 @@ use prime_journal::{
 };
 use prime_protocol::SuspendedRun;
 
-/// Why a run could not be taken, found or changed.
+/// Why a run could not be accepted, found or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     #[error(
-        "there is no run {0}; finished runs are removed after journal.keep_days, or when journal.keep_bytes is full"
+        "there is no run {0}; finished runs are removed after journal.keep_days, and when the journal exceeds journal.keep_bytes"
     )]
     NotFound(String),
     #[error("{open} runs are open, and server.queue_max is {limit}: try again later")]
     Full { open: usize, limit: u32 },
-    #[error("the daemon is stopping: hand the run in again in a moment")]
+    #[error("the daemon is stopping: submit the run again in a moment")]
     Draining,
     #[error("{0}")]
     NotWritable(String),
-    #[error("this Idempotency-Key was used with another request, for run {0}: take a new key for a new request")]
+    #[error("this Idempotency-Key was used with another request, for run {0}: use a new key for a new request")]
     KeyReused(String),
     #[error("{0}")]
     Agents(String),
     #[error("{0}")]
     Conflict(String),
-    #[error("event {seq} of this run is no step that asks for a person: GET /v1/runs/{id}/reviews lists those that do")]
+    #[error("event {seq} of this run is not a step that needs review: GET /v1/runs/{id}/reviews lists those")]
     NotFlagged { id: String, seq: u64 },
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -52,7 +54,7 @@ pub enum RunError {
     Unreadable(String),
 }
 
-/// A run that somebody wants.
+/// A run to accept.
 pub struct NewRun {
     pub owner: String,
     pub key: Option<IdempotencyKey>,
@@ -60,22 +62,21 @@ pub struct NewRun {
     pub problem: Arc<dyn Problem>,
 }
 
-/// A run that was accepted now, or before under the same key.
+/// A run that was accepted now, or earlier under the same key.
 pub struct Accepted {
     pub record: RunRecord,
     pub is_new: bool,
 }
 
-/// An owner, and a key of theirs.
+/// An owner and their idempotency key.
 type KeyName = (String, String);
 
 /// Milliseconds since 1970.
 pub type Clock = fn() -> u64;
 
-/// Puts an observer of its own before the one that records a run.
-pub type ObserveWith = Box<dyn Fn(&RunSpec, Arc<dyn Observer>) -> Arc<dyn Observer> + Send + Sync>;
+/// Wraps the observer that records a run.
+pub type WrapObserver = Box<dyn Fn(&RunSpec, Arc<dyn Observer>) -> Arc<dyn Observer> + Send + Sync>;
 
-/// See the module.
 pub struct Runs {
     app: RwLock<Arc<App>>,
     pub(super) journal: Arc<dyn Journal>,
@@ -85,31 +86,31 @@ pub struct Runs {
     pub(super) live: DashMap<String, Arc<LiveRun>>,
     /// Accepted and not over, or being accepted.
     pub(super) open: AtomicUsize,
-    /// Requests with a key, under way: the second waits for the first.
+    /// Requests with a key that are being accepted: the second waits for the first.
     keys: Mutex<HashMap<KeyName, Arc<tokio::sync::Mutex<()>>>>,
     draining: watch::Sender<bool>,
     pub(super) clock: Clock,
-    pub(super) observe_with: OnceLock<ObserveWith>,
-    /// Where runs are followed to their ends; not a thread of the server, whose threads end before the process does.
-    pub(super) home: ArbiterHandle,
+    pub(super) wrap_observer: OnceLock<WrapObserver>,
+    /// Executes the runs. Not a thread of the server, whose threads end before the process does.
+    pub(super) arbiter: ArbiterHandle,
 }
 
-/// A place among the open runs; given back when dropped.
-pub(super) struct Place(Arc<Runs>);
+/// Counts as one open run until dropped.
+pub(super) struct RunSlot(Arc<Runs>);
 
-impl Drop for Place {
+impl Drop for RunSlot {
     fn drop(&mut self) {
         self.0.open.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
-/// A name that tells when it was given, and nothing else.
+/// An id that sorts by time.
 fn new_id(now_ms: u64) -> String {
     format!("run_{:011x}{:016x}", now_ms & 0xfff_ffff_ffff, rand::random::<u64>())
 }
 
 impl Runs {
-    /// Opens for business. Call [`Runs::resume`] next. Must be called within an actix system.
+    /// Starts the writer thread. Call [`Runs::resume`] next. Must be called within an actix system.
     ///
     /// # Errors
     /// When the writer's thread cannot be started.
@@ -135,31 +136,31 @@ impl Runs {
             keys: Mutex::default(),
             draining: watch::Sender::new(false),
             clock,
-            observe_with: OnceLock::new(),
-            home: actix::Arbiter::current(),
+            wrap_observer: OnceLock::new(),
+            arbiter: actix::Arbiter::current(),
         }))
     }
 
-    /// What new runs are carried out with.
+    /// The configuration and agents of new runs.
     pub fn app(&self) -> Arc<App> {
         Arc::clone(&self.app.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// From now on, new runs are carried out with this; those under way keep what they began with.
+    /// Replaces [`Runs::app`] for new runs; open runs keep theirs.
     pub fn replace(&self, app: App) {
         *self.app.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(app);
     }
 
-    /// Lets somebody see the events of all runs to come, on the cells' threads. Only the first who asks does.
-    pub fn observe_with(&self, observe: ObserveWith) {
-        drop(self.observe_with.set(observe));
+    /// Wraps the observers of all new runs. Only the first call has an effect.
+    pub fn observe_with(&self, wrap: WrapObserver) {
+        drop(self.wrap_observer.set(wrap));
     }
 
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// What the journal holds.
+    /// The size of the journal.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -177,10 +178,10 @@ impl Runs {
         self.writer.failure()
     }
 
-    /// Whether a run handed in now could be kept: writes something.
+    /// Tests whether the journal can be written, by writing.
     ///
     /// # Errors
-    /// Why not.
+    /// Why it cannot.
     pub async fn probe(&self) -> Result<(), String> {
         self.writer.probe().await
     }
@@ -189,17 +190,18 @@ impl Runs {
         *self.draining.borrow()
     }
 
-    /// Tells when draining begins.
+    /// Becomes true when draining begins.
     pub(super) fn drained(&self) -> watch::Receiver<bool> {
         self.draining.subscribe()
     }
 
-    /// Refuses new runs from now on, and ends those who watch.
+    /// Refuses new runs from now on, and ends the streams of watchers.
     pub fn drain(&self) {
         self.draining.send_replace(true);
     }
 
-    /// Writes what waits, and takes nothing more: open runs are parked where they are. Blocks until it is done.
+    /// Writes everything pending and accepts nothing more: the next process resumes the open runs. Blocks until that is
+    /// done.
     pub fn park(&self) {
         self.drain();
         self.writer.close();
@@ -208,8 +210,7 @@ impl Runs {
         }
     }
 
-    /// Whether a run handed in now would have a place, so that one that has none is refused before anything is computed
-    /// for it. [`Runs::accept`] has the last word.
+    /// Checks for room, so that a run is refused before anything is computed for it. [`Runs::accept`] decides.
     ///
     /// # Errors
     /// `Full` or `Draining`.
@@ -221,44 +222,46 @@ impl Runs {
         if open < limit as usize { Ok(()) } else { Err(RunError::Full { open, limit }) }
     }
 
-    pub(super) fn place(self: &Arc<Self>) -> Result<Place, RunError> {
+    pub(super) fn reserve_slot(self: &Arc<Self>) -> Result<RunSlot, RunError> {
         let limit = self.app().settings().server.queue_max;
         let take = |open: usize| (open < limit as usize).then_some(open + 1);
         match self.open.fetch_update(Ordering::AcqRel, Ordering::Acquire, take) {
-            Ok(_) => Ok(Place(Arc::clone(self))),
+            Ok(_) => Ok(RunSlot(Arc::clone(self))),
             Err(open) => Err(RunError::Full { open, limit }),
         }
     }
 
-    /// A place for a run that was accepted before: there is always one.
-    pub(super) fn place_of_old(self: &Arc<Self>) -> Place {
+    /// A slot for a run that was accepted earlier, beyond the limit if need be.
+    pub(super) fn slot_for_open_run(self: &Arc<Self>) -> RunSlot {
         self.open.fetch_add(1, Ordering::AcqRel);
-        Place(Arc::clone(self))
+        RunSlot(Arc::clone(self))
     }
 
-    /// Takes a run: when this returns, it is durable and under way.
+    /// Accepts a run: when this returns, it is durable and executing.
     ///
     /// # Errors
-    /// [`RunError`]; then there is no such run.
+    /// [`RunError`]; then the run does not exist.
     pub async fn accept(self: &Arc<Self>, new: NewRun) -> Result<Accepted, RunError> {
         let runs = Arc::clone(self);
-        self.whole(async move { runs.take(new).await }).await
+        self.run_detached(async move { runs.accept_once(new).await }).await
     }
 
-    /// Does something to its end, even when the client that asked for it is gone: what is durable must get under way.
-    pub(super) async fn whole<T: Send + 'static>(
+    /// Completes `work` even when the request is dropped because its client disconnected: half of it must not stay.
+    pub async fn run_detached<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, RunError>> + Send + 'static,
     ) -> Result<T, RunError> {
         let (reply, result) = oneshot::channel();
-        self.home.spawn(async move {
-            // Whoever asked may be gone.
+        let work = async move {
+            // The caller may have stopped waiting.
             drop(reply.send(work.await));
-        });
+        };
+        self.arbiter.spawn(work.in_current_span());
         result.await.unwrap_or(Err(RunError::Draining))
     }
 
-    async fn take(self: &Arc<Self>, new: NewRun) -> Result<Accepted, RunError> {
+    /// Accepts a run, once per idempotency key.
+    async fn accept_once(self: &Arc<Self>, new: NewRun) -> Result<Accepted, RunError> {
         let Some(key) = new.key.clone() else {
             return self.accept_new(new, None).await.map(|record| Accepted { record, is_new: true });
         };
@@ -270,7 +273,7 @@ impl Runs {
             self.accept_keyed(new, key).await
         };
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
-        // Ours and the map's: nobody else waits for this key.
+        // Ours and the map's: no other request waits for this key.
         if Arc::strong_count(&turn) == 2 {
             keys.remove(&name);
         }
@@ -293,18 +296,18 @@ impl Runs {
         if self.is_draining() {
             return Err(RunError::Draining);
         }
-        let place = self.place()?;
+        let slot = self.reserve_slot()?;
         let (live, row) = self.prepare(&new.owner, new.spec)?;
         self.writer.accept(row, key).await.map_err(RunError::NotWritable)?;
         let record = live.record();
-        self.launch(live, new.problem, None, place);
+        self.launch(live, new.problem, None, slot);
         Ok(record)
     }
 
-    /// A run's row and its live side, neither of them known to anybody yet.
+    /// Makes a run and its row, without registering either.
     pub(super) fn prepare(&self, owner: &str, spec: RunSpec) -> Result<(Arc<LiveRun>, RunRow), RunError> {
         let runtime = self.app().runtime_of(&spec.overrides).map_err(|error| RunError::Agents(error.to_string()))?;
-        let solved = solved(&spec, runtime.agents().kinds());
+        let context = context_of(&spec, runtime.agents().kinds());
         let now = (self.clock)();
         let text = serde_json::to_string(&spec).expect("invariant: specs serialise");
         let head = Head { seq: 0, hash: ChainHash::genesis(&text) };
@@ -318,32 +321,34 @@ impl Runs {
             is_over: false,
             resumed: 0,
             spec: text,
-            summary: serde_json::to_string(&RunResult::open(&solved)).expect("invariant: results serialise"),
+            summary: serde_json::to_string(&RunResult::open(&context)).expect("invariant: results serialise"),
             split: spec.split.map(|arm| arm.name().to_owned()),
             reviews: ReviewCounts::default(),
             head,
         };
         let stream = self.stream(&row, Progress::default());
-        Ok((Arc::new(LiveRun::new(&row, spec, solved, stream)), row))
+        Ok((Arc::new(LiveRun::new(&row, spec, context, stream)), row))
     }
 
-    pub(super) fn stream(&self, row: &RunRow, progress: Progress) -> Arc<Stream> {
-        Stream::new(row.id.clone(), row.head, progress, Arc::clone(self.writer.shared()), self.writer.orders())
+    pub(super) fn stream(&self, row: &RunRow, progress: Progress) -> Arc<EventStream> {
+        let (backpressure, announce) = self.writer.sink();
+        EventStream::new(row.id.clone(), row.head, progress, backpressure, announce)
     }
 
-    /// Puts a durable run under way.
+    /// Executes a durable run. The current span becomes the parent of the run's.
     pub(super) fn launch(
         self: &Arc<Self>,
         live: Arc<LiveRun>,
         problem: Arc<dyn Problem>,
         resting: Option<Box<SuspendedRun>>,
-        place: Place,
+        slot: RunSlot,
     ) {
         self.live.insert(live.stream.id.clone(), Arc::clone(&live));
-        self.home.spawn(super::follow::follow(Arc::clone(self), live, problem, resting, place));
+        let request = tracing::Span::current();
+        self.arbiter.spawn(super::execute::execute(Arc::clone(self), live, problem, resting, slot, request));
     }
 
-    /// Reads the journal beside the threads that serve.
+    /// Reads the journal on a thread that may block.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&dyn Journal) -> Result<T, JournalError> + Send + 'static,
@@ -360,20 +365,20 @@ impl Runs {
     /// A run with its owner.
     ///
     /// # Errors
-    /// When there is none, or the journal cannot be read.
+    /// When it does not exist, or the journal cannot be read.
     pub async fn get(&self, id: &str) -> Result<(String, RunRecord), RunError> {
-        // A run that is over has its result in its row, also while it is still at hand.
+        // A run that is over has its result in its row, even while it is still registered.
         if let Some(live) = self.live(id).filter(|live| !live.stream.committed().is_over) {
             let record = live.record();
             let committed = live.stream.committed();
-            // Right after a restart nothing has been counted of what the journal has.
+            // Right after a restart nothing has been counted yet.
             let is_counted = committed.head.seq == 0 || committed.progress.proposals > 0;
             if is_counted && committed.progress.reviews_needed == 0 {
                 return Ok((live.owner.clone(), record));
             }
-            // What was said of its steps is in the journal only.
+            // Reviews are in the journal only.
             let reviews = self.row(id).await?.reviews;
-            return Ok((live.owner.clone(), record.reviewed(reviews)));
+            return Ok((live.owner.clone(), record.with_reviews(reviews)));
         }
         let row = self.row(id).await?;
         let record = RunRecord::of_row(&row).map_err(|error| RunError::Unreadable(error.to_string()))?;
@@ -393,36 +398,36 @@ impl Runs {
     pub async fn list(&self, query: Query) -> Result<Vec<RunRecord>, RunError> {
         let rows = self.read(move |journal| journal.list(&query)).await?;
         let record = |row: &RunRow| match self.live(&row.id) {
-            Some(live) => Ok(live.record().reviewed(row.reviews)),
+            Some(live) => Ok(live.record().with_reviews(row.reviews)),
             None => RunRecord::of_row(row).map_err(|error| RunError::Unreadable(error.to_string())),
         };
         rows.iter().map(record).collect()
     }
 
-    /// Ends a run with what is committed, and waits until that is durable, for at most `patience`.
+    /// Ends a run with what is committed, and waits at most `patience` for that to be durable.
     ///
     /// # Errors
-    /// When there is no such run.
+    /// When the run does not exist.
     pub async fn cancel(&self, id: &str, patience: Duration) -> Result<RunRecord, RunError> {
         if let Some(live) = self.live(id) {
             let mut committed = live.stream.watch();
             live.cancel();
-            // A run that is slow to end is shown as it is.
+            // A run that is slow to end is returned as it is.
             drop(tokio::time::timeout(patience, committed.wait_for(|committed| committed.is_over)).await);
         }
         self.get(id).await.map(|(_, record)| record)
     }
 
-    /// Segments of a run's events after `seq`; for runs that are not at hand.
+    /// Segments of a run's events after `seq`, from the journal.
     pub(super) async fn segments(&self, id: &str, seq: u64, bytes: usize) -> Result<Vec<Segment>, RunError> {
         let id = id.to_owned();
         self.read(move |journal| journal.segments(&id, seq, bytes)).await
     }
 }
 
-/// What results say beside the outcome.
-pub(super) fn solved(spec: &RunSpec, kinds: prime_bench::tasks::Kinds) -> Solved {
-    Solved {
+/// The part of results that does not depend on the outcome.
+pub(super) fn context_of(spec: &RunSpec, kinds: prime_bench::tasks::Kinds) -> RunContext {
+    RunContext {
         task: spec.task.clone(),
         instance: spec.instance.clone(),
         agents: spec.agents.clone(),

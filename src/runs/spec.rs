@@ -1,4 +1,4 @@
-//! What a run is asked for, as the journal keeps it: enough to begin it again anywhere.
+//! The spec of a run, as the journal keeps it: enough to start it again anywhere.
 
 use std::sync::Arc;
 
@@ -13,35 +13,35 @@ use crate::runtime::RunSampling;
 use prime_bench::tasks::{self, Problem};
 use prime_protocol::RunPlan;
 
-/// A step of another run that a run begins with.
+/// The parent of a forked run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Origin {
     pub run: String,
-    /// The last event that is taken over.
+    /// The last event that was copied.
     pub seq: u64,
 }
 
 /// Everything about a run that is fixed when it is accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSpec {
-    /// The task's slug; `problem` for a client's own.
+    /// The task's slug; `problem` for a custom problem.
     pub task: String,
     /// The instance's name, or `input`.
     pub instance: String,
-    /// The task's input object; the whole definition of a client's own problem.
+    /// The task's input object; the definition of a custom problem.
     pub input: Value,
     pub plan: RunPlan,
     pub sampling: RunSampling,
-    /// What the request put in place of the configured agents.
+    /// The agents that the request chose instead of the configured ones.
     #[serde(default)]
     pub overrides: Overrides,
-    /// The agents that this came to.
+    /// The resulting agents.
     pub agents: Names,
-    /// What a reader must know of the agents before comparing.
+    /// Caveats about the agents for anyone who compares results.
     #[serde(default)]
     pub notes: Vec<String>,
     pub config_hash: String,
-    /// Its side of the comparison that `agents.split` made, if it takes part; `overrides` has the agent.
+    /// Its side in the comparison of `agents.split`, if it takes part; `overrides` has the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<Arm>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,7 +55,7 @@ impl RunSpec {
     /// The problem to solve.
     ///
     /// # Errors
-    /// When this version does not know the task, or not in this form.
+    /// When this version does not know the task, or cannot read the input.
     pub fn problem(&self) -> Result<Arc<dyn Problem>, String> {
         if self.task == prime_problems::SPEC.slug {
             return prime_problems::Custom::read(&self.input)

@@ -221,8 +221,13 @@ fn defined<A: DeserializeOwned>(
         // A description is nobody else's.
         base.0.remove("description");
         let empty = Layer(Map::from_iter([("description".to_owned(), Value::new(None, String::new()))]));
-        let merged = Config::builder().add_source(empty).add_source(base).add_source(layer).build()?;
-        let options = merged.try_deserialize()?;
+        let merged = Config::builder()
+            .add_source(empty)
+            .add_source(base)
+            .add_source(layer)
+            .build()
+            .map_err(SettingsError::Merge)?;
+        let options = merged.try_deserialize().map_err(SettingsError::Merge)?;
         Ok((name, Defined { options, origin: source.origin, given }))
     };
     sources.into_iter().map(read).collect()

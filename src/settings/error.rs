@@ -15,6 +15,28 @@ pub enum SettingsError {
         /// What the system said.
         cause: std::io::Error,
     },
+    /// A file given by `--config` is too long for a configuration.
+    #[error("the config file {} is longer than {mib_max} MiB; check the path given to --config", path.display())]
+    TooLong {
+        /// As given.
+        path: PathBuf,
+        /// The limit.
+        mib_max: u64,
+    },
+    /// A variable of the environment for the configuration is not UTF-8.
+    #[error("environment variable {name}: its name or value is not UTF-8; set it again")]
+    NotUtf8 {
+        /// With replacement characters.
+        name: String,
+    },
+    /// A variable of the environment that looks as if it should be part of the configuration, and is not.
+    #[error("environment variable {name} has no effect: parts are separated by two underscores; did you mean {meant}?")]
+    SingleUnderscore {
+        /// As set.
+        name: String,
+        /// With two underscores.
+        meant: String,
+    },
     /// A role definition cannot be used.
     #[error("{}: {message}", path.display())]
     Definition {
@@ -105,9 +127,9 @@ pub enum SettingsError {
         /// Both keys and values, and the mend.
         message: String,
     },
-    /// The layers could not be put together; the checks above should have found the reason.
-    #[error("cannot put the configuration together: {0}")]
-    Merge(#[from] config::ConfigError),
+    /// The layers cannot be merged; the checks above should have found the reason.
+    #[error("cannot merge the configuration: {0}")]
+    Merge(config::ConfigError),
 }
 
 /// The end of a message about a name: the nearest one if there is one, else all of them.

@@ -1,16 +1,19 @@
 //! One layer of configuration: reads a file, the environment or the `--set` arguments into values that remember where
 //! they came from. No merging and no checking here.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
 use config::{Map, Source, Value, ValueKind};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::environment;
 use super::error::SettingsError;
 
-/// What environment variables for the configuration begin with, in any case.
-const ENVIRONMENT_PREFIX: &str = "PRIME__";
+/// Longest configuration file, in bytes.
+const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// A table of values, one level of the precedence.
 #[derive(Clone, Debug, Default)]
@@ -29,8 +32,14 @@ impl Source for Layer {
 impl Layer {
     /// A file given by `--config`. Relative model paths start at its folder.
     pub(super) fn file(path: &Path) -> Result<Self, SettingsError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|cause| SettingsError::Unreadable { path: path.to_owned(), cause })?;
+        let unreadable = |cause| SettingsError::Unreadable { path: path.to_owned(), cause };
+        let mut text = String::new();
+        // A device may never end.
+        let mut file = File::open(path).map_err(unreadable)?.take(FILE_BYTES_MAX + 1);
+        file.read_to_string(&mut text).map_err(unreadable)?;
+        if text.len() as u64 > FILE_BYTES_MAX {
+            return Err(SettingsError::TooLong { path: path.to_owned(), mib_max: FILE_BYTES_MAX >> 20 });
+        }
         let mut layer = Self::text(&text, &path.display().to_string())?;
         if let Some(folder) = path.parent() {
             layer.start_models_at(folder);
@@ -53,9 +62,7 @@ impl Layer {
     pub(super) fn environment(variables: impl Iterator<Item = (String, String)>) -> Self {
         let mut mine: Vec<_> = variables
             .filter_map(|(name, value)| {
-                let prefix = name.get(..ENVIRONMENT_PREFIX.len())?;
-                let key = prefix.eq_ignore_ascii_case(ENVIRONMENT_PREFIX).then(|| &name[ENVIRONMENT_PREFIX.len()..])?;
-                let key = key.to_ascii_lowercase().replace("__", ".");
+                let key = environment::key(&name)?.to_ascii_lowercase().replace("__", ".");
                 Some((key, value, format!("environment variable {name}")))
             })
             .collect();

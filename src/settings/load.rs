@@ -19,7 +19,8 @@ pub const DEFAULT_TOML: &str = include_str!("../../config/default.toml");
 
 impl Settings {
     /// Merges the shipped defaults, `files` in order, the variables of `environment` that begin with `PRIME__`, and the
-    /// `--set` arguments `sets` in order, and checks the result. Pass `std::env::vars()` for `environment`.
+    /// `--set` arguments `sets` in order, and checks the result. [`read_environment`](super::read_environment) gives
+    /// `environment`.
     ///
     /// # Errors
     /// The first thing that is wrong, with its key, its source and what to write instead. A layer's mistake is one even
@@ -46,10 +47,10 @@ impl Settings {
         for layer in std::iter::once(template).chain(layers) {
             builder = builder.add_source(layer);
         }
-        let merged = builder.build()?;
+        let merged = builder.build().map_err(SettingsError::Merge)?;
         let origins = merged.cache.clone();
         require_models(&origins)?;
-        let mut settings: Self = merged.try_deserialize()?;
+        let mut settings: Self = merged.try_deserialize().map_err(SettingsError::Merge)?;
         let sections = table(&origins).and_then(|root| root.get("agents")).cloned();
         let sections = sections.unwrap_or_else(|| Value::new(None, Map::<String, Value>::new()));
         settings.definitions = Definitions::read(&settings.agents.folder, &sections, &schema)?;
@@ -64,7 +65,7 @@ impl Settings {
     /// # Errors
     /// The first value that is not allowed.
     pub fn validate(&self) -> Result<(), SettingsError> {
-        let values = Config::try_from(self)?.cache;
+        let values = Config::try_from(self).map_err(SettingsError::Merge)?.cache;
         check_agents(&values, &Self::schema(), &|role| self.agent_names(role))?;
         self.check_together(&values)
     }

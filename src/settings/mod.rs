@@ -12,6 +12,7 @@ mod api_key;
 mod check;
 mod definitions;
 mod engine;
+mod environment;
 mod error;
 mod layers;
 mod load;
@@ -32,6 +33,7 @@ pub use agents::{
 pub use api_key::{ApiKey, KeyHash, KeyHashError, is_name};
 pub use definitions::{BUILT_IN, Defined, Definitions, Template};
 pub use engine::{Engine, ModelMissing};
+pub use environment::read_environment;
 pub use error::SettingsError;
 pub use load::DEFAULT_TOML;
 pub use preset::{Preset, PresetBudget};

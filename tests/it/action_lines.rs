@@ -1,23 +1,24 @@
-//! The engine's automata take the lines that the tasks' parsers take, for the action grammar of every task.
+//! The engine's automata accept exactly what the tasks' parsers accept, for the action grammar of every task.
 
 use prime_agents::agents::llm::report_grammar;
 use prime_agents::agents::prompt;
 use prime_bench::tasks::{self, Difficulty, pattern};
-use prime_engine::testing::{Place, Walker, Words, accepts};
+use prime_engine::automaton::{Automaton, State};
+use prime_engine_testing::{accepts, byte_vocabulary};
 
-/// Actions of a trace that are looked at, and every so many of them closely.
+/// Actions checked of a trace, and how many of them apart the mutants are checked too.
 const LINES_MAX: usize = 400;
-const CLOSELY: usize = 40;
+const MUTANTS_EVERY: usize = 40;
 
-fn walk(walker: &mut Walker, text: &str) -> Option<Place> {
-    text.bytes().try_fold(walker.start(), |place, byte| walker.after(&place, u32::from(byte)))
+fn walk(automaton: &mut Automaton, text: &str) -> Option<State> {
+    text.bytes().try_fold(automaton.start(), |state, byte| automaton.after(&state, u32::from(byte)))
 }
 
-fn takes(walker: &mut Walker, text: &str) -> bool {
-    walk(walker, text).is_some_and(|place| walker.is_end(&place))
+fn takes(automaton: &mut Automaton, text: &str) -> bool {
+    walk(automaton, text).is_some_and(|state| automaton.is_end(&state))
 }
 
-/// The line with one character changed, left out or put in.
+/// Every variant of the line with one character replaced, removed or inserted.
 fn near(line: &str) -> Vec<String> {
     let mut lines = vec![String::new(), format!("{line} "), format!("{line}\n")];
     for (at, c) in line.char_indices() {
@@ -31,19 +32,19 @@ fn near(line: &str) -> Vec<String> {
     lines
 }
 
-/// A number of sixteen digits may be one that no state can hold: the grammar takes it and the parser does not.
+/// A number of sixteen digits may overflow: the grammar accepts it and the parser does not.
 fn has_huge_number(line: &str) -> bool {
     line.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() >= 16)
 }
 
 #[test]
-fn automata_take_the_lines_that_parsers_take() {
+fn automata_accept_the_lines_that_parsers_accept() {
     let words = Words::of_bytes();
     for task in tasks::all().chain(tasks::variants()) {
         let (slug, forms) = (task.spec().slug, task.spec().actions);
         let grammar = format!("root ::= action\n{}", pattern::gbnf(forms));
-        let mut lines = Walker::new(&grammar, &words).unwrap_or_else(|error| panic!("{slug}: {error}"));
-        let mut completions = Walker::new(&prompt::grammar(task.spec()), &words).expect("a grammar");
+        let mut lines = Automaton::new(&grammar, &words).unwrap_or_else(|error| panic!("{slug}: {error}"));
+        let mut completions = Automaton::new(&prompt::grammar(task.spec()), &words).expect("a grammar");
         for difficulty in [Difficulty::Easy, Difficulty::Hard] {
             let mut machine = task.generate(difficulty, 11).start();
             let mut line = String::new();
@@ -54,7 +55,7 @@ fn automata_take_the_lines_that_parsers_take() {
                 assert!(takes(&mut lines, &line), "{slug}: {line:?}");
                 assert!(takes(&mut completions, &line), "{slug}: {line:?} without a line in front");
                 assert!(takes(&mut completions, &format!("12 > é, {line}\n{line}")), "{slug}: {line:?} behind a line");
-                if place % CLOSELY > 0 {
+                if place % MUTANTS_EVERY > 0 {
                     continue;
                 }
                 for mutant in near(&line).iter().filter(|mutant| !has_huge_number(mutant)) {
@@ -67,32 +68,33 @@ fn automata_take_the_lines_that_parsers_take() {
 }
 
 #[test]
-fn whatever_an_automaton_lets_through_leads_to_an_action_line() {
+fn every_path_through_an_automaton_is_an_action_line() {
     let words = Words::of_bytes();
     for task in tasks::all() {
         let (slug, forms) = (task.spec().slug, task.spec().actions);
-        let mut walker = Walker::new(&format!("root ::= action\n{}", pattern::gbnf(forms)), &words).expect("a grammar");
+        let grammar = format!("root ::= action\n{}", pattern::gbnf(forms));
+        let mut automaton = Automaton::new(&grammar, &words).expect("a grammar");
         for choice in 0..20_u32 {
-            let mut place = walker.start();
+            let mut state = automaton.start();
             let mut text = Vec::new();
-            // Another mix of choices each time; the end is taken as soon as it may be.
+            // Another sequence of choices each time, up to the first permitted end.
             for step in 0..60_u32 {
-                if walker.is_end(&place) {
+                if automaton.is_end(&state) {
                     break;
                 }
-                let permitted = walker.permitted(&place);
+                let permitted: Vec<u32> = automaton.permitted(&state).iter().collect();
                 let token = permitted[(choice * 7 + step * 3) as usize % permitted.len()];
                 text.extend_from_slice(words.piece(token));
-                place = walker.after(&place, token).expect("a permitted token");
+                state = automaton.after(&state, token).expect("a permitted token");
             }
             let text = String::from_utf8(text).expect("actions are ASCII");
-            assert!(!walker.is_end(&place) || pattern::parse(forms, &text).is_some(), "{slug}: {text:?}");
+            assert!(!automaton.is_end(&state) || pattern::parse(forms, &text).is_some(), "{slug}: {text:?}");
         }
     }
 }
 
 #[test]
-fn the_automaton_of_a_report_takes_reports() {
+fn the_automaton_of_a_report_accepts_reports() {
     let grammar = report_grammar(2);
     let clean = "Constraint 1: PASS - kept\nConstraint 2: PASS - schön\nOverall: VALID\nViolation Score: 0.0";
     let broken = "Constraint 1: FAIL - it is not\nConstraint 2: PASS - x\nOverall: INVALID\nViolation Score: 0.65";
@@ -100,5 +102,6 @@ fn the_automaton_of_a_report_takes_reports() {
     for wrong in [&clean.replace("PASS", "FAIL"), &broken.replace("0.65", "0.0"), &clean[1..], &clean[..60]] {
         assert_eq!(accepts(&grammar, wrong), Ok(false), "{wrong}");
     }
-    assert_eq!(accepts("root ::= a", "a"), Err("line 1: rule `a` is not defined".to_owned()));
+    let error = accepts("root ::= a", "a").map_err(|error| error.to_string());
+    assert_eq!(error, Err("line 1: rule `a` is not defined".to_owned()));
 }

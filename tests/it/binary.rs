@@ -1,4 +1,4 @@
-//! Starts the binary, for the tests of its commands.
+//! Runs the binary, for tests of its commands.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -6,18 +6,18 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The executors and limits of these tests, so that no model is needed.
+/// Executors that need no model.
 pub const SCRIPTED: [&str; 2] = ["--set", "agents.executor.implementation=scripted"];
 pub const REFERENCE: [&str; 2] = ["--set", "agents.executor.implementation=reference"];
 
-/// The binary with these arguments; nothing of this process's environment reaches it.
+/// The binary with these arguments and an empty environment.
 pub fn prime(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_prime-agents"));
     command.args(arguments).env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
-/// What a command printed and how it ended.
+/// The output and exit code of a command.
 pub struct Done {
     pub code: i32,
     pub stdout: String,
@@ -35,13 +35,13 @@ impl From<Output> for Done {
 }
 
 impl Done {
-    /// The JSON that was printed; fails unless the exit code is this one.
+    /// The printed JSON, after checking the exit code.
     pub fn json(&self, code: i32) -> Value {
         assert_eq!(self.code, code, "{}{}", self.stdout, self.stderr);
         serde_json::from_str(&self.stdout).expect("JSON on standard output")
     }
 
-    /// Fails unless this was refused with exit code 2, nothing on standard output and all of these parts in the message.
+    /// Checks for exit code 2, an empty standard output and a message with all of these parts.
     pub fn refused(&self, parts: &[&str]) {
         assert_eq!((self.code, self.stdout.as_str()), (2, ""), "{}", self.stderr);
         for part in parts {

@@ -1,5 +1,5 @@
 //! The daemon with the shipped model, whose worker process is killed, stopped and aborted at random moments: every run
-//! ends, the daemon lives, and `/readyz` says what is true. `make chaos FAULTS=100` does it for long.
+//! ends, the daemon survives, and `/readyz` tells the truth. `make chaos FAULTS=100` is the long version.
 #![allow(clippy::disallowed_methods, reason = "these tests measure other processes, in real time")]
 
 use std::collections::BTreeMap;
@@ -11,22 +11,22 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::daemon::{Daemon, PATIENCE};
-use crate::figures::{alone, from_env, load};
+use crate::figures::{chaos_seed, from_env, load};
 
-/// Runs that are open whenever something happens to the worker.
+/// Open runs whenever a fault strikes.
 const RUNS: usize = 6;
 const SETS: [&str; 6] = [
     "agents.executor.implementation=llama",
     "engines.tiny.restarts_max=1000",
-    // Deaths long ago do not make the next start wait.
+    // Earlier deaths do not delay the next start.
     "engines.tiny.restart_window_ms=1000",
-    // Longer than it takes until a silent engine is found out.
+    // Longer than it takes to detect a silent engine.
     "engines.tiny.deadline_ms=6000",
     "server.queue_max=100000",
     "log.level=error",
 ];
 
-/// What happens to a worker.
+/// A fault of a worker.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     Killed,
@@ -44,14 +44,14 @@ impl Fault {
     }
 }
 
-/// The process that the daemon started; `None` while there is none.
+/// The worker of the daemon; `None` while there is none.
 fn worker(daemon: &Daemon) -> Option<Pid> {
     let parent = daemon.pid().as_raw_nonzero().get();
     let processes =
         std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     let is_worker = |pid: &i32| {
         let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
-        // After the name, which may hold anything: the state and the parent.
+        // The state and the parent follow the name, which may contain anything.
         let (_, rest) = stat.rsplit_once(") ").unwrap_or_default();
         let mut fields = rest.split(' ');
         fields.next() != Some("Z") && fields.next() == Some(&parent.to_string())
@@ -70,7 +70,7 @@ fn readiness(daemon: &Daemon) -> Value {
     body
 }
 
-/// Asks until it is so; gives whether the daemon was ever not ready meanwhile.
+/// Polls until `is_so`; returns whether the daemon was ever not ready meanwhile.
 fn until(daemon: &Daemon, is_so: impl Fn(&Value) -> bool) -> bool {
     let began = Instant::now();
     let mut was_away = false;
@@ -91,22 +91,21 @@ fn run(number: usize) -> Value {
 
 #[test]
 fn runs_end_whatever_happens_to_the_worker() {
-    let _alone = alone();
     let faults = from_env("PRIME_CHAOS_FAULTS", 9);
-    let seed = from_env("PRIME_CHAOS_SEED", rand::random());
-    eprintln!("engine chaos: PRIME_CHAOS_SEED={seed} PRIME_CHAOS_FAULTS={faults}, {}", load());
+    let seed = chaos_seed();
+    eprintln!("engine chaos: PRIME_CHAOS_FAULTS={faults}, {}", load());
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let daemon = Daemon::start(&SETS);
     let mut runs = Vec::new();
     let mut away: Vec<Duration> = Vec::new();
     for number in 0..faults {
-        // Each kind comes, the rest is chance.
+        // Each kind once, then at random.
         let kinds = [Fault::Killed, Fault::Aborted, Fault::Stopped];
         let fault = kinds[if number < 3 { usize::try_from(number).unwrap() } else { rng.random_range(0..3) }];
         while readiness(&daemon)["live_runs"].as_u64().unwrap() < RUNS as u64 {
             runs.push(daemon.submitted(&run(runs.len())));
         }
-        // The moment: after some tokens, which differ in number.
+        // At a random moment, after some tokens.
         for _ in 0..rng.random_range(0..20) {
             readiness(&daemon);
         }
@@ -118,7 +117,7 @@ fn runs_end_whatever_happens_to_the_worker() {
         let is_back = |body: &Value| body["engine"]["restarts"].as_u64() > before.as_u64() && body["ready"] == true;
         let was_away = until(&daemon, is_back);
         away.push(began.elapsed());
-        // A stopped worker is silent for seconds; the others may be replaced between two questions.
+        // A stopped worker is silent for seconds; the others may be replaced between two polls.
         assert!(was_away || fault != Fault::Stopped, "a daemon whose worker is stopped called itself ready");
         assert!(worker(&daemon).is_none_or(|new| new != victim), "{fault:?}: it is another worker");
         assert_eq!(daemon.get("/livez").status, 200);

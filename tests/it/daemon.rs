@@ -1,4 +1,4 @@
-//! A daemon of a test's own: a real process, real HTTP, a journal in a folder that is removed with it.
+//! A daemon per test: a real process, real HTTP, a journal in a temporary folder.
 #![allow(clippy::disallowed_methods, reason = "these tests wait for other processes, in real time")]
 
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -7,20 +7,20 @@ use std::process::{Child, ChildStderr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use ureq::Agent;
 
 use crate::binary::{REFERENCE, prime, shown};
 
-/// Longest wait for anything that must happen; far above what it takes, because the machine may be busy.
+/// Longest wait for an event, far above what it takes: only a test that hangs fails by it.
 pub const PATIENCE: Duration = Duration::from_mins(2);
 
-/// A daemon of its own, ended when dropped.
+/// A daemon, killed when dropped.
 pub struct Daemon {
     child: Child,
-    /// What it says after it was ready.
+    /// What it logs after it was ready.
     stderr: BufReader<ChildStderr>,
     pub address: String,
     pub agent: Agent,
@@ -48,7 +48,7 @@ impl Home {
     }
 }
 
-/// An answer: status, body, and some headers.
+/// A response: status, body, and some headers.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -64,7 +64,7 @@ impl From<ureq::http::Response<ureq::Body>> for Answer {
 }
 
 impl Answer {
-    /// An answer whose connection may break.
+    /// Reads a response whose connection may break.
     pub fn read(mut response: ureq::http::Response<ureq::Body>) -> Result<Self, ureq::Error> {
         let header = |name| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
         let (location, retry_after) = (header("Location"), header("Retry-After"));
@@ -90,7 +90,7 @@ pub fn is_over(record: &Value) -> bool {
     !["queued", "running"].contains(&record["status"].as_str().unwrap_or_default())
 }
 
-/// A client that keeps its connections and takes every status for an answer.
+/// A client that keeps its connections and accepts every status.
 pub fn client() -> Agent {
     let config = Agent::config_builder()
         .http_status_as_error(false)
@@ -111,19 +111,19 @@ impl Daemon {
         Self::try_start(home, sets).unwrap_or_else(|log| panic!("it ended: {log}"))
     }
 
-    /// The same; what it said, if it ended instead.
+    /// The same; its log, if it ended instead.
     pub fn try_start(home: &Arc<Home>, sets: &[&str]) -> Result<Self, String> {
         Self::spawn(Self::command(home, sets), home)
     }
 
-    /// How one is started on a journal.
+    /// The command that starts one on a journal.
     pub fn command(home: &Home, sets: &[&str]) -> std::process::Command {
         let journal = format!("journal.path={}", shown(&home.journal()));
         let sets: Vec<_> = [journal.as_str()].iter().chain(sets).flat_map(|set| ["--set", *set]).collect();
         prime(&[&["serve", "--set", "server.bind=127.0.0.1:0"][..], &REFERENCE, &sets].concat())
     }
 
-    /// Waits for a daemon to be ready.
+    /// Starts one and waits until it is ready.
     pub fn spawn(mut command: std::process::Command, home: &Arc<Home>) -> Result<Self, String> {
         let started = Instant::now();
         let mut child = command.spawn().unwrap();
@@ -172,19 +172,19 @@ impl Daemon {
         self.post_text("/v1/runs", &request.to_string())
     }
 
-    /// Hands in a run under an idempotency key.
+    /// Submits a run under an idempotency key.
     pub fn with_key(&self, key: &str, request: &Value) -> Answer {
         post_with_key(&self.agent, &self.address, key, request).unwrap()
     }
 
-    /// Hands in a run; gives its path.
+    /// Submits a run; returns its path.
     pub fn submitted(&self, request: &Value) -> String {
         let answer = self.submit(request);
         assert_eq!(answer.status, 202, "{answer:?}");
         answer.location.unwrap()
     }
 
-    /// Asks for something until it is so.
+    /// Requests something until a condition holds.
     pub fn until(&self, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let started = Instant::now();
         loop {
@@ -196,26 +196,52 @@ impl Daemon {
         }
     }
 
-    /// Asks for a run until it is over.
+    /// Waits until a run is over; returns its record.
     pub fn finished(&self, location: &str) -> Value {
-        self.until(location, |body| {
-            assert!(body["id"].is_string(), "{body}");
-            is_over(body)
-        })
+        // The stream ends with the run.
+        self.text(&format!("{location}/events?after={}", u32::MAX));
+        let record = self.get(location).body;
+        assert!(is_over(&record), "{record}");
+        record
+    }
+
+    /// Waits until a run has this many durable events; returns its record then.
+    pub fn with_events(&self, location: &str, count: u64) -> Value {
+        let response = self.agent.get(self.url(&format!("{location}/events"))).call().unwrap();
+        assert_eq!(response.status(), 200, "{location}");
+        let mut lines = BufReader::new(response.into_body().into_reader()).lines().map(Result::unwrap);
+        let last = format!("id: {count}");
+        assert!(lines.any(|line| line == last), "{location} ended before event {count}");
+        self.get(location).body
+    }
+
+    /// Lets no file of the daemon grow beyond the present size of the journal's log and `more` bytes: soon every run waits
+    /// for the journal, unfinished. `None` lifts the limit.
+    pub fn limit_journal(&self, more: Option<u64>) {
+        let log = self.home.journal().with_extension("sqlite-wal");
+        let current = more.map(|more| std::fs::metadata(log).map_or(0, |log| log.len()) + more);
+        prlimit(Some(self.pid()), Resource::Fsize, Rlimit { current, maximum: None }).unwrap();
+    }
+
+    /// Waits until the journal cannot be written.
+    pub fn until_not_writable(&self) -> Value {
+        let is_refused =
+            |body: &Value| body["journal"]["failure"].as_str().is_some_and(|why| why.contains("be written"));
+        self.until("/readyz", is_refused)
     }
 
     pub fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
 
-    /// Ends it at once, without a chance to do anything.
+    /// Kills it (SIGKILL).
     pub fn kill(mut self) -> Arc<Home> {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         Arc::clone(&self.home)
     }
 
-    /// Sends a signal and waits for the end; gives the exit code and the rest of standard error.
+    /// Sends a signal and waits for the end; returns the exit code and the rest of standard error.
     pub fn end_by(mut self, signal: Signal) -> (Option<i32>, String) {
         kill_process(self.pid(), signal).unwrap();
         let mut rest = String::new();
@@ -224,7 +250,7 @@ impl Daemon {
     }
 }
 
-/// Hands in a run under an idempotency key, to a daemon that may go away meanwhile.
+/// Submits a run under an idempotency key to a daemon that may be killed meanwhile.
 pub fn post_with_key(agent: &Agent, address: &str, key: &str, request: &Value) -> Result<Answer, ureq::Error> {
     let post = agent.post(format!("http://{address}/v1/runs")).header("Idempotency-Key", key);
     Answer::read(post.content_type("application/json").send(request.to_string())?)
@@ -238,7 +264,7 @@ impl Drop for Daemon {
     }
 }
 
-/// Takes minutes if nobody ends it.
+/// A run that does not end within a test unless it is cancelled.
 pub fn long_run() -> Value {
     json!({"task": "tower-of-hanoi", "input": {"n": 30, "from": 0, "to": 2}, "fanout": 1})
 }

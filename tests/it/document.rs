@@ -1,4 +1,4 @@
-//! The interface's document against the daemon that serves it.
+//! The OpenAPI document against the daemon that serves it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,10 +11,10 @@ use regex::Regex;
 use crate::daemon::Daemon;
 use crate::layers::rust_files;
 
-/// What the daemon serves that the document does not describe: a page for people to read it with.
+/// Routes that the document does not describe: the page to read it with.
 const PAGE: [&str; 2] = ["/docs", "/docs/{file:.*}"];
 
-/// The patterns of all resources, as the sources name them.
+/// The patterns of all resources, from the sources.
 fn resources() -> BTreeSet<String> {
     let resource = Regex::new(r#"resource\(\s*"(/[^"]*)""#).unwrap();
     let mut found = BTreeSet::new();
@@ -25,12 +25,12 @@ fn resources() -> BTreeSet<String> {
     found
 }
 
-/// A pattern as the document writes it.
+/// A pattern in the document's notation.
 fn without_expressions(pattern: &str) -> String {
     Regex::new(r"\{(\w+):[^}]*\}").unwrap().replace_all(pattern, "{$1}").into_owned()
 }
 
-/// The head of the answer to a request without a body: its status, and its headers in small letters.
+/// The status and lower-case headers of the response to a request without a body.
 fn asked(daemon: &Daemon, method: &str, path: &str) -> (u16, BTreeMap<String, String>) {
     let mut connection = TcpStream::connect(&daemon.address).unwrap();
     let host = &daemon.address;

@@ -1,5 +1,5 @@
-//! What the daemon promises: an accepted run is never lost; a committed step is never changed; an uncommitted step may
-//! be computed twice and is visible once.
+//! The daemon's guarantees: an accepted run is never lost; a committed step never changes; an uncommitted step may be
+//! computed twice but becomes visible once.
 #![allow(clippy::disallowed_methods, reason = "these tests measure other processes, in real time")]
 
 use std::collections::BTreeSet;
@@ -12,11 +12,15 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::daemon::{Daemon, Home, is_over, long_run, server_sent};
+use crate::figures::promise;
 use crate::records::chain;
 
 const SCRIPTED: &str = "agents.executor.implementation=scripted";
 
-/// A run of some thousand steps with errors in them.
+/// Bytes that a journal may still grow in which a run must not fit.
+const ROOM: u64 = 256 << 10;
+
+/// A run of 2^n - 1 steps, with errors where the executor makes some.
 fn lively(n: u32, seed: u64) -> Value {
     json!({"task": "tower-of-hanoi", "input": {"n": n, "from": 0, "to": 2}, "fanout": 1, "seed": seed})
 }
@@ -24,8 +28,12 @@ fn lively(n: u32, seed: u64) -> Value {
 #[test]
 fn a_killed_daemon_goes_on_where_it_was() {
     let daemon = Daemon::start(&[]);
+    // Too little for the whole run, which therefore cannot be over when the daemon is killed.
+    daemon.limit_journal(Some(ROOM));
     let run = daemon.submitted(&lively(16, 1));
-    let before = daemon.until(&run, |record| record["events"].as_u64().unwrap() > 5_000);
+    daemon.until_not_writable();
+    let before = daemon.get(&run).body;
+    assert!(before["events"].as_u64() > Some(0) && before["status"] == "running", "{before}");
     let daemon = Daemon::start_in(&daemon.kill(), &[]);
     let after = daemon.finished(&run);
     assert_eq!((&after["status"], &after["resumed"]), (&json!("verified"), &json!(1)));
@@ -64,7 +72,7 @@ fn a_run_of_a_scripted_executor_makes_the_same_steps_with_and_without_a_kill() {
     assert!(steps(&daemon, &run) == expected, "the steps differ");
 }
 
-/// A thousand of something, at the same time.
+/// Does something `count` times on several threads.
 fn at_once<T: Send>(count: usize, threads: usize, act: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -159,9 +167,8 @@ fn a_drain_with_runs_and_watchers_is_quick_and_loses_nothing() {
     let home = Arc::clone(&daemon.home);
     let asked = Instant::now();
     let (code, log) = daemon.end_by(Signal::TERM);
-    let took = asked.elapsed();
+    promise("a drain with 100 runs", asked.elapsed(), Duration::from_secs(5));
     assert_eq!(code, Some(0), "{log}");
-    assert!(took < Duration::from_secs(5), "it took {took:?}");
     assert!(!log.contains("panicked"), "{log}");
     for watcher in watchers {
         watcher.join().unwrap().expect("the stream ended in order");
@@ -209,7 +216,7 @@ fn a_fork_begins_where_it_says_and_stands_alone() {
 fn a_cancelled_run_keeps_what_is_committed() {
     let daemon = Daemon::start(&[]);
     let run = daemon.submitted(&long_run());
-    let before = daemon.until(&run, |record| record["steps"].as_u64().unwrap() > 1_000);
+    let before = daemon.with_events(&run, 1_000);
     let cancelled = daemon.post(&format!("{run}/cancel"));
     assert_eq!((cancelled.status, &cancelled.body["status"]), (200, &json!("cancelled")));
     assert!(cancelled.body["steps"].as_u64().unwrap() >= before["steps"].as_u64().unwrap());

@@ -1,17 +1,26 @@
-//! Figures of tests that measure: sizes from the environment, percentiles, memory, load.
+//! Sizes and seeds from the environment, and figures of other processes: times, memory, load.
 #![allow(clippy::disallowed_methods, reason = "these tests measure other processes, in real time")]
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::process::Pid;
 
-/// Held by whoever measures, so that such tests do not measure each other.
-static ALONE: Mutex<()> = Mutex::new(());
+/// Whether `make chaos` runs the tests. Only then do times count: on a shared machine they say little.
+pub fn is_chaos() -> bool {
+    std::env::var("PRIME_CHAOS").is_ok()
+}
 
-pub fn alone() -> MutexGuard<'static, ()> {
-    // A test that failed has told so itself.
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+/// A bound on a time that the daemon promises. Always printed, and asserted by `make chaos`.
+pub fn promise(what: &str, took: Duration, bound: Duration) {
+    eprintln!("{what}: {took:.1?}, promised within {bound:.1?}; {}", load());
+    assert!(!is_chaos() || took <= bound, "{what}: {took:?} instead of {bound:?}");
+}
+
+/// The seed of everything random: `PRIME_CHAOS_SEED`, or a fixed one.
+pub fn chaos_seed() -> u64 {
+    let seed = from_env("PRIME_CHAOS_SEED", 42);
+    eprintln!("PRIME_CHAOS_SEED={seed}");
+    seed
 }
 
 /// A size that can be chosen by an environment variable.
@@ -20,12 +29,12 @@ pub fn from_env(name: &str, otherwise: u64) -> u64 {
     text.parse().unwrap_or_else(|_| panic!("{name} must be a whole number, and is {text:?}"))
 }
 
-/// Without optimisation everything takes an order of magnitude longer: a size or a limit for each case.
+/// Unoptimised builds are an order of magnitude slower: a size or limit for each case.
 pub const fn optimised<T: Copy>(yes: T, no: T) -> T {
     if cfg!(debug_assertions) { no } else { yes }
 }
 
-/// The value that this share of all does not exceed (nearest rank).
+/// A percentile by the nearest rank.
 pub fn percentile(times: &[Duration], share: f64) -> Duration {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();
@@ -34,7 +43,7 @@ pub fn percentile(times: &[Duration], share: f64) -> Duration {
     *sorted.get(rank.max(1) - 1).expect("at least one")
 }
 
-/// A field of a process's status, in bytes, such as `VmRSS` (memory now) or `VmHWM` (the most there ever was).
+/// A field of a process's status in bytes, such as `VmRSS` (resident memory) or `VmHWM` (its peak).
 pub fn memory(pid: Pid, field: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':')).expect("the field");
@@ -43,7 +52,7 @@ pub fn memory(pid: Pid, field: &str) -> u64 {
 
 pub const MIB: u64 = 1 << 20;
 
-/// What else the machine does: processes that want a core, as an average over a minute.
+/// The load average over a minute.
 pub fn load() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap();
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);

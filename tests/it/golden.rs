@@ -1,4 +1,4 @@
-//! The benchmark's bytes: they change on purpose or not at all.
+//! The benchmark's bytes, which must not change by accident.
 
 use std::collections::BTreeMap;
 
@@ -23,5 +23,5 @@ fn all_instances_are_those_of_the_record() {
     let lines: u64 = made.values().map(|file| file["lines"].as_u64().unwrap()).sum();
     assert_eq!((made.len(), lines), (86, 51_600));
     let changed: Vec<_> = made.iter().filter(|(name, file)| recorded.get(*name) != Some(file)).collect();
-    assert!(changed.is_empty(), "changed: {changed:?}; if it is meant, record it with `make golden`");
+    assert!(changed.is_empty(), "changed: {changed:?}; if that is intended, record it with `make golden`");
 }

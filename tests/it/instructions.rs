@@ -1,4 +1,4 @@
-//! The gate of `make instructions`, over files made up.
+//! The regression gate of `make instructions`, on synthetic files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::binary::shown;
 
 const COMPILER: &str = "rustc 1.95.0 (made up)";
 
-/// Instructions by bench.
+/// Instructions by benchmark.
 type Counts<'a> = &'a [(&'a str, u64)];
 
 /// A folder with a record and the counts of a run.
@@ -21,7 +21,7 @@ struct Files {
     counts: PathBuf,
 }
 
-/// As gungraun prints a bench: `name` is its function and its id.
+/// A benchmark as gungraun prints it: `name` is its function and id.
 fn summary(name: &str, instructions: u64) -> String {
     let (function, id) = name.split_once("::").map_or((name, Value::Null), |(function, id)| (function, id.into()));
     let metrics = json!({ "Ir": { "values": { "new": instructions, "old": 7 } } });
@@ -56,7 +56,7 @@ fn record(counts: &Value) -> Value {
 }
 
 #[test]
-fn only_what_is_more_than_a_tenth_worse_or_unknown_fails() {
+fn only_regressions_above_a_tenth_and_missing_benchmarks_fail() {
     let regression =
         ["push::deep: 1,101 instructions, +10.1 % against the recorded 1,000", "make instructions RECORD=1"];
     let improvement =
@@ -95,7 +95,7 @@ fn another_compiler_is_named_and_compared_all_the_same() {
 }
 
 #[test]
-fn what_is_recorded_is_what_was_counted() {
+fn the_record_holds_the_counts() {
     let files = Files::of(&json!("none yet"), &[("push::deep", 1_000), ("pop", 5)]);
     let (code, printed) = files.gate(&["--record"]);
     assert_eq!(code, 0, "{printed}");

@@ -1,4 +1,4 @@
-//! The journal when its process is killed or its disk is full: real processes, real signals, real file systems.
+//! The journal when its process is killed or its disk is full, with real processes, signals and file systems.
 #![allow(clippy::disallowed_methods, reason = "a child learns from its environment what to do")]
 
 use std::fs;
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use prime_journal::{
-    Head, Journal, JournalError, Retention, ReviewCounts, RunRow, Segment, SqliteJournal, SqliteOptions, Verifier,
+    ChainVerifier, Head, Journal, JournalError, Retention, ReviewCounts, RunRow, Segment, SqliteJournal, SqliteOptions,
     Write,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 const ROLE: &str = "PRIME_TEST_JOURNAL_ROLE";
 const FOLDER: &str = "PRIME_TEST_JOURNAL_FOLDER";
-/// Before what a child says, because the test harness says something too.
+/// Prefix of a child's output, because the test harness prints too.
 const SAYS: &str = "child: ";
 const RUNS: usize = 8;
 
@@ -46,18 +46,18 @@ fn open(folder: &Path) -> Result<SqliteJournal, JournalError> {
     SqliteJournal::open(&folder.join("runs.db"), SqliteOptions::default())
 }
 
-/// A segment of three events of noise that follow.
+/// A segment of three following events of noise.
 fn next(head: Head, bytes: u64) -> Segment {
     let number = |at: u64| at.wrapping_mul(at).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_string();
     let line = |seq: u64| (0..bytes / 20).map(|at| number(seq * bytes + at)).collect::<String>();
     Segment::following(head, (1..=3).map(|at| line(head.seq + at)))
 }
 
-/// The head of each run after its whole chain was checked; 0 runs if there are none.
+/// Verifies every chain; returns the head of each run.
 fn verified(journal: &dyn Journal) -> Vec<Head> {
     let rows = (0..RUNS).map_while(|run| journal.run(&id(run)).unwrap());
     let check = |row: RunRow| {
-        let mut verifier = Verifier::new(&row.id, &row.spec);
+        let mut verifier = ChainVerifier::new(&row.id, &row.spec);
         loop {
             let segments = journal.segments(&row.id, verifier.head().seq, 1 << 16).unwrap();
             if segments.is_empty() {
@@ -75,7 +75,7 @@ fn say(text: &str) {
     std::io::stdout().flush().unwrap();
 }
 
-/// What the other tests start; does nothing by itself.
+/// Run as a child by the other tests; does nothing on its own.
 #[test]
 fn child() {
     let (Ok(role), Ok(folder)) = (std::env::var(ROLE), std::env::var(FOLDER)) else { return };
@@ -95,7 +95,7 @@ fn child() {
     }
 }
 
-/// Appends to all runs in each commit, and says the number of each commit after it.
+/// Appends to all runs in each commit, and prints the last event number after it.
 fn write_forever(folder: &Path) {
     let journal = open(folder).unwrap();
     let mut heads = verified(&journal);
@@ -116,7 +116,7 @@ fn write_forever(folder: &Path) {
     }
 }
 
-/// Appends to the run `r0`, and gives the head after it.
+/// Appends to the run `r0`; returns its new head.
 fn append(journal: &dyn Journal, head: Head) -> Result<Head, JournalError> {
     let segment = next(head, 10_000);
     let after = segment.head();
@@ -124,7 +124,7 @@ fn append(journal: &dyn Journal, head: Head) -> Result<Head, JournalError> {
     Ok(after)
 }
 
-/// Writes until there is no room, checks what is there, makes room, and goes on with the same journal.
+/// Writes until the disk is full, checks the content, makes room, and goes on with the same journal.
 fn fill(folder: &Path, make_room: &dyn Fn()) {
     let journal = open(folder).unwrap();
     journal.commit(&[Write::Accept { row: row("r0"), key: None }]).unwrap();
@@ -176,7 +176,7 @@ fn spawn(role: &str, folder: &Path, shell: &str) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap()
 }
 
-/// What a child says until it ends, which must be well.
+/// The output of a child, which must succeed.
 fn said(mut child: Child) -> Vec<String> {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     // The harness writes the name of the test in front of the first.
@@ -221,7 +221,7 @@ fn a_second_process_is_refused_at_once() {
     assert_eq!(said(spawn("open", folder.path(), "")), ["opened, 1 runs"]);
 }
 
-/// Whether this user may mount in a namespace of its own.
+/// Whether this user may mount in a new namespace.
 fn may_mount() -> bool {
     let mount = Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "tmpfs", "/tmp"]).output();
     mount.is_ok_and(|output| output.status.success())
@@ -237,11 +237,9 @@ fn on_a_small_disk(folder: &Path, then: &str) -> String {
 }
 
 #[test]
-fn a_full_disk_takes_nothing_until_there_is_room() {
+fn a_full_disk_refuses_writes_until_there_is_room() {
     if !may_mount() {
-        eprintln!(
-            "skipped: this user may not mount; `a_limit_of_the_system_is_like_a_full_disk` is the same elsewhere"
-        );
+        eprintln!("skipped: this user may not mount; `a_limit_of_the_system_is_like_a_full_disk` covers the rest");
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -259,7 +257,7 @@ fn a_limit_of_the_system_is_like_a_full_disk() {
 }
 
 #[test]
-fn a_disk_that_is_read_only_is_named() {
+fn a_read_only_disk_is_named() {
     if !may_mount() {
         eprintln!("skipped: this user may not mount");
         return;
@@ -275,7 +273,7 @@ fn a_disk_that_is_read_only_is_named() {
 }
 
 #[test]
-fn a_file_without_the_right_to_write_is_named() {
+fn a_file_without_write_permission_is_named() {
     let folder = tempfile::tempdir().unwrap();
     drop(open(folder.path()).unwrap());
     let path = folder.path().join("runs.db");

@@ -1,4 +1,4 @@
-//! The metrics of real runs: what was counted is what the outcomes say.
+//! The metrics of real runs agree with their outcomes.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn sum(text: &str, name: &str) -> f64 {
     samples.map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap()).sum()
 }
 
-/// Carries out a run of each task with these settings, and gives the outcomes and what was counted.
+/// Executes a run of each task with these settings; returns the outcomes and the metrics.
 fn counted(sets: &[&str], slugs: &[&str]) -> (Vec<Outcome>, String) {
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
     let settings = Settings::load(&[], std::iter::empty(), &sets).unwrap();
@@ -91,7 +91,7 @@ fn disputed_steps_and_failures_are_counted() {
 }
 
 #[test]
-fn a_run_that_a_limit_ends_is_not_called_verified() {
+fn a_run_ended_by_a_limit_is_not_verified() {
     let (outcomes, text) = counted(
         &["agents.executor.implementation=reference", "run.budget.steps=3", "runtime.cells=1"],
         &["bubble-sort"],

@@ -1,4 +1,4 @@
-//! The daemon as systemd meets it: a datagram socket in `NOTIFY_SOCKET`.
+//! systemd's notification protocol: a datagram socket in `NOTIFY_SOCKET`.
 #![allow(clippy::disallowed_methods, reason = "these tests wait for other processes, in real time")]
 
 use std::io::Read as _;
@@ -12,14 +12,14 @@ use tempfile::TempDir;
 
 use crate::binary::{REFERENCE, file, prime, shown};
 
-/// Longest wait for a message; far above what it takes, because the machine may be busy.
+/// Longest wait for a message, far above what it takes: only a test that hangs fails by it.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A daemon that was told to notify a socket.
+/// A daemon with a notification socket.
 struct Notifying {
     child: Child,
     socket: UnixDatagram,
-    /// Where the socket is.
+    /// Holds the socket.
     _folder: TempDir,
 }
 
@@ -55,7 +55,7 @@ impl Notifying {
         std::str::from_utf8(&buffer[..length]).unwrap().lines().map(str::to_owned).collect()
     }
 
-    /// Messages until one has this line.
+    /// The messages until one has this line.
     fn until(&self, line: &str) -> Vec<Vec<String>> {
         let mut messages = Vec::new();
         while messages.last().is_none_or(|message: &Vec<String>| !message.iter().any(|found| found == line)) {
@@ -78,19 +78,19 @@ impl Drop for Notifying {
 }
 
 #[test]
-fn systemd_is_told_when_the_daemon_is_ready_and_when_it_stops() {
+fn readiness_and_stopping_are_notified() {
     let mut daemon = Notifying::start(&[]);
     let ready = daemon.message();
     assert_eq!(ready[0], "READY=1");
     let address = ready[1].strip_prefix("STATUS=takes runs on http://").expect("a status");
-    std::net::TcpStream::connect(address).expect("ready means that it can be reached");
+    std::net::TcpStream::connect(address).expect("it accepts connections once it is ready");
     daemon.signal(Signal::TERM);
     assert_eq!(daemon.message()[0], "STOPPING=1", "without a watchdog nothing comes between");
     assert_eq!(daemon.child.wait().unwrap().code(), Some(0));
 }
 
 #[test]
-fn the_watchdog_is_fed_until_the_end() {
+fn the_watchdog_is_notified_until_the_end() {
     let daemon = Notifying::start(&[("WATCHDOG_USEC", "20000")]);
     assert_eq!(daemon.until("READY=1").len(), 1, "not before it is ready");
     for _ in 0..3 {
@@ -101,7 +101,7 @@ fn the_watchdog_is_fed_until_the_end() {
 }
 
 #[test]
-fn a_watchdog_of_another_process_is_not_fed() {
+fn the_watchdog_of_another_process_is_ignored() {
     let daemon = Notifying::start(&[("WATCHDOG_USEC", "1000"), ("WATCHDOG_PID", "1")]);
     daemon.until("READY=1");
     daemon.signal(Signal::TERM);
@@ -109,7 +109,7 @@ fn a_watchdog_of_another_process_is_not_fed() {
 }
 
 #[test]
-fn a_reload_is_told_and_a_mistake_in_it_changes_nothing() {
+fn a_reload_is_notified_and_an_error_in_it_changes_nothing() {
     let (_folder, path) = file("my.toml", "log.level = \"error\"\n");
     let mut daemon = Notifying::with(&[], &["--config", shown(&path)]);
     daemon.until("READY=1");
@@ -134,7 +134,7 @@ fn a_reload_is_told_and_a_mistake_in_it_changes_nothing() {
 }
 
 #[test]
-fn a_daemon_that_nobody_listens_to_says_so_and_serves() {
+fn a_missing_socket_is_logged_and_the_daemon_serves() {
     let arguments = [&["serve", "--set", "server.bind=127.0.0.1:0"][..], &REFERENCE].concat();
     let folder = tempfile::tempdir().unwrap();
     let mut child = prime(&arguments)

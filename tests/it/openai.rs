@@ -1,4 +1,4 @@
-//! The daemon as OpenAI's clients meet it: chat completions whole and in chunks, models, errors, clients that go away.
+//! The daemon from the side of OpenAI's clients: chat completions whole and streamed, models, errors, disconnects.
 
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ fn hanoi() -> Value {
     json!({"task": "tower-of-hanoi", "input": {"n": 3, "from": 0, "to": 2}})
 }
 
-/// A chat completion that asks for this run.
+/// A chat completion for this run.
 fn chat(run: &Value, fields: &Value) -> Value {
     let mut request = json!({"model": "prime", "messages": [{"role": "user", "content": run.to_string()}]});
     request.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
@@ -38,13 +38,13 @@ fn actions(daemon: &Daemon, prime: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The events of a stream as they come: their data.
+/// The data of the events of a stream, as they arrive.
 fn events(reader: impl Read) -> impl Iterator<Item = String> {
     let lines = BufReader::new(reader).lines().map(Result::unwrap);
     lines.filter_map(|line| line.strip_prefix("data: ").map(str::to_owned))
 }
 
-/// Sends a request for a stream; gives the data of its events.
+/// Requests a stream; returns the data of its events.
 fn stream(daemon: &Daemon, request: &Value) -> impl Iterator<Item = String> + use<> {
     let post = daemon.agent.post(daemon.url("/v1/chat/completions")).content_type("application/json");
     let response = post.send(request.to_string()).unwrap();
@@ -54,7 +54,7 @@ fn stream(daemon: &Daemon, request: &Value) -> impl Iterator<Item = String> + us
 }
 
 #[test]
-fn a_completion_has_the_answer_its_steps_and_what_is_known_of_its_run() {
+fn a_completion_has_the_answer_its_steps_and_the_facts_of_its_run() {
     let daemon = Daemon::start(&[]);
     let answer = complete(&daemon, &chat(&hanoi(), &json!({"model": "prime/fast"})));
     assert_eq!(answer.status, 200, "{answer:?}");
@@ -89,7 +89,7 @@ fn a_completion_has_the_answer_its_steps_and_what_is_known_of_its_run() {
 }
 
 #[test]
-fn what_to_solve_stands_in_the_last_message_or_beside_it() {
+fn the_problem_is_in_the_last_message_or_in_prime() {
     let daemon = Daemon::start(&[]);
     let line =
         json!({"id": "x", "task": "bubble-sort", "seed": 5, "input": {"a": [3, 1, 2]}, "answer": null, "steps": 9});
@@ -111,7 +111,7 @@ fn what_to_solve_stands_in_the_last_message_or_beside_it() {
 }
 
 #[test]
-fn words_are_a_problem_of_the_clients_own() {
+fn prose_is_a_custom_problem() {
     let daemon = Daemon::start(&["agents.executor.implementation=replay", r#"agents.executor.lines=["something"]"#]);
     let words = |fields: Value| {
         let mut request = chat(&json!({}), &json!({"messages": [{"role": "user", "content": "Say something."}]}));
@@ -131,7 +131,7 @@ fn words_are_a_problem_of_the_clients_own() {
 }
 
 #[test]
-fn choices_are_runs_of_their_own() {
+fn each_choice_is_a_run() {
     let daemon = Daemon::start(&["agents.executor.implementation=scripted"]);
     let answer = complete(&daemon, &chat(&hanoi(), &json!({"n": 3, "seed": 5, "model": "prime/fast"})));
     assert_eq!(answer.status, 200, "{answer:?}");
@@ -205,7 +205,7 @@ fn a_stream_has_each_step_then_the_answer_then_the_tokens() {
 }
 
 #[test]
-fn steps_that_are_taken_back_are_told() {
+fn backtracking_is_streamed() {
     // Two wrong lines at one state, and it is left.
     let daemon = Daemon::start(&[
         "agents.executor.implementation=scripted",
@@ -221,7 +221,7 @@ fn steps_that_are_taken_back_are_told() {
 }
 
 #[test]
-fn a_stream_whose_client_goes_away_ends_its_runs() {
+fn a_disconnected_stream_cancels_its_runs() {
     let daemon = Daemon::start(&[]);
     let mut data = stream(&daemon, &chat(&long_run(), &json!({"stream": true, "n": 2})));
     // Steps come while the run goes on.
@@ -238,7 +238,7 @@ fn a_stream_whose_client_goes_away_ends_its_runs() {
     }
 }
 
-/// Sends a request, and goes away when its run is under way; gives the run's place.
+/// Sends a request and disconnects once its run is running; returns the run's path.
 fn abandon(daemon: &Daemon, request: &Value, header: &str) -> String {
     let known = daemon.get("/v1/runs").body["runs"].as_array().unwrap().len();
     let mut connection = TcpStream::connect(&daemon.address).unwrap();
@@ -256,7 +256,7 @@ fn abandon(daemon: &Daemon, request: &Value, header: &str) -> String {
 }
 
 #[test]
-fn a_client_that_goes_away_before_the_answer_ends_its_run_unless_it_is_kept() {
+fn a_client_that_disconnects_cancels_its_run_unless_it_is_kept() {
     let daemon = Daemon::start(&[]);
     let kept = abandon(&daemon, &chat(&long_run(), &json!({})), "X-Prime-Keep: true\r\n");
     let left = abandon(&daemon, &chat(&long_run(), &json!({})), "");
@@ -266,7 +266,7 @@ fn a_client_that_goes_away_before_the_answer_ends_its_run_unless_it_is_kept() {
 }
 
 #[test]
-fn mistakes_have_the_form_of_openai() {
+fn errors_have_the_shape_of_openai() {
     let daemon = Daemon::start(&["server.queue_max=2"]);
     let with = |fields: Value| complete(&daemon, &chat(&json!({"task": "n-queens"}), &fields));
     let unknown = with(json!({"model": "gpt-4o"}));
@@ -288,10 +288,10 @@ fn mistakes_have_the_form_of_openai() {
     misspelt.refused(400, Some("messages[0].content"), &["`task`", "n-queens"]);
     assert_eq!(misspelt.body["error"]["type"], "invalid_request_error");
     assert_eq!(misspelt.body["error"]["param"], "messages[0].content");
-    assert_eq!(daemon.get("/v1/runs").body["runs"], json!([]), "none of these was taken");
+    assert_eq!(daemon.get("/v1/runs").body["runs"], json!([]), "none of these was accepted");
     daemon.get("/v1/chat/completions").refused(405, None, &["POST"]);
 
-    // Two find a place, the third does not: then none goes on.
+    // Two are accepted, the third is not: then none goes on.
     let full = complete(&daemon, &chat(&long_run(), &json!({"n": 3})));
     full.refused(429, None, &["server.queue_max is 2"]);
     assert!(full.retry_after.is_some());
@@ -302,7 +302,7 @@ fn mistakes_have_the_form_of_openai() {
 }
 
 #[test]
-fn a_problem_in_words_is_solved_by_whoever_the_executor_is() {
+fn prose_is_solved_by_the_configured_executor() {
     let ask = json!({
         "messages": [{"role": "system", "content": "Be short."}, {"role": "user", "content": "What is 2 + 2?"}],
         "response_format": {"type": "json_schema", "json_schema": {"name": "sum", "schema": {"type": "integer"}}},
@@ -339,7 +339,7 @@ fn models_are_prime_and_its_presets() {
 }
 
 #[test]
-fn a_daemon_that_stops_tells_those_who_wait() {
+fn a_stopping_daemon_ends_its_streams_with_an_error() {
     let daemon = Daemon::start(&[]);
     let mut waiting = stream(&daemon, &chat(&long_run(), &json!({"stream": true})));
     assert!(waiting.by_ref().take(5).any(|data| data.contains("reasoning_content")));

@@ -1,4 +1,4 @@
-//! Problems of clients over HTTP: the same loop of proposal, verdict, retry, backtrack and vote.
+//! Custom problems over HTTP: the same loop of proposal, verdict, retry, backtrack and vote.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ fn replaying(lines: &Value) -> Daemon {
 }
 
 #[test]
-fn wrong_answers_go_back_and_right_ones_are_verified() {
+fn wrong_answers_are_rejected_and_right_ones_verified() {
     let lines = json!(["I think it is 5 and 7", r#"{"x": 35, "y": 1}"#, r#"{"x": 5, "y": 8}"#, r#"{"x": 5, "y": 7}"#]);
     let daemon = replaying(&lines);
     let run = daemon.submitted(&json!({"problem": factors(), "fanout": 3}));
@@ -75,7 +75,7 @@ fn steps_are_checked_as_they_are_made() {
 }
 
 #[test]
-fn nothing_is_called_verified_that_nobody_can_check() {
+fn nothing_is_verified_without_a_check() {
     let daemon = replaying(&json!(["42"]));
     let problem = json!({"statement": "What is it?", "steps": "single"});
     let record = daemon.finished(&daemon.submitted(&json!({"problem": problem})));
@@ -100,7 +100,7 @@ fn a_run_of_a_problem_survives_a_kill() {
 }
 
 #[test]
-fn problems_that_cannot_be_used_say_why() {
+fn invalid_problems_say_why() {
     let daemon = replaying(&json!(["x"]));
     let with = |change: &dyn Fn(&mut Value)| {
         let mut problem = factors();

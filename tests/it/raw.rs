@@ -1,4 +1,4 @@
-//! HTTP over a bare socket, for clients that are slow, many or impolite.
+//! HTTP over a bare socket, for slow, numerous or misbehaving clients.
 #![allow(clippy::disallowed_methods, reason = "these tests measure other processes, in real time")]
 
 use std::io::{self, Read as _, Write as _};
@@ -10,11 +10,11 @@ use crate::daemon::PATIENCE;
 /// One connection.
 pub struct Raw {
     pub stream: TcpStream,
-    /// What came after the last answer.
+    /// Bytes after the last response.
     rest: Vec<u8>,
 }
 
-/// An answer and how long it took, from the first byte sent to the last one read.
+/// A response and its time, from the first byte sent to the last byte read.
 pub struct Timed {
     pub status: u16,
     pub head: String,
@@ -37,7 +37,7 @@ impl Raw {
         self.stream.write_all(bytes).unwrap();
     }
 
-    /// Sends a request and reads the answer, which must have a length.
+    /// Sends a request and reads the response, which must have a length.
     pub fn ask(&mut self, request: &[u8]) -> Timed {
         let began = Instant::now();
         self.send(request);
@@ -64,7 +64,7 @@ impl Raw {
     }
 }
 
-/// The value of a header, of a head in small letters.
+/// The value of a header in a lower-case head.
 pub fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
 }

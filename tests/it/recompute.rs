@@ -1,21 +1,21 @@
-//! The second implementation of every task, in Python, against a share of the benchmark.
+//! The independent implementation of every task, in Python, against a sample of the benchmark.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::binary::{done, shown};
 
-/// One line of so many is recomputed; `make recompute` does them all.
+/// One line in this many is recomputed; `make recompute` does all.
 const EVERY: &str = "10";
 
 #[test]
-fn answers_and_step_counts_come_out_the_same_by_another_hand() {
+fn an_independent_implementation_gives_the_same_answers_and_step_counts() {
     let folder = tempfile::tempdir().unwrap();
     let generated = done(&["bench", "generate", "--all", "--out", shown(folder.path())]);
     assert_eq!(generated.code, 0, "{}", generated.stderr);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recompute/run.py");
     let arguments = [shown(&script), shown(folder.path()), "--every", EVERY];
-    // Python's compiled modules would be left beside the sources.
+    // `-B`: no compiled modules beside the sources.
     let run = Command::new("python3").arg("-B").args(arguments).output().expect("python3 is installed by `make test`");
     let printed = String::from_utf8_lossy(&run.stdout).into_owned() + &String::from_utf8_lossy(&run.stderr);
     assert!(run.status.success(), "{printed}");

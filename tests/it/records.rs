@@ -1,4 +1,4 @@
-//! What a run's record must be, computed here from what the interface shows.
+//! Checks records and hash chains from what the HTTP interface shows, with an implementation of its own.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::daemon::Daemon;
 
-/// The chain over a run's record: numbers of events to hashes. Fails unless the events are numbered without gaps.
+/// The hash chain of a run, by event number. Fails unless the events are numbered without gaps.
 pub fn chain(daemon: &Daemon, location: &str) -> BTreeMap<u64, String> {
     let text = daemon.text(&format!("{location}/trace?states=false"));
     let mut lines = text.lines();
@@ -28,12 +28,12 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
-/// What was seen of runs: the chain that each showed after so many events.
+/// The chain hashes seen so far, by run and number of events.
 #[derive(Default)]
 pub struct Remembered(BTreeMap<String, BTreeMap<u64, String>>);
 
 impl Remembered {
-    /// Notes a record. Fails if it shows less than an earlier one, or another chain at the same event.
+    /// Remembers a record. Fails if it has fewer events than an earlier one, or another hash at the same event.
     pub fn see(&mut self, record: &Value) {
         let id = record["id"].as_str().expect("an id").to_owned();
         let events = record["events"].as_u64().expect("a number");
@@ -45,18 +45,18 @@ impl Remembered {
         assert!(before.is_none_or(|before| before == chain), "{id}: event {events} has changed");
     }
 
-    /// Notes every run of the listing's first page.
+    /// Remembers the first page of the listing.
     pub fn see_all(&mut self, daemon: &Daemon) {
         let page = daemon.get("/v1/runs?limit=1000").body;
         page["runs"].as_array().expect("runs").iter().for_each(|record| self.see(record));
     }
 
-    /// How often something was seen.
+    /// The number of remembered hashes.
     pub fn len(&self) -> usize {
         self.0.values().map(BTreeMap::len).sum()
     }
 
-    /// Fails unless the run's record holds all that was seen of it, unchanged.
+    /// Fails unless the run's chain has every remembered hash.
     pub fn check(&self, daemon: &Daemon, location: &str) {
         let chain = chain(daemon, location);
         let id = location.rsplit('/').next().expect("an id");

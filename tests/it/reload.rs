@@ -1,4 +1,4 @@
-//! The configuration read again by request.
+//! Reloading the configuration by request.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl Files {
 }
 
 #[test]
-fn a_changed_definition_counts_for_runs_to_come() {
+fn a_changed_definition_applies_to_new_runs() {
     let files = Files::new();
     let daemon = files.start();
     let short = json!({"task": "dfa-simulation"});
@@ -68,13 +68,13 @@ fn a_changed_definition_counts_for_runs_to_come() {
     assert_eq!((&next["config_hash"], &first["config_hash"]), (&taken.body["config_hash"], &same.body["config_hash"]));
     let kept = daemon.get(&long).body;
     for field in ["config_hash", "checked_kinds", "agents"] {
-        assert_eq!(kept[field], before[field], "{field}: a run keeps what it began with");
+        assert_eq!(kept[field], before[field], "{field}: an open run keeps its configuration");
     }
     daemon.until(&long, |record| record["steps"].as_u64() > kept["steps"].as_u64());
 }
 
 #[test]
-fn a_mistake_is_named_and_changes_nothing() {
+fn an_error_is_named_and_changes_nothing() {
     let files = Files::new();
     let daemon = files.start();
     let hash = |daemon: &Daemon| daemon.submit(&json!({"task": "dfa-simulation"})).body["config_hash"].clone();
@@ -93,7 +93,7 @@ fn a_mistake_is_named_and_changes_nothing() {
 }
 
 #[test]
-fn what_counts_from_the_next_start_is_said_each_time() {
+fn changes_that_need_a_restart_are_reported_each_time() {
     let files = Files::new();
     let daemon = files.start();
     let folder = files.definition.parent().unwrap().parent().unwrap();

@@ -1,4 +1,4 @@
-//! Steps that ask for a person: they are listed, reviewed, counted, and kept.
+//! Human review: flagged steps are listed, reviewed, counted, and kept.
 
 use serde_json::{Value, json};
 
@@ -110,15 +110,15 @@ fn disputed_steps_are_listed_reviewed_and_counted() {
     daemon.finished(&fork);
     let flags = seqs(&daemon.get(&format!("{fork}/reviews?limit=2")).body);
     assert_eq!(flags, expected[..2]);
-    assert_eq!(daemon.get(&fork).body["reviews"]["rejected"], 0, "nobody has looked at the fork's");
+    assert_eq!(daemon.get(&fork).body["reviews"]["rejected"], 0, "the fork has no reviews");
     let metrics = daemon.text("/metrics");
     assert!(metrics.contains("prime_reviews_needed_total "), "{metrics}");
 }
 
 #[test]
-fn a_run_that_goes_on_is_reviewed_too() {
+fn an_open_run_can_be_reviewed() {
     let daemon = Daemon::start(&DISPUTED);
-    let run = daemon.submitted(&json!({"task": "tower-of-hanoi", "input": {"n": 20, "from": 0, "to": 2}, "fanout": 1}));
+    let run = daemon.submitted(&json!({"task": "tower-of-hanoi", "input": {"n": 30, "from": 0, "to": 2}, "fanout": 1}));
     let record = daemon.until(&run, |record| record["reviews"]["needed"].as_u64() > Some(2));
     assert_eq!((&record["status"], &record["reviews"]["rejected"]), (&json!("running"), &json!(0)));
     let seq = seqs(&daemon.get(&format!("{run}/reviews?limit=1")).body)[0];
@@ -128,7 +128,7 @@ fn a_run_that_goes_on_is_reviewed_too() {
     assert_eq!(counts["needed"].as_u64().unwrap() - counts["open"].as_u64().unwrap(), 1);
     let listed = daemon.get("/v1/runs?needs_review=true").body;
     assert_eq!(listed["runs"][0]["reviews"]["rejected"], 1);
-    // Another process takes it up with what was said.
+    // Another process resumes it with its reviews.
     let daemon = Daemon::start_in(&daemon.kill(), &DISPUTED);
     assert_eq!(daemon.get(&run).body["reviews"]["rejected"], 1);
     let cancelled = daemon.post(&format!("{run}/cancel")).body;
@@ -136,7 +136,7 @@ fn a_run_that_goes_on_is_reviewed_too() {
 }
 
 #[test]
-fn what_is_no_review_is_refused() {
+fn invalid_reviews_are_refused() {
     let daemon = Daemon::start(&DISPUTED);
     let run = daemon.submitted(&disputed());
     let events = daemon.finished(&run)["events"].as_u64().unwrap();
@@ -208,7 +208,7 @@ fn a_review_has_the_name_of_its_key_and_runs_are_their_owners() {
 }
 
 #[test]
-fn the_client_lists_steps_and_says_what_of_them() {
+fn the_client_lists_and_reviews_steps() {
     let daemon = Daemon::start(&DISPUTED);
     let run = daemon.submitted(&disputed());
     daemon.finished(&run);

@@ -1,4 +1,4 @@
-//! The daemon as its clients meet it: a real process and real HTTP.
+//! The daemon from its clients' side: a real process and real HTTP.
 
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
@@ -7,11 +7,11 @@ use crate::binary::{REFERENCE, done, prime, shown};
 use crate::daemon::{Answer, Daemon, Home, long_run};
 
 #[test]
-fn a_run_is_taken_carried_out_and_its_result_kept() {
+fn a_run_is_accepted_executed_and_its_result_kept() {
     let daemon = Daemon::start(&[]);
     let taken = daemon.submit(&json!({"task": "n-queens", "difficulty": "medium", "index": 3, "fanout": 4, "seed": 9}));
     assert_eq!(taken.status, 202, "{taken:?}");
-    let location = taken.location.expect("where to ask");
+    let location = taken.location.expect("a location");
     let id = taken.body["id"].as_str().unwrap();
     assert_eq!(location, format!("/v1/runs/{id}"));
     assert_eq!((&taken.body["status"], &taken.body["task"]), (&json!("queued"), &json!("n-queens")));
@@ -23,7 +23,7 @@ fn a_run_is_taken_carried_out_and_its_result_kept() {
     assert_eq!(result["agents"], json!({"executor": "reference", "verifier": "rules", "coordinator": "threshold"}));
     assert!(result["labels"][0].as_str().unwrap().contains("not a model"));
     assert!(result["answer"].is_object() && result["steps"].is_u64() && result["wall_ms"].is_u64());
-    assert!(result.get("correct").is_none(), "nobody looked the answer up");
+    assert!(result.get("correct").is_none(), "the daemon does not know the reference answer");
     assert_eq!(result["config_hash"], taken.body["config_hash"]);
     assert_eq!(daemon.get(&location).body, result, "the result stays");
 
@@ -34,7 +34,7 @@ fn a_run_is_taken_carried_out_and_its_result_kept() {
 }
 
 #[test]
-fn a_budget_of_the_request_ends_its_run_by_name() {
+fn a_budget_in_the_request_ends_the_run_and_is_named() {
     let daemon = Daemon::start(&[]);
     let mut request = long_run();
     request["budget"] = json!({"steps": 100});
@@ -44,7 +44,7 @@ fn a_budget_of_the_request_ends_its_run_by_name() {
 }
 
 #[test]
-fn a_preset_counts_less_than_what_the_request_says() {
+fn the_request_takes_precedence_over_its_preset() {
     let daemon =
         Daemon::start(&["presets.mine={fanout=3, verifier=\"none\", budget={steps=5}}", "server.allow_verifiers=[]"]);
     let run = |request: Value| daemon.finished(&daemon.submit(&request).location.unwrap());
@@ -58,12 +58,12 @@ fn a_preset_counts_less_than_what_the_request_says() {
     assert_eq!(
         (&mine["verifier"], &mine["trajectories"]),
         (&json!("none"), &json!(3)),
-        "a preset may do what a request may not"
+        "a preset may choose what a request may not"
     );
 }
 
 #[test]
-fn the_process_says_that_it_lives_and_is_ready() {
+fn liveness_and_readiness_are_reported() {
     let daemon = Daemon::start(&["server.queue_max=1"]);
     assert_eq!(daemon.get("/livez").status, 200);
     let ready = daemon.get("/readyz");
@@ -74,11 +74,11 @@ fn the_process_says_that_it_lives_and_is_ready() {
     assert_eq!(daemon.get("/livez").status, 200, "full is not dead");
     let health = |more: &[&str]| done(&[&["health", "--url", &daemon.url("/")][..], more].concat());
     assert_eq!((health(&[]).code, health(&["--ready"]).code), (0, 1));
-    assert!(health(&["--ready"]).stdout.contains("\"ready\":false"), "it shows what the daemon says");
+    assert!(health(&["--ready"]).stdout.contains("\"ready\":false"), "it shows the daemon's response");
 }
 
 #[test]
-fn a_full_queue_says_when_to_come_again() {
+fn a_full_queue_says_when_to_retry() {
     let daemon = Daemon::start(&["server.queue_max=1"]);
     assert_eq!(daemon.submit(&long_run()).status, 202);
     let full = daemon.submit(&json!({"task": "n-queens"}));
@@ -98,7 +98,7 @@ fn a_finished_run_makes_room_at_once() {
 }
 
 #[test]
-fn requests_that_are_wrong_are_told_what() {
+fn invalid_requests_are_told_what_is_wrong() {
     let daemon = Daemon::start(&["server.body_bytes_max=1024"]);
     let with = |field: &str, value: Value| {
         let mut request = json!({"task": "n-queens"});
@@ -132,14 +132,14 @@ fn requests_that_are_wrong_are_told_what() {
     }
     let large = format!("{{\"task\": \"{}\"}}", "x".repeat(2_000));
     daemon.post_text("/v1/runs", &large).refused(413, None, &["1024", "server.body_bytes_max"]);
-    assert_eq!(daemon.get("/readyz").body["live_runs"], json!(0), "none of these was taken");
+    assert_eq!(daemon.get("/readyz").body["live_runs"], json!(0), "none of these was accepted");
     let (code, log) = daemon.end_by(Signal::TERM);
     assert_eq!(code, Some(0), "{log}");
     assert!(!log.contains("panicked"), "{log}");
 }
 
 #[test]
-fn what_is_not_there_is_said_in_json() {
+fn unknown_paths_and_runs_are_errors_in_json() {
     let daemon = Daemon::start(&[]);
     daemon.get("/v1/runs/run_0000000000000000").refused(404, None, &["run_0000000000000000"]);
     daemon.get("/v2/runs").refused(404, None, &["README"]);
@@ -166,7 +166,7 @@ fn two_daemons_cannot_share_a_port() {
 }
 
 #[test]
-fn addresses_that_others_can_reach_are_refused() {
+fn addresses_reachable_by_other_machines_are_refused_without_keys() {
     for bind in ["0.0.0.0:0", "[::]:0"] {
         let set = format!("server.bind={bind}");
         done(&[&["serve", "--set", &set][..], &REFERENCE].concat()).refused(&[
@@ -179,7 +179,7 @@ fn addresses_that_others_can_reach_are_refused() {
 }
 
 #[test]
-fn with_keys_other_addresses_can_be_bound_and_a_key_is_needed() {
+fn with_keys_any_address_can_be_bound_and_requests_need_one() {
     // SHA-256 of "abc" (FIPS 180-2, appendix B.1).
     let sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     let keys = format!("server.keys=[{{name=\"ci\", sha256=\"{sha256}\"}}]");
@@ -191,7 +191,7 @@ fn with_keys_other_addresses_can_be_bound_and_a_key_is_needed() {
 }
 
 #[test]
-fn a_signal_ends_the_process_with_runs_under_way() {
+fn a_signal_ends_the_process_with_open_runs() {
     for signal in [Signal::TERM, Signal::INT] {
         let daemon = Daemon::start(&[]);
         assert_eq!(daemon.submit(&long_run()).status, 202);
@@ -202,7 +202,7 @@ fn a_signal_ends_the_process_with_runs_under_way() {
 }
 
 #[test]
-fn a_hangup_changes_the_agents_of_runs_to_come() {
+fn sighup_changes_the_agents_of_new_runs() {
     let home = Home::new();
     let file = home.journal().with_file_name("prime.toml");
     let configuration = |executor: &str| {

@@ -1,4 +1,4 @@
-//! The files for those who run the daemon: the unit of systemd and the images.
+//! The deployment files: systemd's unit and the container images.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect(path)
 }
 
-/// The settings of a unit, by section; a key may stand more than once.
+/// The settings of a unit, by section. Keys may repeat.
 fn unit(text: &str) -> BTreeMap<String, Vec<(String, String)>> {
     let mut sections: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
     let mut current = String::new();
@@ -17,7 +17,7 @@ fn unit(text: &str) -> BTreeMap<String, Vec<(String, String)>> {
             section.clone_into(&mut current);
             continue;
         }
-        let (key, value) = line.split_once('=').unwrap_or_else(|| panic!("{line:?} is no setting"));
+        let (key, value) = line.split_once('=').unwrap_or_else(|| panic!("{line:?} is not a setting"));
         assert!(key.chars().all(|c| c.is_ascii_alphanumeric()), "{line:?}");
         sections.entry(current.clone()).or_default().push((key.to_owned(), value.to_owned()));
     }

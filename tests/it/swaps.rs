@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use prime_agents::bench::stub::Stub;
+use prime_agents::evaluation::stub_server::StubServer;
 use serde_json::{Value, json};
 
 use crate::binary::{REFERENCE, SCRIPTED, done, file, run, shown};
@@ -62,7 +62,7 @@ fn with<'a>(first: &[&'a str], sets: &'a [String]) -> Vec<&'a str> {
 #[test]
 fn an_executor_behind_a_server_solves_a_task_and_is_named() {
     let answer = |body: &Value| next_move(body["messages"][0]["content"].as_str().expect("a prompt"));
-    let stub = Stub::start(answer).expect("a server");
+    let stub = StubServer::start(answer).expect("a server");
     let sets = pool(&stub.url);
     let (_folder, input) = file("input.json", HANOI);
     let trace = input.with_file_name("trace.jsonl");
@@ -87,7 +87,7 @@ fn an_executor_behind_a_server_solves_a_task_and_is_named() {
 
 #[test]
 fn a_server_that_is_gone_ends_the_run_by_name_and_not_the_daemon() {
-    let gone = Stub::start(|_| String::new()).expect("a server").url.clone();
+    let gone = StubServer::start(|_| String::new()).expect("a server").url.clone();
     let sets = pool(&gone);
     let sets: Vec<&str> = sets.iter().filter(|part| *part != "--set").map(String::as_str).collect();
     let daemon = Daemon::start(&[&["server.allow_executors=[\"reference\"]"], sets.as_slice()].concat());

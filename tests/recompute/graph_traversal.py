@@ -1,6 +1,6 @@
 """Answers and step counts of the category graph-traversal, recomputed from the inputs alone.
 
-Written from the pages (src/tasks/graph_traversal/tasks.toml), not from the program: each function takes the `input`
+Written from the pages (crates/bench/src/tasks/graph_traversal/tasks.toml), not from the program: each function takes the `input`
 object and returns (answer, steps).
 """
 

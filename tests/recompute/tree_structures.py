@@ -1,6 +1,6 @@
 """Answers and step counts of the category tree-structures, recomputed from the inputs alone.
 
-Written from the pages (src/tasks/tree_structures/tasks.toml), not from the program: each function takes the `input`
+Written from the pages (crates/bench/src/tasks/tree_structures/tasks.toml), not from the program: each function takes the `input`
 object and returns (answer, steps).
 """
 

@@ -1,9 +1,9 @@
-//! The loop that owns a context: continuous batching of all live turns.
+//! The loop that owns a context: continuous batching of all active turns.
 //!
-//! Every decode carries what each turn needs before its next choice, and a slice of the prompts that are not computed yet.
-//! Turns join between decodes and leave as soon as they are over. It knows nothing of processes and sockets; whoever runs
-//! it gives it a [`Port`].
-#![allow(clippy::disallowed_methods, reason = "the beat is for the watchdog, which measures real time")]
+//! Every decode carries the tokens that each turn needs before its next sampling step, and a slice of the pending prefill.
+//! Turns join between decodes and leave as soon as they are over. It knows nothing of processes and sockets: it runs on a
+//! [`Transport`].
+#![allow(clippy::disallowed_methods, reason = "heartbeats are for the watchdog, which measures real time")]
 
 use std::time::{Duration, Instant};
 
@@ -13,66 +13,68 @@ use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 
-use super::fair::{FairQueue, Look};
-use super::grammar::{Grammar, Grammars};
-use super::live::{Live, Step};
-use super::memory::{Change, Memory, Seq, Token, common};
-use super::pace::Pace;
-use super::port::{Intake, Port};
+use super::decode_latency::DecodeLatency;
+use super::fair_queue::{Decision, FairQueue};
+use super::grammar::{Grammar, GrammarCache};
+use super::kv_cache::{CacheOp, KvCache, SeqId, Token, common_prefix};
+use super::sampling_context::SamplingContext;
+use super::sequence::{Sequence, Step};
 use super::spec::Fault;
-use super::tools::Tools;
-use super::wire::{Facts, FromWorker, ToWorker, Turn, TurnId};
-use super::{EngineCounts, EngineError, EngineSpec, Finish, Generation, KvPool, chat, ffi, model, share};
+use super::transport::{Received, Transport};
+use super::turn_timer::TurnTimer;
+use super::wire::{Facts, FromWorker, Timing, ToWorker, Turn, TurnId};
+use super::{EngineCounts, EngineError, EngineSpec, Finish, Generation, KvPool, batch_budget, chat, ffi, model};
 
 /// Longest silence towards the parent while there are turns.
-pub(super) const BEAT_EVERY: Duration = Duration::from_millis(100);
-/// A turn waits for another one's prompt to be computed if it has so many tokens of it in common.
-const FOLLOWED_MIN: usize = 16;
+const HEARTBEAT: Duration = Duration::from_millis(100);
+/// A turn waits for another turn's prefill if the two have at least this many more tokens in common than are cached.
+const AWAITED_PREFIX_MIN: usize = 16;
 
-/// What nobody used goes from a shared pool once so many tokens were computed: then having it looked at has cost about as
-/// much as computing it again. Measured on a processor; on a GPU an estimate (no figure yet), where looking is cheap.
-const KEPT_TOKENS_CPU: u64 = 256;
-const KEPT_TOKENS_GPU: u64 = 4096;
+/// A cached sequence leaves a shared pool when it was not used while this many tokens were computed: by then attending over
+/// it has cost about as much as recomputing it. Measured on a CPU; an estimate for GPUs, where attention is cheap.
+const UNUSED_TOKENS_MAX_CPU: u64 = 256;
+const UNUSED_TOKENS_MAX_GPU: u64 = 4096;
 
-/// The context cannot be trusted any more; the worker must end.
+/// The state of the context is unknown; the worker must end.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct Fatal(String);
 
-/// Loads the model, reports readiness, and serves turns until the port closes.
-pub(super) fn serve(spec: &EngineSpec, fault: Option<Fault>, port: &mut impl Port) -> Result<(), Fatal> {
-    let refuse = |port: &mut dyn Port, error| {
-        port.put(FromWorker::Refused(error));
-        port.flush();
+/// Loads the model, reports readiness, and serves turns until the transport closes.
+pub(super) fn serve(spec: &EngineSpec, fault: Option<Fault>, transport: &mut impl Transport) -> Result<(), Fatal> {
+    let refuse = |transport: &mut dyn Transport, error| {
+        transport.send(FromWorker::Refused(error));
+        transport.flush();
         Ok(())
     };
     let loaded = match model::load(spec) {
         Ok(loaded) => loaded,
-        Err(error) => return refuse(port, error),
+        Err(error) => return refuse(transport, error),
     };
     let context = match model::context(&loaded, spec) {
         Ok(context) => context,
-        Err(error) => return refuse(port, error),
+        Err(error) => return refuse(transport, error),
     };
     let mut batcher = Batcher::new(context, &loaded.model, spec, fault);
     if let Err(error) = batcher.warm_up() {
-        return refuse(port, error);
+        return refuse(transport, error);
     }
-    port.put(FromWorker::Ready(Facts {
+    transport.send(FromWorker::Ready(Facts {
         model: model::describe(&loaded.model),
         device: loaded.device.clone(),
         context_tokens: batcher.context.n_ctx(),
         turn_tokens_max: batcher.turn_tokens_max,
     }));
-    port.flush();
-    batcher.run(port)
+    transport.flush();
+    batcher.run(transport)
 }
 
-/// A turn that has no sequence yet.
+/// A turn that waits for a sequence.
 struct Queued {
     turn: Turn<'static>,
     prompt: Vec<Token>,
     grammar: Option<Grammar>,
+    timer: Option<TurnTimer>,
 }
 
 struct Batcher<'m> {
@@ -81,37 +83,38 @@ struct Batcher<'m> {
     fault: Option<Fault>,
     batch: LlamaBatch<'static>,
     batch_tokens: usize,
-    /// Most tokens of prompts in a decode that others wait for.
+    /// Most prompt tokens of a decode while turns generate.
     prefill_tokens: usize,
     /// Longest prompt plus generation.
     turn_tokens_max: u32,
-    /// Bytes of the longest token, for judging a prompt before it is tokenized.
+    /// Bytes of the longest token, to bound a prompt's tokens before it is tokenized.
     token_bytes_max: usize,
-    memory: Memory,
-    changes: Vec<Change>,
-    queued: FairQueue<Queued>,
-    /// In the order of their sequences: llama.cpp computes neighbours together, and others one after another if the
-    /// KV pool is split.
-    live: Vec<Live>,
-    grammars: Grammars<'m>,
-    tools: Tools<'m>,
-    pace: Pace,
-    /// Turns that are over, and not told yet.
-    answers: Vec<(TurnId, Result<Generation, EngineError>)>,
+    kv_cache: KvCache,
+    cache_ops: Vec<CacheOp>,
+    queued: FairQueue<TurnId, Queued>,
+    /// Sorted by sequence id: with a split KV pool llama.cpp computes adjacent sequences together, and others one after
+    /// another.
+    active: Vec<Sequence>,
+    grammars: GrammarCache<'m>,
+    sampling: SamplingContext<'m>,
+    decode_latency: DecodeLatency,
+    /// Answers that are not sent yet.
+    answers: Vec<FromWorker>,
     counts: EngineCounts,
-    told: (Instant, EngineCounts),
+    /// When counts were last sent, and which.
+    reported: (Instant, EngineCounts),
 }
 
 impl<'m> Batcher<'m> {
     fn new(context: LlamaContext<'m>, model: &'m LlamaModel, spec: &EngineSpec, fault: Option<Fault>) -> Self {
-        // llama.cpp clamps the batch to the context.
+        // llama.cpp limits the batch to the context.
         let batch_tokens = context.n_batch() as usize;
         let sequences = spec.sequences();
         let sequence_tokens = match spec.kv {
             KvPool::Shared => context.n_ctx(),
             KvPool::Split => context.n_ctx() / u32::from(sequences),
         };
-        let kept_tokens = if spec.device.is_cpu() { KEPT_TOKENS_CPU } else { KEPT_TOKENS_GPU };
+        let unused_max = if spec.device.is_cpu() { UNUSED_TOKENS_MAX_CPU } else { UNUSED_TOKENS_MAX_GPU };
         let prefill_tokens = if spec.prefill_tokens == 0 { spec.batch_tokens / 4 } else { spec.prefill_tokens };
         Self {
             batch: LlamaBatch::new(batch_tokens, 1),
@@ -119,23 +122,23 @@ impl<'m> Batcher<'m> {
             prefill_tokens: prefill_tokens.max(1) as usize,
             turn_tokens_max: sequence_tokens.min(model.n_ctx_train()),
             token_bytes_max: longest_token(model),
-            memory: Memory::new(spec.kv, context.n_ctx(), sequences, spec.sequences_max, kept_tokens),
-            changes: Vec::new(),
+            kv_cache: KvCache::new(spec.kv, context.n_ctx(), sequences, spec.sequences_max, unused_max),
+            cache_ops: Vec::new(),
             queued: FairQueue::default(),
-            live: Vec::new(),
-            grammars: Grammars::new(model),
-            tools: Tools::new(model),
-            pace: Pace::new(),
+            active: Vec::new(),
+            grammars: GrammarCache::new(model),
+            sampling: SamplingContext::new(model),
+            decode_latency: DecodeLatency::new(),
             answers: Vec::new(),
             counts: EngineCounts::default(),
-            told: (Instant::now(), EngineCounts::default()),
+            reported: (Instant::now(), EngineCounts::default()),
             context,
             model,
             fault,
         }
     }
 
-    /// Readiness is a real decode of one token.
+    /// Decodes one token: readiness means that decoding works.
     fn warm_up(&mut self) -> Result<(), EngineError> {
         let begin = self.model.vocab().bos();
         let token = if (0..self.model.vocab().n_tokens()).contains(&begin.0) { begin } else { LlamaToken(0) };
@@ -149,49 +152,47 @@ impl<'m> Batcher<'m> {
         if finite { Ok(()) } else { Err(EngineError::NotFinite) }
     }
 
-    fn run(&mut self, port: &mut impl Port) -> Result<(), Fatal> {
+    fn run(&mut self, transport: &mut impl Transport) -> Result<(), Fatal> {
         loop {
             loop {
-                let idle = self.live.is_empty() && self.queued.is_empty();
+                let idle = self.active.is_empty() && self.queued.is_empty();
                 if idle {
-                    // A refusal may be all that there was to say before the wait.
-                    self.tell(port, true);
+                    // Turns that were refused leave answers, too.
+                    self.report(transport, true);
                 }
-                match port.take(idle) {
-                    Intake::Frame(ToWorker::Turn(turn)) => self.enqueue(turn),
-                    Intake::Frame(ToWorker::Cancel(id)) => self.cancel(id)?,
-                    Intake::Frame(ToWorker::Start { .. }) => return Err(Fatal("started twice".to_owned())),
-                    Intake::Nothing => break,
-                    Intake::Closed => return Ok(()),
+                match transport.recv(idle) {
+                    Received::Frame(ToWorker::Turn(turn)) => self.enqueue(turn),
+                    Received::Frame(ToWorker::Cancel(id)) => self.cancel(id)?,
+                    Received::Frame(ToWorker::Start { .. }) => return Err(Fatal("started twice".to_owned())),
+                    Received::Empty => break,
+                    Received::Closed => return Ok(()),
                 }
             }
             self.admit()?;
             self.decode()?;
-            self.tell(port, false);
+            self.report(transport, false);
         }
     }
 
-    /// Sends the answers, and before them how things stand, so that whoever has an answer finds it counted; without
-    /// answers only before a wait and when nothing was said for long.
-    fn tell(&mut self, port: &mut impl Port, idle: bool) {
+    /// Sends the answers, and before them the counts, so that a caller who has an answer finds it counted. Without answers,
+    /// counts are sent before a wait and after a long silence.
+    fn report(&mut self, transport: &mut impl Transport, idle: bool) {
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let spared = self.memory.spared();
-        self.counts.shared_tokens = spared.shared_tokens;
-        self.counts.forks = spared.forks;
-        self.counts.rollbacks = spared.rollbacks;
-        self.counts.evictions = spared.evictions;
-        (self.counts.live, self.counts.queued) = (count(self.live.len()), count(self.queued.len()));
-        let (when, what) = self.told;
-        let is_news = (idle || !self.answers.is_empty()) && what != self.counts;
-        if is_news || when.elapsed() > BEAT_EVERY {
-            self.counts.decode_p99_us = self.pace.p99_us();
-            self.told = (Instant::now(), self.counts);
-            port.put(FromWorker::Counts(self.counts));
+        let stats = self.kv_cache.stats();
+        self.counts.shared_tokens = stats.shared_tokens;
+        self.counts.forks = stats.forks;
+        self.counts.rollbacks = stats.rollbacks;
+        self.counts.evictions = stats.evictions;
+        (self.counts.live, self.counts.queued) = (count(self.active.len()), count(self.queued.len()));
+        let (last, reported) = self.reported;
+        let is_due = (idle || !self.answers.is_empty()) && reported != self.counts;
+        if is_due || last.elapsed() > HEARTBEAT {
+            self.counts.decode_p99_us = self.decode_latency.p99_us();
+            self.reported = (Instant::now(), self.counts);
+            transport.send(FromWorker::Counts(self.counts));
         }
-        for (id, result) in self.answers.drain(..) {
-            port.put(FromWorker::Done { id, result });
-        }
-        port.flush();
+        self.answers.drain(..).for_each(|answer| transport.send(answer));
+        transport.flush();
     }
 
     fn enqueue(&mut self, mut turn: Turn<'static>) {
@@ -202,16 +203,24 @@ impl<'m> Batcher<'m> {
             },
             _ => {}
         }
-        match self.prepared(&mut turn) {
-            Ok((prompt, grammar)) => self.queued.push(turn.group, Queued { turn, prompt, grammar }),
-            Err(error) => self.answers.push((turn.id, Err(error))),
+        let timer = turn.timed.then(TurnTimer::start);
+        match self.prepare(&mut turn) {
+            Ok((prompt, grammar)) => {
+                self.queued.push(turn.group, turn.id, Queued { turn, prompt, grammar, timer });
+            }
+            Err(error) => self.answer(turn.id, Err(error), timer.as_ref().map(TurnTimer::timing)),
         }
     }
 
-    fn prepared(&mut self, turn: &mut Turn<'static>) -> Result<(Vec<Token>, Option<Grammar>), EngineError> {
+    fn answer(&mut self, id: TurnId, result: Result<Generation, EngineError>, timing: Option<Timing>) {
+        self.answers.push(FromWorker::Done { id, result, timing });
+    }
+
+    /// Tokenizes a turn's prompt and compiles its grammar.
+    fn prepare(&mut self, turn: &mut Turn<'static>) -> Result<(Vec<Token>, Option<Grammar>), EngineError> {
         let limit = self.turn_tokens_max;
         let text = chat::formatted(self.model, &turn.format, &turn.prompt)?;
-        // Tokenizing takes time that grows with the text; what cannot fit is not worth it.
+        // Tokenizing takes time that grows with the text: refuse early what cannot fit.
         let least = text.len() / self.token_bytes_max;
         let prompt: Vec<Token> = if least >= limit as usize {
             return Err(EngineError::PromptTooLong { tokens: u32::try_from(least).unwrap_or(u32::MAX), limit });
@@ -223,60 +232,66 @@ impl<'m> Batcher<'m> {
             return Err(EngineError::BadRequest { detail });
         }
         let tokens = u32::try_from(prompt.len()).unwrap_or(u32::MAX);
-        // What the prompt leaves free is all that can be generated, whatever was asked for.
+        // No more can be generated than the prompt leaves room for.
         turn.max_tokens = turn.max_tokens.min(limit.saturating_sub(tokens));
         if turn.max_tokens == 0 {
             return Err(EngineError::PromptTooLong { tokens, limit });
         }
-        let grammar = turn.grammar.as_deref().map(|text| self.grammars.start(text, &self.tools.ends)).transpose()?;
+        let grammar = turn.grammar.as_deref().map(|text| self.grammars.start(text, &self.sampling.ends)).transpose()?;
         Ok((prompt, grammar))
     }
 
-    /// Forgets a turn that nobody waits for any more.
+    /// Drops a turn without an answer.
     fn cancel(&mut self, id: TurnId) -> Result<(), Fatal> {
-        let queued = self.queued.remove(|queued| queued.turn.id == id).len();
-        let live = self.live.iter().position(|live| live.id() == id).map(|at| self.live.remove(at));
-        self.counts.cancelled += queued as u64 + u64::from(live.is_some());
-        live.map_or(Ok(()), |live| self.release(live.seq(), true))
+        if self.queued.remove(id).is_some() {
+            self.counts.cancelled += 1;
+            return Ok(());
+        }
+        let Some(at) = self.active.iter().position(|sequence| sequence.id() == id) else { return Ok(()) };
+        let cancelled = self.active.remove(at);
+        self.counts.cancelled += 1;
+        self.release(cancelled.seq(), true)
     }
 
-    /// Gives sequences to queued turns, the groups one after another, while sequences and cells last.
+    /// Gives sequences to queued turns, round-robin over groups, while sequences and cells last.
     fn admit(&mut self) -> Result<(), Fatal> {
-        while !self.queued.is_empty() && !self.memory.is_full() {
-            let (memory, live, changes) = (&mut self.memory, &self.live, &mut self.changes);
-            let mut placed = None;
+        while !self.queued.is_empty() && !self.kv_cache.is_full() {
+            let (kv_cache, active, cache_ops) = (&mut self.kv_cache, &self.active, &mut self.cache_ops);
+            let mut slot = None;
             let queued = self.queued.take(|queued| {
-                if is_followed(live, memory, &queued.prompt) {
-                    return Look::Later;
+                if is_prefix_awaited(active, kv_cache, &queued.prompt) {
+                    return Decision::Skip;
                 }
-                // The last token is chosen but never decoded, so this is one more than needed.
-                placed = memory.place(&queued.prompt, queued.turn.max_tokens as usize, changes);
-                // Nobody goes before a turn that waits for room, or it might wait for ever.
-                if placed.is_some() { Look::Take } else { Look::Stop }
+                // One token more than needed: the last one is chosen but never decoded.
+                slot = kv_cache.allocate(&queued.prompt, queued.turn.max_tokens as usize, cache_ops);
+                // No turn overtakes one that waits for room, or that one might starve.
+                if slot.is_some() { Decision::Take } else { Decision::Stop }
             });
-            self.carry_out()?;
-            let (Some(Queued { turn, prompt, grammar }), Some(placed)) = (queued, placed) else { break };
+            self.apply_cache_ops()?;
+            let (Some(Queued { turn, prompt, grammar, mut timer }), Some(slot)) = (queued, slot) else { break };
+            if let Some(timer) = &mut timer {
+                timer.admitted();
+            }
             self.counts.prompt_tokens += prompt.len() as u64;
-            let live = Live::new(&turn, placed, prompt, grammar, &self.tools);
-            if let Some(finish) = live.is_over() {
-                self.finish(live, Ok(finish))?;
+            let sequence = Sequence::new(&turn, slot, prompt, grammar, timer, &self.sampling);
+            if let Some(finish) = sequence.finished() {
+                self.finish(sequence, Ok(finish))?;
             } else {
-                let at = self.live.partition_point(|other| other.seq() < live.seq());
-                self.live.insert(at, live);
+                let at = self.active.partition_point(|other| other.seq() < sequence.seq());
+                self.active.insert(at, sequence);
             }
         }
         Ok(())
     }
 
-    /// Carries out what the bookkeeping asks for.
-    fn carry_out(&mut self) -> Result<(), Fatal> {
-        for change in self.changes.drain(..) {
-            let done = match change {
-                Change::Cut { seq, from } => {
+    fn apply_cache_ops(&mut self) -> Result<(), Fatal> {
+        for op in self.cache_ops.drain(..) {
+            let done = match op {
+                CacheOp::Truncate { seq, from } => {
                     let seq = Some(seq.raw().unsigned_abs());
                     self.context.clear_kv_cache_seq(seq, Some(from), None).map_err(|error| error.to_string())
                 }
-                Change::Copy { from, to, end } => self
+                CacheOp::Copy { from, to, end } => self
                     .context
                     .copy_kv_cache_seq(from.raw(), to.raw(), None, end)
                     .map(|()| true)
@@ -284,90 +299,90 @@ impl<'m> Batcher<'m> {
             };
             match done {
                 Ok(true) => {}
-                Ok(false) => return Err(Fatal(format!("{change:?} is more than the KV pool can do"))),
-                Err(reason) => return Err(Fatal(format!("{change:?} failed: {reason}"))),
+                Ok(false) => return Err(Fatal(format!("the KV pool does not support {op:?}"))),
+                Err(reason) => return Err(Fatal(format!("{op:?} failed: {reason}"))),
             }
         }
         Ok(())
     }
 
-    /// Decodes once.
+    /// Decodes one batch.
     fn decode(&mut self) -> Result<(), Fatal> {
-        if self.live.is_empty() {
+        if self.active.is_empty() {
             return Ok(());
         }
         self.fill_batch();
-        self.memory.drop_stale(self.batch.n_tokens().unsigned_abs() as usize, &mut self.changes);
-        self.carry_out()?;
+        self.kv_cache.evict_unused(self.batch.n_tokens().unsigned_abs() as usize, &mut self.cache_ops);
+        self.apply_cache_ops()?;
         let started = Instant::now();
         match self.context.decode(&mut self.batch) {
             Ok(()) => {}
             Err(DecodeError::NoKvCacheSlot) => {
-                // The pool is as before the decode: let the newest turn go and try again with the others.
-                if let Some(at) = (0..self.live.len()).max_by_key(|at| self.live[*at].id()) {
-                    let newest = self.live.remove(at);
+                // The pool is as before the decode: fail the newest turn, and retry with the others.
+                if let Some(at) = (0..self.active.len()).max_by_key(|at| self.active[*at].id()) {
+                    let newest = self.active.remove(at);
                     self.finish(newest, Err(EngineError::Overflow))?;
                 }
                 return Ok(());
             }
-            // -1 means a batch that we built wrongly, anything else a backend that failed: both are the end.
+            // -1 means that the batch is invalid, anything else that the backend failed: neither can be recovered from.
             Err(error) => return Err(Fatal(format!("decode failed: {error}: {}", ffi::take_logs()))),
         }
-        self.pace.record(started.elapsed());
+        self.decode_latency.record(started.elapsed());
         self.counts.decodes += 1;
         self.counts.decoded_tokens += u64::from(self.batch.n_tokens().unsigned_abs());
         let mut at = 0;
-        while let Some(live) = self.live.get_mut(at) {
-            self.memory.computed(live.seq(), live.batched());
-            match live.decoded(&self.context, &mut self.tools) {
+        while let Some(sequence) = self.active.get_mut(at) {
+            self.kv_cache.computed(sequence.seq(), sequence.batched());
+            match sequence.decoded(&self.context, &mut self.sampling) {
                 Step::Continue => at += 1,
                 Step::Finish(result) => {
-                    let over = self.live.remove(at);
-                    self.finish(over, result)?;
+                    let finished = self.active.remove(at);
+                    self.finish(finished, result)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// What each turn needs for its next choice, and prompts.
+    /// Fills the batch with what each turn needs for its next choice, and with prefill.
     fn fill_batch(&mut self) {
         self.batch.clear();
-        let turns: Vec<_> = self.live.iter().map(|live| (live.pending(), live.is_filling())).collect();
-        let counts = share::shares(self.batch_tokens, self.prefill_tokens, &turns);
-        for (live, count) in self.live.iter_mut().zip(counts) {
-            live.add(&mut self.batch, count);
+        let turns: Vec<_> = self.active.iter().map(|turn| (turn.pending(), turn.is_in_prefill())).collect();
+        let counts = batch_budget::allocate(self.batch_tokens, self.prefill_tokens, &turns);
+        for (sequence, count) in self.active.iter_mut().zip(counts) {
+            sequence.add(&mut self.batch, count);
         }
     }
 
-    fn finish(&mut self, over: Live, result: Result<Finish, EngineError>) -> Result<(), Fatal> {
-        let (id, seq, forced) = (over.id(), over.seq(), over.forced());
-        // A pool that was full, or a model that wrote nonsense, is nothing to build on.
+    fn finish(&mut self, sequence: Sequence, result: Result<Finish, EngineError>) -> Result<(), Fatal> {
+        let (id, seq, forced, timing) = (sequence.id(), sequence.seq(), sequence.forced(), sequence.timing());
+        // After an overflow, or logits that are not finite, the cached tokens are not reliable.
         let is_sound = result.is_ok();
-        let result = over.end(result, self.model);
+        let result = sequence.into_generation(result, self.model);
         if let Ok(generation) = &result {
             self.counts.generated_tokens += generation.tokens.len() as u64;
             self.counts.forced_tokens += forced as u64;
         }
-        self.answers.push((id, result));
+        self.answer(id, result, timing);
         self.release(seq, is_sound)
     }
 
-    fn release(&mut self, seq: Seq, is_sound: bool) -> Result<(), Fatal> {
-        self.memory.release(seq, is_sound, &mut self.changes);
-        self.carry_out()
+    fn release(&mut self, seq: SeqId, is_sound: bool) -> Result<(), Fatal> {
+        self.kv_cache.release(seq, is_sound, &mut self.cache_ops);
+        self.apply_cache_ops()
     }
 }
 
-/// Whether a live turn is computing more of what `prompt` begins with than is there: then waiting for it costs nothing.
-fn is_followed(live: &[Live], memory: &Memory, prompt: &[Token]) -> bool {
-    let mut filling = live.iter().filter(|live| live.is_filling()).peekable();
-    if filling.peek().is_none() {
+/// Whether an active turn is computing a longer prefix of `prompt` than is cached: then waiting for it costs nothing.
+fn is_prefix_awaited(active: &[Sequence], kv_cache: &KvCache, prompt: &[Token]) -> bool {
+    let mut in_prefill = active.iter().filter(|sequence| sequence.is_in_prefill()).peekable();
+    if in_prefill.peek().is_none() {
         return false;
     }
-    let there = memory.there(prompt);
+    let cached = kv_cache.cached(prompt);
     let wanted = &prompt[..prompt.len() - 1];
-    filling.any(|live| common(live.planned(), wanted) >= there + FOLLOWED_MIN)
+    in_prefill.any(|sequence| common_prefix(sequence.prompt(), wanted) >= cached + AWAITED_PREFIX_MIN)
 }
 
 /// Bytes of the longest token, at least 1.

@@ -1,34 +1,34 @@
-//! What an engine's worker has done, in numbers that only grow, and what it has at the moment.
+//! Counters and gauges of an engine's worker.
 
 use serde::{Deserialize, Serialize};
 
 /// Counts since the worker started; a restarted worker begins at 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineCounts {
-    /// Calls of llama.cpp's decode.
+    /// Calls to llama.cpp's decode.
     pub decodes: u64,
-    /// Tokens in them, prompts and generated ones together.
+    /// Tokens decoded, of prompts and generated.
     pub decoded_tokens: u64,
-    /// Tokens of the prompts of all turns that began.
+    /// Prompt tokens of all turns that started.
     pub prompt_tokens: u64,
-    /// Of these, tokens that were in the KV pool already: `shared_tokens / prompt_tokens` is the hit rate.
+    /// Of these, tokens found in the KV cache: `shared_tokens / prompt_tokens` is the hit rate.
     pub shared_tokens: u64,
-    /// Tokens that were generated, the forced ones included.
+    /// Generated tokens, including forced ones.
     pub generated_tokens: u64,
-    /// Generated tokens that a grammar left no choice about; they were not sampled.
+    /// Generated tokens that were the only ones a grammar allowed; they were not sampled.
     pub forced_tokens: u64,
-    /// Turns that began with tokens of a sequence that others go on using.
+    /// Turns that started from a copy of another sequence's prefix.
     pub forks: u64,
-    /// Turns that went on with a sequence that was cut back to what they have in common.
+    /// Turns that continued a cached sequence, truncated to the common prefix.
     pub rollbacks: u64,
-    /// Kept sequences that were given up because their place was needed.
+    /// Cached sequences evicted to make room.
     pub evictions: u64,
-    /// Turns that nobody waited for any more.
+    /// Turns cancelled by their callers.
     pub cancelled: u64,
-    /// Turns that have a sequence now.
+    /// Turns that have a sequence.
     pub live: u32,
-    /// Turns that wait for one now.
+    /// Turns that wait for one.
     pub queued: u32,
-    /// 99th percentile of the duration of a decode, in microseconds; 0 until enough were seen.
+    /// 99th percentile of decode latency, in microseconds; 0 until there are enough samples.
     pub decode_p99_us: u32,
 }

@@ -1,4 +1,4 @@
-//! Everything that can go wrong with an engine, as values that travel between processes.
+//! Engine errors, as values that travel between processes.
 
 use std::path::PathBuf;
 
@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 
 use super::Shortage;
 
-/// Why an engine did not start or a request has no generation.
+/// Why an engine did not start or a request failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum EngineError {
-    /// The file is not there or cannot be read.
+    /// The file does not exist or cannot be read.
     #[error("model {} cannot be read, check the path and its permissions: {detail}", path.display())]
     ModelMissing {
         /// The model's path.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's message.
         detail: String,
     },
-    /// The file is something else than a GGUF model of a known version.
+    /// The file is not a GGUF model of a known version.
     #[error("model {} is not a GGUF file of version 2 or 3, convert it first: found {found}", path.display())]
     ModelForeign {
         /// The model's path.
         path: PathBuf,
-        /// What the file's beginning looks like.
+        /// What the file starts with.
         found: String,
     },
     /// The file ends early, or its header contradicts itself.
@@ -30,7 +30,7 @@ pub enum EngineError {
     ModelTruncated {
         /// The model's path.
         path: PathBuf,
-        /// What does not fit.
+        /// The contradiction.
         detail: String,
     },
     /// llama.cpp refused the file.
@@ -44,12 +44,12 @@ pub enum EngineError {
     /// There is no such device.
     #[error("device {device} is not present, choose one of: {}", found.join(", "))]
     DeviceMissing {
-        /// The device that was asked for.
+        /// The requested device.
         device: String,
-        /// The devices that are present.
+        /// The devices present.
         found: Vec<String>,
     },
-    /// Model, KV pool and computation take more memory than is free.
+    /// Weights, KV pool and computation need more memory than is free.
     #[error("{0}")]
     WontFit(Box<Shortage>),
     /// A field of the engine's specification is out of range.
@@ -75,28 +75,28 @@ pub enum EngineError {
         /// The smaller of a sequence's share of the KV pool and the model's trained context, in tokens.
         limit: u32,
     },
-    /// The prompt cannot be put into the form of a chat.
-    #[error("the model cannot be asked as a chat, use one with a chat template or ask it without: {detail}")]
+    /// The prompt cannot be rendered with the model's chat template.
+    #[error("the model has no usable chat template, use another model or turn the template off: {detail}")]
     Chat {
         /// What is missing or wrong.
         detail: String,
     },
-    /// The grammar cannot be used.
-    #[error("grammar cannot be used, correct it: {detail}")]
+    /// The grammar is invalid.
+    #[error("the grammar cannot be used, correct it: {detail}")]
     Grammar {
         /// What is wrong.
         detail: String,
     },
-    /// The model computed something that is not a number.
+    /// The model computed logits that are not finite.
     #[error("the model's logits are not finite, check the model file")]
     NotFinite,
-    /// The KV pool was full although every request had been granted its place.
-    #[error("the KV pool is full although it should not be, send the request again")]
+    /// The KV pool was full although every request had room reserved.
+    #[error("the KV pool overflowed unexpectedly, send the request again")]
     Overflow,
-    /// The worker ended while it held the request, in each of the allowed attempts.
+    /// The worker died while it had the request, in each of the allowed attempts.
     #[error("engine worker died: {detail}")]
     WorkerDied {
-        /// Exit status or signal, and the worker's last words.
+        /// Exit status or signal, and the tail of the worker's standard error stream.
         detail: String,
     },
     /// The worker did not answer in time and was killed.
@@ -104,26 +104,26 @@ pub enum EngineError {
         "engine worker gave no answer within {deadline_ms} ms and was killed, raise the deadline if the model is slow"
     )]
     WorkerHung {
-        /// The deadline that was missed, in milliseconds.
+        /// The missed deadline, in milliseconds.
         deadline_ms: u64,
     },
-    /// The worker died too often; the engine is out of service until it is started again.
+    /// The worker died too often; the engine is out of service until started again.
     #[error(
-        "engine worker was restarted {restarts} times in {window_ms} ms and is given up, start the engine again after removing the cause: {last}"
+        "engine worker was restarted {restarts} times in {window_ms} ms, remove the cause and start the engine again: {last}"
     )]
     RestartStorm {
         /// Restarts in the window.
         restarts: u32,
         /// The window, in milliseconds.
         window_ms: u64,
-        /// Why the last worker ended.
+        /// Why the last worker died.
         last: String,
     },
-    /// Whoever asked gave the request up.
+    /// The caller cancelled the request.
     #[error("the request was cancelled")]
     Cancelled,
     /// The engine was shut down before it answered.
-    #[error("engine was shut down")]
+    #[error("the engine was shut down")]
     Shutdown,
     /// This binary has no llama.cpp.
     #[error("this binary was built without llama.cpp, build it with `--features llama`")]

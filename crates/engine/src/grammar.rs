@@ -1,27 +1,28 @@
-//! The grammars of one context: compiled once by text, and the place of one generation in its grammar.
+//! Grammars of one context: compiled and cached by text, and the state of one generation in its grammar.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use hashlink::LruCache;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 
 use super::EngineError;
 use super::automaton::{Automaton, State, Vocabulary};
-use super::choice::{Chooser, Scratch};
-use super::memory::Token;
+use super::kv_cache::Token;
+use super::sampler::{Sampler, Scratch};
 
-/// Compiled grammars that are kept; real deployments have a few per task, and each may take some megabytes.
+/// Compiled grammars that are cached. A deployment uses a few per task, each of up to some megabytes; a likelihood verifier
+/// also makes one for each line, which the cache soon evicts again.
 const CACHED_MAX: usize = 128;
 
-/// A model's tokens as texts, and back.
+/// Translates between a model's tokens and texts.
 struct Lexicon {
     vocabulary: Arc<Vocabulary>,
-    /// The token of each single byte, if every token is one byte: then there is one way to write a text.
+    /// The token of each byte, if every token is one byte: then a text has only one tokenization.
     bytes: Option<Box<[Option<Token>; 256]>>,
-    /// The token that ends a text where a grammar leaves nothing else.
+    /// The token that ends a text where a grammar permits nothing else.
     end: Option<Token>,
 }
 
@@ -30,7 +31,7 @@ impl Lexicon {
         let vocabulary = model.vocab();
         let piece = |token: LlamaToken| {
             let mut bytes = Vec::new();
-            // Special tokens have no text: a grammar never permits them.
+            // Special tokens have no text, so a grammar never permits them.
             vocabulary.token_to_piece_into(token, &mut bytes, false, None);
             bytes
         };
@@ -54,17 +55,17 @@ impl Lexicon {
         Self { vocabulary: Arc::new(Vocabulary::new(pieces, ends.to_vec())), bytes, end }
     }
 
-    /// Tokens whose texts together are `text`, or a beginning of it.
+    /// Tokens whose concatenated texts are `text` or a prefix of it. The text may go on unless it `is_whole`.
     fn tokens(&self, model: &LlamaModel, text: &[u8], is_whole: bool) -> Vec<Token> {
         if let Some(bytes) = &self.bytes {
             return text.iter().map_while(|byte| bytes[usize::from(*byte)]).collect();
         }
         let mut tokens: Vec<Token> = model.vocab().tokenize(text, false, false).iter().map(|token| token.0).collect();
         if !is_whole {
-            // What follows may belong to the same token.
+            // The last token may extend into what follows.
             tokens.pop();
         }
-        // Some tokenizers add a blank, or write what they cannot read otherwise.
+        // Some tokenizers add a space, or normalize what they cannot encode.
         let mut at = 0;
         tokens
             .into_iter()
@@ -78,19 +79,19 @@ impl Lexicon {
     }
 }
 
-/// Compiles each grammar once.
-pub(super) struct Grammars<'m> {
+/// The most recently used grammars, compiled.
+pub(super) struct GrammarCache<'m> {
     model: &'m LlamaModel,
     lexicon: Option<Rc<Lexicon>>,
-    compiled: HashMap<String, Rc<RefCell<Automaton>>>,
+    compiled: LruCache<String, Rc<RefCell<Automaton>>>,
 }
 
-impl<'m> Grammars<'m> {
+impl<'m> GrammarCache<'m> {
     pub(super) fn new(model: &'m LlamaModel) -> Self {
-        Self { model, lexicon: None, compiled: HashMap::new() }
+        Self { model, lexicon: None, compiled: LruCache::new(CACHED_MAX) }
     }
 
-    /// The beginning of a grammar; `ends` are the model's tokens that end a text.
+    /// The initial state of a grammar; `ends` are the model's end-of-generation tokens.
     pub(super) fn start(&mut self, text: &str, ends: &[u32]) -> Result<Grammar, EngineError> {
         let lexicon = Rc::clone(self.lexicon.get_or_insert_with(|| Rc::new(Lexicon::new(self.model, ends))));
         let automaton = if let Some(automaton) = self.compiled.get(text) {
@@ -98,10 +99,6 @@ impl<'m> Grammars<'m> {
         } else {
             let automaton = Automaton::new(text, &lexicon.vocabulary)
                 .map_err(|error| EngineError::Grammar { detail: error.to_string() })?;
-            if self.compiled.len() == CACHED_MAX {
-                // Rare enough that starting over is fine, and it needs no order of use.
-                self.compiled.clear();
-            }
             let automaton = Rc::new(RefCell::new(automaton));
             self.compiled.insert(text.to_owned(), Rc::clone(&automaton));
             automaton
@@ -111,7 +108,7 @@ impl<'m> Grammars<'m> {
     }
 }
 
-/// Where one generation is in its grammar.
+/// The state of one generation in its grammar.
 pub(super) struct Grammar {
     lexicon: Rc<Lexicon>,
     automaton: Rc<RefCell<Automaton>>,
@@ -119,11 +116,11 @@ pub(super) struct Grammar {
 }
 
 impl Grammar {
-    /// Chooses among the permitted tokens; `None` if the grammar permits none that the model has.
-    pub(super) fn choose(
+    /// Samples among the permitted tokens; `None` if the grammar permits none of the model's tokens.
+    pub(super) fn sample(
         &self,
         logits: &[f32],
-        chooser: &mut Chooser,
+        sampler: &mut Sampler,
         scratch: &mut Scratch,
     ) -> Result<Option<usize>, EngineError> {
         let mut automaton = self.automaton.borrow_mut();
@@ -132,21 +129,22 @@ impl Grammar {
             return Ok(None);
         }
         let chosen = match permitted.few() {
-            Some(few) => chooser.choose_among(few, logits, scratch),
-            None => chooser.choose_masked(permitted.iter(), logits, scratch),
+            Some(few) => sampler.sample_among(few, logits, scratch),
+            None => sampler.sample_masked(permitted.iter(), logits, scratch),
         };
         chosen.map(Some).ok_or(EngineError::NotFinite)
     }
 
-    /// Moves on by a token that `choose` gave and that does not end the text.
+    /// Advances by a token that `sample` returned and that does not end the text.
     pub(super) fn accept(&mut self, token: Token) -> Result<(), EngineError> {
         let after = self.automaton.borrow_mut().after(&self.state, token.cast_unsigned());
-        self.state =
-            after.ok_or_else(|| EngineError::Grammar { detail: format!("it lost its place at token {token}") })?;
+        self.state = after.ok_or_else(|| EngineError::Grammar {
+            detail: format!("it does not permit token {token}, which it permitted before"),
+        })?;
         Ok(())
     }
 
-    /// Appends the tokens that leave no choice, at most `room`. Returns whether the last one ends the text.
+    /// Appends the forced tokens, at most `room`. Returns whether the last one ends the text.
     pub(super) fn force(&mut self, model: &LlamaModel, room: usize, tokens: &mut Vec<Token>) -> bool {
         let mut automaton = self.automaton.borrow_mut();
         let (text, after) = automaton.forced(&self.state);

@@ -1,65 +1,77 @@
-//! Model ownership: an engine owns one llama.cpp context on one device, in a process of its own.
+//! An engine owns one llama.cpp context on one device, in a process of its own.
 //!
-//! It knows tokens and texts, not tasks, and imports no other module of the crate. llama.cpp answers many errors with
-//! `abort()`, so the context lives in a child process (the same binary) that a pump thread feeds, watches and replaces;
-//! in a thread instead for tests and small tools. Nothing outside this module may call llama.cpp.
+//! It knows tokens and texts, not tasks. llama.cpp aborts on many errors, so the context lives in a child process (the same
+//! binary), which a pump thread feeds, watches and replaces; for tests and small tools it can live in a thread. Nothing
+//! outside this crate calls llama.cpp, except what tests compare the engine with.
 
-#[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "what decodes is not built"))]
-mod automaton;
+pub mod automaton;
 mod counts;
 mod devices;
-mod echo;
+mod engine;
 mod error;
-#[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "what decodes is not built"))]
-mod fair;
+#[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "the parent uses a part of it"))]
+mod fair_queue;
 mod fit;
-mod gguf_check;
-mod handle;
-mod keeper;
-mod link;
-mod listening;
-#[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "what decodes is not built"))]
-mod memory;
-#[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "there is no loop to run in a thread"))]
-mod port;
+pub mod gguf;
+mod in_flight;
+#[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "only the decode loop caches"))]
+mod kv_cache;
 mod request;
+mod request_span;
 mod spec;
 mod status;
-#[doc(hidden)]
-pub mod testing;
-mod turns;
+mod stub_worker;
+#[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "there is no loop to run in a thread"))]
+mod transport;
 mod wire;
 mod worker;
+mod worker_handle;
+mod worker_output;
+mod worker_supervisor;
 
+#[cfg(feature = "llama")]
+mod batch_budget;
 #[cfg(feature = "llama")]
 mod batching;
 #[cfg(feature = "llama")]
 mod chat;
 #[cfg(feature = "llama")]
-mod choice;
+mod decode_latency;
 #[cfg(feature = "llama")]
 mod ffi;
 #[cfg(feature = "llama")]
 mod grammar;
 #[cfg(feature = "llama")]
-mod live;
-#[cfg(feature = "llama")]
 mod model;
 #[cfg(feature = "llama")]
-mod pace;
+mod sampler;
 #[cfg(feature = "llama")]
-mod share;
+mod sampling_context;
 #[cfg(feature = "llama")]
-mod tools;
+mod sequence;
+#[cfg(feature = "llama")]
+mod turn_timer;
 
 pub use counts::EngineCounts;
 pub use devices::{Device, DeviceError, DeviceInfo, DeviceKind, Devices, DevicesError, PciId, devices, devices_of};
+pub use engine::Engine;
 pub use error::EngineError;
-pub use fit::{Bytes, Fit, Needs, Room, Shortage, needs};
-pub use handle::Engine;
+pub use fit::{Bytes, Fit, FreeMemory, MemoryEstimate, Shortage, check_fit};
 pub use request::{Finish, Format, Generation, Request, Sampling};
 #[doc(hidden)]
 pub use spec::Fault;
 pub use spec::{EngineSpec, Isolation, KvPool};
 pub use status::EngineStatus;
 pub use worker::worker_main;
+
+/// llama.cpp with an engine's parameters and nothing of the engine, for tests and benches to compare it with.
+#[cfg(feature = "llama")]
+#[doc(hidden)]
+pub mod llama {
+    pub use crate::model::{Loaded, context, load};
+
+    /// Keeps llama.cpp's log away from the standard error stream.
+    pub fn silence() {
+        crate::ffi::keep_logs(crate::ffi::Stderr::Silent);
+    }
+}

@@ -1,6 +1,6 @@
-//! Opens devices, models and contexts of llama.cpp, and turns its refusals into typed errors.
+//! Opens llama.cpp's devices, models and contexts, with typed errors.
 //!
-//! Everything that llama.cpp answers with an abort is checked before it is called.
+//! Everything on which llama.cpp would abort is checked before it is called.
 
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -13,14 +13,14 @@ use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::{LlamaModelParams, LlamaSplitMode};
 use llama_cpp_2::{LlamaBackendDevice, LlamaBackendDeviceType, list_llama_ggml_backend_devices};
 
-use super::devices::{Gpus, choose};
-use super::fit::{self, Shape, micro_batch, rooms};
-use super::{DeviceInfo, DeviceKind, EngineError, EngineSpec, KvPool, ffi, gguf_check};
+use super::devices::{HostGpus, select};
+use super::fit::{self, ModelShape, free_memory, micro_batch};
+use super::{DeviceInfo, DeviceKind, EngineError, EngineSpec, KvPool, ffi, gguf};
 
-/// The process's llama.cpp, initialised at the first call.
+/// The process's llama.cpp backend, initialised by the first call.
 pub(super) fn backend() -> &'static LlamaBackend {
     static BACKEND: OnceLock<LlamaBackend> = OnceLock::new();
-    // The only error is that other code of this process was first, and then it is initialised too.
+    // The only error is that other code of this process has initialised it.
     BACKEND.get_or_init(|| LlamaBackend::init().unwrap_or(LlamaBackend {}))
 }
 
@@ -42,27 +42,32 @@ pub(super) fn devices() -> Vec<DeviceInfo> {
     list_llama_ggml_backend_devices().into_iter().map(info).collect()
 }
 
-/// A model in memory, and where it is.
-pub(super) struct Loaded {
-    pub(super) model: LlamaModel,
-    pub(super) device: String,
+/// A loaded model.
+pub struct Loaded {
+    /// llama.cpp's model.
+    pub model: LlamaModel,
+    /// The device it is on: name and description.
+    pub device: String,
 }
 
 /// Loads the model of `spec` onto its devices, if it fits there.
-pub(super) fn load(spec: &EngineSpec) -> Result<Loaded, EngineError> {
-    let shape = Shape::new(&gguf_check::read(&spec.model)?);
-    // In the order of ggml's list, so a place here is an index there.
+///
+/// # Errors
+/// What is wrong with the file or the devices.
+pub fn load(spec: &EngineSpec) -> Result<Loaded, EngineError> {
+    let shape = ModelShape::new(&gguf::read(&spec.model)?);
+    // In the order of ggml's list, so that an index here is an index there.
     let present = devices();
-    // The parent has chosen by its own list; what is left of it here names the GPUs of the host.
-    let chosen = choose(&spec.device, spec.isolation, &present, &Gpus::read(Path::new("/"), None))?;
+    // The parent has restricted this process to its GPUs; the host's are only named in errors.
+    let chosen = select(&spec.device, spec.isolation, &present, &HostGpus::read(Path::new("/"), None))?;
     let seen: Vec<&DeviceInfo> = chosen.iter().map(|at| &present[*at]).collect();
-    fit::check(spec, &shape, &rooms(spec, &seen))?;
+    fit::check(spec, &shape, &free_memory(spec, &seen))?;
     let rejected = |detail: String| EngineError::ModelRejected { path: spec.model.clone(), detail };
     let on_cpu = spec.device.is_cpu();
     let params = LlamaModelParams::default()
         .with_split_mode(if chosen.len() > 1 { LlamaSplitMode::Layer } else { LlamaSplitMode::None })
         .with_n_gpu_layers(if on_cpu { 0 } else { 10_000 })
-        // An empty list of devices means the CPU, which must not be named itself.
+        // An empty list means the CPU, which must not be listed itself.
         .with_devices(if on_cpu { &[] } else { &chosen })
         .map_err(|e| rejected(e.to_string()))?;
     drop(ffi::take_logs());
@@ -71,16 +76,19 @@ pub(super) fn load(spec: &EngineSpec) -> Result<Loaded, EngineError> {
         return Err(rejected("it has no vocabulary".to_owned()));
     }
     if model.is_recurrent() || model.is_hybrid() {
-        return Err(rejected("recurrent models cannot roll a sequence back".to_owned()));
+        return Err(rejected("it is a recurrent model, whose sequences cannot be rolled back".to_owned()));
     }
-    // A worker counts its own GPUs from 0; the user knows them by the names of the configuration.
+    // A worker numbers its own GPUs from 0; users know them by their configured names.
     let descriptions: Vec<&str> = seen.iter().map(|device| device.description.as_str()).collect();
     Ok(Loaded { model, device: format!("{} ({})", spec.device, descriptions.join(" + ")) })
 }
 
 /// Makes the context of `spec`.
-pub(super) fn context<'m>(loaded: &'m Loaded, spec: &EngineSpec) -> Result<LlamaContext<'m>, EngineError> {
-    /// Making a context may write to the model (llama-cpp-2 says so), and models are shared between threads.
+///
+/// # Errors
+/// [`EngineError::ModelRejected`].
+pub fn context<'m>(loaded: &'m Loaded, spec: &EngineSpec) -> Result<LlamaContext<'m>, EngineError> {
+    /// Making a context may write to the model (llama-cpp-2 documents it), and threads share models.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let model = &loaded.model;
     let threads = i32::from(spec.threads.cast_signed());

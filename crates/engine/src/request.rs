@@ -1,4 +1,4 @@
-//! What goes into an engine and what comes out of it.
+//! Requests and generations.
 
 use std::sync::Arc;
 
@@ -9,28 +9,28 @@ use super::EngineError;
 /// How the next token is chosen from the logits: grammar, then temperature, then top-p, then a draw.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Sampling {
-    /// 0 chooses the likeliest token; otherwise logits are divided by it. 0..=100.
+    /// 0 selects the likeliest token; otherwise logits are divided by it. 0..=100.
     pub temperature: f32,
-    /// The draw is among the likeliest tokens that together have this probability, above 0 and at most 1.
+    /// Draw among the likeliest tokens that together have this probability; above 0 and at most 1.
     pub top_p: f32,
-    /// Seed of this request's own random numbers. Same seed and same logits give the same tokens.
+    /// Seed of this request's random numbers. The same seed and logits give the same tokens.
     pub seed: u64,
 }
 
 impl Sampling {
-    /// Always the likeliest token.
+    /// The likeliest token, always.
     pub const GREEDY: Self = Self { temperature: 0.0, top_p: 1.0, seed: 0 };
 }
 
-/// How a prompt is put before the model.
+/// How a prompt is presented to the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Format {
-    /// As it is: the model continues it.
+    /// Verbatim: the model continues it.
     #[default]
     Raw,
-    /// As a user's message in the chat template that the model's file carries: the model answers it.
+    /// As a user message in the chat template of the model's file: the model answers it.
     Chat {
-        /// Instructions before the message.
+        /// The system message.
         system: Option<String>,
     },
 }
@@ -38,23 +38,23 @@ pub enum Format {
 /// One text to continue or to answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// The text before the generated one. Special tokens in it are recognised, and a begin-of-text token is added
-    /// where the model asks for one.
+    /// The text before the generated one. Special tokens in it are recognised, and a begin-of-text token is added if
+    /// the model asks for one.
     pub prompt: String,
-    /// Whether the prompt is continued, or answered as a message.
+    /// Whether the model continues the prompt or answers it as a message.
     pub format: Format,
-    /// A GBNF grammar with a rule `root` that the generated text obeys. Use few different texts: the compiled
-    /// grammar is cached by its text. Never compile one that a client sent.
+    /// A GBNF grammar with a rule `root` that constrains the generated text. Compiled grammars are cached by their text,
+    /// the most recently used ones. Never use one that a client sent.
     pub grammar: Option<Arc<str>>,
-    /// How tokens are chosen.
+    /// How tokens are sampled.
     pub sampling: Sampling,
     /// Most tokens to generate, at least 1; an end-of-text token counts.
     pub max_tokens: u32,
     /// Whether to return log-probabilities.
     pub logprobs: bool,
-    /// Never end the text before `max_tokens`: for measurements, where all texts must be as long.
+    /// Never end the text before `max_tokens`: for measurements that need texts of equal length.
     pub ignore_end: bool,
-    /// Whose request it is: when more wait than there are sequences, the groups take turns.
+    /// When more requests wait than there are sequences, admission is round-robin over groups.
     pub group: u64,
 }
 
@@ -62,7 +62,7 @@ pub struct Request {
 pub(super) const PROMPT_BYTES_MAX: usize = 16 << 20;
 /// Longest grammar, in bytes.
 pub(super) const GRAMMAR_BYTES_MAX: usize = 256 << 10;
-/// Deepest nesting of parentheses in a grammar; llama.cpp's parser recurses and overflows its stack on deep ones.
+/// Deepest nesting of parentheses in a grammar, because parsers recurse.
 const GRAMMAR_DEPTH_MAX: usize = 128;
 
 impl Request {
@@ -81,20 +81,20 @@ impl Request {
         let system = if let Format::Chat { system: Some(system) } = &self.format { system.len() } else { 0 };
         let bytes = self.prompt.len().saturating_add(system);
         if bytes > PROMPT_BYTES_MAX {
-            return bad(format!("the prompt has {bytes} bytes, at most {PROMPT_BYTES_MAX} are taken"));
+            return bad(format!("the prompt has {bytes} bytes, shorten it to at most {PROMPT_BYTES_MAX}"));
         }
         self.grammar.as_deref().map_or(Ok(()), check_grammar)
     }
 }
 
-/// Refuses grammars that would take llama.cpp's parser down instead of failing in it.
+/// Refuses grammars that are too large or nested too deep to parse.
 fn check_grammar(text: &str) -> Result<(), EngineError> {
     let bad = |detail: String| Err(EngineError::Grammar { detail });
     if text.len() > GRAMMAR_BYTES_MAX {
-        return bad(format!("it has {} bytes, at most {GRAMMAR_BYTES_MAX} are taken", text.len()));
+        return bad(format!("it has {} bytes, shorten it to at most {GRAMMAR_BYTES_MAX}", text.len()));
     }
     let mut depth = 0_usize;
-    // The quote, bracket or line end that closes the literal, class or comment that we are in.
+    // The quote, bracket or line end that closes the current literal, class or comment.
     let mut inside: Option<u8> = None;
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {
@@ -119,22 +119,22 @@ fn check_grammar(text: &str) -> Result<(), EngineError> {
 /// Why a generation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Finish {
-    /// The model chose an end-of-text token.
+    /// The model generated an end-of-text token.
     EndOfText,
-    /// `max_tokens` were chosen.
+    /// `max_tokens` were generated.
     Length,
 }
 
 /// A generated text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Generation {
-    /// The text; bytes that are not UTF-8 are replaced by U+FFFD.
+    /// The text; invalid UTF-8 is replaced by U+FFFD.
     pub text: String,
-    /// The chosen tokens; the last one is the end-of-text token if that ended the generation.
+    /// The generated tokens, including an end-of-text token.
     pub tokens: Vec<u32>,
     /// ln p of each of `tokens` under the model at temperature 1, before the grammar; empty unless asked for.
     pub logprobs: Vec<f32>,
-    /// Tokens of the prompt, a begin-of-text token included.
+    /// Tokens of the prompt, including a begin-of-text token.
     pub prompt_tokens: u32,
     /// Why it ended.
     pub finish: Finish,
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_numbers_are_refused() {
+    fn sampling_parameters_out_of_range_are_refused() {
         let sampling = |temperature, top_p| Sampling { temperature, top_p, seed: 0 };
         let wrong = [
             Request { max_tokens: 0, ..request() },
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn instructions_count_as_prompt() {
+    fn the_system_message_counts_towards_the_prompt() {
         let chat = |bytes| Format::Chat { system: Some("x".repeat(bytes)) };
         let prompt = "y".repeat(PROMPT_BYTES_MAX - 10);
         assert_eq!(Request { prompt: prompt.clone(), format: chat(10), ..request() }.check(), Ok(()));

@@ -1,6 +1,6 @@
-//! What an engine is made from: model file, device, sizes and limits.
+//! The specification of an engine: model file, device, sizes and limits.
 //!
-//! Plain values with serde; nothing here opens a file or talks to llama.cpp.
+//! Plain values with serde; nothing here opens a file or calls llama.cpp.
 
 use std::path::PathBuf;
 
@@ -16,47 +16,47 @@ pub struct EngineSpec {
     pub name: String,
     /// Path of the model, a GGUF file.
     pub model: PathBuf,
-    /// Where the model runs; several GPUs share its layers.
+    /// Where the model runs; its layers are split among several GPUs.
     pub device: Devices,
-    /// Own process (survives aborts of llama.cpp) or own thread (does not).
+    /// A child process (survives aborts of llama.cpp) or a thread (does not).
     pub isolation: Isolation,
-    /// Size of the KV pool of all sequences together, in tokens; at least `batch_tokens`.
+    /// Size of the KV pool for all sequences together, in tokens; at least `batch_tokens`.
     pub context_tokens: u32,
-    /// How the sequences divide the KV pool.
+    /// Whether sequences share the KV pool or each have a part.
     pub kv: KvPool,
-    /// Most sequences that are decoded together, 1..=256. Further requests wait.
+    /// Most sequences decoded together, 1..=256. Further requests wait.
     pub sequences_max: u16,
     /// Most tokens of one decode (next tokens and prefill together); at least `sequences_max`.
     pub batch_tokens: u32,
-    /// Sequences beyond `sequences_max` that keep what was computed for turns to come; together at most 256. In a shared
-    /// pool they cost nothing, in a split one each takes a part.
+    /// Sequences beyond `sequences_max` that only cache; together at most 256. In a shared pool they cost nothing, in a
+    /// split one each takes a part.
     pub kept_max: u16,
-    /// Most tokens of prompts in a decode while other turns generate; 0 is a quarter of `batch_tokens`.
+    /// Most prompt tokens of a decode while other turns generate; 0 means a quarter of `batch_tokens`.
     pub prefill_tokens: u32,
     /// CPU threads of a decode, at least 1. More threads than idle cores makes decoding much slower.
     pub threads: u16,
-    /// A worker that has turns and says nothing for this long is hung, in milliseconds. Less once it is known how long
-    /// decodes take: 50 times their 99th percentile, and at least 5 seconds.
+    /// A worker that has turns and is silent for this long is hung, in milliseconds. Once the latency of decodes is
+    /// known, the limit drops to 50 times their 99th percentile, but not below 5 seconds.
     pub deadline_ms: u64,
     /// Time for loading the model and decoding one token, in milliseconds.
     pub start_timeout_ms: u64,
-    /// Restarts that are allowed within `restart_window_ms`; one more ends the engine.
+    /// Restarts allowed within `restart_window_ms`; one more fails the engine.
     pub restarts_max: u32,
-    /// The window in which restarts are counted, in milliseconds.
+    /// The window in which restarts count, in milliseconds.
     pub restart_window_ms: u64,
     /// The binary that is run as `<worker> engine-worker`; the running binary if absent.
     pub worker: Option<PathBuf>,
-    /// Let llama.cpp's own log through to the standard error stream.
+    /// Pass llama.cpp's own log through to the standard error stream.
     pub logs: bool,
-    /// A fault that the worker commits on purpose. For tests; cannot be set from a configuration file.
+    /// A fault to inject into the worker. For tests; cannot be set from a configuration file.
     #[doc(hidden)]
     #[serde(skip)]
     pub fault: Option<Fault>,
-    /// Loads no model and answers every request at once with this text, in a process of its own, so that the way there and
-    /// back can be measured. Cannot be set from a configuration file.
+    /// Run a stub worker, which loads no model and answers every request at once with this text: the load test measures
+    /// the round trip with it. Cannot be set from a configuration file.
     #[doc(hidden)]
     #[serde(skip)]
-    pub echo: Option<String>,
+    pub stub_answer: Option<String>,
 }
 
 impl Default for EngineSpec {
@@ -80,21 +80,21 @@ impl Default for EngineSpec {
             worker: None,
             logs: false,
             fault: None,
-            echo: None,
+            stub_answer: None,
         }
     }
 }
 
-/// Most sequences of one context; llama.cpp aborts above it.
+/// Most sequences of one context; with more, llama.cpp aborts.
 pub(super) const SEQUENCES_MAX: u16 = 256;
 
 impl EngineSpec {
-    /// Sequences of the context, those that only keep included.
+    /// Sequences of the context, including those that only cache.
     pub(super) fn sequences(&self) -> u16 {
         self.sequences_max.saturating_add(self.kept_max)
     }
 
-    /// Checks every size before llama.cpp sees it, because it answers a wrong one with `abort()`.
+    /// Checks every size, because llama.cpp aborts on a wrong one.
     pub(super) fn check(&self) -> Result<(), EngineError> {
         let bad = |detail: String| Err(EngineError::BadSpec { detail });
         if !(1..=SEQUENCES_MAX).contains(&self.sequences_max) {
@@ -125,8 +125,8 @@ impl EngineSpec {
         if self.deadline_ms == 0 || self.start_timeout_ms == 0 || self.restart_window_ms == 0 {
             return bad("deadline_ms, start_timeout_ms and restart_window_ms must be above 0".to_owned());
         }
-        if self.echo.is_some() && self.isolation == Isolation::Thread {
-            return bad("an engine without a model needs isolation \"process\"".to_owned());
+        if self.stub_answer.is_some() && self.isolation == Isolation::Thread {
+            return bad("stub_answer needs isolation \"process\"".to_owned());
         }
         let by_environment = |device: &&Device| matches!(device, Device::Uuid(_) | Device::Pci(_));
         if self.isolation == Isolation::Thread
@@ -151,26 +151,29 @@ pub enum Isolation {
     Thread,
 }
 
-/// How sequences divide the KV pool.
+/// How sequences use the KV pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum KvPool {
-    /// One pool: a turn may be as long as all of it, and a sequence's cells are looked at by every other one, which
-    /// costs time on a CPU.
+    /// One pool: a turn may be as long as all of it. Each sequence attends over the cells of all, which costs time on a
+    /// CPU.
     Shared,
-    /// Each sequence has an equal part, rounded up to 256 tokens: on a CPU much faster with many short sequences,
-    /// and no turn can be longer than a part.
+    /// Each sequence has an equal part, rounded up to 256 tokens. Much faster on a CPU with many short sequences; no turn
+    /// can be longer than a part.
     Split,
 }
 
-/// A fault that the worker commits when it meets a prompt; only tests ask for it.
+/// A fault that the worker commits on a certain prompt.
+///
+/// Only tests ask for it. It is in the product because the fault must strike in the worker process, which is the product's
+/// own binary; a worker binary for tests, or a cargo feature, would build llama.cpp's programs twice.
 #[doc(hidden)]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fault {
-    /// Fail an assertion of ggml, as llama.cpp does on many errors.
+    /// Fail an assertion of ggml, as llama.cpp does on many errors, when this prompt arrives.
     AbortOn(String),
-    /// Stop answering.
+    /// Stop answering when this prompt arrives.
     HangOn(String),
 }
 
@@ -179,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_that_llama_cpp_would_abort_on_are_refused() {
+    fn sizes_on_which_llama_cpp_would_abort_are_refused() {
         let ok = EngineSpec::default();
         assert_eq!(ok.check(), Ok(()));
         let wrong = [

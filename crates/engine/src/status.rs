@@ -1,4 +1,4 @@
-//! What an engine tells about itself.
+//! An engine's observable state.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ pub struct EngineStatus {
     pub ready: bool,
     /// Workers that were started after the first one.
     pub restarts: u32,
-    /// Requests that were submitted and have no reply yet.
+    /// Requests without a reply yet.
     pub in_flight: usize,
     /// The model: name, parameters, size.
     pub model: String,
@@ -26,17 +26,17 @@ pub struct EngineStatus {
     pub context_tokens: u32,
     /// Longest prompt plus generation, in tokens.
     pub turn_tokens_max: u32,
-    /// Time since the worker last told of a decode, in milliseconds; while it decodes at most about 100.
+    /// Time since the last message from the worker, in milliseconds; at most about 100 while it decodes.
     pub last_decode_ms_ago: Option<u64>,
-    /// What the worker has done since it started.
+    /// Counters since the worker started.
     pub counts: EngineCounts,
-    /// Process id of the worker; none for a thread or while there is no worker.
+    /// Process id of the worker; none for a thread, and while there is no worker.
     pub worker_pid: Option<u32>,
-    /// Why the engine is out of service, if it was given up.
+    /// Why the engine is out of service, if it failed.
     pub failure: Option<EngineError>,
 }
 
-/// The state that the pump writes and the handles read: the only thing that they share.
+/// The state that the pump writes and handles read: all that they share.
 pub(super) struct StatusCell {
     name: String,
     in_flight: Arc<AtomicUsize>,
@@ -64,7 +64,7 @@ impl StatusCell {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Every write is a plain assignment, so a poisoned state is still whole.
+        // Every write is a plain assignment, so a poisoned state is still consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

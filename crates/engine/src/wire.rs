@@ -1,6 +1,6 @@
-//! What parent and worker say to each other: frames of a length (u32, little-endian) and a postcard body.
+//! The protocol between parent and worker: frames of a length (u32, little-endian) and a postcard body.
 //!
-//! Both ends are the same binary, so there is no version to negotiate. Does no I/O.
+//! Both ends are the same binary, so no version is negotiated. Does no I/O.
 
 use std::borrow::Cow;
 
@@ -11,21 +11,21 @@ use super::request::{GRAMMAR_BYTES_MAX, PROMPT_BYTES_MAX};
 use super::spec::Fault;
 use super::{EngineCounts, EngineError, EngineSpec, Format, Generation, Request, Sampling};
 
-/// Longest body of a frame, in bytes: a prompt and a grammar of the longest kind, and room for the rest.
+/// Longest body of a frame, in bytes: the longest prompt and grammar, and room for the rest.
 const FRAME_BYTES_MAX: usize = PROMPT_BYTES_MAX + GRAMMAR_BYTES_MAX + (1 << 20);
 
-/// Number of a turn on one link; unique for the life of an engine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// Number of a turn; unique for the life of an engine. A request that is sent again has a new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(super) struct TurnId(pub(super) u64);
 
-/// From the parent to the worker. A closed link means: stop.
+/// From the parent to the worker, which ends when the connection closes.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum ToWorker<'a> {
-    /// The first frame: load this.
-    Start { spec: Box<EngineSpec>, fault: Option<Fault>, echo: Option<String> },
-    /// Generate.
+    /// The first frame: load this. A stub answers with a fixed text instead.
+    Start { spec: Box<EngineSpec>, fault: Option<Fault>, stub_answer: Option<String> },
+    /// Generate a text.
     Turn(Turn<'a>),
-    /// Nobody waits for this turn any more; it gets no answer.
+    /// Drop this turn; it gets no answer.
     Cancel(TurnId),
 }
 
@@ -41,6 +41,8 @@ pub(super) struct Turn<'a> {
     pub(super) max_tokens: u32,
     pub(super) logprobs: bool,
     pub(super) ignore_end: bool,
+    /// Whether to measure the turn.
+    pub(super) timed: bool,
 }
 
 impl<'a> Turn<'a> {
@@ -55,6 +57,7 @@ impl<'a> Turn<'a> {
             max_tokens: request.max_tokens,
             logprobs: request.logprobs,
             ignore_end: request.ignore_end,
+            timed: false,
         }
     }
 
@@ -73,17 +76,28 @@ impl<'a> Turn<'a> {
 pub(super) enum FromWorker {
     /// The model is loaded and one token was decoded.
     Ready(Facts),
-    /// The engine cannot be started; the worker ends.
+    /// The engine cannot start; the worker ends.
     Refused(EngineError),
     /// A turn is over.
-    Done { id: TurnId, result: Result<Generation, EngineError> },
-    /// How things stand; comes at least every 100 ms while there are turns, and with the last answer.
+    Done { id: TurnId, result: Result<Generation, EngineError>, timing: Option<Timing> },
+    /// Progress; sent at least every 100 ms while there are turns, and before the answers that it counts.
     Counts(EngineCounts),
-    /// The worker ends because the context can no longer be trusted.
+    /// The worker ends because the state of its context is unknown.
     Fatal(String),
 }
 
-/// What the worker knows once the model is loaded.
+/// Where a turn's time went, in microseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Timing {
+    /// Waiting for a sequence, in the worker alone.
+    pub(super) queue_us: u64,
+    /// From then until the first token was chosen.
+    pub(super) prefill_us: u64,
+    /// From then until the last one was.
+    pub(super) decode_us: u64,
+}
+
+/// What the worker reports once the model is loaded.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Facts {
     pub(super) model: String,
@@ -109,7 +123,7 @@ pub(super) fn encode(frame: &impl Serialize, out: &mut Vec<u8>) -> Result<(), Wi
     Ok(())
 }
 
-/// Bytes that arrived and were not yet taken as frames.
+/// Splits a stream of bytes into frames.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     bytes: Vec<u8>,
@@ -118,12 +132,12 @@ pub(super) struct Frames {
 
 impl Frames {
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        // What was taken goes away before more arrives, so the buffer stays as long as the longest backlog.
+        // Frames that were read are removed first, so the buffer grows no longer than the longest backlog.
         self.bytes.drain(..std::mem::take(&mut self.at));
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next whole frame.
+    /// The next complete frame.
     pub(super) fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, WireError> {
         let Some((head, rest)) = self.bytes[self.at..].split_first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_le_bytes(*head) as usize;
@@ -155,7 +169,7 @@ mod tests {
         };
         let mut bytes = Vec::new();
         let spec = Box::new(EngineSpec::default());
-        encode(&ToWorker::Start { spec, fault: Some(Fault::HangOn("x".to_owned())), echo: None }, &mut bytes)
+        encode(&ToWorker::Start { spec, fault: Some(Fault::HangOn("x".to_owned())), stub_answer: None }, &mut bytes)
             .expect("encoded");
         encode(&ToWorker::Turn(Turn::new(TurnId(3), &request)), &mut bytes).expect("encoded");
         for cut in 0..bytes.len() {
@@ -167,7 +181,7 @@ mod tests {
                     seen.push(frame);
                 }
             }
-            let [ToWorker::Start { spec, fault: Some(_), echo: None }, ToWorker::Turn(turn)] = &seen[..] else {
+            let [ToWorker::Start { spec, fault: Some(_), stub_answer: None }, ToWorker::Turn(turn)] = &seen[..] else {
                 panic!("{seen:?}")
             };
             assert_eq!(**spec, EngineSpec::default());
@@ -178,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn junk_is_an_error_and_not_an_allocation() {
+    fn junk_is_an_error_and_allocates_nothing() {
         let mut frames = Frames::default();
         frames.push(&[0xFF; 16]);
         assert!(frames.next::<FromWorker>().is_err());

@@ -1,30 +1,29 @@
-//! What runs in an engine's child process.
+//! The entry point of an engine's child process.
 //!
-//! The socket to the parent is the standard input. The process ends when the socket closes or the parent dies, and it
-//! opens no file but the model.
+//! Standard input is the socket to the parent. The process ends when the socket closes or the parent dies, and opens no
+//! file but the model.
 
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
 use super::EngineSpec;
-use super::port::{Intake, Port as _, SocketPort};
 use super::spec::Fault;
+use super::transport::{Received, SocketTransport, Transport as _};
 use super::wire::ToWorker;
 
 /// First argument of the hidden subcommand.
 pub(super) const SUBCOMMAND: &str = "engine-worker";
-/// Second argument that asks for the list of devices; otherwise it is the parent's process id.
+/// Second argument that requests the list of devices; any other is the parent's process id.
 pub(super) const DEVICES: &str = "devices";
 
-/// Exit code of a worker that was started wrongly.
+/// Exit code of a worker that was not started by an engine.
 const MISUSED: u8 = 64;
 /// Exit code of a worker whose context failed.
 #[cfg(feature = "llama")]
 const FAILED: u8 = 87;
 
-/// Runs the hidden subcommand `engine-worker`; the binary calls it before anything else when that is its first
-/// argument.
+/// Runs the hidden subcommand `engine-worker`. A binary whose first argument that is calls this before anything else.
 pub fn worker_main() -> ExitCode {
     match std::env::args().nth(2).as_deref() {
         Some(DEVICES) => list_devices(),
@@ -37,7 +36,7 @@ pub fn worker_main() -> ExitCode {
 }
 
 fn misused() -> ExitCode {
-    eprintln!("{SUBCOMMAND} is started by the engine itself, not by hand");
+    eprintln!("{SUBCOMMAND} is started by an engine, not by hand");
     ExitCode::from(MISUSED)
 }
 
@@ -57,40 +56,40 @@ fn list_devices() -> ExitCode {
 }
 
 fn serve(parent: i32) -> ExitCode {
-    // Both are needed: the signal ends a worker that computes, the closed socket one that waits.
+    // Both are needed: the signal ends a worker that is computing, the closed socket one that is waiting.
     let bound = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     let present = rustix::process::getppid().map(rustix::process::Pid::as_raw_pid);
     if bound.is_err() || present != Some(parent) {
         return misused();
     }
     let Ok(socket) = std::io::stdin().as_fd().try_clone_to_owned() else { return misused() };
-    let mut port = SocketPort::new(UnixStream::from(socket));
-    let Intake::Frame(ToWorker::Start { spec, fault, echo }) = port.take(true) else { return misused() };
-    match echo {
+    let mut transport = SocketTransport::new(UnixStream::from(socket));
+    let Received::Frame(ToWorker::Start { spec, fault, stub_answer }) = transport.recv(true) else { return misused() };
+    match stub_answer {
         Some(text) => {
-            super::echo::serve(&text, &mut port);
+            super::stub_worker::serve(&text, &mut transport);
             ExitCode::SUCCESS
         }
-        None => decode(&spec, fault, port),
+        None => decode(&spec, fault, transport),
     }
 }
 
 #[cfg(not(feature = "llama"))]
-fn decode(_: &EngineSpec, _: Option<Fault>, _: SocketPort) -> ExitCode {
+fn decode(_: &EngineSpec, _: Option<Fault>, _: SocketTransport) -> ExitCode {
     misused()
 }
 
 #[cfg(feature = "llama")]
-fn decode(spec: &EngineSpec, fault: Option<Fault>, mut port: SocketPort) -> ExitCode {
+fn decode(spec: &EngineSpec, fault: Option<Fault>, mut transport: SocketTransport) -> ExitCode {
     use super::{batching, ffi};
 
     ffi::keep_logs(if spec.logs { ffi::Stderr::All } else { ffi::Stderr::Errors });
     ffi::exit_on_abort();
-    match batching::serve(spec, fault, &mut port) {
+    match batching::serve(spec, fault, &mut transport) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fatal) => {
             eprintln!("{fatal}");
-            // Not a return: freeing a context that failed can hang or abort.
+            // Exits instead of returning: freeing a context that failed can hang or abort.
             std::process::exit(i32::from(FAILED))
         }
     }

@@ -1,4 +1,4 @@
-//! The hash chain of a run: each event's hash covers all before it, so that a changed, lost or added one shows.
+//! The hash chain of a run: each event's hash covers all earlier ones, so that changed, lost or added events are detected.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use super::{JournalError, Segment};
 pub struct ChainHash(pub [u8; 32]);
 
 impl ChainHash {
-    /// Before the first event: the hash of what was asked for.
+    /// Before the first event: the hash of the spec.
     pub fn genesis(spec: &str) -> Self {
         Self(Sha256::digest(spec.as_bytes()).into())
     }
@@ -43,18 +43,18 @@ pub struct Head {
 }
 
 impl Head {
-    /// Of a run without events.
+    /// The head of a run without events.
     pub fn genesis(spec: &str) -> Self {
         Self { seq: 0, hash: ChainHash::genesis(spec) }
     }
 }
 
-/// Where the events of a run stop being those that were recorded.
+/// Where the events of a run stop matching the chain.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("run {run:?}, event {seq}: {reason}")]
 pub struct Damage {
     pub run: String,
-    /// The first event that does not follow; where only the hash of a segment tells, the segment's first.
+    /// The first event that does not match, or the first of its segment where only the segment's hash shows it.
     pub seq: u64,
     pub reason: String,
 }
@@ -65,30 +65,30 @@ impl From<Damage> for JournalError {
     }
 }
 
-/// Follows the chain of a run segment by segment, for a run that is read in pieces.
+/// Verifies the chain of a run incrementally, segment by segment.
 #[derive(Clone, Debug)]
-pub struct Verifier {
+pub struct ChainVerifier {
     run: String,
     head: Head,
 }
 
-impl Verifier {
-    /// Before the run's first event.
+impl ChainVerifier {
+    /// Starts before the run's first event.
     pub fn new(run: &str, spec: &str) -> Self {
         Self { run: run.to_owned(), head: Head::genesis(spec) }
     }
 
-    /// The last event that was followed. That nothing is lost at the end shows by comparing it with [`RunRow::head`].
+    /// The last verified event. Compare it with [`RunRow::head`] to detect events lost at the end.
     ///
     /// [`RunRow::head`]: super::RunRow::head
     pub fn head(&self) -> Head {
         self.head
     }
 
-    /// Takes the next segment.
+    /// Verifies the next segment.
     ///
     /// # Errors
-    /// When it does not follow; then the head stays.
+    /// When it does not match; the head then stays.
     pub fn follow(&mut self, segment: &Segment) -> Result<(), Damage> {
         let next = self.head.seq + 1;
         let damage = |reason| Damage { run: self.run.clone(), seq: next, reason };
@@ -97,7 +97,7 @@ impl Verifier {
         }
         let lines = segment.lines().map_err(damage)?;
         if lines != u64::from(segment.count) || lines == 0 {
-            return Err(damage(format!("its segment says it holds {} events, but has {lines}", segment.count)));
+            return Err(damage(format!("its segment claims to hold {} events, but has {lines}", segment.count)));
         }
         let hash = segment.events().fold(self.head.hash, |hash, (_, event)| hash.then(event));
         if hash != segment.hash {
@@ -109,12 +109,12 @@ impl Verifier {
     }
 }
 
-/// Checks all events of a run, from its first, and gives the last of them.
+/// Verifies all events of a run. Returns its head.
 ///
 /// # Errors
-/// The first segment that does not follow. Segments lost at the end do not show here: compare the head.
+/// The first segment that does not match. Segments lost at the end are not detected here: compare the head.
 pub fn verify(run: &str, spec: &str, segments: impl IntoIterator<Item = Segment>) -> Result<Head, Damage> {
-    let mut verifier = Verifier::new(run, spec);
+    let mut verifier = ChainVerifier::new(run, spec);
     segments.into_iter().try_for_each(|segment| verifier.follow(&segment))?;
     Ok(verifier.head())
 }
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_are_the_ones_that_sha256sum_gives() {
+    fn hashes_match_sha256sum() {
         // printf '%s' '{"task":"edit_distance"}' | sha256sum, and of its bytes with the events after them.
         let segments = recorded();
         assert_eq!(
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_recorded_follows() {
+    fn recorded_events_verify() {
         let head = verify("r", SPEC, recorded()).unwrap();
         assert_eq!((head.seq, head.hash), (6, recorded()[2].hash));
         assert_eq!(verify("r", SPEC, []), Ok(Head::genesis(SPEC)));
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_recorded_is_found_where_it_begins() {
+    fn damage_is_found_where_it_begins() {
         type Change = fn(&mut Vec<Segment>);
         let cases: [(&str, Change, u64, &str); 14] = [
             ("a changed event", |s| s[1].body[2] = b'x', 3, "hash after event 3"),
@@ -165,8 +165,8 @@ mod tests {
             ("the first is dropped", |s| drop(s.remove(0)), 1, "begins with event 3"),
             ("swapped segments", |s| s.swap(1, 2), 3, "begins with event 4"),
             ("swapped events", |s| s[2].body.rotate_left(8), 4, "hash after event 6"),
-            ("an added event", |s| s[1].body.extend(b"{}\n"), 3, "holds 1 events, but has 2"),
-            ("a dropped event", |s| s[0].body.truncate(8), 1, "holds 2 events, but has 1"),
+            ("an added event", |s| s[1].body.extend(b"{}\n"), 3, "hold 1 events, but has 2"),
+            ("a dropped event", |s| s[0].body.truncate(8), 1, "hold 2 events, but has 1"),
             (
                 "a dropped event and its count",
                 |s| (s[0].count, s[0].body) = (1, b"{\"a\":1}\n".into()),
@@ -174,7 +174,7 @@ mod tests {
                 "after event 1",
             ),
             ("a segment twice", |s| s.insert(1, s[0].clone()), 3, "begins with event 1"),
-            ("an empty segment", |s| (s[1].count, s[1].body) = (0, Vec::new()), 3, "holds 0 events"),
+            ("an empty segment", |s| (s[1].count, s[1].body) = (0, Vec::new()), 3, "hold 0 events"),
             ("a cut line", |s| s[2].body.truncate(23), 4, "does not end with a newline"),
             ("a space at an end", |s| s[1].body[7] = b'\t', 3, "hash after event 3"),
         ];
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_at_the_end_shows_by_the_head() {
+    fn events_lost_at_the_end_show_in_the_head() {
         let head = verify("r", SPEC, recorded().into_iter().take(2)).unwrap();
         assert_eq!(head.seq, 3);
     }

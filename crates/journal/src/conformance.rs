@@ -1,7 +1,6 @@
-//! What every store of runs must do, as a suite that a store runs over itself: examples here, and against a model
-//! in `model.rs`.
+//! The conformance suite of journals: examples here, and a comparison with a model in `model.rs`.
 //!
-//! A test module says `conformance::suite!(make)`, where `make()` gives a [`Store`] with nothing in it.
+//! A test module invokes `conformance::suite!(make)`, where `make()` returns an empty [`Store`].
 
 mod model;
 mod removal;
@@ -22,14 +21,14 @@ pub use reviews::{
 pub trait Store {
     fn journal(&self) -> &dyn Journal;
 
-    /// Closes it and opens the same again, as another process would.
+    /// Closes and reopens it, as another process would.
     fn reopen(&mut self);
 }
 
 /// Declares a test for each property.
 macro_rules! suite {
     ($make:path) => {
-        $crate::journal::conformance::suite! { $make:
+        $crate::conformance::suite! { $make:
             accepted_runs_are_there, a_batch_is_whole_or_nothing, appends_follow_the_head, runs_that_are_over_stay_so,
             keys_belong_to_an_owner, segments_are_read_from_any_event, reads_are_bounded_by_bytes,
             the_newest_snapshot_is_kept, lists_are_paged_newest_first, open_runs_come_oldest_first,
@@ -44,14 +43,14 @@ macro_rules! suite {
         $(
             #[test]
             fn $property() {
-                $crate::journal::conformance::$property(&|| Box::new($make()));
+                $crate::conformance::$property(&|| Box::new($make()));
             }
         )*
     };
 }
 pub(crate) use suite;
 
-/// Gives a store with nothing in it.
+/// Makes an empty store.
 pub type Make<'a> = &'a dyn Fn() -> Box<dyn Store>;
 
 /// A new run without events.
@@ -78,18 +77,18 @@ pub fn accept(id: &str) -> Write {
     Write::Accept { row: row(id), key: None }
 }
 
-/// So many events that follow a head.
+/// `count` events that follow a head.
 pub fn events(head: Head, count: u64) -> Segment {
     Segment::following(head, (1..=count).map(|at| format!(r#"{{"event":{}}}"#, head.seq + at)))
 }
 
-/// Bytes that no compression makes shorter.
+/// Incompressible bytes.
 pub fn random(seed: u64, length: usize) -> Vec<u8> {
     let next = |state: &u64| Some((state ^ (state << 13)) ^ ((state ^ (state << 13)) >> 7)).map(|x| x ^ (x << 17));
     std::iter::successors(Some(seed + 1), next).map(|state| state.to_le_bytes()[3]).take(length).collect()
 }
 
-/// An event of so many bytes that follows, of which compression saves little.
+/// A nearly incompressible event of `length` bytes that follows a head.
 pub fn noise(head: Head, length: usize) -> Segment {
     let letters = random(head.seq, length).into_iter().map(|byte| 0x80 | byte).collect::<Vec<_>>();
     Segment::following(head, [letters])
@@ -99,7 +98,7 @@ pub fn append(id: &str, segment: &Segment) -> Write {
     Write::Append { id: id.to_owned(), segment: segment.clone() }
 }
 
-/// The run has ended then.
+/// Ends a run.
 pub fn end(id: &str, updated_ms: u64) -> Write {
     let (id, status, summary) = (id.to_owned(), "succeeded".to_owned(), r#"{"answer":7}"#.to_owned());
     Write::Update { id, updated_ms, status, is_over: true, resumed: 0, summary }

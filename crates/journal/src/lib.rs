@@ -1,5 +1,5 @@
-//! Durable runs. [`Journal`] is what a store must do: rows of runs, and their events in segments with a hash chain.
-//! What an event says is its owner's business: here it is a line of JSON.
+//! The durable store of runs. [`Journal`] is its interface: rows of runs, and their events in segments with a hash chain.
+//! It does not interpret events: here, an event is a line of JSON.
 
 mod chain;
 mod error;
@@ -8,15 +8,14 @@ mod sqlite;
 #[cfg(test)]
 pub mod conformance;
 
-pub use chain::{ChainHash, Damage, Head, Verifier, verify};
+pub use chain::{ChainHash, ChainVerifier, Damage, Head, verify};
 pub use error::JournalError;
 pub use sqlite::{SqliteJournal, SqliteOptions};
 
-/// A run as the store knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunRow {
     pub id: String,
-    /// Who handed it in: the name of an API key, or empty where none is asked for.
+    /// Who submitted it: the name of an API key, or empty without keys.
     pub owner: String,
     /// Milliseconds since 1970, UTC.
     pub created_ms: u64,
@@ -24,26 +23,26 @@ pub struct RunRow {
     /// The slug of its task, for listings.
     pub task: String,
     pub status: String,
-    /// It has its result: nothing is added any more, and retention may remove it.
+    /// It has its result: it accepts no more events, and retention may remove it.
     pub is_over: bool,
-    /// How often it went on in another process than before.
+    /// How often another process resumed it.
     pub resumed: u32,
-    /// What was asked for, as JSON. Never changes.
+    /// What to run, as JSON. Never changes.
     pub spec: String,
-    /// What is known of it, as JSON: progress as of its last committed event, or its result.
+    /// Its progress as of its last committed event, or its result, as JSON.
     pub summary: String,
-    /// Its side in a comparison, as `a` or `b`; `None` where it takes part in none. Never changes.
+    /// Its side in a comparison, `a` or `b`, if it takes part in one. Never changes.
     pub split: Option<String>,
-    /// Its flagged events; none of a new run.
+    /// Counts of its flagged events.
     pub reviews: ReviewCounts,
     /// Its last committed event.
     pub head: Head,
 }
 
-/// How many events of a run ask for a person's look.
+/// How many events of a run need human review.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReviewCounts {
-    /// Events that are flagged.
+    /// Flagged events.
     pub needed: u64,
     /// Flagged events without a review.
     pub open: u64,
@@ -51,7 +50,7 @@ pub struct ReviewCounts {
     pub rejected: u64,
 }
 
-/// What a person said of an event.
+/// A person's review of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Review {
     /// Milliseconds since 1970, UTC.
@@ -62,7 +61,7 @@ pub struct Review {
 }
 
 impl Review {
-    /// Whether the same person said the same, at whatever time.
+    /// Whether the two differ at most in time.
     pub fn repeats(&self, other: &Self) -> bool {
         Self { at_ms: other.at_ms, ..self.clone() } == *other
     }
@@ -70,17 +69,17 @@ impl Review {
 
 /// A flagged event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Flagged {
+pub struct FlaggedEvent {
     pub seq: u64,
-    /// What was said of it, oldest first; the last counts.
+    /// Its reviews, oldest first; the last counts.
     pub reviews: Vec<Review>,
 }
 
-/// An `Idempotency-Key` of an owner, and the request that it came with.
+/// An owner's `Idempotency-Key`, and the request that it came with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey {
     pub key: String,
-    /// SHA-256 of the request: the same key with another request is a mistake of the client.
+    /// SHA-256 of the request: the same key with another request is a client error.
     pub fingerprint: [u8; 32],
 }
 
@@ -97,7 +96,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Events that follow a head. An event is a line of text without its newline; there is at least one.
+    /// A segment of events that follow a head, at least one, each a line of text without its newline.
     pub fn following<E: AsRef<[u8]>>(head: Head, events: impl IntoIterator<Item = E>) -> Self {
         let mut segment = Self { first_seq: head.seq + 1, count: 0, body: Vec::new(), hash: head.hash };
         for event in events {
@@ -109,7 +108,7 @@ impl Segment {
         segment
     }
 
-    /// Events that follow a head, as the lines that they are already; `count` of them.
+    /// A segment of `count` events that follow a head, already as lines.
     pub fn of_lines(head: Head, count: u32, body: Vec<u8>) -> Self {
         let lines = body.split_inclusive(|byte| *byte == b'\n');
         let hash = lines.fold(head.hash, |hash, line| hash.then(line.strip_suffix(b"\n").unwrap_or(line)));
@@ -121,7 +120,7 @@ impl Segment {
         (self.first_seq + u64::from(self.count)).saturating_sub(1)
     }
 
-    /// The run's last event, if these are its newest.
+    /// The head of the run after this segment.
     pub fn head(&self) -> Head {
         Head { seq: self.last_seq(), hash: self.hash }
     }
@@ -132,7 +131,10 @@ impl Segment {
         (self.first_seq..).zip(lines.map(|line| line.strip_suffix(b"\n").unwrap_or(line)))
     }
 
-    /// The lines of its body, counted; an error names a body that ends amid a line.
+    /// Counts the lines of its body.
+    ///
+    /// # Errors
+    /// When the last line is incomplete.
     fn lines(&self) -> Result<u64, String> {
         if self.body.last().is_some_and(|byte| *byte != b'\n') {
             return Err("its segment does not end with a newline".to_owned());
@@ -141,30 +143,43 @@ impl Segment {
     }
 }
 
-/// A saved state of a run: what its events up to `seq` made of it. Only the newest of a run is kept.
+/// The state of a run after its events up to `seq`. Only the newest snapshot of a run is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     pub seq: u64,
     pub body: Vec<u8>,
 }
 
-/// One change. A batch of them is committed as a whole.
+/// One change. A batch of them is committed atomically.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "a batch lives for one commit, and has few of them")]
 pub enum Write {
     /// A new run, with no events: its chain begins at [`ChainHash::genesis`] of its `spec`.
     Accept { row: RunRow, key: Option<IdempotencyKey> },
-    /// Events that follow the run's head, which is not over.
+    /// Events that follow the head of a run that is not over.
     Append { id: String, segment: Segment },
-    /// The changing fields of a run's row. A run that is over stays so.
+    /// The mutable fields of a run's row. A run that is over stays over.
     Update { id: String, updated_ms: u64, status: String, is_over: bool, resumed: u32, summary: String },
-    /// Replaces the run's snapshot. `seq` is at most the head's.
+    /// Replaces the run's snapshot. Its `seq` is at most the head's.
     Save { id: String, snapshot: Snapshot },
-    /// These events of the run ask for a person's look. One that is flagged already stays as it is.
+    /// Flags events of the run for review. An event that is flagged already stays as it is.
     Flag { id: String, seqs: Vec<u64> },
-    /// What a person said of a flagged event, also of a run that is over. Earlier reviews stay; one that repeats the newest
-    /// changes nothing.
+    /// Adds a review of a flagged event; the run may be over. A repetition of the newest review changes nothing.
     Review { id: String, seq: u64, review: Review },
+}
+
+impl Write {
+    /// The run that it changes.
+    pub fn run_id(&self) -> &str {
+        match self {
+            Self::Accept { row, .. } => &row.id,
+            Self::Append { id, .. }
+            | Self::Update { id, .. }
+            | Self::Save { id, .. }
+            | Self::Flag { id, .. }
+            | Self::Review { id, .. } => id,
+        }
+    }
 }
 
 /// Which runs to list.
@@ -175,52 +190,51 @@ pub struct Query {
     pub task: Option<String>,
     /// Only runs that have a flagged event without a review.
     pub needs_review: bool,
-    /// Only runs that are on a side of a comparison.
+    /// Only runs that take part in a comparison.
     pub in_split: bool,
-    /// Only runs that were made at this time, in milliseconds since 1970, or later.
+    /// Only runs created at this time or later, in milliseconds since 1970.
     pub since_ms: Option<u64>,
-    /// Only runs that come after this one in the listing; of a page, give the last id. A run that is not there is
-    /// [`JournalError::NoSuchRun`]; one that the filters leave out is a place like any other.
+    /// Only runs after this one in the listing: the last id of the previous page. It must exist
+    /// ([`JournalError::NoSuchRun`]) but need not match the filters.
     pub after: Option<String>,
     /// Most rows.
     pub limit: u32,
 }
 
-/// What may stay. Runs that are not over always stay.
+/// What to remove. Open runs always stay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// Remove runs that were last changed before this time.
+    /// Remove runs last changed before this time.
     pub updated_before_ms: Option<u64>,
-    /// Remove the runs that ended longest ago until the journal's content is no larger.
+    /// Remove the runs that ended first until the journal's content is no larger.
     pub bytes_max: Option<u64>,
 }
 
 /// What a round of retention removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
-    /// Those that vanished in this round; the events of a long one may follow in later rounds.
+    /// Runs removed in this round; the events of a long one may follow in later rounds.
     pub runs: u64,
     pub events: u64,
-    /// By how much the content became smaller, see [`Size::bytes`].
+    /// By how much [`Size::bytes`] shrank.
     pub bytes: u64,
-    /// The round did as much as it may at once; there is more to remove, or to give back to the file system.
+    /// There is more to remove, or to return to the file system, than one round may.
     pub has_more: bool,
 }
 
-/// What a journal holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
     pub runs: u64,
     pub open_runs: u64,
-    /// Bytes of its content: pages in use, without those that are free to be used again.
+    /// Bytes of its content: pages in use, without free ones.
     pub bytes: u64,
 }
 
-/// A durable store of runs. Writes come from one thread at a time; reads may come from any, beside them.
+/// A durable store of runs. One thread writes at a time; any thread may read concurrently.
 ///
-/// The conformance suite (`conformance.rs`) says by example what is meant.
+/// The conformance suite (`conformance.rs`) specifies it by example.
 pub trait Journal: Send + Sync {
-    /// Makes all of these changes durable, in order, or none of them: after `Ok` they survive a power cut.
+    /// Makes all of these changes durable, in order, or none of them. After `Ok` they survive a power failure.
     ///
     /// # Errors
     /// [`JournalError`]; then nothing has changed.
@@ -228,7 +242,7 @@ pub trait Journal: Send + Sync {
 
     fn run(&self, id: &str) -> Result<Option<RunRow>, JournalError>;
 
-    /// The run that this owner's key was used for, with the fingerprint of that request.
+    /// The run for which this owner used the key, with the fingerprint of that request.
     fn run_of_key(&self, owner: &str, key: &str) -> Result<Option<(String, [u8; 32])>, JournalError>;
 
     /// Runs, newest first; runs of the same millisecond in descending order of their ids.
@@ -237,12 +251,12 @@ pub trait Journal: Send + Sync {
     /// The runs that are not over, oldest first.
     fn open_runs(&self) -> Result<Vec<RunRow>, JournalError>;
 
-    /// The segments that hold events after `seq`, in order, until their bodies have this many bytes (at least one
-    /// segment, if there is any).
+    /// The segments with events after `after_seq`, in order, until their bodies reach `bytes`; at least one, if there is
+    /// any.
     fn segments(&self, id: &str, after_seq: u64, bytes: usize) -> Result<Vec<Segment>, JournalError>;
 
-    /// The flagged events of a run after `after_seq`, in order, at most `limit` of them.
-    fn reviews(&self, id: &str, after_seq: u64, limit: u32) -> Result<Vec<Flagged>, JournalError>;
+    /// The flagged events of a run after `after_seq`, in order, at most `limit`.
+    fn reviews(&self, id: &str, after_seq: u64, limit: u32) -> Result<Vec<FlaggedEvent>, JournalError>;
 
     fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, JournalError>;
 
@@ -251,6 +265,6 @@ pub trait Journal: Send + Sync {
 
     fn size(&self) -> Result<Size, JournalError>;
 
-    /// Commits something of no meaning: whether a run handed in now could be kept.
+    /// Tests whether the journal can be written, by writing.
     fn probe(&self) -> Result<(), JournalError>;
 }

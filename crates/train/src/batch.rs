@@ -1,5 +1,5 @@
-//! Samples as flat token sequences. A batch is samples laid end to end with their bounds; batches for training hold
-//! samples of similar length, so that padding them to the longest costs little.
+//! Batches of token sequences: samples concatenated, with their bounds. Training batches hold samples of similar length, so
+//! that padding them to the longest costs little.
 
 use rand_chacha::ChaCha8Rng;
 
@@ -9,7 +9,7 @@ use super::{
     recipe::{BOS, EOS},
 };
 
-/// One supervised step: what the executor sees and what it should write (loss on the completion and eos only).
+/// One supervised example; the loss covers the completion and eos only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
     pub task: usize,
@@ -18,7 +18,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Tokens that the model reads of it.
+    /// Number of tokens that the model reads.
     pub fn inputs(&self) -> usize {
         1 + self.prompt.len() + self.completion.len()
     }
@@ -26,12 +26,12 @@ impl Sample {
 
 /// A source of samples.
 ///
-/// A sample must depend on the arguments alone, `rng` included: each step and each held-out set has its own random
-/// stream, which is what makes a resumed run equal to an uninterrupted one.
+/// A sample must depend on the arguments alone, including `rng`: each step and each held-out set has its own random stream,
+/// which makes a resumed run equal to an uninterrupted one.
 pub trait Samples {
-    /// Names of the tasks; their order is part of the checkpoint.
+    /// Names of the tasks; checkpoints depend on their order.
     fn tasks(&self) -> &[String];
-    /// A training sample of that task; `held_out` draws from a disjoint set of instances.
+    /// A training sample of a task; `held_out` draws from a disjoint set of instances.
     fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample;
 }
 
@@ -43,10 +43,10 @@ pub struct Target {
     pub token: u16,
 }
 
-/// Samples laid end to end.
+/// Concatenated samples.
 #[derive(Debug, Clone, Default)]
 pub struct Batch {
-    /// All tokens that the model reads: of each sample, bos, prompt and completion (eos is only predicted).
+    /// The tokens that the model reads: bos, prompt and completion of each sample (eos is only predicted).
     pub inputs: Vec<u16>,
     pub targets: Vec<Target>,
     pub sequences: Vec<Sequence>,
@@ -60,7 +60,7 @@ pub struct Sequence {
 }
 
 impl Batch {
-    /// Appends a sample. `context` counts eos, because the executor has to have room to write it.
+    /// Appends a sample. `context` includes eos, which the model must have room to generate.
     pub fn push(&mut self, sample: &Sample, context: usize) -> Result<(), TrainError> {
         let (prompt, completion) = (sample.prompt.as_bytes(), sample.completion.as_bytes());
         let tokens = prompt.len() + completion.len() + 2;
@@ -100,7 +100,7 @@ impl Batch {
         let mut used = 0;
         for part in 0..parts {
             let mut batch = Self::default();
-            // Every later batch needs a sample too.
+            // Leave a sample for every later batch.
             while left.len() > parts - part - 1 && (batch.sequences.is_empty() || used * parts < (part + 1) * total) {
                 let sample = left.next().expect("invariant: a sample is left");
                 used += sample.inputs();
@@ -117,7 +117,7 @@ impl Batch {
     }
 }
 
-/// What a pool of batches is made of.
+/// The size of a pool of batches.
 #[derive(Debug, Clone, Copy)]
 pub struct PoolPlan {
     pub steps: usize,
@@ -135,7 +135,7 @@ fn choose(weights: &[f64], rng: &mut ChaCha8Rng) -> usize {
             return index;
         }
     }
-    weights.len() - 1 // rounding left a little over
+    weights.len() - 1 // rounding can leave a remainder
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Everything that a run needs to go on as if it had not stopped, in one file that is replaced atomically: a crash
-//! at any moment leaves the old file or the new one.
+//! Checkpoints: all that a run needs to continue as if it had not stopped, in one file that is replaced atomically. A crash
+//! leaves the old file or the new one.
 
 use std::{
     fs::{self, File},
@@ -16,11 +16,11 @@ const FORMAT: &str = "prime-agents sft checkpoint 2";
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Checkpoint {
     format: String,
-    /// What must agree with the recipe for the weights to mean the same.
+    /// Must equal the recipe's, or the weights would have another meaning.
     pub architecture: Architecture,
     pub seed: u64,
     pub tasks: Vec<String>,
-    /// Steps done; also names the random stream of the next one.
+    /// Steps done; also selects the random stream of the next one.
     pub step: u64,
     pub tokens: u64,
     pub elapsed_s: f64,
@@ -29,7 +29,7 @@ pub struct Checkpoint {
     second_moments: Vec<f32>,
     /// Sampling weight of each task.
     pub mix: Vec<f64>,
-    /// The weights with which the samples of the current step were drawn.
+    /// The sampling weights of the current pool.
     pub pool_mix: Vec<f64>,
 }
 
@@ -72,7 +72,7 @@ impl Checkpoint {
         let found: Self = postcard::from_bytes(&bytes).map_err(|e| refuse(&e.to_string()))?;
         let len = super::layout::Layout::new(architecture).len;
         let rules = [
-            (found.format == FORMAT, "its format is not known"),
+            (found.format == FORMAT, "its format is unknown"),
             (found.architecture == architecture, "the model differs"),
             (found.seed == seed, "the seed differs"),
             (
@@ -95,7 +95,7 @@ impl Checkpoint {
     }
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file atomically and durably.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
     let mut name = path.as_os_str().to_owned();
     name.push(".partial");

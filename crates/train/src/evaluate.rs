@@ -1,5 +1,5 @@
-//! Accuracy on held-out samples. A sample counts when the most likely token is right at every supervised position,
-//! eos included: given the right prefix each time, that is the same as greedy decoding matching exactly.
+//! Accuracy on held-out samples. A sample is correct if the most likely token is right at every supervised position,
+//! including eos, which is equivalent to an exact match of greedy decoding.
 
 use burn::tensor::Tensor;
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
@@ -24,18 +24,18 @@ pub struct Accuracy {
     pub samples: usize,
     /// Mean cross entropy of the supervised tokens, in nats.
     pub loss: f64,
-    /// Of a verifier, which way it erred.
+    /// Of a verifier, by kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mistakes: Option<Mistakes>,
 }
 
-/// The two ways in which a verifier errs, with what they are counted of.
+/// A verifier's two kinds of errors, and their denominators.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Mistakes {
-    /// Wrong steps that it did not call wrong.
+    /// Wrong steps that it did not reject.
     pub false_accepts: usize,
     pub wrong: usize,
-    /// Right steps that it did not call right.
+    /// Right steps that it did not accept.
     pub false_rejects: usize,
     pub right: usize,
 }
@@ -58,7 +58,7 @@ impl Accuracy {
     }
 }
 
-/// `per_task` held-out samples of each task, the same ones every time for one recipe.
+/// `per_task` held-out samples of each task, always the same for one recipe.
 pub fn held_out(recipe: &Recipe, samples: &mut dyn Samples, per_task: usize) -> Vec<Vec<Sample>> {
     (0..samples.tasks().len())
         .map(|task| {
@@ -109,7 +109,7 @@ pub fn evaluate(
     Ok(results)
 }
 
-/// Whether each sample of the batch is entirely right.
+/// Whether each sample of the batch is an exact match.
 pub fn exact<'a>(batch: &'a Batch, scores: &'a Scores) -> impl Iterator<Item = bool> + 'a {
     batch.sequences.iter().map(|sequence| scores.hits[sequence.targets.clone()].iter().all(|&hit| hit))
 }

@@ -1,5 +1,6 @@
-//! The GGUF file of a trained model, as llama.cpp reads it (arch `llama`, byte-level BPE with one token per byte).
-//! It only builds bytes; writing them is `checkpoint::replace`'s business.
+//! Encodes a trained model as a GGUF file for llama.cpp (architecture `llama`, byte-level BPE with one token per byte).
+//!
+//! Builds bytes only; `checkpoint::replace` writes them.
 
 use std::ops::Range;
 
@@ -8,7 +9,7 @@ use super::{
     recipe::{BOS, EOS, PAD, Precision, VOCABULARY},
 };
 
-pub const ALIGNMENT: usize = 32;
+const ALIGNMENT: usize = 32;
 const TYPE_U32: u32 = 4;
 const TYPE_I32: u32 = 5;
 const TYPE_F32: u32 = 6;
@@ -19,7 +20,7 @@ const TYPE_ARRAY: u32 = 9;
 const NORMAL: i32 = 1;
 const CONTROL: i32 = 3;
 
-/// A tensor of the file within the flat vector of weights.
+/// Where a tensor of the file lies in the flat vector of weights.
 pub struct Place {
     pub name: String,
     /// Rows and columns; a norm gain has one row.
@@ -32,7 +33,7 @@ impl Place {
         self.start..self.start + self.shape.0 * self.shape.1
     }
 
-    /// As the file has them: innermost first.
+    /// As in the file: the innermost first.
     pub fn dimensions(&self) -> Vec<u64> {
         let (rows, columns) = (self.shape.0 as u64, self.shape.1 as u64);
         if rows == 1 { vec![columns] } else { vec![columns, rows] }
@@ -47,8 +48,11 @@ pub fn encode(name: &str, layout: &Layout, weights: &[f32], precision: Precision
     out.extend(b"GGUF");
     out.extend(3u32.to_le_bytes());
     out.extend((tensors.len() as u64).to_le_bytes());
-    out.extend((metadata.count as u64).to_le_bytes());
-    out.extend(&metadata.bytes);
+    out.extend((metadata.entries.len() as u64).to_le_bytes());
+    for (key, value) in &metadata.entries {
+        text(&mut out, key);
+        out.extend(value);
+    }
     let mut offset = 0;
     for tensor in &tensors {
         let half = is_half(tensor, precision);
@@ -76,7 +80,7 @@ fn is_half(tensor: &Place, precision: Precision) -> bool {
     precision == Precision::F16 && tensor.shape.0 > 1
 }
 
-/// The file's tensors, in its order.
+/// The file's tensors, in order.
 pub fn places(layout: &Layout) -> Vec<Place> {
     let (d_model, ff) = (layout.architecture.d_model, layout.architecture.ff);
     let mut places = Vec::new();
@@ -100,54 +104,55 @@ pub fn places(layout: &Layout) -> Vec<Place> {
     places
 }
 
-/// Keys and values, as the file has them.
+/// Keys, and values with their types as encoded in the file.
 #[derive(Default)]
 pub struct Metadata {
-    pub count: usize,
-    pub bytes: Vec<u8>,
+    entries: Vec<(&'static str, Vec<u8>)>,
 }
 
 impl Metadata {
-    fn key(&mut self, key: &str, kind: u32) {
-        self.count += 1;
-        text(&mut self.bytes, key);
-        self.bytes.extend(kind.to_le_bytes());
+    pub fn entries(&self) -> &[(&'static str, Vec<u8>)] {
+        &self.entries
     }
 
-    fn string(&mut self, key: &str, value: &str) {
-        self.key(key, TYPE_STRING);
-        text(&mut self.bytes, value);
+    /// Adds a key, and returns where its value goes.
+    fn key(&mut self, key: &'static str, kind: u32) -> &mut Vec<u8> {
+        self.entries.push((key, kind.to_le_bytes().to_vec()));
+        let (_, value) = self.entries.last_mut().expect("invariant: it was just added");
+        value
     }
 
-    fn number(&mut self, key: &str, value: usize) {
-        self.key(key, TYPE_U32);
-        self.bytes.extend((value as u32).to_le_bytes());
+    fn string(&mut self, key: &'static str, value: &str) {
+        text(self.key(key, TYPE_STRING), value);
     }
 
-    fn real(&mut self, key: &str, value: f32) {
-        self.key(key, TYPE_F32);
-        self.bytes.extend(value.to_le_bytes());
+    fn number(&mut self, key: &'static str, value: usize) {
+        self.key(key, TYPE_U32).extend((value as u32).to_le_bytes());
     }
 
-    fn flag(&mut self, key: &str, value: bool) {
-        self.key(key, TYPE_BOOL);
-        self.bytes.push(u8::from(value));
+    fn real(&mut self, key: &'static str, value: f32) {
+        self.key(key, TYPE_F32).extend(value.to_le_bytes());
     }
 
-    fn array(&mut self, key: &str, kind: u32, len: usize) {
-        self.key(key, TYPE_ARRAY);
-        self.bytes.extend(kind.to_le_bytes());
-        self.bytes.extend((len as u64).to_le_bytes());
+    fn flag(&mut self, key: &'static str, value: bool) {
+        self.key(key, TYPE_BOOL).push(u8::from(value));
     }
 
-    fn strings(&mut self, key: &str, values: &[String]) {
-        self.array(key, TYPE_STRING, values.len());
-        values.iter().for_each(|value| text(&mut self.bytes, value));
+    fn array(&mut self, key: &'static str, kind: u32, len: usize) -> &mut Vec<u8> {
+        let value = self.key(key, TYPE_ARRAY);
+        value.extend(kind.to_le_bytes());
+        value.extend((len as u64).to_le_bytes());
+        value
     }
 
-    fn integers(&mut self, key: &str, values: &[i32]) {
-        self.array(key, TYPE_I32, values.len());
-        values.iter().for_each(|value| self.bytes.extend(value.to_le_bytes()));
+    fn strings(&mut self, key: &'static str, values: &[String]) {
+        let out = self.array(key, TYPE_STRING, values.len());
+        values.iter().for_each(|value| text(out, value));
+    }
+
+    fn integers(&mut self, key: &'static str, values: &[i32]) {
+        let out = self.array(key, TYPE_I32, values.len());
+        values.iter().for_each(|value| out.extend(value.to_le_bytes()));
     }
 }
 
@@ -156,7 +161,7 @@ fn text(out: &mut Vec<u8>, value: &str) {
     out.extend(value.as_bytes());
 }
 
-/// What the file says of itself: architecture and tokenizer.
+/// The file's metadata: architecture and tokenizer.
 pub fn metadata(name: &str, layout: &Layout, precision: Precision) -> Metadata {
     let architecture = layout.architecture;
     let mut data = Metadata::default();
@@ -176,14 +181,14 @@ pub fn metadata(name: &str, layout: &Layout, precision: Precision) -> Metadata {
     data.real("llama.rope.freq_base", 10_000.0);
     data.number("llama.vocab_size", VOCABULARY);
     data.string("tokenizer.ggml.model", "gpt2");
-    // Of the pre-tokenizers, this one neither splits bytes wrongly nor cleans up spaces when detokenizing.
+    // Unlike other pre-tokenizers, this one splits bytes correctly and keeps spaces when detokenizing.
     data.string("tokenizer.ggml.pre", "qwen2");
     let mut tokens: Vec<String> = (0..=255).map(|byte| printable(byte).to_string()).collect();
     tokens.extend(["<|bos|>", "<|eos|>", "<|pad|>"].map(str::to_owned));
     data.strings("tokenizer.ggml.tokens", &tokens);
     let kinds: Vec<i32> = (0..VOCABULARY).map(|token| if token < 256 { NORMAL } else { CONTROL }).collect();
     data.integers("tokenizer.ggml.token_type", &kinds);
-    // llama.cpp refuses a vocabulary without merges; this one would join two NUL bytes and has no token to give.
+    // llama.cpp refuses a vocabulary without merges. This one would join two NUL bytes, but no such token exists.
     data.strings("tokenizer.ggml.merges", &[format!("{0} {0}", printable(0))]);
     data.number("tokenizer.ggml.bos_token_id", usize::from(BOS));
     data.number("tokenizer.ggml.eos_token_id", usize::from(EOS));
@@ -193,7 +198,7 @@ pub fn metadata(name: &str, layout: &Layout, precision: Precision) -> Metadata {
     data
 }
 
-/// GPT-2's printable stand-in for a byte.
+/// GPT-2's printable form of a byte.
 fn printable(byte: u8) -> char {
     let shown = |b: u8| matches!(b, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
     if shown(byte) {
@@ -208,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stand_ins_are_gpt2s() {
+    fn printable_forms_are_those_of_gpt2() {
         assert_eq!([0, b' ', b'A', 0x7f, 0xa0, 0xad, 0xff].map(printable), ['Ā', 'Ġ', 'A', 'ġ', 'ł', 'Ń', 'ÿ']);
     }
 }

@@ -1,88 +1,85 @@
-//! Weights to begin with, read from a GGUF that this trainer exported. Whatever else the file is, it is refused with the
-//! reason: nothing is guessed, and no length is believed before the bytes are there.
+//! Initial weights, read from a GGUF that this trainer exported. Any other file is refused with the reason: nothing is
+//! guessed.
+
+use std::ops::Range;
+
+use prime_engine::gguf::{self, Header};
 
 use super::{
-    gguf::{ALIGNMENT, metadata, places},
+    gguf::{metadata, places},
     layout::Layout,
     recipe::Precision,
 };
 
-/// Element types: 0 is f32, 1 is f16.
+/// The version of the format that this trainer writes.
+const VERSION: u32 = 3;
+/// Bytes of an element, by ggml's element type: 0 is f32, 1 is f16.
 const ELEMENT_BYTES: [usize; 2] = [4, 2];
-/// Metadata that may differ from file to file: the name, and the precision, which each tensor says for itself.
+/// Metadata that may differ between files: the name, and the precision, which each tensor states itself.
 const FREE_KEYS: [&str; 2] = ["general.name", "general.file_type"];
 
-/// The flat weights of a file's bytes.
+/// The flat weights of a file.
 ///
 /// # Errors
-/// Says in which way the file is not an export of this trainer of a model of this architecture.
+/// In what way the file is not an export of a model of this architecture by this trainer.
 pub fn weights(bytes: &[u8], layout: &Layout) -> Result<Vec<f32>, String> {
-    let mut reader = Reader { bytes, at: 0 };
-    if reader.take(4)? != b"GGUF" {
-        return Err("it is no GGUF file".to_owned());
+    let header = gguf::parse(bytes).map_err(|error| error.to_string())?;
+    if header.version != VERSION {
+        return Err(format!("it has version {} of the format, only {VERSION} is supported", header.version));
     }
-    let version = reader.u32()?;
-    if version != 3 {
-        return Err(format!("it has version {version} of the format, and only 3 is read"));
-    }
-    let (tensors, keys) = (reader.u64()?, reader.u64()?);
-    let found = reader.keys(keys)?;
-    let expected = metadata("", layout, Precision::F32);
-    let expected = Reader { bytes: &expected.bytes, at: 0 }.keys(expected.count as u64)?;
-    if let Some(difference) = difference(&found, &expected) {
+    if let Some(difference) = difference(bytes, &header, layout) {
         return Err(difference);
     }
-    let mut entries = Vec::new();
-    for _ in 0..tensors {
-        entries.push(reader.entry()?);
-    }
-    let start = reader.at.next_multiple_of(ALIGNMENT);
     let places = places(layout);
-    if entries.len() != places.len() {
-        return Err(format!("it has {} tensors, and this model has {}", entries.len(), places.len()));
+    if header.tensors.len() != places.len() {
+        return Err(format!("it has {} tensors, and this model has {}", header.tensors.len(), places.len()));
     }
     let mut weights = vec![0.0; layout.len];
     for place in &places {
         let name = &place.name;
-        let entry = entries.iter().find(|entry| entry.name == *name).ok_or(format!("it has no tensor `{name}`"))?;
-        if entry.dimensions != place.dimensions() {
+        let tensor = header.tensors.iter().find(|tensor| tensor.name == *name);
+        let tensor = tensor.ok_or_else(|| format!("it has no tensor `{name}`"))?;
+        if tensor.dimensions != place.dimensions() {
             return Err(format!("its tensor `{name}` has another shape"));
         }
-        let width = usize::try_from(entry.kind).ok().and_then(|kind| ELEMENT_BYTES.get(kind));
-        let width = *width.ok_or(format!("its tensor `{name}` is neither f32 nor f16"))?;
-        let at = usize::try_from(entry.offset).ok().and_then(|offset| start.checked_add(offset));
-        let mut data = Reader { bytes, at: at.ok_or(CUT)? };
+        let width = usize::try_from(tensor.kind).ok().and_then(|kind| ELEMENT_BYTES.get(kind));
+        let width = *width.ok_or_else(|| format!("its tensor `{name}` is neither f32 nor f16"))?;
+        let data = slice(bytes, &(tensor.offset..tensor.offset.saturating_add(tensor.bytes)));
         let target = &mut weights[place.span()];
-        for (weight, element) in target.iter_mut().zip(data.take(place.span().len() * width)?.chunks_exact(width)) {
+        for (weight, element) in target.iter_mut().zip(data.chunks_exact(width)) {
             *weight = match element {
                 [a, b] => half::f16::from_le_bytes([*a, *b]).to_f32(),
                 [a, b, c, d] => f32::from_le_bytes([*a, *b, *c, *d]),
                 _ => f32::NAN,
             };
             if !weight.is_finite() {
-                return Err(format!("its tensor `{name}` has a weight that is no finite number"));
+                return Err(format!("its tensor `{name}` has a weight that is not finite"));
             }
         }
     }
     Ok(weights)
 }
 
-const CUT: &str = "it is cut short";
-
-type Keys<'a> = Vec<(&'a str, &'a [u8])>;
+/// The bytes in a range; nothing if the file does not have them.
+fn slice<'b>(bytes: &'b [u8], range: &Range<u64>) -> &'b [u8] {
+    let (start, end) = (usize::try_from(range.start), usize::try_from(range.end));
+    start.ok().zip(end.ok()).and_then(|(start, end)| bytes.get(start..end)).unwrap_or_default()
+}
 
 /// The first key by which a file is not what this trainer would have written.
-fn difference(found: &Keys<'_>, expected: &Keys<'_>) -> Option<String> {
-    for (key, wanted) in expected.iter().filter(|(key, _)| !FREE_KEYS.contains(key)) {
-        let Some((_, value)) = found.iter().find(|(name, _)| name == key) else {
-            return Some(format!("it has no `{key}`: only a file that this trainer exported can be begun with"));
+fn difference(bytes: &[u8], header: &Header, layout: &Layout) -> Option<String> {
+    let expected = metadata("", layout, Precision::F32);
+    for (key, wanted) in expected.entries().iter().filter(|(key, _)| !FREE_KEYS.contains(key)) {
+        let Some(place) = header.values.get(*key) else {
+            return Some(format!("it has no `{key}`: only a file that this trainer exported can be used"));
         };
+        let value = slice(bytes, place);
         if value != wanted {
             return Some(match (number(value), number(wanted)) {
                 (Some(value), Some(wanted)) => {
                     format!("its `{key}` is {value}, and the recipe's model has {wanted}: the architectures must agree")
                 }
-                _ => format!("its `{key}` is another than this trainer writes"),
+                _ => format!("its `{key}` differs from what this trainer writes"),
             });
         }
     }
@@ -93,80 +90,6 @@ fn difference(found: &Keys<'_>, expected: &Keys<'_>) -> Option<String> {
 fn number(value: &[u8]) -> Option<u32> {
     let bytes = value.strip_prefix(&4u32.to_le_bytes())?;
     bytes.try_into().ok().map(u32::from_le_bytes)
-}
-
-struct Entry<'a> {
-    name: &'a str,
-    /// Innermost first.
-    dimensions: Vec<u64>,
-    kind: u32,
-    /// From the start of the data, in bytes.
-    offset: u64,
-}
-
-struct Reader<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn take(&mut self, count: usize) -> Result<&'a [u8], String> {
-        let end = self.at.checked_add(count).ok_or(CUT)?;
-        let taken = self.bytes.get(self.at..end).ok_or(CUT)?;
-        self.at = end;
-        Ok(taken)
-    }
-
-    fn u32(&mut self) -> Result<u32, String> {
-        Ok(u32::from_le_bytes(self.take(4)?.try_into().map_err(|_| CUT)?))
-    }
-
-    fn u64(&mut self) -> Result<u64, String> {
-        Ok(u64::from_le_bytes(self.take(8)?.try_into().map_err(|_| CUT)?))
-    }
-
-    fn text(&mut self) -> Result<&'a str, String> {
-        let len = usize::try_from(self.u64()?).map_err(|_| CUT)?;
-        std::str::from_utf8(self.take(len)?).map_err(|_| "one of its names is no text".to_owned())
-    }
-
-    /// Keys with their values, type included, as bytes.
-    fn keys(&mut self, count: u64) -> Result<Keys<'a>, String> {
-        let mut keys = Vec::new();
-        for _ in 0..count {
-            let name = self.text()?;
-            let from = self.at;
-            let kind = self.u32()?;
-            self.skip(kind, true)?;
-            keys.push((name, &self.bytes[from..self.at]));
-        }
-        Ok(keys)
-    }
-
-    fn skip(&mut self, kind: u32, may_be_array: bool) -> Result<(), String> {
-        let bytes = match kind {
-            0 | 1 | 7 => 1,
-            2 | 3 => 2,
-            4..=6 => 4,
-            10..=12 => 8,
-            8 => return self.text().map(drop),
-            9 if may_be_array => {
-                let (element, count) = (self.u32()?, self.u64()?);
-                for _ in 0..count {
-                    self.skip(element, false)?;
-                }
-                return Ok(());
-            }
-            _ => return Err(format!("one of its keys has the unknown type {kind}")),
-        };
-        self.take(bytes).map(drop)
-    }
-
-    fn entry(&mut self) -> Result<Entry<'a>, String> {
-        let name = self.text()?;
-        let dimensions = (0..self.u32()?.min(4)).map(|_| self.u64()).collect::<Result<_, _>>()?;
-        Ok(Entry { name, dimensions, kind: self.u32()?, offset: self.u64()? })
-    }
 }
 
 #[cfg(test)]
@@ -199,9 +122,15 @@ mod tests {
         let layout = Layout::new(SMALL);
         let file = encode("a", &layout, &layout.initialize(3), Precision::F16);
         let refused = |bytes: &[u8]| weights(bytes, &layout).expect_err("not of this model");
-        assert_eq!(refused(b"PK\x03\x04"), "it is no GGUF file");
-        for len in [0, 3, 30, 4_000, file.len() - 64] {
-            assert_eq!(refused(&file[..len]), CUT, "{len} bytes");
+        for foreign in [&b"PK\x03\x04"[..], b"", &file[..3]] {
+            assert!(refused(foreign).starts_with("not a GGUF file"), "{}", refused(foreign));
+        }
+        for len in [30, 4_000, file.len() - 64] {
+            assert!(
+                refused(&file[..len]).starts_with("truncated or damaged"),
+                "{len} bytes: {}",
+                refused(&file[..len])
+            );
         }
         for (architecture, part) in [
             (Architecture { layers: 3, ..SMALL }, "its `llama.block_count` is 3, and the recipe's model has 2"),
@@ -218,6 +147,9 @@ mod tests {
         assert_eq!(refused(&renamed), "it has no tensor `token_embd.weight`");
         let mut endless = file.clone();
         endless[16..24].copy_from_slice(&u64::MAX.to_le_bytes());
-        assert!(!refused(&endless).is_empty(), "a length that lies");
+        assert!(refused(&endless).starts_with("truncated or damaged"), "a count that no file has");
+        let mut older = file.clone();
+        older[4] = 2;
+        assert_eq!(refused(&older), "it has version 2 of the format, only 3 is supported");
     }
 }

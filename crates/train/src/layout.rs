@@ -1,5 +1,5 @@
-//! Where each weight lies in the flat parameter vector that checkpoints and exports are made of. Matrices are
-//! row-major [out, in] there, as in a GGUF; the network's tensors are views of their own (`parts`).
+//! Where each weight lies in the flat parameter vector of checkpoints and exports. Matrices are row-major [out, in], as in a
+//! GGUF file; the network's tensors (`parts`) may be transposed.
 
 use std::ops::Range;
 
@@ -68,7 +68,7 @@ impl Layout {
         Self { architecture, embedding, layers, output_norm, len }
     }
 
-    /// The tensors that the passes work on, in order: the embedding; per layer `LAYER_TENSORS`; the output norm.
+    /// The network's tensors, in order: the embedding; per layer `LAYER_TENSORS`; the output norm.
     pub fn parts(&self) -> Vec<Part> {
         let Architecture { d_model, ff, .. } = self.architecture;
         let gain = |span: &Range<usize>| Part { start: span.start, rows: 1, columns: d_model, transposed: false };

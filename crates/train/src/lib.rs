@@ -1,7 +1,7 @@
-//! Training of small decoders on (prompt, completion) pairs, and their export as GGUF.
+//! Supervised training of small decoders on (prompt, completion) pairs, and their export as GGUF.
 //!
-//! Supervised training on the CPU, from scratch or from an earlier export: a byte-level llama-architecture model on burn's flex
-//! backend with autodiff. It knows samples, not tasks: what a task's steps look like is the business of `traces` and `verdicts`.
+//! Trains a byte-level llama-architecture model on the CPU, from scratch or from an earlier export, with burn's flex backend
+//! and autodiff. It knows samples, not tasks; only `traces` and `verdicts` know what a task's steps look like.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -9,7 +9,7 @@
     clippy::cast_precision_loss,
     clippy::cast_possible_wrap,
     clippy::inline_always,
-    reason = "numeric code: shapes, counts and token ids are small, single precision is what is computed in, inner loops are one"
+    reason = "numeric code: shapes, counts and token ids are small, arithmetic is in single precision, inner loops must inline"
 )]
 
 mod batch;
@@ -42,12 +42,12 @@ pub use sft::{Session, Summary, sft};
 pub use traces::Traces;
 pub use verdicts::Verdicts;
 
-/// Why training could not start or go on.
+/// Why training could not start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
-    #[error("the recipe is not valid: {0}")]
+    #[error("invalid recipe: {0}")]
     Recipe(String),
-    #[error("there are no tasks to train on")]
+    #[error("there are no tasks to train on, list some in data.tasks")]
     NoTasks,
     #[error("a sample of task {task} has {tokens} tokens, the context is {context}: shorten it or raise model.context")]
     SampleTooLong { task: usize, tokens: usize, context: usize },
@@ -55,7 +55,7 @@ pub enum TrainError {
     Diverged { step: u64 },
     #[error("{path} is not a checkpoint of this recipe: {reason}")]
     Checkpoint { path: PathBuf, reason: String },
-    #[error("cannot begin with the weights of {path} (the recipe's `init`): {reason}")]
+    #[error("cannot start from the weights of {path} (the recipe's `init`): {reason}")]
     Init { path: PathBuf, reason: String },
     #[error("cannot {action} {path}")]
     Io {

@@ -31,13 +31,13 @@ struct SftArguments {
     /// The recipe, a TOML file.
     #[arg(long, value_name = "FILE")]
     recipe: PathBuf,
-    /// The GGUF file to write; its checkpoint lies beside it. By default the recipe's path ending in `.gguf`.
+    /// The GGUF file to write, with its checkpoint beside it. Defaults to the recipe's path with the extension `.gguf`.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Go on from the checkpoint of an earlier run.
+    /// Continue from the checkpoint of an earlier run.
     #[arg(long)]
     resume: bool,
-    /// Train this many minutes instead of what the recipe says.
+    /// Train for this many minutes instead of the recipe's budget.
     #[arg(long, value_name = "N")]
     minutes: Option<f64>,
 }
@@ -74,11 +74,11 @@ fn train(arguments: &SftArguments) -> anyhow::Result<ExitCode> {
         summary.elapsed_s,
         summary.model.display()
     );
-    // Interrupted, the run can be resumed: that is no success, and no mistake of usage.
+    // An interrupted run can be resumed: neither success nor an error of usage.
     Ok(ExitCode::from(u8::from(!summary.finished)))
 }
 
-/// What the recipe's role learns from.
+/// The training samples for the recipe's role.
 fn samples(recipe: &Recipe) -> Result<Box<dyn Samples>, UnknownTask> {
     Ok(match recipe.data.role {
         Role::Executor => Box::new(Traces::new(&recipe.data)?),
@@ -86,7 +86,7 @@ fn samples(recipe: &Recipe) -> Result<Box<dyn Samples>, UnknownTask> {
     })
 }
 
-/// A task's held-out figures.
+/// A task's held-out results.
 fn line_of(accuracy: &Accuracy) -> String {
     let rate = |count: usize, of: usize| {
         let share = Proportion::new(count as u64, of as u64).text();
@@ -103,7 +103,7 @@ fn line_of(accuracy: &Accuracy) -> String {
     }
 }
 
-/// The first Ctrl-C ends training after its step, with a checkpoint; the second ends the process.
+/// The first Ctrl-C stops training after the current step, with a checkpoint; the second ends the process.
 fn stop_on_interrupt(stop: Arc<AtomicBool>) -> anyhow::Result<()> {
     let waiter = move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -113,10 +113,13 @@ fn stop_on_interrupt(stop: Arc<AtomicBool>) -> anyhow::Result<()> {
                 if stop.swap(true, Ordering::Relaxed) {
                     std::process::exit(130);
                 }
-                eprintln!("stopping after this step; once more ends at once");
+                eprintln!("stopping after this step; press Ctrl-C again to end at once");
             }
         });
     };
-    std::thread::Builder::new().name("interrupt".to_owned()).spawn(waiter).context("no thread for signals")?;
+    std::thread::Builder::new()
+        .name("interrupt".to_owned())
+        .spawn(waiter)
+        .context("cannot start the thread for signals")?;
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! The decoder's forward pass on burn tensors; burn's autodiff makes the gradients. Samples of a batch are padded to
-//! the longest: attention is causal, so padding at the end reaches no earlier position, and only supervised positions
-//! go through the last feed-forward and the output projection.
+//! The decoder's forward pass on burn tensors, with gradients from burn's autodiff. Samples are padded to the longest of the
+//! batch: attention is causal, so padding at the end affects no earlier position. Only supervised positions go through the
+//! last feed-forward layer and the output projection.
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
@@ -36,7 +36,7 @@ pub fn tensors(layout: &Layout, flat: &[f32], device: &Device) -> Vec<Tensor<2>>
     layout.parts().into_iter().map(make).collect()
 }
 
-/// The opposite of `tensors`.
+/// The inverse of `tensors`.
 pub fn values(layout: &Layout, tensors: &[Tensor<2>]) -> Vec<f32> {
     let mut flat = vec![0.0; layout.len];
     for (part, tensor) in layout.parts().into_iter().zip(tensors) {
@@ -153,7 +153,7 @@ fn tokens(batch: &Batch) -> Vec<u16> {
     batch.targets.iter().map(|target| target.token).collect()
 }
 
-/// Whether the right token has the largest logit, at each target.
+/// Whether the target token has the largest logit, at each target.
 fn hits(batch: &Batch, logits: Tensor<2>) -> Vec<bool> {
     let [_, vocabulary] = logits.dims();
     let right = |(row, target): (&[f32], &Target)| {

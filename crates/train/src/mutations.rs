@@ -1,23 +1,23 @@
-//! Lines that may be wrong: lines of a trace, taken from their place or edited. It judges nothing.
+//! Mutates lines of a trace into candidates for wrong ones. Does not judge them.
 
 use std::ops::Range;
 
 use prime_bench::tasks::TaskRng;
 
-/// The lines round a state of a trace.
+/// The lines around a state of a trace.
 pub struct Neighbours {
     /// The reference step of the state.
     pub reference: String,
     /// Steps before it, oldest first.
     pub before: Vec<String>,
-    /// Steps after it, in their order.
+    /// Steps after it, in order.
     pub after: Vec<String>,
 }
 
-/// A line made from the neighbours; `None` where the draw came to nothing. It may be the reference itself.
+/// A random line made from the neighbours, which may be the reference itself; `None` if the drawn edit does not apply.
 ///
-/// First a line: the reference, the step before, or the step of another state. Then mostly an edit of it: a number
-/// changed, two numbers exchanged, or its numbers in another form of action.
+/// Picks a line (the reference, the previous step, or the step of another state), then usually edits it: changes a number,
+/// swaps two numbers, or puts its numbers into another form of action.
 pub fn mutated(lines: &Neighbours, forms: &[&str], rng: &mut TaskRng) -> Option<String> {
     let line = match rng.below(4) {
         0 | 1 => &lines.reference,
@@ -53,7 +53,7 @@ fn replaced(line: &str, place: &Range<usize>, text: &str) -> String {
     format!("{}{text}{}", &line[..place.start], &line[place.end..])
 }
 
-/// One of the numbers one higher or lower, or with another digit at one place.
+/// Increments or decrements one of the numbers, or changes one of its digits.
 fn other_number(line: &str, rng: &mut TaskRng) -> Option<String> {
     let found = numbers(line);
     if found.is_empty() {
@@ -72,7 +72,7 @@ fn other_number(line: &str, rng: &mut TaskRng) -> Option<String> {
     Some(replaced(line, &place, &other.to_string()))
 }
 
-/// Two of the numbers in each other's place.
+/// Swaps two of the numbers.
 fn exchanged(line: &str, rng: &mut TaskRng) -> Option<String> {
     let found = numbers(line);
     if found.len() < 2 {
@@ -84,7 +84,7 @@ fn exchanged(line: &str, rng: &mut TaskRng) -> Option<String> {
     Some(replaced(&line_with, left, &line[right.clone()]))
 }
 
-/// The numbers of the line in another form; `None` if they are too few, or the form has fields that are no numbers.
+/// The numbers of the line in another form; `None` if there are too few, or the form has fields that are not numbers.
 fn other_form(line: &str, forms: &[&str], rng: &mut TaskRng) -> Option<String> {
     let mut pieces = forms[rng.index(forms.len())].split('<');
     let mut other = pieces.next()?.to_owned();

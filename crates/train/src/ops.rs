@@ -1,6 +1,6 @@
-//! The network's row-wise operations, each one pass over its data with its own gradient, as extensions of burn's
-//! autodiff: composed from burn's elementary operations they take longer than the matrix products. Plain loops that
-//! vectorise: no branches, no `libm` calls, sums in lanes.
+//! Fused row-wise operations with their own gradients, as extensions of burn's autodiff: composed from burn's elementary
+//! operations they take longer than the matrix products. Plain loops that vectorise: no branches, no `libm` calls, sums in
+//! lanes.
 
 use std::{fmt::Debug, sync::Arc};
 
@@ -21,9 +21,9 @@ use super::model::NORM_EPSILON;
 
 type Values = FloatTensor<Flex>;
 
-/// An operation with a gradient of its own. Tensors come contiguous and are free to be overwritten.
+/// An operation with its own gradient. Tensors are contiguous and may be overwritten.
 trait Fused<const N: usize>: Send + Debug + 'static {
-    /// What the gradient needs of the forward pass.
+    /// What the gradient needs from the forward pass.
     type Saved: Clone + Send + Debug + 'static;
     fn forward(&self, inputs: [Values; N]) -> (Values, Self::Saved);
     /// The inputs' gradients.
@@ -192,7 +192,7 @@ struct Rotate {
 }
 
 impl Rotate {
-    /// `direction` -1 rotates back, which is the gradient.
+    /// Rotates by `direction` times the angle; -1 gives the gradient.
     fn turn(&self, mut x: Values, direction: f32) -> Values {
         let width = width(&x);
         let half = self.rotation.head_dim / 2;
@@ -226,7 +226,7 @@ impl Fused<1> for Rotate {
     }
 }
 
-/// Softmax of `scores` [.., queries, keys], both of them the same positions, over the keys that a query may see.
+/// Causal softmax of `scores` [.., queries, keys], where queries and keys are the same positions.
 pub fn causal_softmax(scores: Tensor<4>) -> Tensor<4> {
     apply(CausalSoftmax, [scores])
 }
@@ -266,7 +266,7 @@ impl Fused<1> for CausalSoftmax {
     }
 }
 
-/// Cross entropy in nats [n, 1] of `logits` [n, vocabulary] with the tokens that should come.
+/// Cross entropy in nats [n, 1] of `logits` [n, vocabulary] with the target tokens.
 pub fn cross_entropy(logits: Tensor<2>, tokens: Vec<u16>) -> Tensor<2> {
     apply(CrossEntropy(tokens), [logits])
 }

@@ -1,5 +1,5 @@
 //! What the user sees of a run, and its clock: a bar on a terminal, a plain line now and then elsewhere. The only
-//! place in `train` that reads the time.
+//! place in this crate that reads the time.
 
 use std::{io::IsTerminal, time::Duration};
 

@@ -1,5 +1,5 @@
-//! A training recipe: the TOML file that fixes everything a run depends on, except its samples.
-//! It must not read the clock or touch the disk: text in, checked values out.
+//! Training recipes: the TOML file that determines everything a run depends on, except its samples. Reads neither clock nor
+//! disk: text in, checked values out.
 
 use std::path::PathBuf;
 
@@ -20,10 +20,9 @@ pub struct Recipe {
     pub name: String,
     /// Seeds initialisation, sampling and the held-out set.
     pub seed: u64,
-    /// How long to train.
     pub budget: Budget,
-    /// A GGUF that this trainer exported, of the same architecture, to begin with its weights; random ones if absent. A
-    /// relative path starts at the working directory.
+    /// Start from the weights of this GGUF file, exported by this trainer for the same architecture; if absent, from random
+    /// ones. A relative path starts at the working directory.
     #[serde(default)]
     pub init: Option<PathBuf>,
     #[serde(default)]
@@ -40,11 +39,11 @@ pub struct Recipe {
     pub export: Export,
 }
 
-/// The length of a run; the learning rate follows the fraction of it that is spent.
+/// The length of a run; the learning rate depends on the fraction used.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Budget {
-    /// Optimizer steps: the run can be repeated exactly.
+    /// Optimizer steps: the run is reproducible.
     Steps(u64),
     /// Wall-clock minutes, over all resumed parts of the run.
     Minutes(f64),
@@ -75,7 +74,7 @@ impl Architecture {
     }
 }
 
-/// The agent whose answers are learned.
+/// The agent to train.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -86,16 +85,16 @@ pub enum Role {
     Verifier,
 }
 
-/// Which steps are learned from. Whoever makes the samples reads it; the loop does not.
+/// The steps to learn from. Read by the sources of samples, not by the training loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Data {
     pub role: Role,
     /// Slugs of the tasks to train on.
     pub tasks: Vec<String>,
-    /// How often easy, medium and hard instances are drawn, as parts of their sum.
+    /// Relative frequencies of easy, medium and hard instances.
     pub difficulty_mix: [u64; 3],
-    /// First of the thousand base seeds that training instances come from; the benchmark's own (42) is never one.
+    /// First of the thousand base seeds of training instances; never the benchmark's own (42).
     pub training_base_seed: u64,
     /// First of the thousand base seeds of held-out instances.
     pub held_out_base_seed: u64,
@@ -118,11 +117,11 @@ impl Default for Data {
 pub struct BatchPlan {
     /// Tokens of an optimizer step, on average.
     pub tokens: usize,
-    /// Tokens that pass through the network together; a step adds up the gradients of as many passes as it takes.
+    /// Tokens per pass through the network; a step accumulates the gradients of several passes.
     pub pass_tokens: usize,
-    /// Threads that share a step; part of the recipe because summation order depends on it.
+    /// Threads per step; part of the recipe because the order of summation depends on it.
     pub threads: usize,
-    /// A task is drawn with probability in proportion to `floor` + its held-out error rate.
+    /// Tasks are drawn with probability proportional to `floor` + their held-out error rate.
     pub floor: f64,
 }
 
@@ -173,7 +172,7 @@ pub struct Evaluation {
     pub samples: usize,
     /// Held-out samples per task at the end.
     pub final_samples: usize,
-    /// Evaluations take at most this share of the time: fewer samples are used when they would not fit.
+    /// Largest fraction of the time for evaluations, which use fewer samples if necessary.
     pub share_max: f64,
 }
 
@@ -206,7 +205,7 @@ impl Recipe {
         Ok(recipe)
     }
 
-    /// Ranges that the types cannot carry.
+    /// Checks what the types do not.
     pub fn check(&self) -> Result<(), TrainError> {
         let model = &self.model;
         let optimizer = &self.optimizer;
@@ -243,7 +242,7 @@ impl Recipe {
 }
 
 impl Optimizer {
-    /// Learning rate when `spent` (0 to 1) of the budget is used up.
+    /// Learning rate when the fraction `spent` (0 to 1) of the budget is used.
     pub fn rate_at(&self, spent: f64) -> f64 {
         let spent = spent.clamp(0.0, 1.0);
         if spent < self.warmup {

@@ -1,5 +1,5 @@
-//! The training loop: draw, learn, update; evaluate, checkpoint and export now and then. It owns no task knowledge
-//! and stops only between steps.
+//! The training loop: draw, learn, update, with periodic evaluation, checkpoint and export. Knows no tasks, and stops only
+//! between steps.
 
 use std::{
     path::{Path, PathBuf},
@@ -24,18 +24,18 @@ use super::{
     recipe::{Budget, Recipe},
 };
 
-/// Steps whose samples are drawn together, to be sorted by length.
+/// Steps whose samples are drawn together and sorted by length.
 const POOL_STEPS: u64 = 8;
 
-/// How this run is started, as opposed to what it trains.
+/// How to run, as opposed to what to train.
 pub struct Session<'a> {
-    /// Go on from the checkpoint next to the output; without one, start afresh.
+    /// Continue from the checkpoint next to the output, if there is one.
     pub resume: bool,
     /// Set by a signal handler: the run writes a checkpoint after the current step and returns.
     pub stop: &'a AtomicBool,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
     /// False when it was stopped before its budget was spent.
@@ -51,7 +51,7 @@ pub struct Summary {
 /// Trains `recipe` and writes the model to `out`, a GGUF file; the checkpoint is `out` with `.checkpoint` appended.
 ///
 /// # Errors
-/// When the recipe, a checkpoint or a sample is not usable, a file cannot be written, or the loss diverges.
+/// If the recipe, a checkpoint or a sample is invalid, a file cannot be written, or the loss diverges.
 pub fn sft(
     recipe: &Recipe,
     samples: &mut dyn Samples,
@@ -71,7 +71,7 @@ pub fn sft(
         }
     }
     let finished = run.spent() >= 1.0;
-    // The last checkpoint comes before the long evaluation, so that an impatient second Ctrl-C loses nothing.
+    // Before the long evaluation, so that a second Ctrl-C during it loses nothing.
     run.save()?;
     let accuracy = if finished { run.evaluate(recipe.evaluation.final_samples, false)? } else { Vec::new() };
     run.progress.finish();
@@ -137,7 +137,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Fraction of the budget that is used up.
+    /// Fraction of the budget used.
     fn spent(&self) -> f64 {
         match self.recipe.budget {
             Budget::Steps(steps) => self.state.step as f64 / steps as f64,
@@ -169,7 +169,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Draws a pool when the last one is used up, or draws the current one again after resuming.
+    /// Draws the next pool when the current one is used up, or the current one again after resuming.
     fn fill_pool(&mut self, samples: &mut dyn Samples) -> Result<(), TrainError> {
         let starts = self.state.step.is_multiple_of(POOL_STEPS);
         if !starts && !self.pool.is_empty() {
@@ -191,7 +191,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// The gradient of the mean loss over the batches, which threads take in turns.
+    /// The gradient of the mean loss over the batches, which are distributed over threads.
     fn learn(&self, batches: &[Batch]) -> Learned {
         let targets: usize = batches.iter().map(|batch| batch.targets.len()).sum();
         let samples: usize = batches.iter().map(|batch| batch.sequences.len()).sum();
@@ -228,7 +228,7 @@ impl<'a> Run<'a> {
     fn affordable(&self, since_s: f64) -> usize {
         let most = self.recipe.evaluation.samples;
         if self.round_s == 0.0 {
-            return most.min(16); // the first one measures
+            return most.min(16); // the first evaluation measures the cost
         }
         ((since_s * self.recipe.evaluation.share_max / self.round_s) as usize).clamp(most.min(16), most)
     }
@@ -258,14 +258,14 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The weights of a run that has not started: those that the recipe names, or random ones.
+/// Initial weights: those of the recipe's `init`, or random ones.
 fn first_weights(recipe: &Recipe, layout: &Layout) -> Result<Vec<f32>, TrainError> {
     let Some(path) = &recipe.init else { return Ok(layout.initialize(recipe.seed)) };
     let bytes = std::fs::read(path).map_err(|source| TrainError::Io { action: "read", path: path.clone(), source })?;
     initial::weights(&bytes, layout).map_err(|reason| TrainError::Init { path: path.clone(), reason })
 }
 
-/// What a step learnt.
+/// The gradient and statistics of a step.
 struct Learned {
     /// Mean over targets.
     loss: f64,

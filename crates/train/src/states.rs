@@ -1,4 +1,4 @@
-//! States of reference traces to learn from: of which tasks, how hard, training or held out. It knows no prompts.
+//! Draws states of reference traces by task, difficulty and split (training or held out). Knows no prompts.
 
 use super::Data;
 use prime_bench::tasks::sampling::state_on_trace;
@@ -13,7 +13,7 @@ pub struct States {
 
 impl States {
     /// # Errors
-    /// When a name is no task's.
+    /// If there is no task of a name.
     pub fn new(data: &Data) -> Result<Self, UnknownTask> {
         let tasks = data.tasks.iter().map(|name| tasks::find(name)).collect::<Result<_, _>>()?;
         Ok(Self { names: data.tasks.clone(), tasks, data: data.clone() })
@@ -24,7 +24,7 @@ impl States {
         &self.names
     }
 
-    /// A state with a next step of this task; `held_out` draws from instances that are not trained on.
+    /// A state of this task that has a next step; `held_out` draws from instances that are not trained on.
     pub fn draw(&self, task: usize, held_out: bool, rng: &mut TaskRng) -> Box<dyn Machine> {
         let base_seed = if held_out { self.data.held_out_base_seed } else { self.data.training_base_seed };
         let difficulty = difficulty_of(self.data.difficulty_mix, rng);

@@ -102,10 +102,10 @@ fn learns_a_toy_task() {
     for accuracy in &summary.accuracy {
         assert!(accuracy.rate() > 0.97 && accuracy.mistakes.is_none(), "{accuracy:?}");
     }
-    // Begun with what was learnt, a run knows it from the first step on.
+    // A run that starts from trained weights is accurate from the first step.
     let init = format!("budget = {{ steps = 1 }}\ninit = '{}'\n{LEARNING}", summary.model.display());
-    let begun = train(&init, &folder.path().join("begun.gguf"), false);
-    for accuracy in &begun.accuracy {
+    let continued = train(&init, &folder.path().join("continued.gguf"), false);
+    for accuracy in &continued.accuracy {
         assert!(accuracy.rate() > 0.9, "{accuracy:?}");
     }
 }
@@ -113,9 +113,10 @@ fn learns_a_toy_task() {
 #[test]
 fn weights_of_another_model_are_refused_with_their_path() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let recipe = Recipe::from_toml(
-        "name = 'toy'\nseed = 1\nbudget = { steps = 1 }\ninit = 'models/prime-tiny.gguf'\nmodel = { layers = 3 }\n",
-    )
+    let init = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/prime-tiny.gguf");
+    let recipe = Recipe::from_toml(&format!(
+        "name = 'toy'\nseed = 1\nbudget = {{ steps = 1 }}\ninit = '{init}'\nmodel = {{ layers = 3 }}\n"
+    ))
     .expect("a valid recipe");
     let stop = AtomicBool::new(false);
     let out = folder.path().join("toy.gguf");

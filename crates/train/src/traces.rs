@@ -1,4 +1,4 @@
-//! What an executor learns: the next step of a reference trace. Knows states and prompts; nothing of models.
+//! Training samples for an executor: the next step of a reference trace. Knows states and prompts, but no models.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore;
@@ -12,7 +12,7 @@ pub struct Traces(States);
 
 impl Traces {
     /// # Errors
-    /// When a name is no task's.
+    /// If there is no task of a name.
     pub fn new(data: &Data) -> Result<Self, UnknownTask> {
         States::new(data).map(Self)
     }

@@ -1,5 +1,5 @@
-//! What a verifier of single tokens learns: whether a line is the right next step. Knows states, prompts and the exact
-//! rule; nothing of models.
+//! Training samples for a token verifier: is a line the right next step? Knows states, prompts and the exact rule, but no
+//! models.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore;
@@ -10,34 +10,34 @@ use super::{Data, Sample, Samples};
 use prime_bench::judge::is_right;
 use prime_bench::tasks::{Kind, Kinds, Machine, TaskRng, UnknownTask};
 
-/// The token of a right step, and that of a wrong one, as the verifier reads them.
+/// The verifier's tokens for a right and for a wrong step.
 pub const RIGHT: &str = "1";
 pub const WRONG: &str = "0";
 
-/// Steps that are walked on from the state drawn, so that there are steps before it.
+/// Most steps to advance from the drawn state, so that there are steps before it.
 const BEFORE_MAX: u64 = 3;
-/// Steps behind the state whose lines are taken as wrong ones.
+/// Following steps whose lines serve as wrong ones.
 const AFTER_MAX: usize = 8;
-/// Lines that are tried at a state until one is wrong.
+/// Most lines tried at a state until one is wrong.
 const ATTEMPTS_MAX: usize = 200;
 
 /// Draws steps at states of reference traces, about half of them wrong.
 ///
-/// A right one is the reference step; where the task is a search, now and then another choice that is as good
-/// ([`is_right`]). A wrong one can be carried out, is a mutation of lines of the trace, and is wrong by the exact
-/// rule. One kind of line is neither: a choice of a search that breaks no constraint and yet is not as good, because it
-/// leads into a dead end or round about. To see that takes the search, which one token cannot do; such lines are not drawn.
+/// A right step is the reference step or, in a search, sometimes another choice that is as good ([`is_right`]). A wrong
+/// step is a mutated line of the trace that can be executed and is wrong by the exact rule. Choices of a search that break
+/// no constraint but lead to a dead end or a detour are not drawn: recognising them takes the search, which one token cannot
+/// do.
 pub struct Verdicts(States);
 
 impl Verdicts {
     /// # Errors
-    /// When a name is no task's.
+    /// If there is no task of a name.
     pub fn new(data: &Data) -> Result<Self, UnknownTask> {
         States::new(data).map(Self)
     }
 }
 
-/// Whether a line that can be carried out is wrong beyond doubt. It becomes the candidate.
+/// Whether a line that can be executed is definitely wrong. It becomes the candidate.
 fn is_wrong(machine: &mut dyn Machine, line: &str) -> bool {
     if machine.propose(line).is_err() || machine.violations(Kinds::ALL).is_empty() {
         return false;
@@ -47,11 +47,11 @@ fn is_wrong(machine: &mut dyn Machine, line: &str) -> bool {
     !machine.violations(checked).is_empty() || !is_choice()
 }
 
-/// The steps round a state, which the machine walks on to: up to [`BEFORE_MAX`] steps on.
+/// Advances the machine by up to [`BEFORE_MAX`] steps, and returns the steps around its new state.
 fn walked(machine: &mut dyn Machine, rng: &mut TaskRng) -> Neighbours {
     let mut before = Vec::new();
     let mut reference = machine.reference().expect("invariant: the state drawn has a next step");
-    for _ in 0..draw.below(BEFORE_MAX + 1) {
+    for _ in 0..rng.below(BEFORE_MAX + 1) {
         let mut next = machine.fork();
         next.follow_reference();
         let Some(step) = next.reference() else { break };
@@ -70,7 +70,7 @@ fn walked(machine: &mut dyn Machine, rng: &mut TaskRng) -> Neighbours {
     Neighbours { reference, before, after }
 }
 
-/// A right line: mostly the reference step.
+/// A right line: usually the reference step.
 fn right_line(machine: &mut dyn Machine, reference: &str, rng: &mut TaskRng) -> String {
     if rng.chance(1, 4)
         && let Some(choices) = machine.choices().filter(|choices| !choices.is_empty())
@@ -100,7 +100,7 @@ impl Samples for Verdicts {
         } else {
             None
         };
-        // Where no wrong line was found, the right one is as good a sample.
+        // If no wrong line was found, a right one serves as well.
         let (line, verdict) = match wrong {
             Some(line) => (line, WRONG),
             None => (right_line(machine, &lines.reference, &mut rng), RIGHT),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_the_lines_are_wrong_and_every_line_stands_after_its_view() {
+    fn half_of_the_lines_are_wrong_and_each_follows_its_view() {
         let mut verdicts = Verdicts::new(&data()).expect("listed");
         let mut rng = ChaCha8Rng::seed_from_u64(5);
         for (task, slug) in TASKS.iter().enumerate() {
@@ -152,7 +152,7 @@ mod tests {
                     .filter_map(|_| mutated(&lines, actions, &mut rng))
                     .find(|line| is_wrong(machine.as_mut(), line));
                 let mut judged = |line: &str| {
-                    machine.propose(line).expect("it can be carried out");
+                    machine.propose(line).expect("it can be executed");
                     is_right(machine.as_ref(), line)
                 };
                 assert!(judged(&right), "{slug}: {right}");
@@ -166,17 +166,17 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_of_a_search_that_breaks_nothing_is_not_called_wrong() {
+    fn a_choice_of_a_search_that_breaks_no_constraint_is_not_wrong() {
         let input = serde_json::json!({"n": 4, "order": [0, 1, 2, 3]});
         let mut machine =
             prime_bench::tasks::find("n-queens").expect("listed").read_input(&input).expect("valid").start();
         // No solution begins at column 3 in this order, but no constraint says so.
         assert!(!is_wrong(machine.as_mut(), "place 0 3"));
-        assert!(is_wrong(machine.as_mut(), "place 1 3"), "another row is no choice");
+        assert!(is_wrong(machine.as_mut(), "place 1 3"), "another row is not a choice");
         machine.follow_reference();
         for (line, wrong) in [("place 1 1", true), ("place 1 2", false), ("place 1 3", false), ("back 0", true)] {
             assert_eq!(is_wrong(machine.as_mut(), line), wrong, "{line}");
         }
-        assert!(!is_wrong(machine.as_mut(), "back 9"), "what cannot be carried out is the machine's to refuse");
+        assert!(!is_wrong(machine.as_mut(), "back 9"), "the machine refuses what cannot be executed");
     }
 }

@@ -12,8 +12,8 @@ const SHOWN_CHARS: usize = 120;
 pub enum ProcessError {
     #[error("{agent}: no program is named; set its `command`, such as [\"python3\", \"-B\", \"agent.py\"]")]
     NoCommand { agent: String },
-    #[error("{agent}: the thread that drives its processes could not be started: {source}")]
-    NoThread { agent: String, source: io::Error },
+    #[error("{agent}: the thread that drives its processes could not be started: {reason}")]
+    NoThread { agent: String, reason: io::Error },
 }
 
 /// Why a turn, or a start, came to nothing.

@@ -72,7 +72,7 @@ impl ProcessPool {
             })
             .unzip();
         let driver = drive(name, slots, stopped)
-            .map_err(|source| ProcessError::NoThread { agent: agent.to_string(), source })?;
+            .map_err(|reason| ProcessError::NoThread { agent: agent.to_string(), reason })?;
         Ok(Self {
             agent,
             next_id: AtomicU64::new(1),

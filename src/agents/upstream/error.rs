@@ -19,5 +19,5 @@ pub enum UpstreamsError {
     #[error("no HTTP client can be made: {0}: are the system's root certificates installed?")]
     Client(String),
     #[error("the thread of the upstreams cannot be started: {0}")]
-    Thread(#[from] std::io::Error),
+    Thread(std::io::Error),
 }

@@ -83,7 +83,7 @@ impl OpenAiModel {
         let count = members.len();
         let pool = Arc::new(Pool::new(settings, members));
         let asker = Arc::new(Asker { pool, http, form, patience: Patience::new(settings) });
-        let lane = Lane::start("upstreams")?;
+        let lane = Lane::start("upstreams").map_err(UpstreamsError::Thread)?;
         if settings.health_interval_ms > 0 {
             let interval = Duration::from_millis(settings.health_interval_ms);
             for index in 0..count {

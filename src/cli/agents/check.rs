@@ -1,5 +1,5 @@
-//! `prime-agents agents check`: what a configuration cannot show when it is read is found here: templates are tried on
-//! every task, and agents are made as far as that needs no model.
+//! `agents check`: finds mistakes that loading a configuration does not: tries the templates on every task, and constructs
+//! agents as far as possible without a model.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
@@ -9,13 +9,13 @@ use serde_json::json;
 
 use super::{OfRole, with_role};
 use crate::agents::llm::make;
-use crate::cli::bench::say;
+use crate::cli::output::{count, note, print};
 use crate::settings::{BUILT_IN, RoleOptions, Settings};
 use prime_bench::tasks::Problem;
 use prime_problems::Custom;
 use prime_protocol::Role;
 
-/// The templates that the agents of a role ask with, each with the first agent that does.
+/// The templates of a role's agents, each with the first agent that uses it.
 struct Asked<'a>(&'a Settings);
 
 impl OfRole for Asked<'_> {
@@ -33,7 +33,7 @@ impl OfRole for Asked<'_> {
     }
 }
 
-/// Problems of clients, in the forms that they have.
+/// Problems of clients, one of each form.
 fn clients() -> Vec<Arc<dyn Problem>> {
     let stepwise = json!({"statement": "s", "steps": "stepwise", "constraints": [
         {"name": "polite", "severity": "major", "text": "Be polite."}]});
@@ -42,16 +42,16 @@ fn clients() -> Vec<Arc<dyn Problem>> {
     [stepwise, single].iter().map(read).collect()
 }
 
-pub fn check(settings: &Settings) -> ExitCode {
+pub fn check(settings: &Settings) -> anyhow::Result<ExitCode> {
     let mut findings = Vec::new();
-    let mut count = 0;
+    let mut tried = 0;
     match make::templates(settings) {
         Err(error) => findings.push(error.to_string()),
         Ok(templates) => {
             let clients = clients();
             for role in Role::ALL {
                 for (template, agent) in with_role(role, &Asked(settings)) {
-                    count += 1;
+                    tried += 1;
                     if let Err(error) = templates.check(&template, role, &BTreeMap::new(), &clients) {
                         findings.push(format!("{role} `{agent}`: {error}"));
                     }
@@ -65,16 +65,18 @@ pub fn check(settings: &Settings) -> ExitCode {
         template.origin != BUILT_IN && !used.contains(*name) && !name.ends_with("/problem.j2")
     });
     for (name, template) in unused {
-        eprintln!("note: no agent asks with the template {name} ({})", template.origin);
+        note!("note: no agent uses the template {name} ({})", template.origin);
     }
     if findings.is_empty() {
         let definitions: usize = Role::ALL.into_iter().map(|role| settings.definitions.names(role).len()).sum();
-        say(&format!(
-            "{definitions} definitions are valid, {count} templates can be used on every task; the configuration's hash is {}\n",
+        let (definitions, templates) = (count(definitions as u64, "definition"), count(tried, "template"));
+        print(format_args!(
+            "{definitions} valid, {templates} usable on every task; the configuration's hash is {}
+",
             settings.hash()
-        ));
-        return ExitCode::SUCCESS;
+        ))?;
+        return Ok(ExitCode::SUCCESS);
     }
-    findings.iter().for_each(|finding| eprintln!("error: {finding}"));
-    ExitCode::FAILURE
+    findings.iter().for_each(|finding| note!("error: {finding}"));
+    Ok(ExitCode::FAILURE)
 }

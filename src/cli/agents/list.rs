@@ -1,9 +1,10 @@
-//! `prime-agents agents list`.
+//! `agents list`: the implementations and definitions of all roles.
 
 use std::process::ExitCode;
 
 use super::{OfRole, with_role};
-use crate::cli::bench::{say, table};
+use crate::cli::output::print;
+use crate::cli::table::Table;
 use crate::settings::{ListedAgent, RoleOptions, Settings};
 use prime_protocol::Role;
 
@@ -17,14 +18,14 @@ impl OfRole for Listed<'_> {
     }
 }
 
-pub fn list(settings: &Settings) -> ExitCode {
+pub fn list(settings: &Settings) -> anyhow::Result<ExitCode> {
     let mut rows = Vec::new();
     for role in Role::ALL {
         let (configured, agents) = with_role(role, &Listed(settings));
         for agent in agents {
             let mark = if agent.name == configured { "*" } else { "" };
             let implementation = if agent.implementation == agent.name { String::new() } else { agent.implementation };
-            rows.push(vec![
+            rows.push([
                 role.to_string(),
                 format!("{}{mark}", agent.name),
                 implementation,
@@ -33,7 +34,7 @@ pub fn list(settings: &Settings) -> ExitCode {
             ]);
         }
     }
-    let table = table(&["role", "name", "of", "defined", "what it is"], rows);
-    say(&format!("{table}\n* configured\n"));
-    ExitCode::SUCCESS
+    let table = Table::new(["role", "name", "of", "defined", "description"], rows);
+    print(format_args!("{table}\n* configured\n"))?;
+    Ok(ExitCode::SUCCESS)
 }

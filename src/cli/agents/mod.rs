@@ -1,5 +1,4 @@
-//! `prime-agents agents`: the agents that the configuration can name, and a turn with one of them. One file a
-//! subcommand.
+//! `prime-agents agents`: lists, shows, checks and tries the configurable agents. One file for each subcommand.
 
 mod check;
 mod list;
@@ -11,6 +10,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::Configuration;
+use crate::cli::output::print;
 use crate::settings::{CoordinatorAgent, ExecutorAgent, RoleOptions, Settings, VerifierAgent};
 use prime_protocol::Role;
 
@@ -22,22 +22,23 @@ pub struct AgentsArguments {
 
 #[derive(Subcommand)]
 enum AgentsCommand {
-    /// List the implementations and definitions of all roles.
+    /// List the implementations and definitions of all roles
     List {
         #[command(flatten)]
         configuration: Configuration,
     },
-    /// Show an agent's options as TOML, where it is defined and the templates that it asks with.
+    /// Show an agent: where it is defined, its options as TOML, its templates
     Show(Named),
-    /// Validate all definitions, and try each template on every task.
+    /// Validate all definitions and try each template on every task
     Check {
         #[command(flatten)]
         configuration: Configuration,
     },
-    /// Let an agent do one turn, and show prompt, answer and verdict.
+    /// Run one turn of an agent and show prompt, answer and verdict
     Try(turn::TryArguments),
-    /// Print the JSON Schema of a role's definition files, for editors.
+    /// Print the JSON Schema of a role's definition files, for editors
     Schema {
+        /// Role
         #[arg(value_enum)]
         role: RoleName,
     },
@@ -46,9 +47,10 @@ enum AgentsCommand {
 /// An agent of a role.
 #[derive(Args)]
 struct Named {
+    /// Role
     #[arg(value_enum)]
     role: RoleName,
-    /// The name of an implementation or a definition.
+    /// Name of an implementation or a definition
     name: String,
     #[command(flatten)]
     configuration: Configuration,
@@ -71,7 +73,7 @@ impl From<RoleName> for Role {
     }
 }
 
-/// Does something with the options of every role.
+/// An operation on the options of any role.
 trait OfRole {
     type Out;
     fn of<A: RoleOptions>(&self) -> Self::Out;
@@ -87,13 +89,13 @@ fn with_role<T: OfRole>(role: Role, act: &T) -> T::Out {
 
 pub fn agents(arguments: &AgentsArguments) -> anyhow::Result<ExitCode> {
     match &arguments.command {
-        AgentsCommand::List { configuration } => Ok(list::list(&configuration.load()?)),
+        AgentsCommand::List { configuration } => list::list(&configuration.load()?),
         AgentsCommand::Show(named) => show::show(&named.configuration.load()?, named.role.into(), &named.name),
-        AgentsCommand::Check { configuration } => Ok(check::check(&configuration.load()?)),
+        AgentsCommand::Check { configuration } => check::check(&configuration.load()?),
         AgentsCommand::Try(arguments) => turn::turn(arguments),
         AgentsCommand::Schema { role } => {
             let schema = Settings::definition_schema((*role).into());
-            super::bench::say(&(serde_json::to_string_pretty(&schema)? + "\n"));
+            print(serde_json::to_string_pretty(&schema)? + "\n")?;
             Ok(ExitCode::SUCCESS)
         }
     }

@@ -1,4 +1,4 @@
-//! `prime-agents agents show`.
+//! `agents show`: an agent's origin, options and templates.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -7,11 +7,11 @@ use anyhow::bail;
 use serde_json::Value;
 
 use super::{OfRole, with_role};
-use crate::cli::bench::say;
+use crate::cli::output::print;
 use crate::settings::{RoleOptions, Settings, implementations};
 use prime_protocol::Role;
 
-/// An agent as it is shown: where it is defined, its options, and the templates that they name.
+/// An agent with its origin, its options and the templates that they name.
 struct Shown {
     origin: String,
     implementation: String,
@@ -50,7 +50,7 @@ fn used(role: Role, shown: &Shown) -> Value {
 
 pub fn show(settings: &Settings, role: Role, name: &str) -> anyhow::Result<ExitCode> {
     let Some(shown) = with_role(role, &Find { settings, name }) else {
-        bail!("there is no {role} `{name}`; there are {}", settings.agent_names(role).join(", "));
+        bail!("there is no {role} `{name}`; known: {}", settings.agent_names(role).join(", "));
     };
     let options = used(role, &shown);
     let mut text = format!("# {role} `{name}`, defined: {}\n", shown.origin);
@@ -60,6 +60,6 @@ pub fn show(settings: &Settings, role: Role, name: &str) -> anyhow::Result<ExitC
         writeln!(text, "\n# template {key} ({}):", template.origin)?;
         template.text.lines().try_for_each(|line| writeln!(text, "# | {line}"))?;
     }
-    say(&text);
+    print(text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! `prime-agents agents try`: one turn of one agent on a state of an instance.
+//! `agents try`: one turn of one agent at a state of an instance.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -11,8 +11,9 @@ use super::Named;
 use crate::agents::model::{Ask, Reply};
 use crate::agents::{AgentError, AgentSet, Sampling};
 use crate::app::{resources, run_sampling};
-use crate::cli::bench::say;
+use crate::cli::output::{count, note, print};
 use crate::cli::start_log;
+use crate::cli::values::{TaskParser, difficulty, index};
 use crate::settings::Settings;
 use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId};
 use prime_engine::Engine;
@@ -22,24 +23,24 @@ use prime_protocol::{Limits, Role, Score, Trajectory, Verdict};
 pub struct TryArguments {
     #[command(flatten)]
     named: Named,
-    /// The task of the turn.
-    #[arg(long, default_value = "tower-of-hanoi")]
+    /// Task, such as tower-of-hanoi
+    #[arg(long, value_parser = TaskParser, hide_possible_values = true, default_value = "tower-of-hanoi")]
     task: String,
-    /// How hard the instance is.
-    #[arg(long, default_value = "easy")]
+    /// Difficulty of the instance
+    #[arg(long, value_name = "LEVEL", value_parser = difficulty(), default_value = "easy")]
     difficulty: Difficulty,
-    /// Which instance of the benchmark, 0 to 199.
-    #[arg(long, default_value_t = 0)]
+    /// Index of the instance, 0 to 199
+    #[arg(long, value_parser = index, allow_negative_numbers = true, default_value_t = 0)]
     index: u32,
-    /// Steps of the reference trace before the turn.
+    /// Steps of the reference before the turn
     #[arg(long, default_value_t = 0, value_name = "STEPS")]
     after: u64,
-    /// The proposed line, for verifiers and coordinators; otherwise the reference's.
+    /// Proposed action, for verifiers and coordinators [default: the reference's]
     #[arg(long, value_name = "LINE")]
     action: Option<String>,
 }
 
-/// What a model was asked and answered during the turn.
+/// Requests to a model during the turn, and its replies.
 type Exchanges = Arc<Mutex<Vec<(Ask, Result<Reply, AgentError>)>>>;
 
 /// The trajectory before the turn.
@@ -64,7 +65,7 @@ fn trajectory(arguments: &TryArguments, settings: &Settings) -> anyhow::Result<T
 
 fn shown_verdict(text: &mut String, verdict: &Verdict) {
     let names: Vec<_> = verdict.violations.iter().map(AsRef::as_ref).collect();
-    let what = if names.is_empty() { "nothing broken".to_owned() } else { format!("broken: {}", names.join(", ")) };
+    let what = if names.is_empty() { "no violation".to_owned() } else { format!("violations: {}", names.join(", ")) };
     let mut line = |name: &str, value: &str| {
         writeln!(text, "{name:>10}  {value}").expect("invariant: writing to a string succeeds");
     };
@@ -80,21 +81,21 @@ fn shown_verdict(text: &mut String, verdict: &Verdict) {
         line("opinion", &format!("{}: {score}", opinion.verifier));
     }
     if verdict.needs_review {
-        line("review", "the verifiers disagree: a person should look at the step");
+        line("review", "the verifiers disagree: the step needs review");
     }
 }
 
-/// Does the turn, and tells it.
-async fn told(agents: &AgentSet, arguments: &TryArguments, settings: &Settings) -> anyhow::Result<String> {
+/// Runs the turn and describes it.
+async fn describe_turn(agents: &AgentSet, arguments: &TryArguments, settings: &Settings) -> anyhow::Result<String> {
     let mut trajectory = trajectory(arguments, settings)?;
     let role: Role = arguments.named.role.into();
     let mut text = String::new();
     writeln!(
         text,
-        "{:>10}  {}, {} steps done: {}",
+        "{:>10}  {} after {}: {}",
         "state",
         arguments.task,
-        arguments.after,
+        count(arguments.after, "step"),
         prime_lessons::view(trajectory.machine.as_ref())
     )?;
     let line = match (role, &arguments.action) {
@@ -111,7 +112,7 @@ async fn told(agents: &AgentSet, arguments: &TryArguments, settings: &Settings) 
             proposal.line
         }
         (_, Some(line)) => line.clone(),
-        (_, None) => trajectory.machine.reference().context("the trace has ended: give fewer --after")?,
+        (_, None) => trajectory.machine.reference().context("the trace has ended: give a smaller --after")?,
     };
     let refusal = trajectory.machine.propose(&line).err();
     let applied = refusal.map_or_else(String::new, |refusal| format!("  ({refusal})"));
@@ -126,13 +127,12 @@ async fn told(agents: &AgentSet, arguments: &TryArguments, settings: &Settings) 
     Ok(text)
 }
 
-/// Lines under a heading.
 fn indented(text: &mut String, heading: &str, lines: &str) -> std::fmt::Result {
     writeln!(text, "{heading}:")?;
     lines.lines().try_for_each(|line| writeln!(text, "    {line}"))
 }
 
-/// What a model was asked and answered, for people.
+/// A request to a model and its reply, for people.
 fn exchange(text: &mut String, ask: &Ask, answer: &Result<Reply, AgentError>) -> std::fmt::Result {
     if let Some(system) = &ask.system {
         indented(text, "system", system)?;
@@ -155,11 +155,11 @@ pub fn turn(arguments: &TryArguments) -> anyhow::Result<ExitCode> {
     let mut settings = named.configuration.load()?;
     let (role, name): (Role, _) = (named.role.into(), &named.name);
     if !settings.agent_names(role).contains(name) {
-        bail!("there is no {role} `{name}`; there are {}", settings.agent_names(role).join(", "));
+        bail!("there is no {role} `{name}`; known: {}", settings.agent_names(role).join(", "));
     }
     let agents = &mut settings.agents;
     if role != Role::Executor {
-        // Nobody proposes here: no engine need be started for it.
+        // Without a proposal, its engine is not needed.
         "reference".clone_into(&mut agents.executor.implementation);
     }
     match role {
@@ -176,22 +176,22 @@ pub fn turn(arguments: &TryArguments) -> anyhow::Result<ExitCode> {
             tap.lock().unwrap_or_else(PoisonError::into_inner).push((ask.clone(), answer.clone()));
         }));
         let agents = AgentSet::from_settings(&settings, &resources)?;
-        let told = told(&agents, arguments, &settings).await;
+        let described = describe_turn(&agents, arguments, &settings).await;
         resources.engines.values().for_each(Engine::shutdown);
-        anyhow::Ok(told)
+        anyhow::Ok(described)
     })?;
     let mut text = String::new();
     for (ask, answer) in seen.lock().unwrap_or_else(PoisonError::into_inner).iter() {
         exchange(&mut text, ask, answer)?;
     }
-    say(&text);
+    print(text)?;
     match result {
         Ok(text) => {
-            say(&text);
+            print(text)?;
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => {
-            eprintln!("error: {error:#}");
+            note!("error: {error:#}");
             Ok(ExitCode::FAILURE)
         }
     }

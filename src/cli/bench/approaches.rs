@@ -1,21 +1,21 @@
-//! The approaches that `bench strategies` compares: which settings make each of them.
+//! The approaches that `bench strategies` compares, as settings.
 
 use clap::ValueEnum;
 
-use crate::bench::strategies::Approach;
+use crate::evaluation::strategies::Approach;
 use crate::settings::{GroupSize, Settings, StrategyName, VoteName};
 
-/// What is compared, each with the settings that make it.
+/// The approaches with their settings.
 pub type Approaches = Vec<(Approach, Settings)>;
 
 /// A variant of the strategy `iterative`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Variant {
-    /// The ways to count answers that are not configured: majority, weighted, tolerance.
+    /// The votes that are not configured: majority, weighted, tolerance
     Votes,
-    /// Executor `escalation`, where its small and its large executor differ.
+    /// The executor `escalation`, if its small and large executors differ
     Escalation,
-    /// Fan-outs that follow the difficulty of a problem.
+    /// Fan-out by the difficulty of a problem
     DynamicGroup,
 }
 
@@ -23,7 +23,7 @@ fn named(value: &impl ValueEnum) -> String {
     value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-/// What is said of settings in a row; `what` is what they have beside the strategy.
+/// The approach of settings; `what` is what they change besides the strategy.
 fn approach(settings: &Settings, what: &str, is_baseline: bool) -> Approach {
     let strategy = named(&settings.run.strategy);
     Approach {
@@ -36,7 +36,7 @@ fn approach(settings: &Settings, what: &str, is_baseline: bool) -> Approach {
     }
 }
 
-/// One greedy pass that nobody checks.
+/// One greedy pass without a verifier.
 fn baseline(settings: &Settings) -> (Approach, Settings) {
     let mut settings = settings.clone();
     settings.run.strategy = StrategyName::Greedy;
@@ -45,8 +45,8 @@ fn baseline(settings: &Settings) -> (Approach, Settings) {
     (approach(&settings, "one round (baseline)", true), settings)
 }
 
-/// The settings with the executor `escalation`; `None` where its small and its large executor are the same, which would
-/// propose what it proposes alone, only dearer.
+/// The settings with the executor `escalation`; `None` if its small and large executors are the same, which would only cost
+/// more.
 pub fn escalating(settings: &Settings) -> Option<Settings> {
     let escalation = &settings.agents.executor.escalation;
     if escalation.small == escalation.large {
@@ -57,7 +57,7 @@ pub fn escalating(settings: &Settings) -> Option<Settings> {
     Some(settings)
 }
 
-/// The variants, with what is special about each.
+/// The variants with their descriptions.
 fn varied(settings: &Settings, variants: &[Variant]) -> Vec<(String, Settings)> {
     let mut all = Vec::new();
     for variant in variants {
@@ -144,14 +144,14 @@ mod tests {
             ("ahead", "rules"),
             ("ahead", "none"),
         ];
-        assert_eq!(labels(&all), expected, "a strategy that is named twice is measured once");
+        assert_eq!(labels(&all), expected, "a repeated strategy is measured once");
         assert!(all.iter().all(|(_, settings)| settings.validate().is_ok()));
         let (baseline, settings) = &all[0];
         assert!(baseline.is_baseline && settings.run.max_rounds == 1 && settings.run.strategy == StrategyName::Greedy);
     }
 
     #[test]
-    fn variants_are_of_iterative_and_have_the_first_verifier() {
+    fn variants_are_of_iterative_with_the_first_verifier() {
         let verifiers = ["strict".to_owned(), "none".to_owned()];
         let all = approaches(&scripted(), &[StrategyName::Iterative], &verifiers, Variant::value_variants());
         let expected = [

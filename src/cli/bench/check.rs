@@ -7,43 +7,48 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::Args;
+use clap::{Args, ValueHint};
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::super::run::Output;
-use super::{progress, say, table, threads};
+use super::threads;
+use crate::cli::output::{Output, count, note, print};
+use crate::cli::progress::bar;
+use crate::cli::table::Table;
+use crate::cli::values::kind;
 use prime_bench::judge::{self, Finding, Report, Row, Stage};
 use prime_bench::tasks::{BASE_SEED, Kind, Kinds};
 use prime_dataset::files::Whole;
 
-/// Findings that are printed; all are counted, and all are in `--output json` and `--details`.
+/// Findings that are printed. `--output json` and `--details` have all of them.
 const FINDINGS_SHOWN: usize = 20;
 
 #[derive(Args)]
 pub struct CheckArguments {
-    /// JSON Lines with {"id": …, "output": "…"} or {"id": …, "actions": […], "answer": …}; .zst is unpacked, - is
-    /// standard input.
+    /// JSON Lines of {"id": …, "output": "…"} or {"id": …, "actions": […], "answer": …}; .zst is decompressed, - is standard
+    /// input
+    #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// Base seed of the instances that the ids speak of.
-    #[arg(long, default_value_t = BASE_SEED)]
+    /// Base seed of the instances that the ids refer to
+    #[arg(long, value_name = "SEED", default_value_t = BASE_SEED)]
     base_seed: u64,
-    /// Kinds of constraints that count; `transition` runs the algorithm beside the trace.
-    #[arg(long, value_name = "KIND", value_delimiter = ',', default_values_t = Kind::ALL)]
+    /// Kinds of constraints to check; `transition` runs the algorithm beside the trace
+    #[arg(long, value_name = "KIND", value_parser = kind(), value_delimiter = ',', default_values_t = Kind::ALL)]
     kinds: Vec<Kind>,
-    /// Write the judgement of every line to this file, as JSON Lines.
-    #[arg(long, value_name = "FILE")]
+    /// Write the judgement of every line to this file, as JSON Lines
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     details: Option<PathBuf>,
-    #[arg(long)]
+    /// Worker threads [default: all cores]
+    #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
 }
 
-/// The report with what went beside it.
+/// The report and how it was made.
 #[derive(Serialize)]
 struct Checked {
-    /// Kinds of constraints that counted.
     kinds: Vec<&'static str>,
     base_seed: u64,
     #[serde(flatten)]
@@ -51,7 +56,6 @@ struct Checked {
     /// Lines that could not be judged.
     findings: Vec<Finding>,
     seconds: f64,
-    /// Lines of traces judged in a second.
     steps_per_second: f64,
 }
 
@@ -76,16 +80,22 @@ fn optional(value: Option<f64>, scale: f64) -> String {
     value.map_or("-".to_owned(), |value| format!("{:.1}", value * scale))
 }
 
-fn row(row: &Row) -> Vec<String> {
-    let mut cells = vec![row.name.clone(), row.submissions.to_string()];
-    cells.extend(Stage::ALL.map(|stage| percent(row.stages[stage.name()])));
-    cells.push(percent(row.accuracy));
-    cells.push(optional(row.partial_credit, 100.0));
-    cells.push(row.efficiency.map_or("-".to_owned(), |value| format!("{value:.2}")));
-    cells.push(optional(row.first_error_mean, 1.0));
-    cells.push(optional(row.faithfulness, 100.0));
-    cells.push(format!("{} / {} / {}", row.critical, row.major, row.minor));
-    cells
+fn row(row: &Row) -> [String; 12] {
+    let [format, syntax, semantic, result] = Stage::ALL.map(|stage| percent(row.stages[stage.name()]));
+    [
+        row.name.clone(),
+        row.submissions.to_string(),
+        format,
+        syntax,
+        semantic,
+        result,
+        percent(row.accuracy),
+        optional(row.partial_credit, 100.0),
+        row.efficiency.map_or("-".to_owned(), |value| format!("{value:.2}")),
+        optional(row.first_error_mean, 1.0),
+        optional(row.faithfulness, 100.0),
+        format!("{} / {} / {}", row.critical, row.major, row.minor),
+    ]
 }
 
 fn counts(counts: impl Iterator<Item = (&'static str, u64)>) -> String {
@@ -96,7 +106,7 @@ fn counts(counts: impl Iterator<Item = (&'static str, u64)>) -> String {
 fn text(checked: &Checked) -> String {
     let report = &checked.report;
     let header = [
-        "",
+        "task",
         "outputs",
         "format %",
         "syntax %",
@@ -112,18 +122,17 @@ fn text(checked: &Checked) -> String {
     let rows = report.tasks.iter().chain(&report.categories).chain(&report.levels).chain([&report.overall]);
     let overall = &report.overall;
     format!(
-        "{}\nAccuracy: {} % of the outputs; mean of the tasks {} %\nFirst errors: {}\nWrong answers without a trace: {}\n\
-         Constraints broken: {}\nKinds that counted: {}\n{} lines could not be judged\n{} steps in {:.2} s: {:.2} million a \
-         second\n",
-        table(&header, rows.map(row)),
+        "{}\nAccuracy: {} % of the outputs; mean over tasks {} %\nFirst errors: {}\nWrong answers without a trace: {}\n\
+         Violated constraints: {}\nChecked kinds: {}\nNot judged: {}\n{} in {:.2} s: {:.2} M/s\n",
+        Table::new(header, rows.map(row)),
         percent(overall.accuracy),
         percent(report.accuracy_of_tasks),
         counts(overall.errors.iter().map(|(name, count)| (*name, *count))),
         overall.unlocated,
         counts(overall.violations.iter().map(|(name, count)| (*name, *count))),
         checked.kinds.join(", "),
-        checked.findings.len(),
-        overall.lines,
+        count(checked.findings.len() as u64, "line"),
+        count(overall.lines, "step"),
         checked.seconds,
         checked.steps_per_second / 1e6,
     )
@@ -132,7 +141,7 @@ fn text(checked: &Checked) -> String {
 pub fn check(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     let kinds: Kinds = arguments.kinds.iter().copied().collect();
     let (input, length) = open(&arguments.file)?;
-    let bar = progress(length.unwrap_or_default(), "bytes");
+    let bar = bar(length.unwrap_or_default(), "bytes");
     let input: Box<dyn BufRead> = match length {
         Some(_) => Box::new(BufReader::with_capacity(1 << 18, bar.wrap_read(input))),
         None => input,
@@ -151,7 +160,7 @@ pub fn check(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
         }
         if let Err(finding) = judged {
             if findings.len() < FINDINGS_SHOWN {
-                bar.suspend(|| eprintln!("line {}: {}", finding.line, finding.problem));
+                bar.suspend(|| note!("line {}: {}", finding.line, finding.problem));
             }
             findings.push(finding.clone());
         }
@@ -163,7 +172,7 @@ pub fn check(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
         details.finish().with_context(details_failed)?;
     }
     if findings.len() > FINDINGS_SHOWN {
-        eprintln!("... and {} more lines that could not be judged", findings.len() - FINDINGS_SHOWN);
+        note!("and {} more that cannot be judged", count((findings.len() - FINDINGS_SHOWN) as u64, "line"));
     }
     let seconds = started.elapsed().as_secs_f64();
     let checked = Checked {
@@ -175,9 +184,9 @@ pub fn check(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
         findings,
     };
     match arguments.output {
-        Output::Json => say(&(serde_json::to_string_pretty(&checked)? + "\n")),
-        Output::Text => say(&text(&checked)),
+        Output::Json => print(serde_json::to_string_pretty(&checked)? + "\n")?,
+        Output::Text => print(text(&checked))?,
     }
-    // Judged is judged, right or wrong; a line that could not be is something to mend.
+    // A wrong output is a result; a line that cannot be judged is a mistake to fix.
     Ok(if checked.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

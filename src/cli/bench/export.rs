@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 
-use super::{Chosen, progress};
+use super::{Chosen, ensure_folder_name};
 use crate::agents::prompt::benchmark::{Components, Style, whole};
+use crate::cli::output::{count, note};
+use crate::cli::progress::bar;
 use prime_bench::tasks::Problem;
 use prime_dataset::export::{Format, export as write_export};
 
@@ -20,20 +22,21 @@ enum FileFormat {
 pub struct ExportArguments {
     #[command(flatten)]
     chosen: Chosen,
+    /// File format
     #[arg(long, value_enum)]
     format: FileFormat,
-    /// Style of the prompt column: baseline, structured, sorting, state-machine or mathematical. Tasks that a style does
-    /// not suit have the structured prompt.
+    /// Style of the prompt column: baseline, structured, sorting, state-machine or mathematical; tasks that a style does
+    /// not suit get the structured prompt
     #[arg(long, default_value_t = Style::Structured(Components::ALL))]
     style: Style,
-    /// The folder to write.
-    #[arg(long, value_name = "DIR")]
+    /// Folder to write
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: PathBuf,
 }
 
 pub fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
     let mut chosen = arguments.chosen.tasks();
-    // A dataset is the whole benchmark unless something is named.
+    // By default, a dataset is the whole benchmark.
     if arguments.chosen.tasks.is_empty() && arguments.chosen.categories.is_empty() {
         chosen = Ok(prime_bench::tasks::all().collect());
     }
@@ -42,15 +45,17 @@ pub fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
         FileFormat::Jsonl => Format::JsonLines,
         FileFormat::Parquet => Format::Parquet,
     };
+    ensure_folder_name("--out", &arguments.out, "")?;
     let style = arguments.style;
     let prompt = |problem: &dyn Problem| {
         let style = if style.suits(problem.spec().category) { style } else { Style::Structured(Components::ALL) };
         whole(problem, style)
     };
-    let bar = progress(tasks.len() as u64 * selection.per_task(), "instances");
+    let bar = bar(tasks.len() as u64 * selection.per_task(), "instances");
     let (out, threads) = (&arguments.out, arguments.chosen.threads());
     write_export(out, &tasks, &selection, format, threads, &prompt, &|| bar.inc(1))?;
     bar.finish_and_clear();
-    eprintln!("{}: {} splits of {} rows", out.display(), tasks.len(), selection.per_task());
+    let (splits, rows) = (count(tasks.len() as u64, "split"), count(selection.per_task(), "row"));
+    note!("{}: {splits} of {rows}", out.display());
     Ok(ExitCode::SUCCESS)
 }

@@ -1,32 +1,29 @@
-//! `bench list`: the tasks with sizes, constraints and the paper's figures.
+//! `bench list`: the tasks.
 
 use std::process::ExitCode;
 
 use clap::Args;
 
-use super::super::run::Output;
-use super::{say, table};
+use crate::cli::output::{Output, count, print};
+use crate::cli::table::Table;
+use crate::cli::values::category;
 use prime_bench::tasks::{self, Category, Spec};
 
 #[derive(Args)]
 pub struct ListArguments {
-    /// Only this category.
-    #[arg(long)]
+    /// Only this category
+    #[arg(long, value_parser = category())]
     category: Option<Category>,
+    /// Output format; JSON has sizes and constraints as well
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
 }
 
-fn row(spec: &Spec) -> Vec<String> {
-    let [easy, medium, hard] = spec.sizes;
-    vec![
+fn row(spec: &Spec) -> [String; 5] {
+    [
         spec.id.to_string(),
         spec.slug.to_owned(),
         spec.category.to_string(),
-        easy.to_owned(),
-        medium.to_owned(),
-        hard.to_owned(),
-        (spec.constraints.len()).to_string(),
         spec.paper.steps.to_string(),
         format!("{:.1} / {:.1}", spec.paper.baseline, spec.paper.prime),
     ]
@@ -36,21 +33,14 @@ pub fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
     let chosen = |spec: &&Spec| arguments.category.is_none_or(|category| spec.category == category);
     let specs: Vec<&Spec> = tasks::all().map(|task| task.spec()).filter(chosen).collect();
     match arguments.output {
-        Output::Json => say(&(serde_json::to_string_pretty(&specs)? + "\n")),
+        Output::Json => print(serde_json::to_string_pretty(&specs)? + "\n")?,
         Output::Text => {
-            let header = [
-                "id",
-                "task",
-                "category",
-                "easy",
-                "medium",
-                "hard",
-                "constraints",
-                "paper steps",
-                "paper % (base / PRIME)",
-            ];
-            let text = table(&header, specs.iter().map(|spec| row(spec)));
-            say(&format!("{text}\n{} tasks\n", specs.len()));
+            let header = ["id", "task", "category", "steps", "base / PRIME"];
+            let table = Table::new(header, specs.iter().map(|spec| row(spec)));
+            let tasks = count(specs.len() as u64, "task");
+            print(format_args!(
+                "{table}\n{tasks}; steps and accuracies in % are the paper's; `bench show TASK` has sizes and constraints\n"
+            ))?;
         }
     }
     Ok(ExitCode::SUCCESS)

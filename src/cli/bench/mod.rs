@@ -1,5 +1,5 @@
-//! `prime-agents bench`: the benchmark as a list, pages, files and prompts, the judge of outputs, and measurements of
-//! the configured agents. One file a subcommand.
+//! `prime-agents bench`: the tasks of the benchmark, its files and prompts, the judge of outputs, and evaluations of the
+//! configured agents. One file for each subcommand.
 
 mod approaches;
 mod check;
@@ -7,24 +7,28 @@ mod corrupt;
 mod export;
 mod generate;
 mod list;
-mod measure;
-mod measured;
+mod measurement;
 mod overhead;
 mod prompt;
 mod show;
+mod solve;
 mod speed;
+mod steps;
 mod strategies;
 mod verifiers;
 
-use std::io::Write as _;
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::process::ExitCode;
 use std::thread;
 
+use anyhow::ensure;
 use clap::{Args, Subcommand};
-use comfy_table::{Table, presets};
-use indicatif::{ProgressBar, ProgressStyle};
+use tokio::runtime::Builder;
+use tokio::task::spawn_blocking;
 
+use super::progress::{Finished, Session};
+use super::values::{TaskParser, category, difficulty};
 use prime_bench::dataset::Selection;
 use prime_bench::judge::INDEX_LIMIT;
 use prime_bench::tasks::{self, AnyTask, BASE_SEED, Category, Difficulty, INSTANCES};
@@ -37,31 +41,31 @@ pub struct BenchArguments {
 
 #[derive(Subcommand)]
 enum BenchCommand {
-    /// List the tasks with sizes, constraints and the paper's figures.
+    /// List the tasks
     List(list::ListArguments),
-    /// Show the page of a task: algorithm, actions, constraints, a worked example.
+    /// Show a task: algorithm, actions, constraints, a worked example
     Show(show::ShowArguments),
-    /// Write instances, with reference traces if asked for, as JSON Lines.
+    /// Generate instances as JSON Lines, optionally with reference traces
     Generate(generate::GenerateArguments),
-    /// Write a dataset with prompts, one split a task, as JSON Lines or Parquet.
+    /// Export a dataset with prompts, one split per task, as JSON Lines or Parquet
     Export(export::ExportArguments),
-    /// Judge submitted outputs in four stages.
+    /// Judge submitted outputs in four stages
     Check(check::CheckArguments),
-    /// Print the prompt of an instance.
+    /// Print the prompt of an instance
     Prompt(prompt::PromptArguments),
-    /// Corrupt reference traces in one step, and count what checks with and without the algorithm find.
+    /// Corrupt one step of reference traces and measure how often checks detect it
     Corrupt(corrupt::CorruptArguments),
-    /// Measure how fast instances are drawn, references run and steps judged.
+    /// Measure the speed of the tasks: generation, references, checks
     Speed(speed::SpeedArguments),
-    /// Solve instances twice: in a single pass without a verifier, and with PRIME as configured.
-    Solve(measured::Measured),
-    /// Ask the executor for single steps of reference traces, greedily, and count the right ones.
-    Steps(measured::Measured),
-    /// Solve instances with each strategy and each verifier.
+    /// Compare PRIME as configured with a single pass without a verifier
+    Solve(measurement::Measurement),
+    /// Measure the single-step accuracy of the executor
+    Steps(measurement::Measurement),
+    /// Compare strategies and verifiers on whole runs
     Strategies(strategies::StrategiesArguments),
-    /// Let verifiers judge right and wrong steps, and count their mistakes.
+    /// Measure the error rates of verifiers on labelled steps
     Verifiers(verifiers::VerifiersArguments),
-    /// Measure what a turn of each kind of agent costs, without a model.
+    /// Measure the cost of an agent's turn without a model
     Overhead(overhead::OverheadArguments),
 }
 
@@ -75,51 +79,50 @@ pub fn bench(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
         BenchCommand::Prompt(arguments) => prompt::prompt(arguments),
         BenchCommand::Corrupt(arguments) => corrupt::corrupt(arguments),
         BenchCommand::Speed(arguments) => speed::speed(arguments),
-        BenchCommand::Solve(measured) => measure::solve_instances(measured),
-        BenchCommand::Steps(measured) => measure::ask_for_steps(measured),
+        BenchCommand::Solve(measurement) => solve::solve(measurement),
+        BenchCommand::Steps(measurement) => steps::steps(measurement),
         BenchCommand::Strategies(arguments) => strategies::strategies(arguments),
         BenchCommand::Verifiers(arguments) => verifiers::verifiers(arguments),
         BenchCommand::Overhead(arguments) => overhead::overhead(arguments),
     }
 }
 
-/// Which instances of which tasks a file is made of.
+/// The instances of a file or a measurement.
 #[derive(Args)]
 struct Chosen {
-    /// A task; may be given several times.
-    #[arg(long = "task", value_name = "TASK")]
+    /// Task; repeatable
+    #[arg(long = "task", value_name = "TASK", value_parser = TaskParser, hide_possible_values = true)]
     tasks: Vec<String>,
-    /// All tasks of a category; may be given several times.
-    #[arg(long = "category", value_name = "CATEGORY")]
+    /// Category, for all of its tasks; repeatable
+    #[arg(long = "category", value_name = "CATEGORY", value_parser = category())]
     categories: Vec<Category>,
-    /// All 86 tasks.
+    /// All 86 tasks
     #[arg(long)]
     all: bool,
-    /// A level; all three by default.
-    #[arg(long = "difficulty", value_name = "LEVEL")]
+    /// Difficulty; repeatable [default: all three]
+    #[arg(long = "difficulty", value_name = "LEVEL", value_parser = difficulty())]
     difficulties: Vec<Difficulty>,
-    /// Instances of each task and level.
-    #[arg(long, default_value_t = INSTANCES, value_parser = clap::value_parser!(u32).range(1..=i64::from(INDEX_LIMIT)))]
+    /// Instances per task and difficulty
+    #[arg(long, value_name = "N", default_value_t = INSTANCES, value_parser = clap::value_parser!(u32).range(1..=i64::from(INDEX_LIMIT)))]
     instances: u32,
-    /// Base seed; 42 is the benchmark, any other makes a fresh one.
-    #[arg(long, default_value_t = BASE_SEED)]
+    /// Base seed; 42 gives the benchmark, others give fresh instances
+    #[arg(long, value_name = "SEED", default_value_t = BASE_SEED)]
     base_seed: u64,
-    /// Threads to work with; all cores by default.
-    #[arg(long)]
+    /// Worker threads [default: all cores]
+    #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 }
 
 impl Chosen {
     fn tasks(&self) -> anyhow::Result<Vec<&'static dyn AnyTask>> {
         let nothing = self.tasks.is_empty() && self.categories.is_empty();
-        anyhow::ensure!(self.all == nothing, "name tasks with --task or --category, or take them all with --all");
+        ensure!(self.all == nothing, "choose tasks with --task or --category, or all of them with --all");
         if self.all {
             return Ok(tasks::all().collect());
         }
         let mut chosen: Vec<&'static dyn AnyTask> = Vec::new();
-        let named = self.tasks.iter().map(|slug| tasks::find(slug)).collect::<Result<Vec<_>, _>>()?;
         let of_categories = tasks::all().filter(|task| self.categories.contains(&task.spec().category));
-        for task in named.into_iter().chain(of_categories) {
+        for task in find_all(&self.tasks)?.into_iter().chain(of_categories) {
             if chosen.iter().all(|other| other.spec().slug != task.spec().slug) {
                 chosen.push(task);
             }
@@ -142,27 +145,42 @@ impl Chosen {
     }
 }
 
+fn find_all(slugs: &[String]) -> anyhow::Result<Vec<&'static dyn AnyTask>> {
+    slugs.iter().map(|slug| Ok(tasks::find(slug)?)).collect()
+}
+
 fn threads(asked: Option<NonZeroUsize>) -> usize {
     asked.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
 }
 
-/// A bar with rate and time left on standard error; none where that is no terminal.
-fn progress(total: u64, what: &str) -> ProgressBar {
-    let style = "{bar:30} {pos}/{len} {msg}, {per_sec}, {eta} left";
-    let bar = ProgressBar::new(total).with_message(what.to_owned());
-    bar.set_style(ProgressStyle::with_template(style).expect("invariant: the template is valid"));
-    bar
+/// Refuses a folder whose name is that of a file: a misspelt name must not become a folder.
+fn ensure_folder_name(option: &str, path: &Path, files: &str) -> anyhow::Result<()> {
+    const OF_FILES: [&str; 8] = ["csv", "gz", "json", "ndjson", "parquet", "txt", "xz", "zip"];
+    let is_file =
+        path.is_file() || path.extension().is_some_and(|extension| OF_FILES.iter().any(|known| extension == *known));
+    ensure!(!is_file, "{option} {}: give the name of a folder{files}", path.display());
+    Ok(())
 }
 
-pub(super) fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::ASCII_MARKDOWN);
-    table.set_header(header);
-    table.add_rows(rows);
-    table
-}
-
-/// Writes to standard output; a reader that has gone away is no error.
-pub(super) fn say(text: &str) {
-    drop(std::io::stdout().write_all(text.as_bytes()));
+/// A row for each task, until Ctrl-C; measured on a thread of its own.
+fn measure_tasks<Row: Send + 'static>(
+    tasks: Vec<&'static dyn AnyTask>,
+    measure: impl Fn(&'static dyn AnyTask) -> Row + Clone + Send + 'static,
+) -> anyhow::Result<(Vec<Row>, Finished)> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let measured = runtime.block_on(async {
+        let mut session = Session::start(tasks.len(), "task")?;
+        let mut rows = Vec::new();
+        for task in tasks {
+            let measure = measure.clone();
+            let Some(row) = session.next(async { Ok(spawn_blocking(move || measure(task)).await?) }).await? else {
+                break;
+            };
+            rows.push(row);
+        }
+        anyhow::Ok((rows, session.finish()))
+    });
+    // After Ctrl-C nobody waits for the task under way.
+    runtime.shutdown_background();
+    measured
 }

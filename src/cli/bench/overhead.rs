@@ -1,54 +1,55 @@
-//! `prime-agents bench overhead`: what a turn of each kind of agent costs, without a model.
+//! `bench overhead`: the cost of an agent's turn without a model.
 
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use comfy_table::Table;
 
-use super::super::run::Output;
-use super::super::{Configuration, start_log};
-use super::{say, table};
 use crate::agents::{AgentSet, Resources};
-use crate::bench::overhead::{OverheadRow, Scene, Turns, Worker, overhead as measure};
-use crate::bench::stub::Stub;
+use crate::cli::output::{Output, print};
+use crate::cli::progress::{Finished, Session};
+use crate::cli::table::Table;
+use crate::cli::{Configuration, start_log};
+use crate::evaluation::stub_server::StubServer;
+use crate::evaluation::turn_overhead::{OverheadRow, Scene, Turns, Worker, turn_overhead};
 use crate::settings::{Settings, Upstream, Upstreams};
 use prime_bench::tasks;
 use prime_protocol::Role;
 
-/// The task of the turns: the one that the example programs know.
+/// The task of the turns, which the example programs know.
 const TASK: &str = "tower-of-hanoi";
-/// The pool that leads to the server of this process.
+/// The pool of the in-process server.
 const POOL: &str = "overhead-stub";
 
 #[derive(Args)]
 pub struct OverheadArguments {
-    /// Turns of each kind, one after another and then side by side.
-    #[arg(long, default_value_t = 1000, value_parser = RangedU64ValueParser::<u32>::new().range(1..=10_000_000))]
+    /// Turns per kind of agent, sequential and then concurrent
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = RangedU64ValueParser::<u32>::new().range(1..=10_000_000))]
     turns: u32,
-    /// Turns that are under way at the same time, where they are side by side.
-    #[arg(long, default_value_t = 64, value_parser = RangedU64ValueParser::<u32>::new().range(1..=10_000))]
+    /// Turns in flight in the concurrent measurement
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = RangedU64ValueParser::<u32>::new().range(1..=10_000))]
     side_by_side: u32,
     #[command(flatten)]
     configuration: Configuration,
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
 }
 
-/// A kind of agent that is measured: its role, its implementation, and what rows call it.
+/// The kinds of agents: role, implementation, and name in the table.
 const KINDS: [(Role, &str, &str); 6] = [
     (Role::Executor, "scripted", "scripted, in process"),
     (Role::Executor, "process", "process, over pipes"),
-    (Role::Executor, "openai", "openai, a server on this machine"),
+    (Role::Executor, "openai", "openai, a local server"),
     (Role::Verifier, "rules", "rules, in process"),
     (Role::Verifier, "process", "process, over pipes"),
     (Role::Verifier, "ensemble", "ensemble of three, in process"),
 ];
 
-/// The settings with this agent, and without anybody else who needs anything. A program that is configured is the one
-/// that is measured; otherwise it is the example.
-fn with(settings: &Settings, role: Role, implementation: &str, stub: &Stub, side_by_side: u32) -> Settings {
+/// The settings with this agent, and no other agent that needs anything. A configured program is measured in place of the
+/// example.
+fn with(settings: &Settings, role: Role, implementation: &str, stub: &StubServer, side_by_side: u32) -> Settings {
     let mut settings = settings.clone();
     let example = |role: Role| ["python3", "-B", &format!("agents/examples/{role}.py")].map(str::to_owned).to_vec();
     let agents = &mut settings.agents;
@@ -77,14 +78,14 @@ fn with(settings: &Settings, role: Role, implementation: &str, stub: &Stub, side
     settings
 }
 
-fn cells(row: &OverheadRow) -> Vec<String> {
+fn cells(row: &OverheadRow) -> [String; 7] {
     let figure = |given: Option<f64>, digits: usize| given.map_or("-".to_owned(), |given| format!("{given:.digits$}"));
     let how = match (row.turns, row.side_by_side) {
         (0, _) => "-".to_owned(),
-        (_, 1) => "one after another".to_owned(),
-        (_, abreast) => format!("{abreast} side by side"),
+        (_, 1) => "sequential".to_owned(),
+        (_, in_flight) => format!("{in_flight} in flight"),
     };
-    vec![
+    [
         row.role.to_string(),
         row.kind.clone(),
         how,
@@ -95,17 +96,18 @@ fn cells(row: &OverheadRow) -> Vec<String> {
     ]
 }
 
-fn rows_table(rows: &[OverheadRow]) -> Table {
+fn table(rows: &[OverheadRow]) -> Table {
     let header = ["role", "agent", "turns", "count", "p50 µs", "p99 µs", "turns/s"];
-    table(&header, rows.iter().map(cells))
+    Table::new(header, rows.iter().map(cells))
 }
 
-async fn rows(arguments: &OverheadArguments, settings: &Settings) -> anyhow::Result<Vec<OverheadRow>> {
-    let scene = Scene::of(tasks::find(TASK)?).context("the task of these turns has no first step")?;
+async fn rows(arguments: &OverheadArguments, settings: &Settings) -> anyhow::Result<(Vec<OverheadRow>, Finished)> {
+    let scene = Scene::of(tasks::find(TASK)?).context("the trace of the measured task is empty")?;
     let line = scene.line.clone();
-    let stub = Stub::start(move |_| line.clone()).context("a server on this machine")?;
+    let stub = StubServer::start(move |_| line.clone()).context("the local server cannot start")?;
     let turns = Turns { count: arguments.turns, side_by_side: arguments.side_by_side };
     let resources = Resources::default();
+    let mut session = Session::start(KINDS.len(), "agent")?;
     let mut rows = Vec::new();
     for (role, implementation, kind) in KINDS {
         let settings = with(settings, role, implementation, &stub, arguments.side_by_side);
@@ -115,24 +117,25 @@ async fn rows(arguments: &OverheadArguments, settings: &Settings) -> anyhow::Res
                     Role::Verifier => Worker::Verifier(agents.verifier()),
                     Role::Executor | Role::Coordinator => Worker::Executor(agents.executor()),
                 };
-                rows.extend(measure(&worker, kind, &scene, turns).await);
+                let measured = async { Ok(turn_overhead(&worker, kind, &scene, turns).await) };
+                rows.extend(session.next(measured).await?.into_iter().flatten());
             }
             Err(error) => rows.push(OverheadRow::failed(role, kind, error.to_string())),
         }
     }
-    Ok(rows)
+    Ok((rows, session.finish()))
 }
 
 pub fn overhead(arguments: &OverheadArguments) -> anyhow::Result<ExitCode> {
     let settings = arguments.configuration.load()?;
     start_log(&settings);
-    let rows = actix::System::new().block_on(rows(arguments, &settings))?;
+    let (rows, finished) = actix::System::new().block_on(rows(arguments, &settings))?;
     let not_measured = |row: &OverheadRow| Some(format!("- {} {}: {}\n", row.role, row.kind, row.failure.as_ref()?));
-    say(&match arguments.output {
+    match arguments.output {
         Output::Text => {
-            rows.iter().filter_map(not_measured).fold(format!("{}\n", rows_table(&rows)), |text, line| text + &line)
+            print(rows.iter().filter_map(not_measured).fold(table(&rows).to_string(), |text, line| text + &line))?
         }
-        Output::Json => serde_json::to_string_pretty(&rows)? + "\n",
-    });
-    Ok(ExitCode::SUCCESS)
+        Output::Json => print(serde_json::to_string_pretty(&rows)? + "\n")?,
+    }
+    Ok(finished.exit_code())
 }

@@ -1,53 +1,58 @@
-//! `bench prompt`: the prompt of an instance, as a model gets it.
+//! `bench prompt`: the prompt of an instance.
 
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 
-use super::say;
 use crate::agents::prompt::benchmark::{Components, Style, verifier, whole};
+use crate::cli::output::print;
+use crate::cli::values::{TaskParser, difficulty, index};
 use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId, Machine};
 use prime_lessons::compact;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum PromptStyle {
-    /// The problem and nothing else.
+    /// The problem only
     Baseline,
-    /// With constraints, verification procedure, worked example and format.
+    /// With constraints, verification procedure, worked example and output format
     Structured,
-    /// The paper's template for sorts.
+    /// The paper's template for sorting
     Sorting,
-    /// The paper's template for automata and simulations.
+    /// The paper's template for automata and simulations
     StateMachine,
-    /// The paper's template for computations.
+    /// The paper's template for mathematics
     Mathematical,
-    /// What a verifier is asked about one step.
+    /// The prompt of a verifier, for one step
     Verifier,
-    /// The one-line step prompt of small models.
+    /// The one-line step prompt of small models
     Compact,
 }
 
 #[derive(Args)]
 pub struct PromptArguments {
-    /// The task, for example `tower-of-hanoi`.
+    /// Task, such as tower-of-hanoi
+    #[arg(value_parser = TaskParser, hide_possible_values = true)]
     task: String,
-    #[arg(long, default_value = "easy")]
+    /// Difficulty of the instance
+    #[arg(long, value_name = "LEVEL", value_parser = difficulty(), default_value = "easy")]
     difficulty: Difficulty,
-    /// Which instance of the benchmark, 0 to 199.
-    #[arg(long, default_value_t = 0)]
+    /// Index of the instance, 0 to 199
+    #[arg(long, value_parser = index, allow_negative_numbers = true, default_value_t = 0)]
     index: u32,
-    #[arg(long, default_value_t = BASE_SEED)]
+    /// Base seed of the instances
+    #[arg(long, value_name = "SEED", default_value_t = BASE_SEED)]
     base_seed: u64,
+    /// Style of the prompt
     #[arg(long, value_enum, default_value_t = PromptStyle::Structured)]
     style: PromptStyle,
-    /// A component to leave out of the structured prompt: constraints, verification, examples or format.
+    /// Leave out components of the structured prompt: constraints, verification, examples, format
     #[arg(long, value_name = "COMPONENT", value_delimiter = ',')]
     without: Vec<String>,
-    /// For `verifier` and `compact`: the state after so many steps of the reference.
+    /// For `verifier` and `compact`: steps of the reference before the state
     #[arg(long, value_name = "STEPS", default_value_t = 0)]
     step: u64,
-    /// For `verifier`: the action to judge; the reference's by default.
+    /// For `verifier`: action to judge [default: the reference's]
     #[arg(long, value_name = "LINE")]
     action: Option<String>,
 }
@@ -86,7 +91,7 @@ fn text(arguments: &PromptArguments) -> anyhow::Result<String> {
         PromptStyle::Verifier => {
             let machine = state(arguments, &id)?;
             let given = arguments.action.clone().or_else(|| machine.reference());
-            let action = given.context("the trace has ended here: give --action, or fewer --step")?;
+            let action = given.context("the trace has ended: give --action, or a smaller --step")?;
             return verifier(machine.as_ref(), &action).with_context(|| format!("--action {action:?}"));
         }
     };
@@ -96,6 +101,6 @@ fn text(arguments: &PromptArguments) -> anyhow::Result<String> {
 }
 
 pub fn prompt(arguments: &PromptArguments) -> anyhow::Result<ExitCode> {
-    say(&text(arguments)?);
+    print(text(arguments)?)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,21 +1,23 @@
-//! `bench show`: the page of a task, with a worked example.
+//! `bench show`: a task with a worked example.
 
 use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
 
-use super::super::run::Output;
-use super::say;
+use crate::cli::output::{Output, print};
+use crate::cli::values::TaskParser;
 use prime_bench::tasks::{self, AnyTask, Spec, pattern};
 
-/// Steps of the example that are shown with their states; of longer ones the beginning.
+/// Steps of the example that are shown.
 const STEPS_SHOWN: usize = 40;
 
 #[derive(Args)]
 pub struct ShowArguments {
-    /// The task, for example `tower-of-hanoi`.
+    /// Task, such as tower-of-hanoi
+    #[arg(value_parser = TaskParser, hide_possible_values = true)]
     task: String,
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
 }
@@ -83,12 +85,12 @@ pub fn show(arguments: &ShowArguments) -> anyhow::Result<ExitCode> {
     let task = tasks::find(&arguments.task)?;
     let spec = task.spec();
     match arguments.output {
-        Output::Text => say(&(page(spec) + &example(task)?)),
+        Output::Text => print(page(spec) + &example(task)?)?,
         Output::Json => {
             let mut value = serde_json::to_value(spec)?;
             value["page"] = serde_json::to_value(spec.page)?;
             value["grammar"] = json!(pattern::gbnf(spec.actions));
-            say(&(serde_json::to_string_pretty(&value)? + "\n"));
+            print(serde_json::to_string_pretty(&value)? + "\n")?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -1,25 +1,27 @@
-//! `bench speed`: how fast instances are drawn, references run and steps judged.
+//! `bench speed`: how fast instances are generated, references run and steps checked.
 
 use std::process::ExitCode;
 
 use clap::Args;
 
-use super::super::run::Output;
-use super::{Chosen, say, table};
-use crate::bench::speed::{SpeedRow, speed as measure};
+use super::{Chosen, measure_tasks};
+use crate::cli::output::{Output, count, print};
+use crate::cli::table::Table;
+use crate::evaluation::task_speed::{SpeedRow, task_speed};
 
 #[derive(Args)]
 pub struct SpeedArguments {
     #[command(flatten)]
     chosen: Chosen,
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
 }
 
 fn text(rows: &[SpeedRow]) -> String {
-    let header = ["task", "instances", "steps", "drawing s", "reference s", "reference M steps/s", "judged M steps/s"];
+    let header = ["task", "instances", "steps", "generate s", "reference s", "reference M/s", "judged M/s"];
     let cells = |row: &SpeedRow| {
-        vec![
+        [
             row.task.to_owned(),
             row.instances.to_string(),
             row.steps.to_string(),
@@ -31,10 +33,10 @@ fn text(rows: &[SpeedRow]) -> String {
     };
     let sum = |of: fn(&SpeedRow) -> f64| rows.iter().map(of).sum::<f64>();
     format!(
-        "{}\n{} instances, {} steps: drawn in {:.1} s, references in {:.1} s, on one thread\n",
-        table(&header, rows.iter().map(cells)),
-        rows.iter().map(|row| row.instances).sum::<u64>(),
-        rows.iter().map(|row| row.steps).sum::<u64>(),
+        "{}\n{}, {}: generated in {:.1} s, references in {:.1} s, on one thread\n",
+        Table::new(header, rows.iter().map(cells)),
+        count(rows.iter().map(|row| row.instances).sum(), "instance"),
+        count(rows.iter().map(|row| row.steps).sum(), "step"),
         sum(|row| row.drawing_s),
         sum(|row| row.reference_s),
     )
@@ -42,10 +44,10 @@ fn text(rows: &[SpeedRow]) -> String {
 
 pub fn speed(arguments: &SpeedArguments) -> anyhow::Result<ExitCode> {
     let selection = arguments.chosen.selection();
-    let rows: Vec<SpeedRow> = arguments.chosen.tasks()?.iter().map(|task| measure(*task, &selection)).collect();
+    let (rows, finished) = measure_tasks(arguments.chosen.tasks()?, move |task| task_speed(task, &selection))?;
     match arguments.output {
-        Output::Json => say(&(serde_json::to_string_pretty(&rows)? + "\n")),
-        Output::Text => say(&text(&rows)),
+        Output::Json => print(serde_json::to_string_pretty(&rows)? + "\n")?,
+        Output::Text => print(text(&rows))?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(finished.exit_code())
 }

@@ -1,45 +1,45 @@
-//! `prime-agents bench strategies`: each strategy with each verifier on held-out instances.
+//! `bench strategies`: each strategy with each verifier on held-out instances.
 
 use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum as _};
-use comfy_table::Table;
 
-use super::super::start_log;
 use super::approaches::{Approaches, Variant, approaches, escalating};
-use super::measured::{Measured, contender, note, with_engines};
-use super::table;
+use super::measurement::{Measurement, add_notes, system, with_engines};
 use crate::agents::{AgentSet, Resources};
 use crate::app::runtime_plan;
-use crate::bench::contest::{Contest, contest};
-use crate::bench::strategies::{Approach, StrategyRow};
+use crate::cli::progress::Session;
+use crate::cli::start_log;
+use crate::cli::table::Table;
+use crate::evaluation::comparison::{SystemRuns, evaluate};
+use crate::evaluation::strategies::{Approach, StrategyRow};
 use crate::settings::{Settings, StrategyName};
 use prime_bench::tasks::AnyTask;
 
 #[derive(Args)]
 pub struct StrategiesArguments {
     #[command(flatten)]
-    measured: Measured,
-    /// A strategy; may be given several times. All by default.
+    measurement: Measurement,
+    /// Strategy; repeatable [default: all]
     #[arg(long = "strategy", value_enum, value_name = "STRATEGY")]
     strategies: Vec<StrategyName>,
-    /// A verifier, by the name of an implementation or a definition; may be given several times.
+    /// Verifier: the name of an implementation or a definition; repeatable
     #[arg(long = "verifier", value_name = "VERIFIER", default_values = ["rules", "strict", "none"])]
     verifiers: Vec<String>,
-    /// A variant of `iterative`, measured with the first verifier; may be given several times. All by default.
+    /// Variant of `iterative`, measured with the first verifier; repeatable [default: all]
     #[arg(long = "variant", value_enum, value_name = "VARIANT")]
     variants: Vec<Variant>,
-    /// Leave the variants of `iterative` out.
+    /// Leave out the variants of `iterative`
     #[arg(long, conflicts_with = "variants")]
     no_variants: bool,
-    /// Rows for each task as well as for all together.
+    /// Add a row for each task
     #[arg(long)]
     by_task: bool,
 }
 
 impl StrategiesArguments {
-    /// What is compared, with a remark on what is not.
+    /// What is compared, and a note on what cannot be.
     fn approaches(&self, settings: &Settings) -> anyhow::Result<(Approaches, Option<String>)> {
         let all = StrategyName::value_variants();
         let strategies = if self.strategies.is_empty() { all } else { &self.strategies };
@@ -67,11 +67,11 @@ fn name(row: &StrategyRow) -> String {
     format!("{}, {}", row.approach.name, row.approach.verifier)
 }
 
-fn cells(row: &StrategyRow) -> Vec<String> {
-    // Figures of runs that never took place would be taken for results.
+fn cells(row: &StrategyRow) -> [String; 14] {
+    // Figures of runs that all failed must not be taken for results.
     let figure = |text: String| if row.is_void() { "-".to_owned() } else { text };
     let votes = row.step_votes;
-    vec![
+    [
         row.approach.name.clone(),
         row.approach.verifier.clone(),
         row.task.unwrap_or("all").to_owned(),
@@ -89,7 +89,7 @@ fn cells(row: &StrategyRow) -> Vec<String> {
     ]
 }
 
-fn rows_table(rows: &[StrategyRow]) -> Table {
+fn table(rows: &[StrategyRow]) -> Table {
     let header = [
         "strategy",
         "verifier",
@@ -106,63 +106,71 @@ fn rows_table(rows: &[StrategyRow]) -> Table {
         "cut short",
         "failed",
     ];
-    table(&header, rows.iter().map(cells))
+    Table::new(header, rows.iter().map(cells))
 }
 
-/// The rows of one approach: of each task if wanted, and of all.
+/// The rows of one approach: one for each task if wanted, and one for all that were measured before Ctrl-C.
 async fn rows(
     arguments: &StrategiesArguments,
     (approach, settings): &(Approach, Settings),
     resources: &Resources,
     tasks: &[&'static dyn AnyTask],
+    session: &mut Session,
 ) -> anyhow::Result<Vec<StrategyRow>> {
     let runtime = runtime_plan(settings);
-    let (mut rows, mut all) = (Vec::new(), Contest::default());
-    for task in tasks {
-        let mut of_task = Contest::default();
-        for instances in arguments.measured.levels() {
-            let contender = contender(settings, resources)?;
-            of_task.add(contest(contender, &runtime, *task, instances).await.map_err(anyhow::Error::msg)?);
+    let (mut rows, mut all) = (Vec::new(), SystemRuns::default());
+    'tasks: for task in tasks {
+        let mut of_task = SystemRuns::default();
+        for instances in arguments.measurement.levels() {
+            let system = system(settings, resources)?;
+            let runs = async { evaluate(system, &runtime, *task, instances).await.map_err(anyhow::Error::msg) };
+            let Some(runs) = session.next(runs).await? else { break 'tasks };
+            of_task.add(runs);
         }
         if arguments.by_task {
             rows.push(StrategyRow::new(approach.clone(), Some(task.spec().slug), &of_task));
         }
         all.add(of_task);
     }
-    rows.push(StrategyRow::new(approach.clone(), None, &all));
+    if !all.judged.is_empty() {
+        rows.push(StrategyRow::new(approach.clone(), None, &all));
+    }
     Ok(rows)
 }
 
 pub fn strategies(arguments: &StrategiesArguments) -> anyhow::Result<ExitCode> {
-    let measured = &arguments.measured;
-    let settings = measured.configuration.load()?;
+    let measurement = &arguments.measurement;
+    let settings = measurement.configuration.load()?;
     start_log(&settings);
-    let tasks = measured.tasks()?;
-    let (approaches, remark) = arguments.approaches(&settings)?;
+    let tasks = measurement.tasks()?;
+    let (approaches, not_compared) = arguments.approaches(&settings)?;
     for (_, settings) in &approaches {
         settings.validate()?;
     }
     let mut notes = Vec::new();
-    let found = with_engines(approaches.iter().map(|(_, settings)| settings), async |resources| {
-        // A mistake is to be seen before hours have gone into the approaches before it.
+    let (found, finished) = with_engines(approaches.iter().map(|(_, settings)| settings), async |resources| {
+        // A mistake must show before hours have gone into the approaches before it.
         for (_, settings) in &approaches {
-            note(&mut notes, AgentSet::from_settings(settings, resources)?.notes());
+            add_notes(&mut notes, AgentSet::from_settings(settings, resources)?.notes());
         }
+        let units = approaches.len() * tasks.len() * measurement.difficulties.len();
+        let mut session = Session::start(units, "measurement")?;
         let mut found = Vec::new();
         for approach in &approaches {
-            let rows = rows(arguments, approach, resources, &tasks).await?;
+            let rows = rows(arguments, approach, resources, &tasks, &mut session).await?;
             if let Some(row) = rows.last() {
                 let brief = if row.is_void() { "all runs failed".to_owned() } else { row.accuracy.text() };
-                eprintln!("{}: {brief}", name(row));
+                session.note(&format!("{}: {brief}", name(row)));
             }
             found.extend(rows);
         }
-        Ok(found)
+        Ok((found, session.finish()))
     })?;
     let failures = found.iter().filter(|row| row.task.is_none()).filter_map(|row| {
         let reason = row.failure.as_ref()?;
         Some(format!("{}: {} of {} runs failed, the first: {reason}", name(row), row.failed, row.accuracy.of))
     });
-    notes.extend(failures.chain(remark));
-    measured.print(&tasks, &found, &notes, rows_table)
+    notes.extend(failures.chain(not_compared).chain(finished.note().map(str::to_owned)));
+    measurement.print(&tasks, &found, &notes, table)?;
+    Ok(finished.exit_code())
 }

@@ -1,38 +1,38 @@
-//! `prime-agents bench verifiers`: how often verifiers accept wrong steps and reject right ones.
+//! `bench verifiers`: how often verifiers accept wrong steps and reject right ones.
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
-use comfy_table::Table;
 
-use super::super::start_log;
-use super::measured::{Measured, note, with_engines};
-use super::table;
+use super::measurement::{Measurement, add_notes, with_engines};
 use crate::agents::{AgentSet, Resources, Verifier};
-use crate::bench::verifiers::{LogProbability, Verdicts, VerifierRow};
-use crate::bench::wrong_steps::{Labelled, labelled_steps};
+use crate::cli::output::count;
+use crate::cli::progress::{Finished, Session};
+use crate::cli::start_log;
+use crate::cli::table::Table;
+use crate::evaluation::labelled_steps::{Labelled, labelled_steps};
+use crate::evaluation::verifier_accuracy::{LogProbability, Verdicts, VerifierRow};
 use crate::settings::{Settings, VerdictName, VerifierAgent};
 use prime_bench::interval::Proportion;
 use prime_bench::tasks::AnyTask;
 
-/// The verifiers that are always measured: they cost little, and the others are seen beside them.
+/// Always measured: they are cheap, and the baseline for the others.
 const ALWAYS: [&str; 4] = ["rules", "strict", "reference", "none"];
 
 #[derive(Args)]
 pub struct VerifiersArguments {
     #[command(flatten)]
-    measured: Measured,
-    /// A verifier beside rules, strict, reference and none, by the name of an implementation or a definition; may be given
-    /// several times.
+    measurement: Measurement,
+    /// Verifier besides rules, strict, reference and none: the name of an implementation or a definition; repeatable
     #[arg(long = "verifier", value_name = "VERIFIER")]
     verifiers: Vec<String>,
-    /// Rows for each task as well as for all together.
+    /// Add a row for each task
     #[arg(long)]
     by_task: bool,
 }
 
-/// The settings with this verifier, and without anybody else who asks an engine.
+/// The settings with this verifier, and no other agent that needs an engine.
 fn with(settings: &Settings, verifier: &str) -> Settings {
     let mut settings = settings.clone();
     let agents = &mut settings.agents;
@@ -44,7 +44,7 @@ fn with(settings: &Settings, verifier: &str) -> Settings {
     settings
 }
 
-/// What the log-probabilities of the configured verifier are those of.
+/// What the log-probabilities of the configured verifier refer to.
 fn log_probability(settings: &Settings) -> LogProbability {
     match settings.configured::<VerifierAgent>().verdict {
         VerdictName::Likelihood => LogProbability::Step,
@@ -52,12 +52,11 @@ fn log_probability(settings: &Settings) -> LogProbability {
     }
 }
 
-/// A verifier on its way through the tasks.
+/// A verifier with its verdicts so far.
 struct Judge<'s> {
     name: &'s str,
     verifier: Arc<dyn Verifier>,
     logprob: LogProbability,
-    /// On all tasks so far.
     verdicts: Verdicts,
     rows: Vec<VerifierRow>,
 }
@@ -66,9 +65,9 @@ fn share(share: Proportion) -> String {
     format!("{} of {}: {}", share.count, share.of, share.text())
 }
 
-fn cells(row: &VerifierRow) -> Vec<String> {
+fn cells(row: &VerifierRow) -> [String; 11] {
     let probability = |given: Option<f64>| given.map_or("-".to_owned(), |given| format!("{given:.3}"));
-    vec![
+    [
         row.verifier.clone(),
         row.task.unwrap_or("all").to_owned(),
         share(row.false_rejects),
@@ -83,7 +82,7 @@ fn cells(row: &VerifierRow) -> Vec<String> {
     ]
 }
 
-fn rows_table(rows: &[VerifierRow]) -> Table {
+fn table(rows: &[VerifierRow]) -> Table {
     let header = [
         "verifier",
         "task",
@@ -91,36 +90,36 @@ fn rows_table(rows: &[VerifierRow]) -> Table {
         "false accepts, applicable % (95 %)",
         "false accepts, garbage % (95 %)",
         "failed",
-        "µs a step",
+        "µs/step",
         "prompt tokens",
         "completion tokens",
         "p of right steps",
         "p of wrong steps",
     ];
-    table(&header, rows.iter().map(cells))
+    Table::new(header, rows.iter().map(cells))
 }
 
-/// The steps of a task, of all levels.
-async fn steps(measured: &Measured, task: &dyn AnyTask) -> Vec<Labelled> {
+/// The steps of a task at all difficulties.
+async fn steps(measurement: &Measurement, task: &dyn AnyTask) -> Vec<Labelled> {
     let mut steps = Vec::new();
-    for level in measured.levels() {
+    for level in measurement.levels() {
         steps.extend(labelled_steps(task, level.difficulty, level.count, level.base_seed).await);
     }
     steps
 }
 
-/// The rows of each verifier: of each task if wanted, and of all.
+/// The rows of each verifier: one for each task if wanted, and one for all that were judged before Ctrl-C.
 async fn rows(
     arguments: &VerifiersArguments,
     verifiers: &[Settings],
     tasks: &[&'static dyn AnyTask],
     resources: &Resources,
     notes: &mut Vec<String>,
-) -> anyhow::Result<Vec<VerifierRow>> {
+) -> anyhow::Result<(Vec<VerifierRow>, Finished)> {
     let mut judges = Vec::new();
     for settings in verifiers {
         let agents = AgentSet::from_settings(settings, resources)?;
-        note(notes, agents.notes());
+        add_notes(notes, agents.notes());
         judges.push(Judge {
             name: &settings.agents.verifier.implementation,
             verifier: agents.verifier(),
@@ -129,29 +128,32 @@ async fn rows(
             rows: Vec::new(),
         });
     }
-    for task in tasks {
-        let steps = steps(&arguments.measured, *task).await;
+    let mut session = Session::start(tasks.len() * judges.len(), "measurement")?;
+    'tasks: for task in tasks {
+        let steps = steps(&arguments.measurement, *task).await;
         for judge in &mut judges {
-            let verdicts = Verdicts::of(judge.verifier.as_ref(), judge.logprob, &steps).await;
+            let verdicts = async { Ok(Verdicts::of(judge.verifier.as_ref(), judge.logprob, &steps).await) };
+            let Some(verdicts) = session.next(verdicts).await? else { break 'tasks };
             if arguments.by_task {
                 judge.rows.push(VerifierRow::new(judge.name, Some(task.spec().slug), &verdicts));
             }
             judge.verdicts.add(verdicts);
         }
-        eprintln!("{}: {} steps judged by {} verifiers", task.spec().slug, steps.len(), judges.len());
+        let (steps, verifiers) = (count(steps.len() as u64, "step"), count(judges.len() as u64, "verifier"));
+        session.note(&format!("{}: {steps} judged by {verifiers}", task.spec().slug));
     }
     let all = judges.into_iter().flat_map(|mut judge| {
         judge.rows.push(VerifierRow::new(judge.name, None, &judge.verdicts));
         judge.rows
     });
-    Ok(all.collect())
+    Ok((all.collect(), session.finish()))
 }
 
 pub fn verifiers(arguments: &VerifiersArguments) -> anyhow::Result<ExitCode> {
-    let measured = &arguments.measured;
-    let settings = measured.configuration.load()?;
+    let measurement = &arguments.measurement;
+    let settings = measurement.configuration.load()?;
     start_log(&settings);
-    let tasks = measured.tasks()?;
+    let tasks = measurement.tasks()?;
     let mut names: Vec<&str> = Vec::new();
     for name in ALWAYS.into_iter().chain(arguments.verifiers.iter().map(String::as_str)) {
         if !names.contains(&name) {
@@ -163,14 +165,15 @@ pub fn verifiers(arguments: &VerifiersArguments) -> anyhow::Result<ExitCode> {
         settings.validate()?;
     }
     let mut notes = Vec::new();
-    let found =
+    let (found, finished) =
         with_engines(&verifiers, async |resources| rows(arguments, &verifiers, &tasks, resources, &mut notes).await)?;
-    // The executor takes no part here.
+    // The executor is not measured.
     notes.retain(|note| !note.starts_with("executor"));
     let failures = found.iter().filter(|row| row.task.is_none()).filter_map(|row| {
         let reason = row.failure.as_ref()?;
-        Some(format!("{}: {} steps without a verdict, the first: {reason}", row.verifier, row.failed))
+        Some(format!("{}: {} without a verdict, the first: {reason}", row.verifier, count(row.failed, "step")))
     });
-    notes.extend(failures);
-    measured.print(&tasks, &found, &notes, rows_table)
+    notes.extend(failures.chain(finished.note().map(str::to_owned)));
+    measurement.print(&tasks, &found, &notes, table)?;
+    Ok(finished.exit_code())
 }

@@ -1,21 +1,20 @@
-//! Pauses between attempts to reach a daemon that has gone away: they grow, and they come to an end.
+//! Exponential back-off for reconnecting to a daemon, with a limit on the total time.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The first pause. A daemon that is started again needs about as long.
+/// The first pause: about the time that a daemon needs to restart.
 const FIRST: Duration = Duration::from_millis(100);
-/// The longest, unless the daemon asks for more.
+/// The longest pause, unless the daemon asks for more.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// See the module.
 #[derive(Debug)]
 pub struct Backoff {
-    /// How long attempts go on.
+    /// How long to keep trying.
     patience: Duration,
     next: Duration,
-    /// When the present trouble began.
+    /// When the current failure began.
     since: Option<Instant>,
 }
 
@@ -24,18 +23,18 @@ impl Backoff {
         Self { patience, next: FIRST, since: None }
     }
 
-    /// All is well: what comes next is a new trouble.
-    pub fn settle(&mut self) {
+    /// Resets after a success.
+    pub fn reset(&mut self) {
         self.next = FIRST;
         self.since = None;
     }
 
-    /// Whether attempts have failed since all was well.
-    pub fn is_troubled(&self) -> bool {
+    /// Whether attempts have failed since the last success.
+    pub fn is_failing(&self) -> bool {
         self.since.is_some()
     }
 
-    /// How long to pause before the next attempt, but at least so long; none when patience is spent.
+    /// The pause before the next attempt, `at_least` as long as given; `None` when time is up.
     pub fn pause(&mut self, now: Instant, at_least: Option<Duration>) -> Option<Duration> {
         let since = *self.since.get_or_insert(now);
         let left = self.patience.checked_sub(now.duration_since(since)).filter(|left| !left.is_zero())?;
@@ -59,16 +58,16 @@ mod tests {
             now += pause;
         }
         assert_eq!(pauses, [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000, 3_700]);
-        backoff.settle();
-        assert_eq!(backoff.pause(now, None), Some(FIRST), "what is settled is forgotten");
+        backoff.reset();
+        assert_eq!(backoff.pause(now, None), Some(FIRST), "a success resets it");
     }
 
     #[test]
-    fn a_daemon_that_names_a_time_is_given_it() {
+    fn a_daemons_retry_after_is_respected() {
         let mut backoff = Backoff::new(Duration::from_mins(1));
         let now = Instant::now();
         assert_eq!(backoff.pause(now, Some(Duration::from_secs(7))), Some(Duration::from_secs(7)));
         assert_eq!(backoff.pause(now, Some(Duration::from_hours(1))), Some(Duration::from_mins(1)), "within patience");
-        assert_eq!(Backoff::new(Duration::ZERO).pause(now, None), None, "no patience, no second attempt");
+        assert_eq!(Backoff::new(Duration::ZERO).pause(now, None), None, "without patience there is no second attempt");
     }
 }

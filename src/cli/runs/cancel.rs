@@ -1,4 +1,4 @@
-//! `runs cancel`.
+//! `runs cancel`: ends a run early.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use super::{Common, run_id, show};
 
 #[derive(Args)]
 pub struct CancelArguments {
-    /// The run's id. A run that is over stays as it is.
+    /// Run id; a finished run stays as it is
     #[arg(value_parser = run_id)]
     id: String,
     #[command(flatten)]

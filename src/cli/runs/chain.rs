@@ -1,50 +1,51 @@
-//! `runs verify-chain`: whether a run's events are those that its record was made of.
+//! `runs verify-chain`: recomputes a run's hash chain from its trace and compares it with the record.
 
-use std::io::{BufRead, BufReader, Write as _};
+use std::io::{BufRead, BufReader};
 use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::super::run::Output;
 use super::client::ClientError;
 use super::{Common, run_id, show, trace};
+use crate::cli::output::{Output, count, print};
 use prime_journal::{ChainHash, Head};
 
 #[derive(Args)]
 pub struct VerifyChainArguments {
-    /// The run's id.
+    /// Run id
     #[arg(value_parser = run_id)]
     id: String,
     #[command(flatten)]
     common: Common,
 }
 
-/// Why a trace has no chain.
+/// Why the chain of a trace cannot be computed.
 #[derive(Debug, thiserror::Error)]
 enum ChainError {
-    #[error("{0}")]
+    #[error(transparent)]
     Read(#[from] std::io::Error),
-    /// It is not the trace of this run, or an event is missing.
+    /// It is another run's trace, or an event is missing.
     #[error("line {line} of the trace is not {expected}")]
     Damaged { line: u64, expected: String },
 }
 
-/// A line without its newline; none if it was cut off.
+/// A line without its newline; `None` if it was cut off.
 fn whole(line: &[u8]) -> Option<&[u8]> {
     line.strip_suffix(b"\n")
 }
 
 /// The chain over a trace without states, up to event `last` or to its end.
 ///
-/// SHA-256 of what was asked for, as the trace has it; then, for each event, SHA-256 of the hash so far and the event.
+/// It begins with the SHA-256 of the run's spec as the trace has it; each event extends it to the SHA-256 of the previous
+/// hash and the event.
 fn chain(id: &str, trace: &mut impl BufRead, last: Option<u64>) -> Result<Head, ChainError> {
     let mut line = Vec::new();
     trace.read_until(b'\n', &mut line)?;
     let before = format!(r#"{{"seq":0,"event":"accepted","run":"{id}","spec":"#);
     let spec = whole(&line).and_then(|line| line.strip_prefix(before.as_bytes())?.strip_suffix(b"}"));
     let spec = spec.and_then(|spec| std::str::from_utf8(spec).ok());
-    let spec = spec.ok_or_else(|| ChainError::Damaged { line: 1, expected: "what this run was asked for".into() })?;
+    let spec = spec.ok_or_else(|| ChainError::Damaged { line: 1, expected: "the spec of this run".into() })?;
     let mut head = Head::genesis(spec);
     while last.is_none_or(|last| head.seq < last) {
         line.clear();
@@ -63,17 +64,17 @@ fn chain(id: &str, trace: &mut impl BufRead, last: Option<u64>) -> Result<Head, 
 pub fn verify_chain(arguments: &VerifyChainArguments) -> anyhow::Result<ExitCode> {
     let VerifyChainArguments { id, common } = arguments;
     let client = common.client()?;
-    // The record comes first: the trace has at least its events.
+    // The record is read first, so that the trace has at least its events.
     let record = show::read(&client.get(&format!("/v1/runs/{id}"), &[])?.json::<Value>()?)?;
-    // An open run goes on. One that is over must have no event more than its record says.
+    // An open run may have further events by now. A finished run must have exactly its record's.
     let last = (!record.status.is_over()).then_some(record.events);
     let (url, from) = trace::open(&client, id, false)?;
     let (computed, reason) = match chain(id, &mut BufReader::with_capacity(64 << 10, from), last) {
         Ok(head) if head.seq != record.events => {
-            (Some(head), Some(format!("the trace has {} events, the record {}", head.seq, record.events)))
+            (Some(head), Some(format!("the trace has {}, the record {}", count(head.seq, "event"), record.events)))
         }
         Ok(head) if head.hash.to_string() != record.chain => {
-            (Some(head), Some(format!("the trace comes to {}, the record says {}", head.hash, record.chain)))
+            (Some(head), Some(format!("the trace hashes to {}, the record says {}", head.hash, record.chain)))
         }
         Ok(head) => (Some(head), None),
         Err(ChainError::Read(error)) => return Err(ClientError::BrokenOff { url, reason: error.to_string() }.into()),
@@ -91,10 +92,10 @@ pub fn verify_chain(arguments: &VerifyChainArguments) -> anyhow::Result<ExitCode
             });
             serde_json::to_string_pretty(&report)? + "\n"
         }
-        (Output::Text, None) => format!("{id}: {} events agree with chain {}\n", record.events, record.chain),
+        (Output::Text, None) => format!("{id}: {} agree with chain {}\n", count(record.events, "event"), record.chain),
         (Output::Text, Some(reason)) => format!("{id}: the chain does NOT agree: {reason}\n"),
     };
-    drop(std::io::stdout().write_all(text.as_bytes()));
+    print(text)?;
     Ok(ExitCode::from(u8::from(reason.is_some())))
 }
 
@@ -107,7 +108,7 @@ mod tests {
 {"seq":2,"event":"step","action":"a"}
 {"seq":3,"event":"finished"}
 "#;
-    /// By another implementation of SHA-256, step by step.
+    /// Computed with another implementation of SHA-256.
     const AFTER: [&str; 4] = [
         "cd09025192232dfb4074bdfeb1dd279054444614039c6c4d29ff683eee635047",
         "7507223bef744c72d991dc49df0ac6d13e4b2a65a509c8d1028a1d625c3357a6",
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_chain_covers_what_was_asked_for_and_every_event() {
+    fn the_chain_covers_the_spec_and_every_event() {
         for (last, expected) in (0..).zip(AFTER) {
             let head = chain_of(TRACE, Some(last)).unwrap();
             assert_eq!((head.seq, head.hash.to_string().as_str()), (last, expected));

@@ -1,16 +1,15 @@
-//! What is shown of a run while it is watched: one line that changes, a line an event, or nothing.
+//! What `runs watch` and `runs submit --wait` show: a live line, a line for each event, or nothing.
 
 use std::io::{BufWriter, IsTerminal as _, StdoutLock, Write};
 use std::time::Duration;
 
-use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::super::run::Output;
+use crate::cli::output::{Output, count, note, written};
 
-/// An event of a run as the daemon sent it.
+/// An event as the daemon sent it.
 pub struct Numbered<'a> {
     pub seq: u64,
     pub name: &'a str,
@@ -18,7 +17,6 @@ pub struct Numbered<'a> {
     pub line: &'a str,
 }
 
-/// See the module.
 pub enum Display {
     Progress(Progress),
     Lines(Lines),
@@ -26,7 +24,7 @@ pub enum Display {
 }
 
 impl Display {
-    /// Progress where a person looks at text on a terminal, a line an event otherwise.
+    /// A live line on a terminal, a line for each event otherwise.
     pub fn of_watch(output: Output) -> Self {
         let is_watched = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
         if output == Output::Text && is_watched {
@@ -36,7 +34,7 @@ impl Display {
         }
     }
 
-    /// Progress where a person looks, nothing otherwise.
+    /// A live line on a terminal, nothing otherwise.
     pub fn of_wait() -> Self {
         if std::io::stderr().is_terminal() { Self::Progress(Progress::new()) } else { Self::Quiet }
     }
@@ -54,23 +52,23 @@ impl Display {
         Ok(())
     }
 
-    /// Nothing more may come for a while: what was shown must be seen.
+    /// Flushes, because the next event may take time.
     ///
     /// # Errors
     /// When standard output cannot be written.
-    pub fn rest(&mut self) -> std::io::Result<()> {
+    pub fn flush(&mut self) -> std::io::Result<()> {
         if let Self::Lines(lines) = self { lines.out.flush() } else { Ok(()) }
     }
 
-    /// Says something about the watching itself, on standard error.
+    /// Writes a note on standard error.
     pub fn note(&self, text: &str) {
         match self {
-            Self::Progress(progress) => progress.bar.println(text),
-            Self::Lines(_) | Self::Quiet => eprintln!("{text}"),
+            Self::Progress(progress) => progress.bar.suspend(|| note!("{text}")),
+            Self::Lines(_) | Self::Quiet => note!("{text}"),
         }
     }
 
-    /// The run is over; gives whether its record was shown.
+    /// Shows the end of the run. Returns whether its record was shown.
     ///
     /// # Errors
     /// When standard output cannot be written.
@@ -81,7 +79,7 @@ impl Display {
                 Ok(false)
             }
             Self::Lines(mut lines) => {
-                lines.result(record).context("standard output cannot be written")?;
+                written(lines.result(record))?;
                 Ok(true)
             }
             Self::Quiet => Ok(false),
@@ -89,7 +87,7 @@ impl Display {
     }
 }
 
-/// A line an event on standard output.
+/// A line for each event, on standard output.
 pub struct Lines {
     output: Output,
     out: BufWriter<StdoutLock<'static>>,
@@ -99,7 +97,7 @@ impl Lines {
     fn event(&mut self, event: &Numbered<'_>) -> std::io::Result<()> {
         let Numbered { seq, line, .. } = event;
         match self.output {
-            // As a trace has it.
+            // The form of traces.
             Output::Json => writeln!(self.out, r#"{{"seq":{seq},{}"#, line.strip_prefix('{').unwrap_or(line)),
             Output::Text => writeln!(self.out, "{}", described(event)),
         }
@@ -120,10 +118,10 @@ impl Lines {
     }
 }
 
-/// Fields that are long, or say nothing to a person; JSON has them.
+/// Fields that are too long for people; JSON has them.
 const HIDDEN: [&str; 6] = ["event", "tokens", "logprobs", "derivation", "usage", "applicable"];
 
-/// An event for a person: number, name, and `field=value` for the rest, whatever the event.
+/// An event for a person: number, name, and `field=value` for each other field.
 fn described(event: &Numbered<'_>) -> String {
     let fields: Map<String, Value> = serde_json::from_str(event.line).unwrap_or_default();
     let mut text = format!("{} {}", event.seq, event.name);
@@ -136,7 +134,7 @@ fn described(event: &Numbered<'_>) -> String {
     text
 }
 
-/// What of a step is counted.
+/// The fields of a step that are counted.
 #[derive(Deserialize)]
 struct Step {
     round: u32,
@@ -145,7 +143,7 @@ struct Step {
     decision: String,
 }
 
-/// A line that changes, on standard error.
+/// A live line on standard error.
 pub struct Progress {
     bar: ProgressBar,
     counts: Counts,
@@ -160,7 +158,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn see(&mut self, step: &Step) {
+    fn add(&mut self, step: &Step) {
         if step.round > self.round {
             self.round = step.round;
             self.steps = 0;
@@ -173,8 +171,8 @@ impl Counts {
     }
 
     fn text(&self) -> String {
-        let Self { round, retries, backtracks, .. } = self;
-        format!("· round {round} · {retries} retries · {backtracks} backtracks")
+        let (retries, backtracks) = (count(self.retries, "retry"), count(self.backtracks, "backtrack"));
+        format!("· round {} · {retries} · {backtracks}", self.round)
     }
 }
 
@@ -182,7 +180,7 @@ impl Progress {
     fn new() -> Self {
         let bar = ProgressBar::new_spinner();
         bar.set_style(
-            ProgressStyle::with_template("{spinner} {pos} steps {msg}")
+            ProgressStyle::with_template("{spinner} step {pos} · {elapsed} {wide_msg}")
                 .expect("invariant: the template is well formed"),
         );
         bar.enable_steady_tick(Duration::from_millis(100));
@@ -192,12 +190,13 @@ impl Progress {
     fn event(&mut self, event: &Numbered<'_>) {
         if event.name == "step" {
             if let Ok(step) = serde_json::from_str(event.line) {
-                self.counts.see(&step);
+                self.counts.add(&step);
                 self.bar.set_position(self.counts.steps);
                 self.bar.set_message(self.counts.text());
             }
         } else if matches!(event.name, "voted" | "resumed" | "turn_failed") {
-            self.bar.println(described(event));
+            let line = described(event);
+            self.bar.suspend(|| note!("{line}"));
         }
     }
 }
@@ -228,10 +227,10 @@ mod tests {
         let mut counts = Counts::default();
         let rows = [(1, 0, "proceed"), (1, 1, "proceed"), (1, 0, "proceed"), (1, 2, "retry"), (1, 2, "backtrack")];
         for (round, depth, decision) in rows {
-            counts.see(&Step { round, depth, decision: decision.to_owned() });
+            counts.add(&Step { round, depth, decision: decision.to_owned() });
         }
-        assert_eq!((counts.steps, counts.text().as_str()), (2, "· round 1 · 1 retries · 1 backtracks"));
-        counts.see(&Step { round: 2, depth: 0, decision: "proceed".to_owned() });
-        assert_eq!((counts.steps, counts.text().as_str()), (1, "· round 2 · 1 retries · 1 backtracks"));
+        assert_eq!((counts.steps, counts.text().as_str()), (2, "· round 1 · 1 retry · 1 backtrack"));
+        counts.add(&Step { round: 2, depth: 0, decision: "proceed".to_owned() });
+        assert_eq!((counts.steps, counts.text().as_str()), (1, "· round 2 · 1 retry · 1 backtrack"));
     }
 }

@@ -1,4 +1,4 @@
-//! `runs fork`.
+//! `runs fork`: starts a run from a prefix of another.
 
 use std::process::ExitCode;
 
@@ -9,13 +9,13 @@ use super::{Common, run_id, submit};
 
 #[derive(Args)]
 pub struct ForkArguments {
-    /// The id of the run to begin with. It stays as it is.
+    /// Id of the run to fork; it stays as it is
     #[arg(value_parser = run_id)]
     id: String,
-    /// The last event that the new run takes over, by its number.
+    /// Number of the last event that the new run takes over
     #[arg(long, value_name = "N")]
     seq: u64,
-    /// Seed of what is drawn from there on; without it, that of the run.
+    /// Seed of all later sampling [default: the run's]
     #[arg(long)]
     seed: Option<u64>,
     #[command(flatten)]

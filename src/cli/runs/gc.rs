@@ -1,22 +1,21 @@
-//! `runs gc`: has the daemon remove finished runs.
+//! `runs gc`: removes finished runs from the journal.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::{Map, Value};
 
-use super::super::run::Output;
 use super::Common;
 use super::client::Post;
+use crate::cli::output::{Output, count, print};
 
 #[derive(Args)]
 pub struct GcArguments {
-    /// Remove runs that ended more than N days ago. Without this and --bytes-max, what the daemon's configuration says
-    /// (journal.keep_days, journal.keep_bytes). Open runs always stay.
+    /// Remove runs that ended more than N days ago; open runs always stay [default without --bytes-max: the daemon's
+    /// journal.keep_days and journal.keep_bytes]
     #[arg(long, value_name = "N")]
     older_than_days: Option<u32>,
-    /// Remove the oldest runs while the journal has more than N bytes.
+    /// Remove the oldest runs while the journal is larger than N bytes
     #[arg(long, value_name = "N")]
     bytes_max: Option<u64>,
     #[command(flatten)]
@@ -34,9 +33,15 @@ pub fn gc(arguments: &GcArguments) -> anyhow::Result<ExitCode> {
     let text = match common.output {
         Output::Json => serde_json::to_string_pretty(&removed)? + "\n",
         Output::Text => {
-            format!("removed {} runs with {} events, {} bytes\n", removed["runs"], removed["events"], removed["bytes"])
+            let removed = |name: &str, noun: &str| count(removed[name].as_u64().unwrap_or_default(), noun);
+            format!(
+                "removed {} with {}, {}\n",
+                removed("runs", "run"),
+                removed("events", "event"),
+                removed("bytes", "byte")
+            )
         }
     };
-    drop(std::io::stdout().write_all(text.as_bytes()));
+    print(text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -5,33 +5,34 @@ use std::process::ExitCode;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use comfy_table::{Table, presets};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::run::Output;
 use super::client::{Client, ClientError};
 use super::{Common, run_id};
+use crate::cli::output::{Output, OutputError, count, note, print, written};
+use crate::cli::table::Table;
+use crate::cli::values::TaskParser;
 use crate::runs::Status;
 
 #[derive(Args)]
 pub struct ListArguments {
-    /// Only runs of this status.
+    /// Only runs with this status
     #[arg(long, value_parser = PossibleValuesParser::new(Status::ALL.map(Status::name)))]
     status: Option<String>,
-    /// Only runs of this task, by its slug.
-    #[arg(long)]
+    /// Only runs of this task
+    #[arg(long, value_parser = TaskParser, hide_possible_values = true)]
     task: Option<String>,
-    /// Only runs with a step that asks for a person and that nobody has looked at.
+    /// Only runs with steps that wait for review
     #[arg(long)]
     needs_review: bool,
-    /// Runs of a page, 1 to 1000.
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    /// Runs per page, 1 to 1000
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     limit: u32,
-    /// Only runs after this one, the last of the page before.
+    /// Start after this run, the last one of the previous page
     #[arg(long, value_name = "ID", value_parser = run_id)]
     after: Option<String>,
-    /// All pages, one after the other.
+    /// All pages
     #[arg(long)]
     all: bool,
     #[command(flatten)]
@@ -54,43 +55,46 @@ impl ListArguments {
         client.get("/v1/runs", &query)?.json()
     }
 
-    /// Hands over the runs that are wanted; gives where the next page begins, if they are not all.
-    fn each(&self, client: &Client, mut see: impl FnMut(&Value)) -> Result<Option<String>, ClientError> {
+    /// Passes the runs to `see`; returns where the next page begins, if there are more.
+    fn each(
+        &self,
+        client: &Client,
+        mut see: impl FnMut(&Value) -> Result<(), OutputError>,
+    ) -> anyhow::Result<Option<String>> {
         let mut after = self.after.clone();
         loop {
             let page = self.page(client, after.as_deref())?;
-            page.runs.iter().for_each(&mut see);
+            page.runs.iter().try_for_each(&mut see)?;
             if !self.all || page.next.is_none() {
                 return Ok(page.next);
             }
             if page.next == after {
-                let reason = format!("the daemon gave the same page twice, after {}", after.unwrap_or_default());
-                return Err(ClientError::Senseless(reason));
+                let reason = format!("the daemon returned the same page twice, after {}", after.unwrap_or_default());
+                return Err(ClientError::Senseless(reason).into());
             }
             after = page.next;
         }
     }
 }
 
-fn row(run: &Value) -> Vec<String> {
+fn row(run: &Value) -> [String; 7] {
     let cell = |name: &str| match &run[name] {
         Value::String(text) => text.clone(),
         Value::Null => String::new(),
         other => other.to_string(),
     };
-    ["id", "status", "task", "instance", "steps", "events", "created_at"].map(cell).into()
+    ["id", "status", "task", "instance", "steps", "events", "created_at"].map(cell)
 }
 
-/// Records as they come, so that a journal of any size can be listed: one a line, within one JSON value.
+/// Writes records as they arrive, one per line within one JSON value: a journal of any size can be listed.
 struct Json {
     out: std::io::StdoutLock<'static>,
     separator: &'static str,
 }
 
 impl Json {
-    fn see(&mut self, run: &Value) {
-        // A reader that has gone away is no error.
-        drop(write!(self.out, "{}\n{run}", std::mem::replace(&mut self.separator, ",")));
+    fn see(&mut self, run: &Value) -> Result<(), OutputError> {
+        written(write!(self.out, "{}\n{run}", std::mem::replace(&mut self.separator, ",")))
     }
 }
 
@@ -101,20 +105,19 @@ pub fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
             let mut json = Json { out: std::io::stdout().lock(), separator: r#"{"runs":["# };
             let next = arguments.each(&client, |run| json.see(run))?;
             let begin = if json.separator == "," { "" } else { json.separator };
-            drop(writeln!(json.out, "{begin}\n],\"next\":{}}}", Value::from(next)));
+            written(writeln!(json.out, "{begin}\n],\"next\":{}}}", Value::from(next)))?;
         }
         Output::Text => {
-            let mut table = Table::new();
-            table.load_preset(presets::ASCII_MARKDOWN);
-            table.set_header(["id", "status", "task", "instance", "steps", "events", "created"]);
-            let mut count = 0_u64;
+            let mut rows = Vec::new();
             let next = arguments.each(&client, |run| {
-                table.add_row(row(run));
-                count += 1;
+                rows.push(row(run));
+                Ok(())
             })?;
-            drop(write!(std::io::stdout(), "{table}\n{count} runs\n"));
+            let runs = count(rows.len() as u64, "run");
+            let table = Table::new(["id", "status", "task", "instance", "steps", "events", "created"], rows);
+            print(format_args!("{table}{runs}\n"))?;
             if let Some(next) = next {
-                eprintln!("there may be more: --after {next} shows the next page, --all shows all");
+                note!("there may be more: --after {next} lists the next page, --all lists all");
             }
         }
     }

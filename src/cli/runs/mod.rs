@@ -1,4 +1,4 @@
-//! `prime-agents runs`: the client of a running daemon, one file a command.
+//! `prime-agents runs`: the client of a running daemon. One file for each subcommand.
 
 mod backoff;
 mod cancel;
@@ -22,10 +22,10 @@ use clap::{Args, Subcommand};
 use ureq::http::HeaderValue;
 
 use super::remote::{KEY_VARIABLE, Remote, key};
-use super::run::Output;
+use crate::cli::output::{Output, note};
 use client::{Client, ClientError};
 
-/// Longest identifier that is sent on, in bytes.
+/// Longest run id, in bytes.
 const ID_BYTES_MAX: usize = 64;
 
 #[derive(Args)]
@@ -36,37 +36,38 @@ pub struct RunsArguments {
 
 #[derive(Subcommand)]
 enum RunsCommand {
-    /// Hand in a run and print its id.
+    /// Submit a run and print its id
     Submit(Box<submit::SubmitArguments>),
-    /// List runs, newest first.
+    /// List runs, newest first
     List(list::ListArguments),
-    /// Show a run's record.
+    /// Show the record of a run
     Show(show::ShowArguments),
-    /// Follow a run's events to its end, also over restarts of the daemon. Exit code 0: verified.
+    /// Follow the events of a run until it ends, across restarts of the daemon; exit code 0 if verified
     Watch(watch::WatchArguments),
-    /// Print a run's whole record as JSON Lines.
+    /// Print the trace of a run as JSON Lines
     Trace(trace::TraceArguments),
-    /// End a run with what is committed.
+    /// End a run with its committed steps
     Cancel(cancel::CancelArguments),
-    /// Begin a new run with the first events of another, and print its id.
+    /// Start a new run from the first events of another and print its id
     Fork(fork::ForkArguments),
-    /// List a run's steps that ask for a person, with what was said of them.
+    /// List the steps of a run that need review, with their reviews
     Reviews(review::ReviewsArguments),
-    /// Say whether a step that asks for a person is right.
+    /// Accept or reject a step that needs review
     Review(review::ReviewArguments),
-    /// Compare the runs on both sides of agents.split.
+    /// Compare the runs on both sides of agents.split
     Split(split::SplitArguments),
-    /// Remove finished runs from the daemon's journal.
+    /// Remove finished runs from the daemon's journal
     Gc(gc::GcArguments),
-    /// Compute a run's hash chain from its trace and compare it with its record. Exit code 0: they agree.
+    /// Verify the hash chain of a run against its record; exit code 0 if they agree
     VerifyChain(chain::VerifyChainArguments),
 }
 
-/// What every command of a client has.
+/// The options of every client command.
 #[derive(Args)]
 struct Common {
     #[command(flatten)]
     remote: Remote,
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
 }
@@ -77,7 +78,7 @@ impl Common {
     }
 }
 
-/// The header with the key of the environment, if there is one.
+/// The header with the API key, if one is set.
 fn authorization() -> anyhow::Result<Option<HeaderValue>> {
     let header = key()?.map(|key| HeaderValue::from_str(&format!("Bearer {key}")).map(sensitive));
     Ok(header.transpose()?)
@@ -88,7 +89,7 @@ fn sensitive(mut header: HeaderValue) -> HeaderValue {
     header
 }
 
-/// An identifier as it may stand in a path. Whether there is such a run, the daemon says.
+/// Checks that an id is safe within a path. Whether the run exists, the daemon says.
 fn run_id(text: &str) -> Result<String, String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     if (1..=ID_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_plain) {
@@ -114,9 +115,9 @@ pub fn runs(arguments: &RunsArguments) -> anyhow::Result<ExitCode> {
         RunsCommand::VerifyChain(arguments) => chain::verify_chain(arguments),
     };
     match result {
-        // What the daemon said, or that it did not: no mistake of usage.
+        // The daemon refused or did not answer: no usage error.
         Err(error) if error.is::<ClientError>() => {
-            eprintln!("error: {error:#}");
+            note!("error: {error:#}");
             Ok(ExitCode::FAILURE)
         }
         result => result,

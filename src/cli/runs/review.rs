@@ -1,28 +1,27 @@
-//! `runs reviews`, `runs review`: steps that ask for a person.
+//! `runs reviews`, `runs review`: steps that need review by a person.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use comfy_table::{Table, presets};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::run::Output;
 use super::client::{ClientError, Post};
 use super::{Common, run_id};
-use crate::runs::{FlaggedStep, Verdict};
+use crate::cli::output::{Output, count, note, print};
+use crate::cli::table::Table;
+use crate::runs::{FlaggedStep, ReviewDecision};
 
 #[derive(Args)]
 pub struct ReviewsArguments {
-    /// The run's id.
+    /// Run id
     #[arg(value_parser = run_id)]
     id: String,
-    /// Steps of a page, 1 to 1000.
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    /// Steps per page, 1 to 1000
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     limit: u32,
-    /// Only steps after this event, the last of the page before.
+    /// Start after this event, the last one of the previous page
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
     after: u64,
     #[command(flatten)]
@@ -31,15 +30,15 @@ pub struct ReviewsArguments {
 
 #[derive(Args)]
 pub struct ReviewArguments {
-    /// The run's id.
+    /// Run id
     #[arg(value_parser = run_id)]
     id: String,
-    /// The number of the step's event, as `runs reviews` lists it.
+    /// Number of the step's event, as `runs reviews` lists it
     seq: u64,
-    /// Whether the step is right.
+    /// Whether the step is right
     #[arg(value_parser = PossibleValuesParser::new(["accept", "reject"]))]
     verdict: String,
-    /// Why, for others.
+    /// Reason, for other readers
     #[arg(long, default_value = "", hide_default_value = true)]
     note: String,
     #[command(flatten)]
@@ -52,20 +51,19 @@ struct Page {
     next: Option<u64>,
 }
 
-/// A value as this version knows it.
 fn known<T: serde::de::DeserializeOwned>(value: &Value) -> Result<T, ClientError> {
     T::deserialize(value).map_err(|error| {
-        let advice = "take the client of the daemon's version, or --output json";
-        ClientError::Senseless(format!("the answer cannot be read by this version: {error}: {advice}"))
+        let advice = "use the client of the daemon's version, or --output json";
+        ClientError::Senseless(format!("this version cannot read the answer: {error}: {advice}"))
     })
 }
 
-/// What was said of a step last, for a person.
-fn said(step: &FlaggedStep) -> String {
+/// The newest review of a step, for a person.
+fn newest_review(step: &FlaggedStep) -> String {
     let Some(review) = &step.review else { return "open".to_owned() };
     let verdict = match review.verdict {
-        Verdict::Accept => "accepted",
-        Verdict::Reject => "rejected",
+        ReviewDecision::Accept => "accepted",
+        ReviewDecision::Reject => "rejected",
     };
     let note = if review.note.is_empty() { String::new() } else { format!(": {}", review.note) };
     format!("{verdict} by {}{note}", review.by)
@@ -78,7 +76,7 @@ fn row(step: &FlaggedStep) -> [String; 6] {
     };
     let opinions: Vec<_> = step.opinions.iter().map(opinion).collect();
     let place = format!("{}/{}/{}", step.round, step.trajectory, step.depth);
-    [step.seq.to_string(), place, step.action.clone(), step.decision.clone(), opinions.join(", "), said(step)]
+    [step.seq.to_string(), place, step.action.clone(), step.decision.clone(), opinions.join(", "), newest_review(step)]
 }
 
 pub fn reviews(arguments: &ReviewsArguments) -> anyhow::Result<ExitCode> {
@@ -90,17 +88,14 @@ pub fn reviews(arguments: &ReviewsArguments) -> anyhow::Result<ExitCode> {
         Output::Text => {
             let Page { steps, next } = known(&page)?;
             if let Some(next) = next {
-                eprintln!("there may be more: --after {next} shows the next page");
+                note!("there may be more: --after {next} lists the next page");
             }
-            let mut table = Table::new();
-            table.load_preset(presets::ASCII_MARKDOWN);
-            table.set_header(["seq", "round/trajectory/depth", "action", "decision", "opinions", "review"]);
-            table.add_rows(steps.iter().map(row));
-            format!("{table}\n{} steps\n", steps.len())
+            let header = ["seq", "round/trajectory/depth", "action", "decision", "opinions", "review"];
+            let table = Table::new(header, steps.iter().map(row));
+            format!("{table}{}\n", count(steps.len() as u64, "step"))
         }
     };
-    // A reader that has gone away is no error.
-    drop(std::io::stdout().write_all(text.as_bytes()));
+    print(text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -113,9 +108,9 @@ pub fn review(arguments: &ReviewArguments) -> anyhow::Result<ExitCode> {
         Output::Json => serde_json::to_string_pretty(&step)? + "\n",
         Output::Text => {
             let step: FlaggedStep = known(&step)?;
-            format!("event {} ({}): {}\n", step.seq, step.action, said(&step))
+            format!("event {} ({}): {}\n", step.seq, step.action, newest_review(&step))
         }
     };
-    drop(std::io::stdout().write_all(text.as_bytes()));
+    print(text)?;
     Ok(ExitCode::SUCCESS)
 }

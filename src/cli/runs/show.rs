@@ -1,20 +1,19 @@
-//! `runs show`, and how all commands print a run's record.
+//! `runs show`: prints a record, for the other commands as well.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::Value;
 
-use super::super::run::Output;
 use super::client::ClientError;
 use super::{Common, run_id};
+use crate::cli::output::{self, Output, count};
 use crate::runs::RunRecord;
 
 #[derive(Args)]
 pub struct ShowArguments {
-    /// The run's id.
+    /// Run id
     #[arg(value_parser = run_id)]
     id: String,
     #[command(flatten)]
@@ -33,7 +32,7 @@ fn text(record: &RunRecord) -> String {
     line("updated", &record.updated_at);
     line("events", &format!("{}, chain {}", record.events, record.chain));
     if record.resumed > 0 {
-        line("resumed", &format!("{} times, by another process each", record.resumed));
+        line("resumed", &format!("{}, each by another process", count(record.resumed.into(), "time")));
     }
     if let Some(origin) = &record.forked_from {
         line("forked", &format!("from {} at event {}", origin.run, origin.seq));
@@ -41,27 +40,25 @@ fn text(record: &RunRecord) -> String {
     text + &record.result.text()
 }
 
-/// Prints a record; a reader that has gone away is no error.
+/// Prints a record.
 ///
 /// # Errors
-/// When it is to be text, and is no record that this version knows.
+/// When this version cannot read the record as text, or standard output cannot be written.
 pub fn print(record: &Value, output: Output) -> anyhow::Result<()> {
     let text = match output {
         Output::Json => serde_json::to_string_pretty(record)? + "\n",
         Output::Text => text(&read(record)?),
     };
-    drop(std::io::stdout().write_all(text.as_bytes()));
+    output::print(text)?;
     Ok(())
 }
 
-/// A record as this version knows it.
-///
 /// # Errors
-/// When it is none.
+/// When this version cannot read the record.
 pub fn read(record: &Value) -> Result<RunRecord, ClientError> {
     serde::Deserialize::deserialize(record).map_err(|error| {
-        let advice = "take the client of the daemon's version, or --output json";
-        ClientError::Senseless(format!("the record cannot be read by this version: {error}: {advice}"))
+        let advice = "use the client of the daemon's version, or --output json";
+        ClientError::Senseless(format!("this version cannot read the record: {error}: {advice}"))
     })
 }
 

@@ -1,22 +1,20 @@
-//! `runs split`: the runs on both sides of `agents.split`.
+//! `runs split`: compares the runs on both sides of `agents.split`.
 
-use std::fmt::Write as _;
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Args;
-use comfy_table::{Table, presets};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::run::Output;
 use super::Common;
 use super::client::ClientError;
+use crate::cli::output::{Output, print};
+use crate::cli::table::Table;
 use crate::runs::ArmFigures;
 
 #[derive(Args)]
 pub struct SplitArguments {
-    /// Only runs that were accepted at this time or later, as 2026-02-03T04:05:06Z.
+    /// Only runs accepted at this time or later, such as 2026-02-03T04:05:06Z
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
     #[command(flatten)]
@@ -38,18 +36,21 @@ struct Split {
     share: f64,
 }
 
-fn row(figures: &ArmFigures) -> Vec<String> {
+fn row(figures: &ArmFigures) -> [String; 9] {
     let agents = &figures.agents;
-    let mut row = vec![
+    let means = figures.mean.map(|mean| [mean.steps, mean.proposals, mean.tokens, mean.wall_ms]);
+    let mean = |at: usize| means.map_or_else(String::new, |means| format!("{:.1}", means[at]));
+    [
         figures.arm.name().to_owned(),
         format!("{}, {}, {}", agents.executor, agents.verifier, agents.coordinator),
         figures.runs.to_string(),
         figures.finished.to_string(),
         figures.verified.text(),
-    ];
-    let means = figures.mean.map(|mean| [mean.steps, mean.proposals, mean.tokens, mean.wall_ms]);
-    row.extend((0..4).map(|at| means.map_or_else(String::new, |means| format!("{:.1}", means[at]))));
-    row
+        mean(0),
+        mean(1),
+        mean(2),
+        mean(3),
+    ]
 }
 
 impl Report {
@@ -60,14 +61,10 @@ impl Report {
             }
             None => "agents.split is off\n".to_owned(),
         };
-        let mut table = Table::new();
-        table.load_preset(presets::ASCII_MARKDOWN);
         let header = ["side", "agents", "runs", "finished", "verified %", "steps", "proposals", "tokens", "wall ms"];
-        table.set_header(header);
-        table.add_rows(self.arms.iter().map(row));
-        writeln!(text, "{table}").expect("invariant: writing to a string succeeds");
+        text += &Table::new(header, self.arms.iter().map(row)).to_string();
         if !self.is_complete {
-            text += "not all runs were counted: the newest were\n";
+            text += "only the newest runs were counted\n";
         }
         text
     }
@@ -81,13 +78,12 @@ pub fn split(arguments: &SplitArguments) -> anyhow::Result<ExitCode> {
         Output::Json => serde_json::to_string_pretty(&report)? + "\n",
         Output::Text => {
             let report = Report::deserialize(&report).map_err(|error| {
-                let advice = "take the client of the daemon's version, or --output json";
-                ClientError::Senseless(format!("the answer cannot be read by this version: {error}: {advice}"))
+                let advice = "use the client of the daemon's version, or --output json";
+                ClientError::Senseless(format!("this version cannot read the answer: {error}: {advice}"))
             })?;
             report.text()
         }
     };
-    // A reader that has gone away is no error.
-    drop(std::io::stdout().write_all(text.as_bytes()));
+    print(text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,20 +1,19 @@
-//! Server-sent events, as far as a daemon sends them (WHATWG HTML, section 9.2).
+//! Parser of server-sent events, as far as the daemon uses them (WHATWG HTML, section 9.2).
 
 use std::io::{BufRead as _, BufReader, Error, ErrorKind, Read};
 
 /// Longest line, in bytes: a record with a large answer has tens of megabytes.
 const LINE_BYTES_MAX: usize = 256 << 20;
 
-/// What stands between two empty lines.
+/// A block between two empty lines.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Message {
     Event {
-        /// A number, if it has one.
         id: Option<u64>,
         name: String,
         data: String,
     },
-    /// A comment: a sign of life.
+    /// A comment, which keeps the connection alive.
     Alive,
 }
 
@@ -28,12 +27,12 @@ impl<R: Read> Events<R> {
         Self { reader: BufReader::with_capacity(64 << 10, reader) }
     }
 
-    /// Whether all that has come was read, so that the next message may take time.
+    /// Whether everything received was read, so that the next message may take time.
     pub fn is_at_rest(&self) -> bool {
         self.reader.buffer().is_empty()
     }
 
-    /// A line without its end; none at the end of the stream, where a line without an end counts as nothing.
+    /// A line without its terminator; `None` at the end of the stream. An unterminated line is ignored.
     fn line(&mut self) -> Result<Option<String>, Error> {
         let mut line = Vec::new();
         self.reader.by_ref().take(LINE_BYTES_MAX as u64).read_until(b'\n', &mut line)?;
@@ -49,10 +48,10 @@ impl<R: Read> Events<R> {
         String::from_utf8(line).map(Some).map_err(|error| Error::new(ErrorKind::InvalidData, error))
     }
 
-    /// The next message; none at the end of the stream. An event that is cut off is not one.
+    /// The next message; `None` at the end of the stream. A truncated event is ignored.
     ///
     /// # Errors
-    /// When the connection breaks, or what comes is no text.
+    /// When the connection breaks, or the stream is not UTF-8.
     pub fn next(&mut self) -> Result<Option<Message>, Error> {
         let (mut id, mut name, mut data) = (None, String::new(), None::<String>);
         while let Some(line) = self.line()? {
@@ -107,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_no_event() {
+    fn truncated_events_are_ignored() {
         let whole = "id: 1\nevent: started\ndata: {}\n\n";
         for end in 0..whole.len() {
             assert_eq!(all(&whole[..end]), [], "{end} bytes");

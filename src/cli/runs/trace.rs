@@ -1,4 +1,4 @@
-//! `runs trace`: a run's record for study, as it comes from the daemon.
+//! `runs trace`: downloads the trace of a run.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -6,27 +6,28 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::Args;
+use clap::{Args, ValueHint};
 
 use super::client::{Client, ClientError};
 use super::{Common, run_id};
+use crate::cli::output::written;
 
 #[derive(Args)]
 pub struct TraceArguments {
-    /// The run's id.
+    /// Run id
     #[arg(value_parser = run_id)]
     id: String,
-    /// Write to this file, which is there when it is complete; without it, to standard output.
-    #[arg(long, value_name = "FILE")]
+    /// Write to this file, which appears when it is complete [default: standard output]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     out: Option<PathBuf>,
-    /// Leave out the state that each step was proposed in.
+    /// Leave out the states in which steps were proposed
     #[arg(long)]
     no_states: bool,
     #[command(flatten)]
     common: Common,
 }
 
-/// A run's trace: its URL, for errors, and what comes from there.
+/// Opens a trace; also returns its URL, for errors.
 ///
 /// # Errors
 /// [`ClientError`].
@@ -57,7 +58,7 @@ fn broken_off(url: String, error: &std::io::Error) -> anyhow::Error {
     ClientError::BrokenOff { url, reason: error.to_string() }.into()
 }
 
-/// Copies into a file beside `path`, which gets its name at the end: a trace that was cut off is never taken for whole.
+/// Copies into a temporary file and renames it at the end, so that a truncated trace is never mistaken for a whole one.
 fn copy_to_file(url: String, from: &mut impl Read, path: &Path) -> anyhow::Result<()> {
     let failed = || format!("--out {}: cannot be written", path.display());
     let mut name = path.as_os_str().to_owned();
@@ -70,7 +71,7 @@ fn copy_to_file(url: String, from: &mut impl Read, path: &Path) -> anyhow::Resul
         Err(CopyError::Write(error)) => Err(error).with_context(failed),
     };
     if result.is_err() {
-        // What is left of it is of no use, and whether it can be removed changes nothing.
+        // The rest is useless; a failure to remove it changes nothing.
         drop(std::fs::remove_file(&part));
     }
     result
@@ -79,7 +80,7 @@ fn copy_to_file(url: String, from: &mut impl Read, path: &Path) -> anyhow::Resul
 pub fn trace(arguments: &TraceArguments) -> anyhow::Result<ExitCode> {
     let TraceArguments { id, out, no_states, common } = arguments;
     let (url, mut from) = open(&common.client()?, id, !no_states)?;
-    // Devices and pipes are written to as they are.
+    // Devices and pipes are written in place.
     let place = out.as_deref().map(|path| (path, path.metadata().map_or(true, |metadata| metadata.is_file())));
     match place {
         Some((path, true)) => copy_to_file(url, &mut from, path)?,
@@ -93,11 +94,8 @@ pub fn trace(arguments: &TraceArguments) -> anyhow::Result<ExitCode> {
             };
             match copied {
                 Err(CopyError::Read(error)) => return Err(broken_off(url, &error)),
-                // A reader that closed the pipe has seen enough.
-                Err(CopyError::Write(error)) if error.kind() != ErrorKind::BrokenPipe => {
-                    return Err(error).context("the trace cannot be written");
-                }
-                _ => {}
+                Err(CopyError::Write(error)) => written(Err(error))?,
+                Ok(()) => {}
             }
         }
     }

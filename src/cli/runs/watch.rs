@@ -1,10 +1,9 @@
-//! `runs watch`: the events of a run to its end, over broken connections and restarts of the daemon.
+//! `runs watch`: follows a run until it ends, across broken connections and restarts of the daemon.
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use clap::Args;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -14,18 +13,19 @@ use super::client::{Answer, Client, ClientError};
 use super::display::{Display, Numbered};
 use super::sse::{Events, Message};
 use super::{Common, run_id, show};
+use crate::cli::output::written;
 
-/// How a command waits for a daemon that has gone away.
+/// How long to wait for a daemon that went away.
 #[derive(Args)]
 pub struct Patience {
-    /// How long to go on trying to reach a daemon that has gone away, in seconds; 0: not at all.
+    /// Keep trying to reach a daemon that went away for this long; 0: do not retry
     #[arg(long = "patience", value_name = "SECONDS", default_value_t = 300)]
     seconds: u32,
 }
 
 #[derive(Args)]
 pub struct WatchArguments {
-    /// The run's id.
+    /// Run id
     #[arg(value_parser = run_id)]
     id: String,
     #[command(flatten)]
@@ -34,23 +34,23 @@ pub struct WatchArguments {
     common: Common,
 }
 
-/// How a connection came to its end.
+/// How a connection ended.
 enum Ended {
-    /// With the run: its record.
+    /// The run finished: its record.
     Run(Value),
-    /// The daemon stops, or the connection broke.
+    /// The daemon is stopping, or the connection broke.
     Early(ClientError),
-    /// Nobody reads what is shown.
+    /// Nobody reads standard output.
     Unread,
 }
 
-/// A run that is watched.
+/// A run under watch.
 pub struct Watched<'a> {
     client: &'a Client,
     id: &'a str,
     backoff: Backoff,
     display: Display,
-    /// The last event that was shown.
+    /// Number of the last event shown.
     last: u64,
 }
 
@@ -60,11 +60,11 @@ impl<'a> Watched<'a> {
         Self { client, id, backoff, display, last: 0 }
     }
 
-    /// Follows the run to its end; gives its record and whether it was shown, or nothing when nobody reads any more.
-    /// `is_known`: the daemon has answered before, so that its silence may pass.
+    /// Follows the run until it ends. Returns its record and whether it was shown; `None` if nobody reads standard output.
+    /// `is_known`: the daemon has answered before, so a failure to connect may be temporary.
     ///
     /// # Errors
-    /// When the daemon refuses, or is away for longer than patience lasts.
+    /// When the daemon refuses, or stays away for too long.
     pub fn follow(mut self, mut is_known: bool) -> anyhow::Result<Option<(Value, bool)>> {
         loop {
             let error = match self.client.events(self.id, self.last) {
@@ -82,30 +82,30 @@ impl<'a> Watched<'a> {
                 Err(error) if is_known && error.may_pass() => error,
                 Err(error) => return Err(error.into()),
             };
-            let is_new = !self.backoff.is_troubled();
+            let is_new = !self.backoff.is_failing();
             let Some(pause) = self.backoff.pause(Instant::now(), error.retry_after()) else { return Err(error.into()) };
             if is_new {
-                self.display.note(&format!("{error}; trying again"));
+                self.display.note(&format!("{error}; retrying"));
             }
             wait(pause);
         }
     }
 
-    /// Shows what comes through one connection.
+    /// Shows the events of one connection.
     fn read(&mut self, answer: Answer) -> anyhow::Result<Ended> {
         let (url, reader) = answer.into_reader();
         let mut events = Events::new(reader);
         let early = |reason: String| Ok(Ended::Early(ClientError::BrokenOff { url: url.clone(), reason }));
         loop {
             match events.next() {
-                Ok(Some(Message::Alive)) => self.backoff.settle(),
+                Ok(Some(Message::Alive)) => self.backoff.reset(),
                 Ok(Some(Message::Event { id: Some(seq), name, data })) => {
-                    self.backoff.settle();
+                    self.backoff.reset();
                     if let Err(error) = self.see(&Numbered { seq, name: &name, line: &data }, events.is_at_rest())? {
                         if error.kind() == ErrorKind::BrokenPipe {
                             return Ok(Ended::Unread);
                         }
-                        return Err(error).context("standard output cannot be written");
+                        written(Err(error))?;
                     }
                 }
                 Ok(Some(Message::Event { id: None, name, data })) if name == "result" => {
@@ -114,7 +114,7 @@ impl<'a> Watched<'a> {
                         |error: serde_json::Error| ClientError::Unreadable { url, reason: error.to_string() };
                     return Ok(Ended::Run(record.map_err(unreadable)?));
                 }
-                // Of a later version.
+                // An event of a later version.
                 Ok(Some(Message::Event { id: None, .. })) => {}
                 Ok(None) => return early("the stream ended before the run".to_owned()),
                 Err(error) => return early(error.to_string()),
@@ -122,29 +122,29 @@ impl<'a> Watched<'a> {
         }
     }
 
-    /// Shows an event, unless it was shown before. The inner error is of standard output.
+    /// Shows an event, unless it was shown before. The inner error is standard output's.
     fn see(&mut self, event: &Numbered<'_>, is_last_at_hand: bool) -> anyhow::Result<std::io::Result<()>> {
         if event.seq <= self.last {
             return Ok(Ok(()));
         }
         if event.seq != self.last + 1 {
             let (id, last, seq) = (self.id, self.last, event.seq);
-            let reason = format!("event {seq} of {id} came after event {last}: the daemon left some out");
+            let reason = format!("event {seq} of {id} follows event {last}: the daemon skipped events");
             return Err(ClientError::Senseless(reason).into());
         }
         self.last = event.seq;
         let shown = self.display.event(event);
-        Ok(shown.and_then(|()| if is_last_at_hand { self.display.rest() } else { Ok(()) }))
+        Ok(shown.and_then(|()| if is_last_at_hand { self.display.flush() } else { Ok(()) }))
     }
 }
 
-/// Waits for a timer; nothing else happens meanwhile.
+/// Blocks the thread, which has nothing else to do.
 fn wait(pause: Duration) {
-    // A timer always tells its time.
-    let _told = crossbeam_channel::after(pause).recv();
+    // A timer always fires.
+    let _fired = crossbeam_channel::after(pause).recv();
 }
 
-/// Whether the run of a record is verified, as an exit code.
+/// 0 if the run is verified, else 1.
 pub fn exit_code(record: &Value) -> ExitCode {
     ExitCode::from(u8::from(record["status"] != "verified"))
 }

@@ -1,5 +1,4 @@
-//! Bodies of requests, read within limits of size and time. actix-web itself would wait for ever for a body of which
-//! one byte came.
+//! Reads request bodies within limits of size and time. actix-web itself waits forever for the rest of a body.
 
 use std::time::Duration;
 
@@ -15,10 +14,9 @@ use tokio::time::{Instant, timeout_at};
 use crate::daemon::error::ApiError;
 use crate::settings::Server;
 
-/// What a body may be; in the app's data for [`Body`].
+/// Limits of bodies; in the app data, for [`Body`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyLimits {
-    /// Most bytes.
     pub bytes_max: usize,
     /// Longest time from the end of the head to the end of the body.
     pub timeout: Duration,
@@ -33,7 +31,7 @@ impl From<&Server> for BodyLimits {
     }
 }
 
-/// The whole body of a request, for handlers.
+/// Extracts the whole body of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body(pub Bytes);
 
@@ -47,7 +45,7 @@ impl FromRequest for Body {
             return std::future::ready(Err(missing)).boxed_local();
         };
         let deadline = Instant::now() + limits.timeout;
-        if let Err(error) = announced(request, limits.bytes_max) {
+        if let Err(error) = check_head(request, limits.bytes_max) {
             return std::future::ready(Err(error)).boxed_local();
         }
         let mut payload = payload.take();
@@ -55,16 +53,16 @@ impl FromRequest for Body {
     }
 }
 
-/// What the head already says against a body.
-fn announced(request: &HttpRequest, bytes_max: usize) -> Result<(), ApiError> {
+/// Checks the headers that describe the body.
+fn check_head(request: &HttpRequest, bytes_max: usize) -> Result<(), ApiError> {
     let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
     if let Some(encoding) = header(header::CONTENT_ENCODING)
         && !encoding.eq_ignore_ascii_case("identity")
     {
-        let message = format!("the body's Content-Encoding is {encoding:?}; send it as it is");
+        let message = format!("the body's Content-Encoding is {encoding:?}; send it unencoded");
         return Err(ApiError::unsupported_media_type(message));
     }
-    // The server has refused a length that is not a number.
+    // actix-web has refused a length that is not a number.
     let length = header(header::CONTENT_LENGTH).and_then(|length| length.trim().parse::<u64>().ok());
     if length.is_some_and(|length| length > bytes_max as u64) {
         return Err(ApiError::too_large(bytes_max));
@@ -72,10 +70,10 @@ fn announced(request: &HttpRequest, bytes_max: usize) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Reads a body to its end.
+/// Reads a whole body.
 ///
 /// # Errors
-/// 413 as soon as there are more than `bytes_max` bytes, 408 at the deadline, 400 when the body is cut off or broken.
+/// 413 as soon as there are more than `bytes_max` bytes, 408 at the deadline, 400 when the body is truncated or malformed.
 pub async fn read_body(
     payload: &mut (impl Stream<Item = Result<Bytes, PayloadError>> + Unpin),
     bytes_max: usize,
@@ -123,7 +121,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_has_not_come_by_the_deadline_is_not_waited_for() {
+    async fn a_body_that_is_late_is_a_timeout() {
         let started = Instant::now();
         let one_byte_and_no_more = pieces(&["a"]).chain(stream::pending());
         let deadline = started + Duration::from_secs(10);
@@ -141,7 +139,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_that_is_cut_off_is_a_bad_request() {
+    async fn a_truncated_body_is_a_bad_request() {
         let cut = pieces(&["a"]).chain(stream::iter([Err(PayloadError::Incomplete(None))]));
         let deadline = Instant::now() + Duration::from_secs(1);
         assert_eq!(read_body(&mut Box::pin(cut), 5, deadline).await.unwrap_err().status_code(), 400);

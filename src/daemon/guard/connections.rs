@@ -1,7 +1,7 @@
-//! Connections, watched from outside of actix-web. Its own timers end a connection whose first head does not come and
-//! one that is silent; nothing of it ends one whose client takes none of its answer, sends half a second head, or goes
-//! on with a body that nobody reads. So each connection has a second descriptor of its socket and a task that shuts the
-//! socket down, after which actix-web drops all that it holds for the client.
+//! Watches connections from outside actix-web. Its own timers close a connection whose first head does not arrive and one
+//! that is idle, but not one whose client reads nothing of its response, sends an incomplete second head, or keeps sending
+//! a body that no handler reads. So each connection has a second descriptor of its socket and a watchdog task that shuts the
+//! socket down; actix-web then drops everything that it holds for the client.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -20,24 +20,24 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::daemon::error::ApiError;
 use crate::settings::Server;
 
-/// Bytes that the kernel holds for a client that does not read. A fixed number: the kernel's own would grow to
-/// megabytes. It sets aside twice as much, and says "writable" when a third of that is free.
+/// The kernel's send buffer. Fixed, because it would otherwise grow to megabytes for a client that does not read. The
+/// kernel doubles it, and reports the socket writable when a third of that is free.
 const SEND_BUFFER_BYTES: usize = 128 * 1_024;
-/// How long after `stalled_reader_ms` the kernel gives up a client that takes nothing of what is in its buffer.
+/// How much later than `stalled_reader_ms` the kernel itself drops a client that reads nothing.
 const KERNEL_LATER: Duration = Duration::from_secs(5);
-/// For the last words to a client, which must not be waited for.
-const LAST_WORDS_WAIT: Duration = Duration::from_millis(100);
+/// Longest wait for room to send the 408.
+const TIMEOUT_RESPONSE_WAIT: Duration = Duration::from_millis(100);
 
-/// How long a connection may be in a state.
+/// How long a connection may stay in a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// Without a request.
+    /// Idle, without a request.
     pub keep_alive: Duration,
-    /// With half a head.
+    /// With an incomplete head.
     pub head: Duration,
-    /// With a client that is to take in the end.
+    /// Closing.
     pub disconnect: Duration,
-    /// With a client that takes nothing of its answer.
+    /// With a client that reads nothing of its response.
     pub stalled_reader: Duration,
 }
 
@@ -61,62 +61,59 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// No connections yet.
     #[must_use]
     pub fn new(limits: ConnectionLimits) -> Arc<Self> {
         Arc::new(Self { limits, open: AtomicUsize::new(0), stalled: AtomicU64::new(0) })
     }
 
-    /// Connections that are open now.
+    /// Open connections.
     pub fn open(&self) -> usize {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Connections that were shut down because their client took nothing of its answer.
+    /// Connections shut down because their client read nothing of its response.
     pub fn stalled(&self) -> u64 {
         self.stalled.load(Ordering::Relaxed)
     }
 
-    /// For `HttpServer::on_connect`: watches the connection, and puts it into the data of its requests.
+    /// For `HttpServer::on_connect`: watches the connection, and adds it to the data of its requests.
     pub fn on_connect(self: &Arc<Self>) -> impl Fn(&dyn Any, &mut Extensions) + Send + Sync + 'static {
         let connections = Arc::clone(self);
         move |stream, data| {
             let Some(stream) = stream.downcast_ref::<TcpStream>() else { return };
             match stream.as_fd().try_clone_to_owned() {
                 Ok(socket) => drop(data.insert(Connection::watch(socket, &connections))),
-                Err(error) => tracing::warn!(%error, "a connection is not watched: no file descriptor is left"),
+                Err(error) => tracing::warn!(%error, "cannot watch a connection: out of file descriptors"),
             }
         }
     }
 }
 
-/// What a connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// There is no request, or not the whole of its head.
+    /// No request, or only part of its head.
     Idle,
-    /// A request is worked on, and there is nothing to send.
+    /// A request is in progress, with nothing to send.
     Busy,
-    /// The client is to take what was handed over for it.
+    /// Data is waiting for the client to read.
     Sending,
 }
 
-/// One connection. Lives on its worker's thread, as long as the server has the connection.
+/// A connection, on its worker's thread.
 pub struct Connection {
     socket: OwnedFd,
     connections: Arc<Connections>,
     phase: Cell<(Phase, Instant)>,
-    /// Whether the last response said that there will be no other.
+    /// Whether the last response announced the end of the connection.
     ends: Cell<bool>,
     watchdog: Cell<Option<JoinHandle<()>>>,
 }
 
-/// What is to be done with a connection.
 #[derive(Debug, PartialEq, Eq)]
 enum Due {
     Later(Instant),
     Stalled,
-    /// The client did not send the head of its next request.
+    /// The head of the next request did not arrive.
     HalfHead,
     Ended,
 }
@@ -128,7 +125,7 @@ impl Connection {
         let options = sockopt::set_socket_send_buffer_size(&socket, SEND_BUFFER_BYTES)
             .and_then(|()| sockopt::set_tcp_user_timeout(&socket, kernel_wait));
         if let Err(error) = options {
-            tracing::debug!(%error, "a socket has no such options; the watchdog alone must do");
+            tracing::debug!(%error, "cannot set socket options; only the watchdog limits this connection");
         }
         connections.open.fetch_add(1, Ordering::Relaxed);
         let connection = Rc::new(Self {
@@ -151,7 +148,7 @@ impl Connection {
         let limits = &self.connections.limits;
         let (phase, since) = self.phase.get();
         let (limit, then) = match phase {
-            // No limit; but the watchdog must look before the shortest limit of another phase could be over.
+            // No limit, but the watchdog must look again before the shortest limit of another phase could expire.
             Phase::Busy => return Due::Later(now + limits.stalled_reader.min(limits.disconnect)),
             Phase::Sending => (limits.stalled_reader, Due::Stalled),
             Phase::Idle if self.ends.get() => (limits.disconnect, Due::Ended),
@@ -163,14 +160,14 @@ impl Connection {
 
     fn shut_down(&self) {
         if let Err(error) = shutdown(&self.socket, Shutdown::Both) {
-            tracing::trace!(%error, "the connection was gone already");
+            tracing::trace!(%error, "the connection was closed already");
         }
     }
 
-    /// Throws away what the kernel still holds, too.
+    /// Also discards what the kernel still holds.
     fn reset(&self) {
         if let Err(error) = sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO)) {
-            tracing::debug!(%error, "the kernel keeps what it holds of a connection");
+            tracing::debug!(%error, "cannot discard the send buffer of a connection");
         }
         self.shut_down();
     }
@@ -192,14 +189,14 @@ async fn watchdog(connection: Weak<Connection>) {
         match due {
             Some(Due::Later(at)) => sleep_until(at).await,
             Some(Due::HalfHead) => {
-                say_timeout(&connection).await;
+                send_timeout_response(&connection).await;
                 return connection.upgrade().iter().for_each(|connection| connection.shut_down());
             }
             Some(due) => {
                 let Some(connection) = connection.upgrade() else { return };
                 if due == Due::Stalled {
                     connection.connections.stalled.fetch_add(1, Ordering::Relaxed);
-                    tracing::debug!("a client takes nothing of its answer (server.stalled_reader_ms): disconnected");
+                    tracing::debug!("disconnecting a client that reads nothing (server.stalled_reader_ms)");
                     connection.reset();
                 } else {
                     connection.shut_down();
@@ -211,12 +208,12 @@ async fn watchdog(connection: Weak<Connection>) {
     }
 }
 
-/// Answers half a head by 408, past actix-web. It must not come between the bytes of an earlier response: a writable
-/// socket has room for all that actix-web can still hold of one, and the turn given away lets it hand that over first.
-async fn say_timeout(connection: &Weak<Connection>) {
+/// Responds 408 to an incomplete head, bypassing actix-web. The 408 must not interleave with an earlier response: a writable
+/// socket has room for everything that actix-web can still hold of one, and yielding lets it write that first.
+async fn send_timeout_response(connection: &Weak<Connection>) {
     let Some(socket) = connection.upgrade().and_then(|connection| connection.socket.try_clone().ok()) else { return };
     let Ok(stream) = TcpStream::from_std(std::net::TcpStream::from(socket)) else { return };
-    if !matches!(timeout(LAST_WORDS_WAIT, stream.writable()).await, Ok(Ok(()))) {
+    if !matches!(timeout(TIMEOUT_RESPONSE_WAIT, stream.writable()).await, Ok(Ok(()))) {
         return;
     }
     tokio::task::yield_now().await;
@@ -233,11 +230,11 @@ async fn say_timeout(connection: &Weak<Connection>) {
     }
 }
 
-/// One request on its connection, from its head until its response is handed over or dropped.
+/// A request and its response on a connection.
 pub struct Exchange(Option<Rc<Connection>>);
 
 impl Exchange {
-    /// A request has come; on `None`, nothing is watched.
+    /// A request arrived. With `None`, nothing is watched.
     #[must_use]
     pub fn begin(connection: Option<&Rc<Connection>>) -> Self {
         if let Some(connection) = connection {
@@ -246,17 +243,17 @@ impl Exchange {
         Self(connection.cloned())
     }
 
-    /// There is nothing to send for now.
+    /// There is nothing to send at the moment.
     pub fn waits(&self) {
         self.enter(Phase::Busy);
     }
 
-    /// Something was handed over for the client, who must make room for more.
+    /// Data was sent; the client must read it.
     pub fn sends(&self) {
         self.enter(Phase::Sending);
     }
 
-    /// There will be no other request on this connection.
+    /// No other request will follow on this connection.
     pub fn ends_connection(&self) {
         if let Some(connection) = &self.0 {
             connection.ends.set(true);
@@ -278,9 +275,14 @@ impl Drop for Exchange {
 
 #[cfg(test)]
 mod tests {
+    use super::super::response_body::GuardedBody;
     use super::*;
+    use actix_web::body::{BodyStream, BoxBody, MessageBody as _};
+    use actix_web::web::Bytes;
+    use futures::stream;
     use std::io::Read as _;
     use std::os::unix::net::UnixStream;
+    use std::pin::Pin;
     use tokio::time::advance;
 
     const SECOND: Duration = Duration::from_secs(1);
@@ -291,7 +293,7 @@ mod tests {
         stalled_reader: Duration::from_secs(10),
     };
 
-    /// A watched connection and its client; the clock stands until it is advanced.
+    /// A watched connection and its client, with a paused clock.
     fn connected() -> (Rc<Connection>, UnixStream, Arc<Connections>) {
         tokio::time::pause();
         let (server, client) = UnixStream::pair().unwrap();
@@ -310,8 +312,8 @@ mod tests {
         matches!(client.read(&mut [0; 512]), Ok(0))
     }
 
-    /// Lets time pass, with the watchdog running; says whether the connection stands.
-    async fn stands_for(time: Duration, client: &UnixStream) -> bool {
+    /// Advances the clock, with the watchdog running. Returns whether the connection is still open.
+    async fn stays_open_for(time: Duration, client: &UnixStream) -> bool {
         advance(time).await;
         for _ in 0..100 {
             tokio::task::yield_now().await;
@@ -332,12 +334,12 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn a_client_that_takes_nothing_is_disconnected_at_the_limit() {
+    async fn a_client_that_reads_nothing_is_disconnected_at_the_limit() {
         let (connection, client, connections) = connected();
         let exchange = Exchange::begin(Some(&connection));
-        assert!(stands_for(SECOND * 3_600, &client).await, "a request may be worked on for long");
+        assert!(stays_open_for(SECOND * 3_600, &client).await, "a request may take long");
         exchange.sends();
-        assert!(stands_for(just_before(LIMITS.stalled_reader), &client).await);
+        assert!(stays_open_for(just_before(LIMITS.stalled_reader), &client).await);
         assert!(ends_now(&client).await);
         assert_eq!((connections.stalled(), connections.open()), (1, 1));
         drop((exchange, connection));
@@ -345,37 +347,53 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn a_client_that_takes_little_but_steadily_stays() {
+    async fn a_client_that_reads_slowly_but_steadily_stays() {
         let (connection, client, connections) = connected();
         let exchange = Exchange::begin(Some(&connection));
         for _ in 0..100 {
             exchange.sends();
-            assert!(stands_for(just_before(LIMITS.stalled_reader), &client).await);
+            assert!(stays_open_for(just_before(LIMITS.stalled_reader), &client).await);
         }
         exchange.waits();
-        assert!(stands_for(SECOND * 3_600, &client).await, "there is nothing that it could take");
+        assert!(stays_open_for(SECOND * 3_600, &client).await, "there is nothing to read");
         assert_eq!(connections.stalled(), 0);
+    }
+
+    #[actix_web::test]
+    async fn each_piece_of_a_body_that_the_client_reads_restarts_the_limit() {
+        let (connection, client, connections) = connected();
+        let exchange = Exchange::begin(Some(&connection));
+        let chunks = stream::repeat_with(|| Ok::<_, actix_web::Error>(Bytes::from_static(b"x")));
+        let mut body = GuardedBody::new(BoxBody::new(BodyStream::new(chunks)), exchange, None);
+        for _ in 0..100 {
+            // The server asks for the next piece when the client has read this one.
+            let piece = std::future::poll_fn(|context| Pin::new(&mut body).poll_next(context)).await;
+            assert!(piece.is_some_and(|piece| piece.is_ok()));
+            assert!(stays_open_for(just_before(LIMITS.stalled_reader), &client).await);
+        }
+        assert!(ends_now(&client).await);
+        assert_eq!((connections.stalled(), connections.open()), (1, 1));
     }
 
     #[actix_web::test]
     async fn a_connection_without_a_request_is_closed_after_both_limits() {
         let (connection, client, connections) = connected();
         drop(Exchange::begin(Some(&connection)));
-        assert!(stands_for(just_before(SECOND * 20), &client).await);
+        assert!(stays_open_for(just_before(SECOND * 20), &client).await);
         drop(Exchange::begin(Some(&connection)));
-        assert!(stands_for(just_before(SECOND * 20), &client).await, "a request begins it anew");
+        assert!(stays_open_for(just_before(SECOND * 20), &client).await, "a request restarts the limit");
         assert!(ends_now(&client).await);
         assert_eq!(connections.stalled(), 0);
     }
 
     #[actix_web::test]
-    async fn the_end_of_a_connection_is_not_waited_for() {
+    async fn a_closing_connection_is_shut_down_at_its_limit() {
         let (connection, client, _) = connected();
         let exchange = Exchange::begin(Some(&connection));
         exchange.ends_connection();
-        assert!(stands_for(SECOND * 60, &client).await);
+        assert!(stays_open_for(SECOND * 60, &client).await);
         drop(exchange);
-        assert!(stands_for(just_before(LIMITS.disconnect), &client).await);
+        assert!(stays_open_for(just_before(LIMITS.disconnect), &client).await);
         assert!(ends_now(&client).await);
     }
 }

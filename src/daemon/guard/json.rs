@@ -1,25 +1,25 @@
-//! Bodies that are JSON objects, read into types, with the path of what is wrong.
+//! Parses bodies that are JSON objects. Errors have the path of the invalid field.
 
 use serde::de::DeserializeOwned;
 
 use crate::daemon::error::ApiError;
 
-/// Reads a body that must be one JSON object. serde_json reads up to 128 levels, so that no input exhausts the stack.
+/// Parses a body that must be one JSON object. serde_json limits nesting to 128 levels, so that no input exhausts the stack.
 ///
 /// # Errors
-/// 400: with the field's path when a value is wrong, without when the body is no JSON object.
+/// 400: with the field's path when a value is invalid, without when the body is not a JSON object.
 pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let not_json = |error: &serde_json::Error| ApiError::bad_request(format!("the body is not a JSON object: {error}"));
     let is_list = bytes.trim_ascii_start().first() == Some(&b'[');
     if is_list {
-        // serde would take its elements for the fields in their order.
+        // serde would read its elements as the fields in their order.
         return Err(ApiError::bad_request("the body is not a JSON object: it is a list"));
     }
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let field = error.path().to_string();
         let error = error.into_inner();
-        // What is not JSON has no fields; a missing field is one of the object's, which has no name.
+        // Malformed JSON has no fields; a missing field has the path of its object, here the root.
         if !error.is_data() || bytes.trim_ascii_start().first() != Some(&b'{') {
             not_json(&error)
         } else if field == "." {
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_by_its_path() {
+    fn errors_name_the_path_of_the_field() {
         for (text, field, part) in [
             ("{\"task\": 5}", Some("task"), "field `task`: invalid type"),
             ("{\"task\": \"x\", \"budget\": {\"steps\": -1}}", Some("budget.steps"), "-1"),

@@ -1,4 +1,5 @@
-//! API keys: who sent a request. Knows hashes only; a key itself is seen when it is made and when it is presented.
+//! API keys, which identify the owner of a request. Only hashes are kept; a key itself exists when it is made and when a
+//! client presents it.
 
 use std::fmt::Write as _;
 
@@ -11,22 +12,22 @@ use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 use crate::daemon::error::ApiError;
 use crate::settings::{ApiKey, KeyHash};
 
-/// What every key begins with, so that scanners for secrets can find one that has leaked.
+/// The prefix of every key, so that secret scanners find leaked ones.
 const PREFIX: &str = "prime_";
 /// Random bytes of a key: 256 bits.
 const RANDOM_BYTES: usize = 32;
 
-/// Who a request belongs to: the name of its key, or "" where there are no keys. In the extensions of every request
-/// that reaches a handler.
+/// The owner of a request: the name of its key, or "" without keys. In the extensions of every request that reaches a
+/// handler.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Owner(pub String);
 
-/// A key that was just made. It cannot be had a second time.
+/// A new key. It cannot be recovered later.
 #[derive(Clone)]
 pub struct NewKey {
-    /// What the client sends.
+    /// For the client.
     pub key: String,
-    /// What the configuration says.
+    /// For the configuration.
     pub sha256: KeyHash,
 }
 
@@ -54,22 +55,21 @@ fn hash(key: &[u8]) -> KeyHash {
 pub struct Keys(Vec<KeyHash>);
 
 impl Keys {
-    /// The keys of the configuration.
     #[must_use]
     pub fn new(keys: &[ApiKey]) -> Self {
         Self(keys.iter().map(|key| key.sha256).collect())
     }
 
-    /// Whether there are none, so that nobody is asked for one.
+    /// Whether requests need no key.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Which of the keys `Authorization: Bearer KEY` has, as its place in the configuration.
+    /// The index in the configuration of the key in `Authorization: Bearer KEY`.
     ///
     /// # Errors
-    /// 401 when there is no key, or not exactly one, or it is none of these.
+    /// 401 unless there is exactly one key and it is known.
     pub fn authenticate(&self, headers: &HeaderMap) -> Result<usize, ApiError> {
         let mut values = headers.get_all(AUTHORIZATION);
         let (Some(value), None) = (values.next(), values.next()) else {
@@ -79,7 +79,7 @@ impl Keys {
             return Err(ApiError::unauthorized("the header Authorization must be `Bearer KEY`"));
         };
         let presented = hash(key);
-        // All are compared, so that the time says nothing about which one was near.
+        // Compares all of them in constant time, so that timing reveals nothing.
         let (mut found, mut at) = (Choice::from(0), 0_u64);
         for (place, known) in (0_u64..).zip(&self.0) {
             let same = known.0.ct_eq(&presented.0);
@@ -88,7 +88,7 @@ impl Keys {
         }
         match usize::try_from(at) {
             Ok(at) if bool::from(found) => Ok(at),
-            _ => Err(ApiError::unauthorized("this key is not known: check it, or ask for a new one")),
+            _ => Err(ApiError::unauthorized("this key is unknown: check it, or ask for a new one")),
         }
     }
 }
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused() {
+    fn anything_but_a_known_key_is_refused() {
         for values in [
             &[][..],
             &["abc"],

@@ -1,24 +1,24 @@
-//! What stands between the network and the routes: one middleware, in this order, and what it is made of.
+//! Everything between the network and the routes. The middleware, in this order:
 //!
-//! 1. The request gets its id, which the response and the log carry.
+//! 1. The request gets an id, which the response and the log carry.
 //! 2. A head that is too large is refused (431, 414).
-//! 3. Without keys: what is not meant for this machine, or comes from a stranger's page, is refused (403).
-//! 4. With keys: the key says whose request it is (401).
-//! 5. Its owner may have asked too much (429).
+//! 3. Without keys: a request for another host, or from a page of another origin, is refused (403).
+//! 4. With keys: the key identifies the owner (401).
+//! 5. The owner's limits apply (429).
 //! 6. The handler runs; if it panics, the client gets a 500 with the id.
 //!
-//! Every response carries the id and the security headers, and counts until its last byte is handed over. There is no
+//! Every response carries the id and the security headers, and counts as in use until its last byte is sent. There is no
 //! CORS: pages of other origins cannot use the daemon.
 
 mod body;
 mod connections;
-mod heads;
+mod head_limits;
 mod json;
 mod keys;
-mod local;
-mod outgoing;
-mod rates;
+mod local_only;
+mod rate_limit;
 mod request_id;
+mod response_body;
 mod server;
 #[cfg(test)]
 mod tests;
@@ -44,37 +44,37 @@ use crate::settings::Server;
 
 pub use body::{Body, BodyLimits, read_body};
 pub use connections::{Connection, ConnectionLimits, Connections, Exchange};
-pub use heads::HeadLimits;
+pub use head_limits::HeadLimits;
 pub use json::json;
 pub use keys::{Keys, NewKey, Owner};
-pub use local::check_local;
-pub use outgoing::Outgoing;
-pub use rates::{Limits, Permit};
+pub use local_only::check_local;
+pub use rate_limit::{Limits, Permit};
 pub use request_id::{RequestId, X_REQUEST_ID};
+pub use response_body::GuardedBody;
 pub use server::{Bound, bind};
 
-/// Paths that need no key and are never too many: whoever watches the process must always get an answer.
+/// Paths without key and limits: monitoring must always get a response.
 pub const OPEN: [&str; 2] = ["/livez", "/readyz"];
 
-/// The middleware. Clones share what they count.
+/// The middleware. Clones share their counts.
 #[derive(Clone)]
 pub struct Guard(Arc<Rules>);
 
-/// An answer whose head is about to be sent.
-pub struct Answered<'a> {
-    /// The pattern of its route, as `/v1/runs/{id}`; `None` where there is none.
+/// A response that is about to be sent.
+pub struct ResponseHead<'a> {
+    /// The pattern of its route, such as `/v1/runs/{id}`; `None` for an unknown path.
     pub pattern: Option<&'a str>,
     pub status: u16,
-    /// The stable word of a refusal before the handler, or of an error that it gave.
+    /// The error code, if it is an error.
     pub code: Option<&'static str>,
-    /// From the request's arrival.
+    /// Since the request's arrival.
     pub seconds: f64,
 }
 
-/// Hears of every answer.
-type Measure = Box<dyn Fn(&Answered<'_>) + Send + Sync>;
+/// Called with every response.
+type Measure = Box<dyn Fn(&ResponseHead<'_>) + Send + Sync>;
 
-/// What every worker goes by.
+/// Shared by all workers.
 struct Rules {
     measure: Measure,
     heads: HeadLimits,
@@ -85,9 +85,8 @@ struct Rules {
 }
 
 impl Guard {
-    /// The rules of the configuration.
     #[must_use]
-    pub fn new(server: &Server, measure: impl Fn(&Answered<'_>) + Send + Sync + 'static) -> Self {
+    pub fn new(server: &Server, measure: impl Fn(&ResponseHead<'_>) + Send + Sync + 'static) -> Self {
         Self(Arc::new(Rules {
             measure: Box::new(measure),
             heads: server.into(),
@@ -99,7 +98,7 @@ impl Guard {
 }
 
 impl Rules {
-    /// Lets a request in, as whose it is.
+    /// Admits a request. Returns its owner, and the permit that it holds.
     fn admit(&self, request: &ServiceRequest) -> Result<(Owner, Option<Permit>), ApiError> {
         let head = request.head();
         self.heads.check(head)?;
@@ -125,22 +124,22 @@ where
 {
     type Response = ServiceResponse<BoxBody>;
     type Error = Error;
-    type Transform = Guarded<S>;
+    type Transform = GuardService<S>;
     type InitError = ();
-    type Future = Ready<Result<Guarded<S>, ()>>;
+    type Future = Ready<Result<GuardService<S>, ()>>;
 
     fn new_transform(&self, service: S) -> Self::Future {
-        ready(Ok(Guarded { service: Rc::new(service), rules: Arc::clone(&self.0) }))
+        ready(Ok(GuardService { service: Rc::new(service), rules: Arc::clone(&self.0) }))
     }
 }
 
 /// A service behind the guard.
-pub struct Guarded<S> {
+pub struct GuardService<S> {
     service: Rc<S>,
     rules: Arc<Rules>,
 }
 
-impl<S, B> Service<ServiceRequest> for Guarded<S>
+impl<S, B> Service<ServiceRequest> for GuardService<S>
 where
     S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error> + 'static,
     B: MessageBody + 'static,
@@ -163,24 +162,24 @@ where
                 Err(error) => {
                     tracing::info!(code = error.code(), "refused: {error}");
                     let pattern = request.match_pattern();
-                    (rules.measure)(&Answered {
+                    (rules.measure)(&ResponseHead {
                         pattern: pattern.as_deref(),
                         status: error.status_code().as_u16(),
                         code: Some(error.code()),
                         seconds: arrived.elapsed().as_secs_f64(),
                     });
-                    return Ok(request.into_response(go_out(error.error_response(), &id, exchange, None)));
+                    return Ok(request.into_response(prepare(error.error_response(), &id, exchange, None)));
                 }
             };
             request.extensions_mut().insert(owner);
             request.extensions_mut().insert(id.clone());
-            // In a block, so that a panic before the first wait is caught as well.
+            // In a block, so that a panic before the first await is caught as well.
             let handled = AssertUnwindSafe(async { service.call(request).await }).catch_unwind().await;
             let error = match handled {
                 Ok(Ok(response)) => {
                     let pattern = response.request().match_pattern();
                     let error = response.response().error().and_then(|error| error.as_error::<ApiError>());
-                    (rules.measure)(&Answered {
+                    (rules.measure)(&ResponseHead {
                         pattern: pattern.as_deref(),
                         status: response.status().as_u16(),
                         code: error.map(ApiError::code),
@@ -189,26 +188,26 @@ where
                     return Ok(finish(response, &id, exchange, permit));
                 }
                 Ok(Err(error)) => error,
-                Err(panic) => failed(panic.as_ref(), &id).into(),
+                Err(panic) => panicked(panic.as_ref(), &id).into(),
             };
-            // The request is gone, so the response travels in an error.
-            let response = in_one_shape(error.error_response(), Some(ApiError::foreign(&error)));
-            Err(InternalError::from_response(error, go_out(response, &id, exchange, permit)).into())
+            // The request was consumed, so the response travels in an error.
+            let response = as_api_error(error.error_response(), Some(ApiError::foreign(&error)));
+            Err(InternalError::from_response(error, prepare(response, &id, exchange, permit)).into())
         }
         .instrument(span)
         .boxed_local()
     }
 }
 
-/// The error for a handler that panicked; the reason is for the log only.
-fn failed(panic: &(dyn Any + Send), id: &RequestId) -> ApiError {
+/// The error of a handler that panicked. The reason goes to the log only.
+fn panicked(panic: &(dyn Any + Send), id: &RequestId) -> ApiError {
     let reason = panic.downcast_ref::<&str>().copied().map(str::to_owned);
     let reason = reason.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
     tracing::error!("a handler panicked: {reason}");
-    ApiError::internal(format!("the daemon failed on this request; its log says why under the id {}", id.as_str()))
+    ApiError::internal(format!("the daemon failed on this request: see its log under the id {}", id.as_str()))
 }
 
-/// The response of a handler, as it goes out.
+/// Completes the response of a handler.
 fn finish<B: MessageBody + 'static>(
     response: ServiceResponse<B>,
     id: &RequestId,
@@ -218,24 +217,24 @@ fn finish<B: MessageBody + 'static>(
     let (request, response) = response.into_parts();
     let response = response.map_into_boxed_body();
     let foreign = response.error().map(ApiError::foreign).or_else(|| ApiError::bare(response.status()));
-    let response = in_one_shape(response, foreign);
+    let response = as_api_error(response, foreign);
     tracing::debug!(status = response.status().as_u16(), "answered");
-    ServiceResponse::new(request, go_out(response, id, exchange, permit))
+    ServiceResponse::new(request, prepare(response, id, exchange, permit))
 }
 
-/// Adds what every response has, and counts its body.
-fn go_out(response: HttpResponse, id: &RequestId, exchange: Exchange, permit: Option<Permit>) -> HttpResponse {
+/// Adds the common headers, and tracks the body.
+fn prepare(response: HttpResponse, id: &RequestId, exchange: Exchange, permit: Option<Permit>) -> HttpResponse {
     response.map_body(|head, body| {
         if head.connection_type() == ConnectionType::Close {
             exchange.ends_connection();
         }
         add_headers(head.headers_mut(), id);
-        BoxBody::new(Outgoing::new(body, exchange, permit))
+        BoxBody::new(GuardedBody::new(body, exchange, permit))
     })
 }
 
-/// An error of the framework, which is plain text or nothing, in the shape of all errors.
-fn in_one_shape(response: HttpResponse, foreign: Option<ApiError>) -> HttpResponse {
+/// Gives an error of the framework, which is plain text or empty, the shape of all errors.
+fn as_api_error(response: HttpResponse, foreign: Option<ApiError>) -> HttpResponse {
     let content_type = response.headers().get(header::CONTENT_TYPE);
     let is_json = content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
     match foreign {

@@ -1,4 +1,4 @@
-//! Ids of requests: what a client and the log call one request.
+//! Request ids, which tie a response to the log.
 
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use rand::rngs::StdRng;
@@ -6,7 +6,7 @@ use rand::{Rng as _, SeedableRng as _};
 
 /// The header, of requests and responses.
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// Longest id that is taken from a client, in bytes.
+/// Longest id accepted from a client, in bytes.
 const BYTES_MAX: usize = 64;
 
 /// The id of a request; in its extensions.
@@ -14,7 +14,7 @@ const BYTES_MAX: usize = 64;
 pub struct RequestId(String);
 
 impl RequestId {
-    /// The client's own id if it has 1 to 64 letters, digits, `-`, `_` and `.`; else a new one.
+    /// The client's id if it consists of 1 to 64 letters, digits, `-`, `_` and `.`; otherwise a new one.
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Self {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
@@ -25,7 +25,6 @@ impl RequestId {
         }
     }
 
-    /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -40,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_ids_are_taken_and_others_made() {
+    fn plain_ids_are_accepted_and_others_replaced() {
         let of = |value: &[u8]| {
             let headers = HeaderMap::from_iter([(X_REQUEST_ID, HeaderValue::from_bytes(value).unwrap())]);
             RequestId::of(&headers).0

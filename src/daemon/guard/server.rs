@@ -1,4 +1,4 @@
-//! The listening server: the guard round the routes, and the limits that actix-web itself keeps.
+//! Binds the server: the guard around the routes, and actix-web's own limits.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,33 +10,30 @@ use actix_web::{App, HttpServer, web};
 
 use super::body::BodyLimits;
 use super::connections::Connections;
-use super::{Answered, Guard};
+use super::{Guard, ResponseHead};
 use crate::daemon::DaemonError;
 use crate::settings::Server;
 
-/// Threads that answer requests.
+/// Threads that serve requests.
 const WORKERS: usize = 2;
 
-/// Seconds that requests get to finish when the server stops.
+/// Seconds for requests to finish when the server stops.
 const DRAIN_S: u64 = 2;
 
-/// A server that listens. It answers while `running` is awaited.
+/// A listening server. It serves while `running` is awaited.
 pub struct Bound {
-    /// To be awaited; ends when its handle says so.
     pub running: Running,
-    /// Where it listens.
     pub address: SocketAddr,
-    /// Its connections.
     pub connections: Arc<Connections>,
 }
 
-/// Listens as the configuration says and puts the guard before the routes that `configure` adds.
+/// Binds the configured address, with the guard before the routes that `configure` adds.
 ///
 /// # Errors
-/// When there are no keys and others can reach the address, or it cannot be bound.
+/// When the address is reachable from other machines without keys, or cannot be bound.
 pub fn bind(
     server: &Server,
-    measure: impl Fn(&Answered<'_>) + Send + Sync + 'static,
+    measure: impl Fn(&ResponseHead<'_>) + Send + Sync + 'static,
     configure: impl Fn(&mut web::ServiceConfig) + Clone + Send + 'static,
 ) -> Result<Bound, DaemonError> {
     let bind = server.bind;
@@ -48,27 +45,27 @@ pub fn bind(
     let http = HttpServer::new(move || {
         App::new()
             .app_data(bodies)
-            // For what is extracted by actix-web itself.
+            // For actix-web's own extractors.
             .app_data(web::PayloadConfig::new(bodies.bytes_max))
             .wrap(guard.clone())
             .configure(configure.clone())
     })
     .workers(WORKERS)
-    // Counted by each worker; one with room takes the next connection.
+    // Each worker counts its own; one with room accepts the next connection.
     .max_connections((server.connections_max as usize).div_ceil(WORKERS))
     .keep_alive(KeepAlive::Timeout(Duration::from_millis(server.keep_alive_ms)))
     .client_request_timeout(Duration::from_millis(server.head_timeout_ms))
     .client_disconnect_timeout(Duration::from_millis(server.disconnect_timeout_ms))
-    // The daemon drains in its own order.
+    // The daemon shuts down in its own order.
     .disable_signals()
     .shutdown_timeout(DRAIN_S)
-    // Events of a stream go out as they come.
+    // Events of a stream are sent as they come.
     .tcp_nodelay(true)
-    // A client that has closed its side is gone, and so is its request.
+    // A client that closes its side cancels its request.
     .h1_allow_half_closed(false)
     .on_connect(connections.on_connect())
     .bind(bind)
-    .map_err(|source| DaemonError::Bind { bind, source })?;
+    .map_err(|reason| DaemonError::Bind { bind, reason })?;
     let address = http.addrs().first().copied().unwrap_or(bind);
     Ok(Bound { running: http.run(), address, connections })
 }

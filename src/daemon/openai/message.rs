@@ -1,4 +1,4 @@
-//! What messages ask for: a run's request as JSON in the last message of a user, or a problem in words.
+//! The problem in the messages of a chat completion: a run request as JSON in the last user message, or prose.
 
 use serde_json::{Map, Value};
 
@@ -6,19 +6,18 @@ use super::request::{Message, Role};
 use crate::daemon::error::ApiError;
 use crate::daemon::wire::RunRequest;
 
-/// Fields of a line of the benchmark that a request for a run does not have.
+/// Fields of a line of the benchmark that a run request does not have.
 const LINE_FIELDS: [&str; 7] = ["id", "task_id", "category", "answer", "steps", "actions", "states"];
 
-/// Fields of a request for a run that say what to solve.
-const SOLVED: [&str; 2] = ["task", "problem"];
+/// Fields of a run request that select the problem.
+const PROBLEM_FIELDS: [&str; 2] = ["task", "problem"];
 
-/// What the messages ask for.
 #[derive(Clone, Debug)]
-pub enum Asked {
-    /// A run, as `POST /v1/runs` takes it.
+pub enum ChatTask {
+    /// A run request, as for `POST /v1/runs`.
     Run(Box<RunRequest>),
-    /// A problem in words: messages of the system, then the user's.
-    Words(String),
+    /// Prose: the system's messages, then the user's.
+    Text(String),
 }
 
 /// The name of a message's content in errors.
@@ -40,7 +39,7 @@ fn text_of(index: usize, message: &Message) -> Result<String, ApiError> {
             let mut texts = Vec::with_capacity(parts.len());
             for (at, part) in parts.iter().enumerate() {
                 let text = part["text"].as_str().filter(|_| part["type"] == "text");
-                texts.push(text.ok_or_else(|| refuse(format!("part {at} is no text")))?);
+                texts.push(text.ok_or_else(|| refuse(format!("part {at} is not text")))?);
             }
             Ok(texts.join("\n"))
         }
@@ -49,29 +48,29 @@ fn text_of(index: usize, message: &Message) -> Result<String, ApiError> {
     }
 }
 
-/// The last user's message with its index.
+/// The index of the last user message.
 ///
 /// # Errors
 /// 400 when there is none.
 pub fn last_of_user(messages: &[Message]) -> Result<usize, ApiError> {
     let last = messages.iter().rposition(|message| message.role == Role::User);
-    last.ok_or_else(|| ApiError::bad_field("messages", "has none of role user, which would say what to solve"))
+    last.ok_or_else(|| ApiError::bad_field("messages", "has no message of role user with the problem to solve"))
 }
 
-/// Reads what messages ask for, and where it stands.
+/// The task in the messages, and the part of the request that has it.
 ///
 /// # Errors
-/// 400 with the message that cannot be understood.
-pub fn asked(messages: &[Message]) -> Result<(Asked, String), ApiError> {
+/// 400 with the invalid message.
+pub fn task_of(messages: &[Message]) -> Result<(ChatTask, String), ApiError> {
     let last = last_of_user(messages)?;
-    let place = content_of(last);
+    let source = content_of(last);
     let text = text_of(last, &messages[last])?;
     if text.trim().is_empty() {
-        return Err(ApiError::bad_field(&place, "is empty: it says what to solve"));
+        return Err(ApiError::bad_field(&source, "is empty, but must have the problem to solve"));
     }
-    if let Some(object) = object_in(&text).map_err(|detail| ApiError::bad_field(&place, detail))? {
-        let request = request_of(object).map_err(|detail| ApiError::bad_field(&place, detail))?;
-        return Ok((Asked::Run(Box::new(request)), place));
+    if let Some(object) = object_in(&text).map_err(|detail| ApiError::bad_field(&source, detail))? {
+        let request = request_of(object).map_err(|detail| ApiError::bad_field(&source, detail))?;
+        return Ok((ChatTask::Run(Box::new(request)), source));
     }
     let mut words = Vec::new();
     for (index, message) in messages[..last].iter().enumerate() {
@@ -80,23 +79,23 @@ pub fn asked(messages: &[Message]) -> Result<(Asked, String), ApiError> {
         }
     }
     words.push(text);
-    Ok((Asked::Words(words.join("\n\n")), place))
+    Ok((ChatTask::Text(words.join("\n\n")), source))
 }
 
-/// The object that says what to solve: the whole text, or the first one in a fence of JSON.
+/// The object with the problem: the whole text, or the first one in a JSON fence.
 fn object_in(text: &str) -> Result<Option<Map<String, Value>>, String> {
     let named = |value: Value| match value {
-        Value::Object(object) if SOLVED.iter().any(|field| object.contains_key(*field)) => Some(object),
+        Value::Object(object) if PROBLEM_FIELDS.iter().any(|field| object.contains_key(*field)) => Some(object),
         _ => None,
     };
     match serde_json::from_str(text) {
         Ok(value) => return Ok(named(value)),
-        // Meant as JSON, so it is not taken for words.
+        // Malformed JSON, not prose.
         Err(error)
             if text.trim_start().starts_with('{')
-                && SOLVED.iter().any(|field| text.contains(&format!("\"{field}\""))) =>
+                && PROBLEM_FIELDS.iter().any(|field| text.contains(&format!("\"{field}\""))) =>
         {
-            return Err(format!("begins as JSON, but is none: {error}"));
+            return Err(format!("begins like JSON, but is malformed: {error}"));
         }
         Err(_) => {}
     }
@@ -113,12 +112,12 @@ fn object_in(text: &str) -> Result<Option<Map<String, Value>>, String> {
     Ok(None)
 }
 
-/// An object as a request: a line of the benchmark is the input of its task.
+/// Reads an object as a run request. A line of the benchmark becomes the input of its task.
 fn request_of(object: Map<String, Value>) -> Result<RunRequest, String> {
     let names_task = object.contains_key("task");
     if names_task && LINE_FIELDS.iter().any(|field| object.contains_key(*field)) {
         let Some(task) = object["task"].as_str().map(str::to_owned) else {
-            return Err("the line of the benchmark has a `task` that is no text".to_owned());
+            return Err("the line of the benchmark has a `task` that is not text".to_owned());
         };
         if !object.get("input").is_some_and(Value::is_object) {
             return Err("the line of the benchmark has no `input`, an object".to_owned());
@@ -145,8 +144,8 @@ mod tests {
     }
 
     fn run(text: &str) -> RunRequest {
-        match asked(&user(text)) {
-            Ok((Asked::Run(request), place)) => {
+        match task_of(&user(text)) {
+            Ok((ChatTask::Run(request), place)) => {
                 assert_eq!(place, "messages[0].content");
                 *request
             }
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_for_a_run_is_the_whole_text_or_stands_in_a_fence() {
+    fn a_run_request_is_the_whole_text_or_fenced() {
         let request = r#"{"task": "n-queens", "difficulty": "easy", "index": 3}"#;
         for text in [
             request.to_owned(),
@@ -183,8 +182,8 @@ mod tests {
     #[test]
     fn parts_of_a_text_are_one_text() {
         let parts = json!([{"type": "text", "text": "{\"task\":"}, {"type": "text", "text": "\"n-queens\"}"}]);
-        let (read, _) = asked(&messages(json!([{"role": "user", "content": parts}]))).unwrap();
-        assert!(matches!(read, Asked::Run(request) if request.task.as_deref() == Some("n-queens")));
+        let (read, _) = task_of(&messages(json!([{"role": "user", "content": parts}]))).unwrap();
+        assert!(matches!(read, ChatTask::Run(request) if request.task.as_deref() == Some("n-queens")));
     }
 
     #[test]
@@ -195,48 +194,48 @@ mod tests {
             {"role": "user", "content": "{\"task\": \"n-queens\"}"},
             {"role": "assistant", "content": "begin"},
         ]));
-        let (read, place) = asked(&all).unwrap();
+        let (read, place) = task_of(&all).unwrap();
         assert_eq!(place, "messages[2].content");
-        assert!(matches!(read, Asked::Run(request) if request.task.as_deref() == Some("n-queens")));
+        assert!(matches!(read, ChatTask::Run(request) if request.task.as_deref() == Some("n-queens")));
     }
 
     #[test]
-    fn other_texts_are_problems_in_words_after_what_the_system_says() {
+    fn other_texts_are_prose_after_the_system_messages() {
         let all = messages(json!([
             {"role": "system", "content": "Be exact."},
             {"role": "assistant", "content": 5},
             {"role": "developer", "content": [{"type": "text", "text": "In JSON."}]},
             {"role": "user", "content": "What is 2 + 2?"},
         ]));
-        let (read, _) = asked(&all).unwrap();
-        assert!(matches!(read, Asked::Words(words) if words == "Be exact.\n\nIn JSON.\n\nWhat is 2 + 2?"));
+        let (read, _) = task_of(&all).unwrap();
+        assert!(matches!(read, ChatTask::Text(words) if words == "Be exact.\n\nIn JSON.\n\nWhat is 2 + 2?"));
         for text in ["{\"a\": 1}", "[1]", "{a} and {b}", "```json\n{\"a\": 1}\n```", "```json\n{\"task\": 1", "5"] {
-            assert!(matches!(asked(&user(text)), Ok((Asked::Words(words), _)) if words == text), "{text}");
+            assert!(matches!(task_of(&user(text)), Ok((ChatTask::Text(words), _)) if words == text), "{text}");
         }
     }
 
     #[test]
-    fn what_cannot_be_understood_is_named() {
+    fn invalid_messages_are_named() {
         for (content, part) in [
             (json!(""), "is empty"),
             (json!(" \n"), "is empty"),
             (json!(null), "is missing"),
             (json!(5), "another type"),
-            (json!([{"type": "image_url", "image_url": {"url": "x"}}]), "part 0 is no text"),
-            (json!([{"type": "text"}]), "part 0 is no text"),
-            (json!("{\"task\": \"n-queens\""), "begins as JSON, but is none"),
+            (json!([{"type": "image_url", "image_url": {"url": "x"}}]), "part 0 is not text"),
+            (json!([{"type": "text"}]), "part 0 is not text"),
+            (json!("{\"task\": \"n-queens\""), "begins like JSON, but is malformed"),
             (json!("{\"task\": \"n-queens\", \"fan_out\": 2}"), "`fan_out`"),
             (json!("{\"task\": 5}"), "`task`"),
-            (json!("{\"problem\": {\"statement\": \"x\"}"), "begins as JSON, but is none"),
+            (json!("{\"problem\": {\"statement\": \"x\"}"), "begins like JSON, but is malformed"),
             (json!("{\"problem\": {}, \"answer\": 1}"), "`answer`"),
             (json!("{\"task\": \"n-queens\", \"id\": \"x\"}"), "no `input`"),
-            (json!("{\"task\": 5, \"id\": \"x\", \"input\": {}}"), "no text"),
+            (json!("{\"task\": 5, \"id\": \"x\", \"input\": {}}"), "not text"),
         ] {
-            let error = asked(&messages(json!([{"role": "user", "content": content}]))).unwrap_err();
+            let error = task_of(&messages(json!([{"role": "user", "content": content}]))).unwrap_err();
             assert_eq!(error.body().error.param.as_deref(), Some("messages[0].content"), "{content}");
             assert!(error.to_string().contains(part), "{part:?} is missing in {error}");
         }
-        let error = asked(&messages(json!([{"role": "system", "content": "x"}]))).unwrap_err();
+        let error = task_of(&messages(json!([{"role": "system", "content": "x"}]))).unwrap_err();
         assert_eq!(error.body().error.param.as_deref(), Some("messages"));
     }
 }

@@ -1,4 +1,4 @@
-//! The models: `prime`, the daemon as it is configured, and `prime/<preset>` for every preset.
+//! The models: `prime` is the daemon as configured, `prime/<preset>` a preset.
 
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
@@ -17,7 +17,7 @@ pub struct Model {
     pub id: String,
     /// `model`.
     pub object: &'static str,
-    /// When the daemon started, in seconds since 1970.
+    /// Start of the daemon, in seconds since 1970.
     pub created: u64,
     /// `prime-agents`.
     pub owned_by: &'static str,
@@ -39,14 +39,14 @@ fn names(settings: &Settings) -> impl Iterator<Item = String> {
 /// The preset of a model.
 ///
 /// # Errors
-/// 404 when there is no such model; says which there are.
+/// 404 with the available models.
 pub fn preset_of<'a>(settings: &Settings, model: &'a str) -> Result<Option<&'a str>, ApiError> {
     let preset = model.strip_prefix(MODEL).and_then(|rest| rest.strip_prefix('/'));
     if model == MODEL || preset.is_some_and(|preset| settings.presets.contains_key(preset)) {
         return Ok(preset);
     }
     let known: Vec<_> = names(settings).collect();
-    let message = format!("there is no model {model:?}; there are: {}", known.join(", "));
+    let message = format!("there is no model {model:?}; available: {}", known.join(", "));
     Err(ApiError::not_found("model_not_found", message))
 }
 
@@ -54,7 +54,7 @@ fn model(state: &State, id: String) -> Model {
     Model { id, object: "model", created: state.started_ms / 1_000, owned_by: "prime-agents" }
 }
 
-/// The models of chat completions.
+/// Lists the models.
 #[utoipa::path(
     get, path = "/v1/models", tag = "openai", operation_id = "list_models",
     responses((status = 200, description = "All models", body = ModelList)),
@@ -65,9 +65,9 @@ pub async fn list(state: web::Data<State>) -> HttpResponse {
     HttpResponse::Ok().json(ModelList { object: "list", data })
 }
 
-/// One model.
+/// Shows a model.
 #[utoipa::path(
-    get, path = "/v1/models/{model}", tag = "openai", operation_id = "show_model", params(("model", description = "`prime`, or `prime/<preset>`; the slash as it is, or as `%2F`", example = "prime/fast")),
+    get, path = "/v1/models/{model}", tag = "openai", operation_id = "show_model", params(("model", description = "`prime` or `prime/<preset>`, the slash bare or as `%2F`", example = "prime/fast")),
     responses((status = 200, description = "The model", body = Model)),
 )]
 pub async fn show(state: web::Data<State>, name: web::Path<String>) -> Result<HttpResponse, ApiError> {

@@ -1,11 +1,11 @@
-//! A problem in words as a client's own problem.
+//! A prose message as a custom problem.
 
 use serde_json::{Value, json};
 
 use crate::daemon::wire::RunRequest;
 
-/// The run that solves a problem in words: in one step, whose line is the answer. `schema` is the JSON Schema of the
-/// answer; without one it is any text.
+/// The run that answers in one step, whose line is the answer. `schema` is the JSON Schema of the answer; without one, any
+/// text is allowed.
 pub fn run_of(statement: &str, schema: Option<&Value>) -> RunRequest {
     let mut problem = json!({ "statement": statement, "input": {}, "steps": "single" });
     if let Some(schema) = schema {

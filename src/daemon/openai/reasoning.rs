@@ -1,4 +1,4 @@
-//! The steps of a run as text: those of the trajectory that gave the answer, and those of one trajectory as they come.
+//! The steps of a run as text: those that led to the answer, or those of one trajectory as they are committed.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -8,20 +8,20 @@ use futures::TryStreamExt as _;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::report::{Recorded, StepLine};
+use crate::report::{RecordedEvent, StepLine};
 use crate::runs::{RunError, RunRecord, Runs};
 use prime_protocol::{Decision, Score, TurnId};
 
-/// Longest text of steps that a message holds, in bytes.
+/// Longest text of steps in a message, in bytes.
 const TEXT_BYTES_MAX: usize = 4 << 20;
-/// The trajectory that is told of as it goes.
-const TOLD: u32 = 0;
+/// The trajectory that is streamed.
+const STREAMED: u32 = 0;
 
-/// How the recorded end of a trajectory begins.
+/// The prefix of a recorded end of a trajectory.
 const END: &[u8] = br#"{"event":"trajectory_ended","#;
 const STEP: &[u8] = br#"{"event":"step","#;
 
-/// The end of a trajectory, as far as it matters here.
+/// The recorded end of a trajectory.
 #[derive(Deserialize)]
 struct Ended {
     round: u32,
@@ -38,8 +38,8 @@ fn step_of(event: &[u8]) -> Result<Option<StepLine<'_>>, RunError> {
     if !event.starts_with(STEP) {
         return Ok(None);
     }
-    match Recorded::read(event).map_err(|error| unreadable(&error))? {
-        Recorded::Step(step) => Ok(Some(step)),
+    match RecordedEvent::read(event).map_err(|error| unreadable(&error))? {
+        RecordedEvent::Step(step) => Ok(Some(step)),
         _ => Ok(None),
     }
 }
@@ -48,7 +48,7 @@ fn is_committed(step: &StepLine<'_>) -> bool {
     step.applicable && step.decision == Decision::Proceed
 }
 
-/// A committed step: its derivation where there is one, then its action, a line each.
+/// Writes a committed step: its derivation, if any, then its action, one line each.
 fn write(text: &mut String, step: &StepLine<'_>) {
     if !step.derivation.is_empty() {
         text.push_str(&step.derivation);
@@ -58,7 +58,7 @@ fn write(text: &mut String, step: &StepLine<'_>) {
     text.push('\n');
 }
 
-/// Finds the trajectory that gave an answer: of several, the cleanest, and of those the first to end.
+/// Finds the trajectory that gave an answer: of several, the one with the lowest scores, then the first to end.
 struct Search<'a> {
     answer: &'a Value,
     /// Scores above zero among the committed steps of each trajectory, by depth.
@@ -90,14 +90,14 @@ impl Search<'_> {
     }
 }
 
-/// The committed steps of one trajectory, as text that is bounded.
+/// The committed steps of one trajectory, as bounded text.
 struct Committed {
     id: TurnId,
     text: String,
     /// Where each step ends in the text.
     ends: Vec<usize>,
     bytes_max: usize,
-    /// The first step that found no room.
+    /// The first step beyond the bound.
     cut_at: Option<usize>,
 }
 
@@ -133,7 +133,7 @@ impl Committed {
     }
 }
 
-/// The steps that led to a run's answer; `None` for a run without one.
+/// The steps that led to a run's answer; `None` without an answer.
 ///
 /// # Errors
 /// When the run's events cannot be read.
@@ -153,26 +153,26 @@ pub async fn of_answer(runs: &Arc<Runs>, record: &RunRecord) -> Result<Option<St
     Ok(Some(committed.into_text(&record.id)))
 }
 
-/// Tells of a run's first trajectory as it goes, round by round.
-pub struct Telling {
+/// Streams the steps of a run's first trajectory, round by round.
+pub struct ReasoningStream {
     round: u32,
     depth: usize,
 }
 
-impl Telling {
+impl ReasoningStream {
     pub fn new() -> Self {
         Self { round: 1, depth: 0 }
     }
 
-    /// What an event adds to the text, if anything.
+    /// The text that an event adds, if any.
     ///
     /// # Errors
-    /// When it cannot be read.
-    pub fn tell(&mut self, event: &[u8]) -> Result<Option<String>, RunError> {
-        let Some(step) = step_of(event)?.filter(|step| step.trajectory == TOLD) else { return Ok(None) };
+    /// When the event cannot be read.
+    pub fn delta(&mut self, event: &[u8]) -> Result<Option<String>, RunError> {
+        let Some(step) = step_of(event)?.filter(|step| step.trajectory == STREAMED) else { return Ok(None) };
         let mut text = String::new();
-        let mut line = |told: std::fmt::Arguments<'_>| {
-            text.write_fmt(told).expect("invariant: writing to a string succeeds");
+        let mut line = |arguments: std::fmt::Arguments<'_>| {
+            text.write_fmt(arguments).expect("invariant: writing to a string succeeds");
         };
         if step.round > self.round {
             line(format_args!("(round {})\n", step.round));
@@ -275,9 +275,9 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_is_told_as_it_goes() {
-        let mut telling = Telling::new();
-        for (event, told) in [
+    fn steps_are_streamed_as_they_are_committed() {
+        let mut reasoning = ReasoningStream::new();
+        for (event, expected) in [
             (br#"{"event":"started"}"#.to_vec(), None),
             (step(1, 0, 0, "a", "proceed", 0.0), Some("a\n")),
             (step(1, 1, 0, "x", "proceed", 0.0), None),
@@ -289,8 +289,8 @@ mod tests {
             (ended(1, 0, &json!(1)), None),
             (step(2, 0, 0, "f", "proceed", 0.0), Some("(round 2)\nf\n")),
         ] {
-            assert_eq!(telling.tell(&event).unwrap().as_deref(), told, "{}", String::from_utf8_lossy(&event));
+            assert_eq!(reasoning.delta(&event).unwrap().as_deref(), expected, "{}", String::from_utf8_lossy(&event));
         }
-        assert!(telling.tell(br#"{"event":"step","round":1}"#).is_err());
+        assert!(reasoning.tell(br#"{"event":"step","round":1}"#).is_err());
     }
 }

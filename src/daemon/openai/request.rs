@@ -1,4 +1,4 @@
-//! A chat completion as it is asked for. Fields that are not here are accepted and have no effect.
+//! Request types of chat completions. Unknown fields are accepted and ignored.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use crate::daemon::error::ApiError;
 use crate::daemon::wire::RunRequest;
 
-/// Most choices of one request; each is a run of its own.
+/// Most choices per request; each is a run.
 const CHOICES_MAX: u32 = 16;
 
 /// A request for a chat completion.
@@ -15,10 +15,10 @@ const CHOICES_MAX: u32 = 16;
 pub struct ChatRequest {
     /// `prime`, or `prime/<preset>`.
     pub model: String,
-    /// The last one of role `user` says what to solve.
+    /// The last one of role `user` has the problem to solve.
     #[schema(min_items = 1)]
     pub messages: Vec<Message>,
-    /// Choices: runs that differ in their seeds alone.
+    /// Choices: runs that differ only in their seeds.
     #[schema(minimum = 1, maximum = 16)]
     pub n: Option<u32>,
     pub stream: Option<bool>,
@@ -33,14 +33,14 @@ pub struct ChatRequest {
     /// Prompt and completion tokens of a run together.
     #[schema(minimum = 1)]
     pub max_completion_tokens: Option<u64>,
-    /// Of the first choice; the next have the next ones. A negative one counts as the number with its lower 63 bits.
+    /// The seed of the first choice; the others have consecutive ones. Of a negative seed, the lower 63 bits are used.
     pub seed: Option<i64>,
-    /// The form of the answer of a problem of one's own. A task of the benchmark has its own form.
+    /// The form of the answer to a custom problem. A task of the benchmark defines its own.
     pub response_format: Option<ResponseFormat>,
-    /// Only `none` and `auto`: there are no tools to be called.
+    /// Only `none` and `auto`: no tools are called.
     #[schema(value_type = Option<ToolChoice>)]
     pub tool_choice: Option<Value>,
-    /// A run's request, as `POST /v1/runs` takes it. What stands here counts more than the messages and the other fields.
+    /// A run request, as for `POST /v1/runs`. Takes precedence over the messages and the other fields.
     pub prime: Option<RunRequest>,
 }
 
@@ -48,29 +48,29 @@ pub struct ChatRequest {
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 pub struct Message {
     pub role: Role,
-    /// A text, or a list of `{"type": "text", "text": …}`; of a message without effect, nothing is read.
+    /// A text, or a list of `{"type": "text", "text": …}`. Not read in messages of roles that have no effect.
     #[schema(value_type = Value, required = false, example = "{\"task\": \"n-queens\"}")]
     pub content: Option<Value>,
 }
 
-/// Whether tools are called. The document's own type.
+/// Whether tools are called. Only for the OpenAPI document.
 #[derive(ToSchema)]
 #[serde(rename_all = "lowercase")]
-#[expect(dead_code, reason = "never made")]
+#[expect(dead_code, reason = "never constructed")]
 enum ToolChoice {
     None,
     Auto,
 }
 
-/// Whose message it is.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// The same as `system`.
     Developer,
-    /// Put before a problem of one's own.
+    /// Put before a custom problem.
     System,
-    /// Says what to solve.
+    /// Has the problem to solve.
     User,
     /// Has no effect.
     Assistant,
@@ -80,10 +80,10 @@ pub enum Role {
     Function,
 }
 
-/// How to stream.
+/// Options of streaming.
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 pub struct StreamOptions {
-    /// A last chunk with the tokens of all choices.
+    /// Whether to send a last chunk with the token counts of all choices.
     pub include_usage: Option<bool>,
 }
 
@@ -95,28 +95,28 @@ pub struct ResponseFormat {
     pub json_schema: Option<JsonSchemaFormat>,
 }
 
-/// The kinds of forms.
+/// The kinds of answer formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FormatKind {
-    /// Any.
+    /// Any text.
     Text,
     /// A JSON object.
     JsonObject,
-    /// What `json_schema` says.
+    /// An answer that follows `json_schema`.
     JsonSchema,
 }
 
 /// A JSON Schema for answers.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 pub struct JsonSchemaFormat {
-    /// An object, where the form is `json_schema`.
+    /// The schema, an object; required where the type is `json_schema`.
     #[schema(value_type = Value, required = false)]
     pub schema: Option<Value>,
 }
 
 impl ChatRequest {
-    /// Checks what can be checked without knowing what is to be solved.
+    /// Checks what does not depend on the problem.
     ///
     /// # Errors
     /// 400 with the field.
@@ -144,7 +144,7 @@ impl ChatRequest {
             choice => choice.is_some(),
         };
         if requires_tool {
-            return Err(ApiError::bad_field("tool_choice", "no tools are called here; leave it out, or give \"none\""));
+            return Err(ApiError::bad_field("tool_choice", "tools are not supported; leave it out, or give \"none\""));
         }
         Ok(())
     }
@@ -161,10 +161,10 @@ impl ChatRequest {
         self.stream_options.and_then(|options| options.include_usage).unwrap_or(false)
     }
 
-    /// The schema that answers must follow, if one is asked for.
+    /// The schema that answers must follow, if any.
     ///
     /// # Errors
-    /// 400 when the form names a schema and has none.
+    /// 400 when the type is `json_schema` and there is none.
     pub fn answer_schema(&self) -> Result<Option<Value>, ApiError> {
         let Some(format) = &self.response_format else { return Ok(None) };
         match format.kind {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_ranges_are_allowed_and_unknown_fields_have_no_effect() {
+    fn the_bounds_of_ranges_are_allowed_and_unknown_fields_are_ignored() {
         for (field, given) in [
             ("n", value!(1)),
             ("n", value!(16)),
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_as_param() {
+    fn invalid_fields_are_named_as_param() {
         for (field, given, param, part) in [
             ("model", value!(5), "model", "5"),
             ("messages", value!([]), "messages", "empty"),
@@ -247,8 +247,8 @@ mod tests {
             ("seed", value!(u64::MAX), "seed", "18446744073709551615"),
             ("stream", value!("yes"), "stream", "yes"),
             ("stream_options", value!({"include_usage": 1}), "stream_options.include_usage", "1"),
-            ("tool_choice", value!("required"), "tool_choice", "no tools"),
-            ("tool_choice", value!({"type": "function", "function": {"name": "f"}}), "tool_choice", "no tools"),
+            ("tool_choice", value!("required"), "tool_choice", "not supported"),
+            ("tool_choice", value!({"type": "function", "function": {"name": "f"}}), "tool_choice", "not supported"),
             ("response_format", value!({"type": "xml"}), "response_format.type", "xml"),
             ("response_format", value!({"type": "json_schema"}), "response_format.json_schema.schema", "JSON Schema"),
             (

@@ -1,4 +1,4 @@
-//! A chat completion as it is answered, whole and in chunks.
+//! Response types of chat completions: whole, and in chunks.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -22,7 +22,7 @@ pub struct ChatCompletion {
     pub choices: Vec<Choice>,
     /// Of all choices.
     pub usage: TokenUsage,
-    /// What is known of the first choice's run.
+    /// The run of the first choice.
     pub prime: RunInfo,
 }
 
@@ -35,7 +35,7 @@ pub struct Choice {
     #[schema(value_type = Option<Object>)]
     pub logprobs: Option<()>,
     pub finish_reason: FinishReason,
-    /// What is known of this choice's run.
+    /// The run of this choice.
     pub prime: RunInfo,
 }
 
@@ -44,37 +44,37 @@ pub struct Choice {
 pub struct Answer {
     /// `assistant`.
     pub role: &'static str,
-    /// The answer as JSON, or as it is when it is a text; empty when there is none.
+    /// The answer as JSON, a text as it is; empty without an answer.
     pub content: String,
-    /// The steps that led to it, a line each.
+    /// The steps that led to it, one per line.
     pub reasoning_content: Option<String>,
     /// Always null.
     #[schema(value_type = Option<String>)]
     pub refusal: Option<()>,
 }
 
-/// Why there is no more.
+/// Why the content ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishReason {
-    /// There is an answer, or there will be none.
+    /// With an answer, or definitely without.
     Stop,
     /// A budget was spent before there was an answer.
     Length,
 }
 
-/// What a run's record says beside the answer.
+/// The record of a run, without its answer.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct RunInfo {
     /// For `GET /v1/runs/{id}`.
     pub run: String,
     pub status: Status,
-    /// Every step was clean in the eyes of the verifier.
+    /// Whether the verifier accepted every step as clean.
     pub verified: bool,
     pub verifier: String,
     /// The kinds of constraints that it checked.
     pub checked_kinds: Vec<Kind>,
-    /// What ended the run, by name.
+    /// The name of what ended the run.
     pub outcome: Option<String>,
     pub votes: Vec<Ballot>,
     /// Votes of the winner over the trajectories of its round, 0 to 1.
@@ -83,7 +83,7 @@ pub struct RunInfo {
     pub labels: Vec<String>,
 }
 
-/// Tokens.
+/// Token counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[expect(clippy::struct_field_names, reason = "the words of OpenAI's interface")]
 pub struct TokenUsage {
@@ -92,7 +92,7 @@ pub struct TokenUsage {
     pub total_tokens: u64,
 }
 
-/// What all parts of an answer have.
+/// The fields that all chunks share.
 #[derive(Clone, Debug)]
 pub struct Head {
     pub id: String,
@@ -134,14 +134,14 @@ pub fn content(answer: Option<&Value>) -> String {
     }
 }
 
-/// Why a run that is over has no more to say.
+/// The finish reason of a run that is over.
 pub fn finish_reason(record: &RunRecord) -> FinishReason {
     let is_spent = matches!(record.result.outcome.as_deref(), Some("steps_spent" | "tokens_spent" | "wall_ms_spent"));
     if is_spent && record.result.answer.is_none() { FinishReason::Length } else { FinishReason::Stop }
 }
 
 impl Choice {
-    /// Of a run that is over.
+    /// The choice of a run that is over.
     pub fn new(index: u32, record: &RunRecord, reasoning_content: Option<String>) -> Self {
         let content = content(record.result.answer.as_ref());
         let message = Answer { role: "assistant", content, reasoning_content, refusal: None };
@@ -149,7 +149,7 @@ impl Choice {
     }
 }
 
-/// A piece of a streamed chat completion: the data of one server-sent event.
+/// A chunk of a streamed chat completion: the data of a server-sent event.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Chunk<'a> {
     pub id: &'a str,
@@ -158,19 +158,19 @@ pub struct Chunk<'a> {
     pub created: u64,
     pub model: &'a str,
     pub system_fingerprint: &'a str,
-    /// One, or none beside the tokens of all.
+    /// One; none in the chunk with the token counts.
     pub choices: Vec<ChunkChoice>,
-    /// In the last chunk, where it was asked for.
+    /// In the last chunk, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<TokenUsage>,
-    /// With the first and the last chunk of a choice: what is known of its run.
+    /// In the first and the last chunk of a choice: its run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prime: Option<RunInfo>,
 }
 
-/// One of the server-sent events of a chat completion. The document's own type.
+/// A server-sent event of a chat completion. Only for the OpenAPI document.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "never made")]
+#[expect(dead_code, reason = "never constructed")]
 pub struct ChunkEvent {
     /// A chunk, of object `chat.completion.chunk`; an `ErrorBody` if the run fails; at the end `[DONE]`.
     data: String,
@@ -184,11 +184,11 @@ pub struct ChunkChoice {
     /// Always null.
     #[schema(value_type = Option<Object>)]
     pub logprobs: Option<()>,
-    /// Null but in the choice's last chunk.
+    /// Null except in the choice's last chunk.
     pub finish_reason: Option<FinishReason>,
 }
 
-/// What a chunk adds.
+/// The part of the message that a chunk adds.
 #[derive(Debug, Default, Serialize, ToSchema)]
 pub struct Delta {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,5 @@
-//! A chat completion in chunks, as server-sent events: steps as they become durable, then the answer.
+//! The response to a chat completion with `stream`: chunks as server-sent events, steps as they become durable, then the
+//! answer.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -9,25 +10,25 @@ use actix_web::HttpResponse;
 use actix_web::web::Bytes;
 use futures::{Stream, StreamExt as _, stream};
 
-use super::held::Held;
-use super::reasoning::Telling;
+use super::cancel_on_drop::CancelOnDrop;
+use super::completion::record_of;
+use super::reasoning::ReasoningStream;
 use super::response::{Chunk, Delta, Head, content, finish_reason};
-use super::whole::record_of;
 use crate::daemon::error::ApiError;
 use crate::daemon::events::with_heartbeat;
 use crate::runs::Runs;
 use prime_protocol::Usage;
 
-/// The data of an event.
-fn sent(text: &mut Vec<u8>, data: &impl serde::Serialize) {
+/// Writes an event.
+fn write_event(text: &mut Vec<u8>, data: &impl serde::Serialize) {
     text.extend_from_slice(b"data: ");
     serde_json::to_writer(&mut *text, data).expect("invariant: chunks serialise");
     text.extend_from_slice(b"\n\n");
 }
 
-fn one(chunk: &Chunk<'_>) -> Bytes {
+fn event_of(chunk: &Chunk<'_>) -> Bytes {
     let mut text = Vec::new();
-    sent(&mut text, chunk);
+    write_event(&mut text, chunk);
     text.into()
 }
 
@@ -36,19 +37,19 @@ fn choice(
     runs: &Arc<Runs>,
     head: &Rc<Head>,
     index: u32,
-    held: &Held,
+    run: &CancelOnDrop,
     usage: &Rc<Cell<Usage>>,
 ) -> impl Stream<Item = Result<Bytes, ApiError>> + use<> {
     let begin = Delta { role: Some("assistant"), content: Some(String::new()), ..Delta::default() };
-    let begin = one(&Chunk { prime: Some((&held.record).into()), ..head.delta(index, begin) });
-    let id = held.id();
-    let (at, mut telling) = (Rc::clone(head), Telling::new());
+    let begin = event_of(&Chunk { prime: Some((&run.record).into()), ..head.delta(index, begin) });
+    let id = run.id();
+    let (chunks, mut reasoning) = (Rc::clone(head), ReasoningStream::new());
     let steps = runs.events(id, 0, true).map(move |lines| {
         let mut text = Vec::new();
         for (_, event) in lines?.events() {
-            if let Some(told) = telling.tell(event)? {
-                let delta = Delta { reasoning_content: Some(told), ..Delta::default() };
-                sent(&mut text, &at.delta(index, delta));
+            if let Some(steps) = reasoning.delta(event)? {
+                let delta = Delta { reasoning_content: Some(steps), ..Delta::default() };
+                write_event(&mut text, &chunks.delta(index, delta));
             }
         }
         Ok(Bytes::from(text))
@@ -62,18 +63,18 @@ fn choice(
         let mut text = Vec::new();
         let answer = content(record.result.answer.as_ref());
         if !answer.is_empty() {
-            sent(&mut text, &head.delta(index, Delta { content: Some(answer), ..Delta::default() }));
+            write_event(&mut text, &head.delta(index, Delta { content: Some(answer), ..Delta::default() }));
         }
         let mut last = head.delta(index, Delta::default());
         last.choices.iter_mut().for_each(|choice| choice.finish_reason = Some(finish_reason(&record)));
         last.prime = Some((&record).into());
-        sent(&mut text, &last);
+        write_event(&mut text, &last);
         Ok(Bytes::from(text))
     });
     stream::once(std::future::ready(Ok(begin))).chain(steps).chain(end)
 }
 
-/// An error as the last event; nothing comes after it.
+/// Turns an error into the last event.
 fn with_errors(pieces: impl Stream<Item = Result<Bytes, ApiError>>) -> impl Stream<Item = Result<Bytes, Infallible>> {
     stream::unfold(Some(Box::pin(pieces)), |pieces| async move {
         let mut pieces = pieces?;
@@ -81,22 +82,22 @@ fn with_errors(pieces: impl Stream<Item = Result<Bytes, ApiError>>) -> impl Stre
             Ok(piece) => Some((Ok(piece), Some(pieces))),
             Err(error) => {
                 let mut text = Vec::new();
-                sent(&mut text, &error.body());
+                write_event(&mut text, &error.body());
                 Some((Ok(text.into()), None))
             }
         }
     })
 }
 
-/// Answers at once, and goes on as the runs do. Whoever drops the body drops `held` with it.
-pub fn answer(runs: &Arc<Runs>, head: Head, held: Vec<Held>, wants_usage: bool) -> HttpResponse {
+/// Responds at once, and streams while the runs go on. Dropping the body drops `accepted`.
+pub fn respond(runs: &Arc<Runs>, head: Head, accepted: Vec<CancelOnDrop>, wants_usage: bool) -> HttpResponse {
     let (head, usage) = (Rc::new(head), Rc::new(Cell::new(Usage::default())));
-    let choices = (0..).zip(&held).map(|(index, held)| choice(runs, &head, index, held, &usage).boxed_local());
+    let choices = (0..).zip(&accepted).map(|(index, run)| choice(runs, &head, index, run, &usage).boxed_local());
     let choices = stream::select_all(choices.collect::<Vec<_>>());
     let end = stream::once(async move {
         let mut text = Vec::new();
         if wants_usage {
-            sent(&mut text, &Chunk { usage: Some(usage.get().into()), ..head.chunk() });
+            write_event(&mut text, &Chunk { usage: Some(usage.get().into()), ..head.chunk() });
         }
         text.extend_from_slice(b"data: [DONE]\n\n");
         Ok(Bytes::from(text))
@@ -104,7 +105,7 @@ pub fn answer(runs: &Arc<Runs>, head: Head, held: Vec<Held>, wants_usage: bool) 
     // An empty piece would end the body.
     let pieces = choices.chain(end).filter(|piece| std::future::ready(!piece.as_ref().is_ok_and(Bytes::is_empty)));
     let body = with_heartbeat(with_errors(pieces)).map(move |piece| {
-        let _waiting = &held;
+        let _cancelled_with_the_body = &accepted;
         piece
     });
     HttpResponse::Ok()

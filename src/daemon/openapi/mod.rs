@@ -1,22 +1,24 @@
-//! The interface described by itself: `/openapi.json`.
+//! The OpenAPI document: `/openapi.json`, and a page to read it with.
 
-mod answers;
-mod page;
+mod shared_responses;
+mod swagger_ui;
 
 use actix_web::{HttpResponse, web};
 use utoipa::OpenApi;
 
-use super::{State, catalog, events, health, measured, no_such_method, openai, reload, reviews, runs, split, verify};
-use answers::Answers;
+use super::{
+    State, catalog, events, health, http_metrics, method_not_allowed, openai, reload, reviews, runs, split, verify,
+};
+use shared_responses::SharedResponses;
 
-/// What stands before the routes.
+/// The introduction.
 const DESCRIPTION: &str = "\
 LLM agents solve algorithmic problems step by step, and every step is checked.
 
-Every error has one shape, `ErrorBody`, and every response a header `X-Request-Id`. What is no HTTP at all is answered \
-by 400 or 431 without a body. The same daemon shows this document as a page under `/docs/`.";
+Every error has one shape, `ErrorBody`, and every response a header `X-Request-Id`. Input that is not HTTP gets a 400 or \
+431 without a body. The daemon shows this document as a page under `/docs/`.";
 
-/// Every route that clients may rely on.
+/// Every stable route.
 #[derive(OpenApi)]
 #[openapi(
     info(description = DESCRIPTION),
@@ -41,22 +43,22 @@ by 400 or 431 without a body. The same daemon shows this document as a page unde
         openai::models::show,
         health::livez,
         health::readyz,
-        measured::metrics,
+        http_metrics::metrics,
         document,
     ),
     tags(
-        (name = "runs", description = "Runs: accepted when they are durable, and never lost."),
-        (name = "catalog", description = "What can be asked for."),
-        (name = "openai", description = "The same runs for OpenAI's clients."),
-        (name = "operations", description = "For whoever keeps the daemon."),
+        (name = "runs", description = "Durable runs: never lost once accepted."),
+        (name = "catalog", description = "Available tasks and agents."),
+        (name = "openai", description = "Runs for OpenAI's clients."),
+        (name = "operations", description = "For operators."),
     ),
 )]
 struct Document;
 
-/// The document of a daemon that asks for keys, or does not.
+/// The document of a daemon with or without keys.
 fn described(has_keys: bool) -> utoipa::openapi::OpenApi {
     let mut document = Document::openapi();
-    Answers { has_keys }.add_to(&mut document);
+    SharedResponses { has_keys }.add_to(&mut document);
     document
 }
 
@@ -64,12 +66,12 @@ pub fn configure(config: &mut web::ServiceConfig) {
     config.service(
         web::resource("/openapi.json")
             .route(web::get().to(document))
-            .default_service(web::to(|| no_such_method("GET"))),
+            .default_service(web::to(|| method_not_allowed("GET"))),
     );
-    page::configure(config);
+    swagger_ui::configure(config);
 }
 
-/// This document.
+/// Returns this document.
 #[utoipa::path(
     get, path = "/openapi.json", tag = "operations", operation_id = "describe",
     responses((status = 200, description = "OpenAPI 3.1", body = Object)),

@@ -1,10 +1,10 @@
-//! `bench strategies`, `bench verifiers` and `bench overhead`, where the figures are known beforehand.
+//! `bench strategies`, `bench verifiers` and `bench overhead`, on agents with known figures.
 
 use serde_json::{Value, json};
 
 use crate::binary::{SCRIPTED, done};
 
-/// What a measurement of few instances of Tower of Hanoi prints as JSON.
+/// The JSON of a measurement on a few instances of Tower of Hanoi.
 fn figures(command: &str, arguments: &[&str]) -> Value {
     let fixed = ["bench", command, "--task", "tower-of-hanoi", "--instances", "3", "--output", "json"];
     done(&[&fixed, &SCRIPTED[..], arguments].concat()).json(0)
@@ -43,7 +43,7 @@ fn without_errors_every_strategy_is_right() {
 }
 
 #[test]
-fn with_errors_only_nothing_is_right() {
+fn at_error_rate_one_nothing_is_right() {
     let figures = strategies("1", &["--verifier", "strict", "--no-variants"]);
     assert_eq!(rows(&figures).len(), 6);
     for row in rows(&figures) {
@@ -52,7 +52,7 @@ fn with_errors_only_nothing_is_right() {
 }
 
 #[test]
-fn a_strategy_that_the_executor_cannot_do_is_a_row_that_says_so() {
+fn a_strategy_that_the_executor_cannot_do_is_a_row_with_the_reason() {
     let sets = ["--set", "agents.executor.implementation=reference", "--strategy", "beam", "--verifier", "rules"];
     let failed = figures("strategies", &sets);
     let row = &rows(&failed)[1];
@@ -82,7 +82,7 @@ fn verifiers_are_compared_on_the_same_steps() {
 }
 
 #[test]
-fn overhead_has_a_row_for_each_kind_one_by_one_and_side_by_side() {
+fn overhead_has_a_sequential_and_a_concurrent_row_for_each_kind() {
     let printed = done(&["bench", "overhead", "--turns", "20", "--side-by-side", "4", "--output", "json"]).json(0);
     let rows = printed.as_array().expect("rows");
     for (role, kind) in
@@ -106,7 +106,7 @@ fn overhead_has_a_row_for_each_kind_one_by_one_and_side_by_side() {
 }
 
 #[test]
-fn agents_that_are_none_are_refused_before_anything_is_measured() {
+fn unknown_agents_are_refused_before_anything_is_measured() {
     let scripted = |arguments: &[&str]| done(&[arguments, &SCRIPTED[..]].concat());
     scripted(&["bench", "strategies", "--verifier", "rule"]).refused(&["rule", "did you mean `rules`?"]);
     scripted(&["bench", "verifiers", "--verifier", "stric"]).refused(&["stric", "did you mean `strict`?"]);

@@ -1,4 +1,4 @@
-//! `bench check`: outputs with known faults, and files that are none.
+//! `bench check`: outputs with known faults, and invalid files.
 
 use serde_json::{Value, json};
 
@@ -101,7 +101,7 @@ fn each_fault_is_found_at_its_step_with_its_type() {
 }
 
 #[test]
-fn free_text_is_read_and_stages_fall_one_after_the_other() {
+fn free_text_is_read_and_stages_fail_in_order() {
     let outputs = right("bubble-sort", "5");
     let trace = |place: usize| {
         let actions = outputs[place]["actions"].as_array().unwrap();
@@ -137,7 +137,7 @@ fn free_text_is_read_and_stages_fall_one_after_the_other() {
 }
 
 #[test]
-fn lines_that_are_no_submissions_are_named_and_the_rest_is_judged() {
+fn invalid_lines_are_named_and_the_rest_is_judged() {
     let good = right("bubble-sort", "2");
     let huge = format!(r#"{{"id":"bubble-sort/easy/005","answer":{{"swaps":1{}}}}}"#, "0".repeat(400));
     let text = [
@@ -182,6 +182,14 @@ fn lines_that_are_no_submissions_are_named_and_the_rest_is_judged() {
     assert!(checked.stderr.contains("line 2: "), "{}", checked.stderr);
     done(&["bench", "check", "/nowhere.jsonl"]).refused(&["/nowhere.jsonl"]);
     done(&["bench", "check", shown(&path), "--kinds", "colour"]).refused(&["colour", "invariant"]);
+}
+
+#[test]
+fn lines_of_another_base_seed_are_not_judged() {
+    let (report, _) = judged(&lines(&right("bubble-sort", "3")), &["--base-seed", "43"]);
+    assert_eq!((&report["overall"]["submissions"], report["findings"].as_array().map(Vec::len)), (&json!(0), Some(3)));
+    let problem = report["findings"][0]["problem"].as_str().unwrap();
+    assert!(problem.contains("base seed 42, not 43") && problem.contains("--base-seed 42"), "{problem}");
 }
 
 #[test]

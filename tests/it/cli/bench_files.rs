@@ -77,6 +77,13 @@ fn a_folder_is_filled_once_and_only_with_one_selection() {
     done(&other).refused(&["manifest.json", "another folder"]);
     done(&["bench", "generate", "--out", out]).refused(&["--task", "--all"]);
     done(&["bench", "generate", "--all", "--out", "/proc/nowhere"]).refused(&["/proc/nowhere"]);
+    for name in ["lines.json", "lines.csv", "manifest.txt"] {
+        let path = folder.path().join(name);
+        done(&["bench", "generate", "--all", "--out", shown(&path)]).refused(&[shown(&path), "folder", ".jsonl"]);
+        assert!(!path.exists(), "no folder by the name of a file");
+    }
+    let export = folder.path().join("dataset.parquet");
+    done(&["bench", "export", "--format", "parquet", "--out", shown(&export)]).refused(&[shown(&export), "folder"]);
 }
 
 #[test]

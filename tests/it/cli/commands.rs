@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::TcpListener;
 
-use prime_engine::testing::TinyModel;
+use prime_engine_testing::TinyModel;
 use serde_json::Value;
 
 use crate::binary::{REFERENCE, done, file, shown};

@@ -1,18 +1,24 @@
-//! Every mistake gets a message that names the field or file and the mend, exit code 2, and never a panic.
+//! Every mistake gets a message that names the field or file and says what to do, exit code 2, and never a panic.
 
-use crate::binary::{REFERENCE, done, file, prime, run, shown};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
+
+use crate::binary::{Done, REFERENCE, done, file, prime, run, shown};
 
 #[test]
-fn arguments_that_name_nothing() {
+fn wrong_arguments() {
     run(&[&["tower-of-hano"], &REFERENCE]).refused(&[
         "tower-of-hano\"",
         "did you mean `tower-of-hanoi`?",
         "bench list",
     ]);
     run(&[&["n-queens", "--index", "200"], &REFERENCE]).refused(&["index 200", "0 to 199"]);
-    run(&[&["n-queens", "--index", "-1"], &REFERENCE]).refused(&["-1"]);
+    for command in [&["run"][..], &["runs", "submit"], &["bench", "prompt"]] {
+        let refused = done(&[command, &["n-queens", "--index", "-1"]].concat());
+        refused.refused(&["invalid value '-1' for '--index <INDEX>'", "whole number"]);
+    }
     run(&[&["n-queens", "--index", "five"], &REFERENCE]).refused(&["five", "--index"]);
-    run(&[&["n-queens", "--difficulty", "extreme"], &REFERENCE]).refused(&["extreme", "easy, medium or hard"]);
+    run(&[&["n-queens", "--difficulty", "extreme"], &REFERENCE]).refused(&["extreme", "easy, medium, hard"]);
     done(&["run", "n-queens", "--output", "xml"]).refused(&["xml", "text, json"]);
     run(&[&["n-queens", "--colour"], &REFERENCE]).refused(&["--colour"]);
     run(&[&REFERENCE]).refused(&["<TASK>"]);
@@ -21,7 +27,7 @@ fn arguments_that_name_nothing() {
 }
 
 #[test]
-fn inputs_that_are_none() {
+fn wrong_inputs() {
     let (folder, path) = file("broken.json", r#"{"a": [1, 2"#);
     run(&[&["bubble-sort", "--input", shown(&path)], &REFERENCE]).refused(&[shown(&path), "JSON", "line 1"]);
     let missing = folder.path().join("missing.json");
@@ -49,7 +55,7 @@ fn inputs_that_are_none() {
 }
 
 #[test]
-fn settings_out_of_range_or_misspelt() {
+fn settings_that_are_out_of_range_or_misspelt() {
     for fanout in ["0", "-1", "1e9", "1000000000", "many"] {
         let set = format!("run.fanout={fanout}");
         run(&[&["n-queens", "--set", &set], &REFERENCE]).refused(&["--set", "`run.fanout`", "from 1 to 256"]);
@@ -60,7 +66,7 @@ fn settings_out_of_range_or_misspelt() {
 
     let in_environment =
         prime(&[&["run", "n-queens"][..], &REFERENCE].concat()).env("PRIME__RUN__FANUOT", "2").output();
-    let in_environment: crate::binary::Done = in_environment.unwrap().into();
+    let in_environment: Done = in_environment.unwrap().into();
     in_environment.refused(&["PRIME__RUN__FANUOT", "did you mean `run.fanout`?"]);
 
     let (folder, path) = file("my.toml", "[run]\nseed = 1\nfanuot = 2\n");
@@ -77,6 +83,21 @@ fn settings_out_of_range_or_misspelt() {
 }
 
 #[test]
+fn variables_of_the_environment_that_would_be_ignored() {
+    let checked =
+        |name: &str, value: OsString| -> Done { prime(&["config", "check"]).env(name, value).output().unwrap().into() };
+    checked("PRIME_RUN_FANOUT", "4".into()).refused(&["PRIME_RUN_FANOUT", "did you mean PRIME__RUN__FANOUT?"]);
+    checked("PRIME__LOG__LEVEL", OsString::from_vec(vec![b'x', 0xff])).refused(&["PRIME__LOG__LEVEL", "not UTF-8"]);
+    assert_eq!(checked("PRIME_OF_OTHERS", "4".into()).code, 0);
+    assert_eq!(checked("LANG", OsString::from_vec(vec![0xff])).code, 0);
+}
+
+#[test]
+fn files_that_never_end() {
+    done(&["config", "check", "--config", "/dev/zero"]).refused(&["/dev/zero", "longer than", "--config"]);
+}
+
+#[test]
 fn files_that_cannot_be_written() {
     let (_folder, path) = file("not-a-folder", "");
     let trace = path.join("trace.jsonl");
@@ -84,7 +105,7 @@ fn files_that_cannot_be_written() {
 }
 
 #[test]
-fn models_that_are_none() {
+fn files_that_are_no_models() {
     let model = |path: &str| format!("engines.tiny.model={path}");
     run(&[&["n-queens", "--set", &model("/nowhere/model.gguf")]]).refused(&["tiny", "/nowhere/model.gguf", "model"]);
     if cfg!(feature = "llama") {

@@ -1,4 +1,4 @@
-//! The commands as their users meet them: the binary, its output and its exit codes.
+//! The commands as users run them: the binary, its output and its exit codes.
 #![allow(clippy::disallowed_methods, reason = "these tests wait for other processes, in real time")]
 
 mod bench_agents;
@@ -8,6 +8,7 @@ mod bench_pages;
 mod commands;
 mod key;
 mod mistakes;
+mod output;
 mod runs;
 mod runs_client;
 mod shell;

@@ -1,16 +1,28 @@
 //! `completions`, `man` and `health`.
 
-use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use crate::binary::{done, shown};
+use crate::binary::{done, file, shown};
 
-/// Every command that a user can type.
-const COMMANDS: [&str; 10] =
-    ["run", "runs", "serve", "loadtest", "bench", "doctor", "config", "health", "completions", "man"];
+/// Every command.
+const COMMANDS: [&str; 13] = [
+    "run",
+    "runs",
+    "serve",
+    "loadtest",
+    "bench",
+    "doctor",
+    "agents",
+    "config",
+    "key",
+    "health",
+    "completions",
+    "man",
+    "train",
+];
 
 #[test]
-fn completions_are_scripts_that_name_every_command() {
+fn completions_name_every_command() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = done(&["completions", shell]);
         assert_eq!((script.code, script.stderr.as_str()), (0, ""), "{shell}");
@@ -22,13 +34,49 @@ fn completions_are_scripts_that_name_every_command() {
     done(&["completions", "tcsh"]).refused(&["tcsh", "bash"]);
 }
 
+/// What bash proposes for the last word of each of these lines.
+fn completed_by_bash(lines: &[&[&str]]) -> Vec<Vec<String>> {
+    let (_folder, script) = file("completions.bash", &done(&["completions", "bash"]).stdout);
+    let mut program = format!(
+        "set -u\nsource {}\ncomplete_words() {{\n  COMP_WORDS=(\"$@\")\n  COMP_CWORD=$(($# - 1))\n  COMPREPLY=()\n  \
+         _prime__agents prime-agents \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD - 1]}}\"\n  \
+         echo \"${{COMPREPLY[@]}}\"\n}}\n",
+        shown(&script)
+    );
+    for words in lines {
+        program += &format!(
+            "complete_words prime-agents {}\n",
+            words.iter().map(|word| format!("'{word}' ")).collect::<String>()
+        );
+    }
+    let run = Command::new("bash").args(["--norc", "-c", &program]).output().expect("bash");
+    let (stdout, stderr) = (String::from_utf8(run.stdout).unwrap(), String::from_utf8(run.stderr).unwrap());
+    assert!(run.status.success() && stderr.is_empty(), "{stderr}");
+    stdout.lines().map(|line| line.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect()).collect()
+}
+
 #[test]
-fn bash_can_read_its_completions() {
-    let script = done(&["completions", "bash"]).stdout;
-    let mut bash = Command::new("bash").arg("-n").stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    bash.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
-    let read = bash.wait_with_output().unwrap();
-    assert!(read.status.success() && read.stderr.is_empty(), "{}", String::from_utf8_lossy(&read.stderr));
+fn bash_completes_commands_at_every_level_and_the_values_of_options() {
+    let cases: [(&[&str], &[&str]); 13] = [
+        (&["be"], &["bench"]),
+        (&["bench", "st"], &["steps", "strategies"]),
+        (&["runs", "verify"], &["verify-chain"]),
+        (&["runs", "verify-chain", "--ur"], &["--url"]),
+        (&["agents", "try", "exec"], &["executor"]),
+        (&["config", "schema", "--m"], &["--markdown"]),
+        (&["run", "bubble"], &["bubble-sort"]),
+        (&["runs", "submit", "24"], &["24-game"]),
+        (&["run", "n-queens", "--difficulty", ""], &["easy", "medium", "hard"]),
+        (&["bench", "solve", "--task", "tower"], &["tower-of-hanoi"]),
+        (&["bench", "generate", "--category", "auto"], &["automata"]),
+        (&["bench", "check", "x.jsonl", "--kinds", "inv"], &["invariant"]),
+        (&["bench", "strategies", "--strategy", "gr"], &["greedy"]),
+    ];
+    let found = completed_by_bash(&cases.map(|(words, _)| words));
+    for ((words, expected), found) in cases.iter().zip(&found) {
+        assert_eq!(found, expected, "{words:?}");
+    }
+    assert_eq!(found.len(), cases.len());
 }
 
 #[test]
@@ -39,23 +87,27 @@ fn every_command_has_a_page_of_the_manual() {
     assert_eq!((written.code, written.stdout.as_str(), written.stderr.as_str()), (0, "", ""));
     let page = |name: &str| std::fs::read_to_string(pages.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
     for command in COMMANDS {
-        assert!(page(&format!("prime-agents-{command}.1")).contains(".SH SYNOPSIS"), "{command}");
+        let page = page(&format!("prime-agents-{command}.1"));
+        for section in [".SH SYNOPSIS", ".SH \"EXIT STATUS\"", ".SH \"ENVIRONMENT\"", ".SH \"FILES\""] {
+            assert!(page.contains(section), "{command}: {section}");
+        }
     }
-    assert!(page("prime-agents-bench-check.1").contains(".SH SYNOPSIS"), "commands below a command too");
-    assert!(page("prime-agents.1").contains("serve"));
-    assert_eq!(done(&["man"]).stdout, page("prime-agents.1"));
+    assert!(page("prime-agents-bench-check.1").contains(".SH EXAMPLES"), "nested commands too");
+    let main = page("prime-agents.1");
+    for part in ["serve", ".SH EXAMPLES", "prime\\-agents run tower\\-of\\-hanoi", "PRIME_API_KEY", "\\fB130\\fR"] {
+        assert!(main.contains(part), "{part:?} is missing");
+    }
+    assert_eq!(done(&["man"]).stdout, main);
 }
 
 #[test]
 fn a_folder_that_cannot_be_written_is_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("file");
-    std::fs::write(&file, "").unwrap();
-    done(&["man", "--dir", shown(&file)]).refused(&["--dir", shown(&file), "cannot be written"]);
+    let (_folder, path) = file("file", "");
+    done(&["man", "--dir", shown(&path)]).refused(&["--dir", shown(&path), "cannot be written"]);
 }
 
 #[test]
-fn health_says_when_nobody_answers() {
+fn health_reports_that_nobody_answers() {
     // The port was free a moment ago, and nobody listens on it.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let url = format!("http://{free}");

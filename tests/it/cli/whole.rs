@@ -68,7 +68,7 @@ fn an_interrupt_ends_a_run_cleanly_with_what_is_known() {
 #[cfg(feature = "llama")]
 #[test]
 fn a_model_of_random_weights_ends_within_its_budget() {
-    use prime_engine::testing::TinyModel;
+    use prime_engine_testing::TinyModel;
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tiny.gguf");

@@ -1,10 +1,10 @@
-//! What an engine answers.
+//! Answers of an engine.
 
 use std::sync::Arc;
 
 use crossbeam_channel::unbounded;
-use prime_engine::testing::{END, teacher_forced};
 use prime_engine::{Engine, EngineError, EngineSpec, Finish, Generation, Isolation, KvPool, Request, Sampling};
+use prime_engine_testing::{END, teacher_forced};
 
 use super::{PATIENCE, ask, collect, fixture, one, request, spec, submit_all};
 
@@ -17,7 +17,7 @@ fn the_same_seed_gives_the_same_text_alone_and_in_company() {
         (0..8).map(|n| request(if n % 2 == 0 { "the answer is " } else { "a longer prompt: 1 2 3 " }, 7 + n / 2));
     let together: Vec<Generation> =
         ask(&engine, requests.collect()).into_iter().collect::<Result<_, _>>().expect("all generated");
-    // Batch shapes move the last bits of the logits; with so few tokens no choice falls differently.
+    // The shape of a batch changes the low bits of the logits, which with so few tokens changes no choice.
     assert_eq!(together[0].tokens, alone.tokens);
     assert_ne!(together[2].tokens, alone.tokens, "another seed");
     assert_ne!(together[1].tokens, alone.tokens, "another prompt");
@@ -29,7 +29,7 @@ fn the_same_seed_gives_the_same_text_alone_and_in_company() {
 }
 
 #[test]
-fn whoever_has_an_answer_finds_it_counted() {
+fn an_answer_is_counted_before_it_arrives() {
     let fixture = fixture();
     for isolation in [Isolation::Thread, Isolation::Process] {
         let engine = Arc::new(Engine::start(spec(&fixture.model, isolation)).expect("started"));
@@ -39,7 +39,7 @@ fn whoever_has_an_answer_finds_it_counted() {
             let asked = Arc::clone(&engine);
             engine.submit(request("a turn", seed), move |result| {
                 let counts = asked.status().counts;
-                // Not here, where it would wait for itself, is the engine to end.
+                // The last clone must not be dropped here: the engine would wait for this thread.
                 drop(asked);
                 drop(sender.send((result, counts)));
             });
@@ -60,7 +60,7 @@ fn greedy_choices_do_not_depend_on_the_seed() {
 }
 
 #[test]
-fn a_grammar_is_obeyed_by_every_way_of_choosing() {
+fn a_grammar_constrains_every_way_of_sampling() {
     let fixture = fixture();
     let engine = Engine::start(spec(&fixture.model, Isolation::Thread)).expect("started");
     let grammar: Arc<str> = r#"root ::= "a" [0-9] [0-9] "\n""#.into();
@@ -152,7 +152,7 @@ fn wrong_grammars_fail_alone() {
     for (text, answer) in wrong.iter().zip(&answers[1..]).skip(1) {
         assert!(matches!(answer, Err(EngineError::Grammar { .. })), "{text:?}: {answer:?}");
     }
-    // llama.cpp takes the empty rule: the text ends at once.
+    // The empty rule is valid: the text ends at once.
     assert_eq!(answers[1].as_ref().map(|g| g.text.as_str()), Ok(""));
 }
 

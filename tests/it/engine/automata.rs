@@ -1,10 +1,11 @@
 //! The engine's automata permit what llama.cpp's sampler permits.
 //!
-//! llama.cpp also lets bytes through that are not UTF-8, the texts of control tokens, and an end inside a character; ours
-//! does not, so that there ours must only be a part of its.
+//! llama.cpp also permits bytes that are not UTF-8, the texts of control tokens, and an end inside a character. Ours do not,
+//! so there they need only permit a subset.
 
 use prime_bench::tasks::{self, pattern};
-use prime_engine::testing::{END, GrammarSampler, Walker, Words};
+use prime_engine::automaton::Automaton;
+use prime_engine_testing::{END, GrammarSampler, byte_vocabulary};
 use rand::seq::IndexedRandom as _;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -27,17 +28,18 @@ const GRAMMARS: [&str; 6] = [
 fn automata_permit_what_llama_cpp_permits() {
     let fixture = fixture();
     let mut sampler = GrammarSampler::new(&fixture.model).expect("loaded");
-    let words = Words::of_bytes();
+    let words = byte_vocabulary();
     let actions = tasks::all().map(|task| format!("root ::= action\n{}", pattern::gbnf(task.spec().actions)));
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     for grammar in GRAMMARS.into_iter().map(str::to_owned).chain(actions) {
-        let mut walker = Walker::new(&grammar, &words).expect("a grammar");
+        let mut automaton = Automaton::new(&grammar, &words).expect("a grammar");
         for _ in 0..WALKS {
-            sampler.start(&grammar).expect("llama.cpp takes it");
-            let mut place = walker.start();
+            sampler.start(&grammar).expect("llama.cpp accepts it");
+            let mut state = automaton.start();
             let mut text = Vec::new();
             for step in 0..TOKENS_MAX {
-                let (ours, theirs) = (walker.permitted(&place), sampler.permitted());
+                let ours: Vec<u32> = automaton.permitted(&state).iter().collect();
+                let theirs = sampler.permitted();
                 let is_whole = std::str::from_utf8(&text).is_ok();
                 let is_comparable = |token: &&u32| **token < 128 || **token == END && is_whole;
                 assert!(
@@ -51,8 +53,8 @@ fn automata_permit_what_llama_cpp_permits() {
                 let preferred = if rng.random_bool(0.9) { ascii } else { &letters[..] };
                 let Some(token) = preferred.choose(&mut rng).or_else(|| letters.choose(&mut rng)) else { break };
                 text.extend_from_slice(words.piece(*token));
-                place = walker.after(&place, *token).expect("permitted");
-                sampler.accept(*token).expect("permitted");
+                state = automaton.after(&state, *token).expect("permitted");
+                sampler.accept(*token);
             }
         }
     }
@@ -76,7 +78,7 @@ fn what_llama_cpp_refuses_is_refused() {
         "root ::= \"a\"{,2}",
         "root ::= +",
     ] {
-        assert!(Walker::new(grammar, &Words::of_bytes()).is_err(), "{grammar:?}");
+        assert!(Automaton::new(grammar, &byte_vocabulary()).is_err(), "{grammar:?}");
         assert!(sampler.start(grammar).is_err(), "{grammar:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The tasks' action grammars hold a model to lines that the tasks' parsers take.
+//! The tasks' action grammars constrain a model to lines that the tasks' parsers accept.
 
 use prime_bench::tasks::{self, pattern};
 use prime_engine::{Engine, Finish, Isolation, Request};
@@ -6,7 +6,7 @@ use prime_engine::{Engine, Finish, Isolation, Request};
 use super::{ask, fixture, request, spec};
 
 #[test]
-fn whatever_a_random_model_writes_under_a_grammar_is_an_action_line() {
+fn a_random_model_under_a_grammar_writes_action_lines() {
     let fixture = fixture();
     let engine = Engine::start(spec(&fixture.model, Isolation::Thread)).expect("started");
     for task in tasks::all() {
@@ -17,12 +17,12 @@ fn whatever_a_random_model_writes_under_a_grammar_is_an_action_line() {
             .collect();
         for answer in ask(&engine, requests) {
             let generation = answer.expect("generated");
-            // A line of any length need not come to its end by chance.
+            // A line of unlimited length may not end by chance.
             if generation.finish == Finish::Length && forms.iter().any(|form| form.contains("]+>")) {
                 continue;
             }
             assert_eq!(generation.finish, Finish::EndOfText, "{}: {:?}", task.spec().slug, generation.text);
-            // A number of sixteen digits may be one that no state can hold: that line is refused, not misread.
+            // No state may be able to hold a number of sixteen digits: the parser refuses that line.
             let is_huge = generation.text.split(' ').any(|word| word.len() >= 16);
             let is_action = pattern::parse(forms, &generation.text).is_some();
             assert!(is_action || is_huge, "{}: {:?}", task.spec().slug, generation.text);

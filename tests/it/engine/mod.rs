@@ -1,4 +1,4 @@
-//! The engine as its users see it.
+//! The engine through its public interface.
 #![allow(clippy::disallowed_methods, reason = "these tests wait for other processes, in real time")]
 
 mod answers;
@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, unbounded};
-use prime_engine::testing::TinyModel;
 use prime_engine::{
     Device, Devices, Engine, EngineError, EngineSpec, EngineStatus, Format, Generation, Isolation, Request, Sampling,
 };
+use prime_engine_testing::TinyModel;
 use tempfile::TempDir;
 
-/// Longest wait for anything that must happen; far above what it takes, because the machine may be busy.
+/// Longest wait for anything that must happen; far longer than it takes, because the machine may be busy.
 pub const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A folder with one tiny model.
@@ -33,12 +33,12 @@ pub fn fixture() -> Fixture {
     Fixture { _folder: folder, model }
 }
 
-/// The binary that was built with these tests, or where `PRIME_TEST_WORKER` says that it is on another machine.
+/// The binary built with these tests, or the one that `PRIME_TEST_WORKER` names.
 pub fn worker() -> PathBuf {
     std::env::var_os("PRIME_TEST_WORKER").unwrap_or_else(|| env!("CARGO_BIN_EXE_prime-agents").into()).into()
 }
 
-/// The device that these tests run on: `PRIME_TEST_DEVICE`, such as `CUDA0`, or the CPU.
+/// The device for these tests: `PRIME_TEST_DEVICE`, such as `CUDA0`, or the CPU.
 fn device() -> Devices {
     std::env::var("PRIME_TEST_DEVICE")
         .map_or(Device::Cpu, |name| name.parse().expect("PRIME_TEST_DEVICE: a device"))
@@ -84,14 +84,14 @@ pub fn submit_all(engine: &Engine, requests: Vec<Request>) -> Answers {
     answers
 }
 
-/// Every answer, in the order of the requests; fails unless each comes exactly once.
+/// All answers, in the order of the requests; fails unless each arrives exactly once.
 pub fn collect(answers: &Answers, count: usize) -> Vec<Result<Generation, EngineError>> {
     let mut results: Vec<Option<Result<Generation, EngineError>>> = vec![None; count];
     for _ in 0..count {
         let (index, result) = answers.recv_timeout(PATIENCE).expect("an answer in time");
         assert!(results[index].replace(result).is_none(), "request {index} was answered twice");
     }
-    assert!(answers.recv_timeout(PATIENCE).is_err(), "all senders are gone after the last answer");
+    assert!(answers.recv_timeout(PATIENCE).is_err(), "the last answer drops the last sender");
     results.into_iter().map(|result| result.expect("answered")).collect()
 }
 
@@ -104,7 +104,7 @@ pub fn one(engine: &Engine, request: Request) -> Result<Generation, EngineError>
     ask(engine, vec![request]).remove(0)
 }
 
-/// Waits until the engine's state is as wanted.
+/// Waits for a state of the engine.
 pub fn wait_for(engine: &Engine, wanted: impl Fn(&EngineStatus) -> bool) -> EngineStatus {
     let started = Instant::now();
     loop {

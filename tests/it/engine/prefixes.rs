@@ -1,16 +1,16 @@
-//! What was computed once is not computed again, and is still right: heads in common, rollback, history, forced tokens.
+//! Cached tokens are not computed again, and results stay right: common prefixes, rollback, history, forced tokens.
 
 use std::sync::Arc;
 
-use prime_engine::testing::teacher_forced;
 use prime_engine::{Engine, EngineCounts, EngineSpec, Finish, Generation, Isolation, KvPool, Request, Sampling};
+use prime_engine_testing::teacher_forced;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::{Fixture, ask, collect, fixture, one, request, spec, submit_all, wait_for};
 
-/// Most that a log-probability differs from that of a pass over one token after another: the order of sums and the
-/// 16-bit KV pool make up to 0.01, and this leaves room.
+/// Largest difference of a log-probability from that of a token-by-token pass: the order of sums and the 16-bit KV pool
+/// account for up to 0.01.
 const TOLERANCE: f64 = 0.05;
 
 fn started(fixture: &Fixture, kv: KvPool) -> Engine {
@@ -18,12 +18,12 @@ fn started(fixture: &Fixture, kv: KvPool) -> Engine {
     Engine::start(EngineSpec { kv, context_tokens: 8 * 512, ..spec }).expect("started")
 }
 
-/// The counts once everything is over.
+/// The counts once the engine is idle.
 fn counts(engine: &Engine) -> EngineCounts {
     wait_for(engine, |status| status.in_flight == 0 && status.counts.live == 0 && status.counts.queued == 0).counts
 }
 
-/// Tokens of prompts that were computed.
+/// Prompt tokens that were computed.
 fn computed(counts: &EngineCounts) -> u64 {
     counts.prompt_tokens - counts.shared_tokens
 }
@@ -42,7 +42,7 @@ fn assert_right(fixture: &Fixture, prompt: &str, generation: &Generation, what: 
 }
 
 #[test]
-fn a_head_of_many_turns_is_computed_once() {
+fn a_prefix_common_to_many_turns_is_computed_once() {
     const TURNS: usize = 8;
     let fixture = fixture();
     for kv in [KvPool::Shared, KvPool::Split] {
@@ -56,9 +56,9 @@ fn a_head_of_many_turns_is_computed_once() {
         }
         let counts = counts(&engine);
         let computed = computed(&counts);
-        // A token that begins the text, the head and a blank once, and a last token of each turn.
+        // Once the begin token, the head and a space, and the last token of each turn.
         assert_eq!((counts.prompt_tokens, computed), (303 * TURNS as u64, 302 + TURNS as u64), "{kv:?}: {counts:?}");
-        // A turn of somebody else finds it too, as long as its place is not needed.
+        // A turn of another run finds it, too, until it is evicted.
         one(&engine, request(&format!("{head} of another run"), 7)).expect("generated");
         let later = self::counts(&engine);
         assert_eq!(self::computed(&later), computed + 14, "{kv:?}: {later:?}");
@@ -66,7 +66,7 @@ fn a_head_of_many_turns_is_computed_once() {
 }
 
 #[test]
-fn a_turn_that_is_tried_again_computes_one_token_of_its_prompt() {
+fn a_retry_computes_one_token_of_its_prompt() {
     let fixture = fixture();
     for kv in [KvPool::Shared, KvPool::Split] {
         let engine = started(&fixture, kv);
@@ -74,7 +74,7 @@ fn a_turn_that_is_tried_again_computes_one_token_of_its_prompt() {
         let greedy = Request { sampling: Sampling::GREEDY, ..request(&prompt, 0) };
         let first = one(&engine, greedy.clone()).expect("generated");
         let before = counts(&engine);
-        // Rejected: the tokens that were written are removed, and others may be written.
+        // A rejected answer is rolled back, and another is generated.
         for seed in 0..5 {
             let again = one(&engine, request(&prompt, seed)).expect("generated");
             assert_right(&fixture, &prompt, &again, &format!("{kv:?}, retry {seed}"));
@@ -105,7 +105,7 @@ fn a_history_that_grows_and_shrinks_is_computed_step_by_step() {
             let after = counts(&engine);
             if step > 0 {
                 let computed = computed(&after) - computed(&before);
-                // The last token that was written is chosen but not decoded, and a line feed follows.
+                // The last token of the answer was not decoded, and a line feed follows.
                 assert!(computed <= 2, "{kv:?}, step {step}: {computed} tokens of the prompt were computed again");
             }
             histories.push(format!("{history}{}\n", line.text));
@@ -117,13 +117,13 @@ fn a_history_that_grows_and_shrinks_is_computed_step_by_step() {
     }
 }
 
-/// Lower-case letters without an end.
+/// Lower-case letters, of any number.
 fn letters() -> Arc<str> {
     "root ::= [a-z]+".into()
 }
 
 #[test]
-fn tokens_without_a_choice_are_appended_in_one_decode_and_have_their_probabilities() {
+fn forced_tokens_are_appended_in_one_decode_and_have_log_probabilities() {
     let fixture = fixture();
     let engine = started(&fixture, KvPool::Shared);
     let grammar: Arc<str> = "root ::= \"move the disk from \" [AB] \" to the peg \" [CD]".into();
@@ -134,26 +134,27 @@ fn tokens_without_a_choice_are_appended_in_one_decode_and_have_their_probabiliti
     assert_eq!((generation.tokens.len(), generation.finish), (34, Finish::EndOfText));
     assert_right(&fixture, "x", &generation, "forced");
     let counts = counts(&engine);
-    // All but two letters, the end included; one decode before each choice and one for the end's probability.
+    // Two letters are sampled, everything else including the end is forced; one decode before each choice and one for the
+    // log-probability of the end.
     assert_eq!((counts.generated_tokens, counts.forced_tokens, counts.decodes), (34, 32, 3), "{counts:?}");
-    // Without probabilities the end needs none.
+    // Without log-probabilities the end needs no decode.
     let plain = one(&engine, Request { logprobs: false, ..greedy.clone() }).expect("generated");
     assert_eq!((&plain.text, plain.tokens), (text, generation.tokens));
     assert_eq!(self::counts(&engine).decodes, 5);
-    // A grammar that is one text needs no model at all.
+    // A grammar with only one text needs no decode at all.
     let only = Request { grammar: Some("root ::= \"yes\"".into()), logprobs: false, ..greedy.clone() };
     assert_eq!(one(&engine, only.clone()).expect("generated").text, "yes");
     assert_eq!(self::counts(&engine).decodes, 5);
     let cut = one(&engine, Request { max_tokens: 2, ..only }).expect("generated");
     assert_eq!((cut.text.as_str(), cut.finish), ("ye", Finish::Length));
-    // What is cut in the middle of forced tokens has the probabilities of what is left.
+    // A text that is cut within forced tokens has the log-probabilities of its tokens.
     let cut = one(&engine, Request { max_tokens: 7, ..greedy }).expect("generated");
     assert_eq!((cut.text.as_str(), cut.finish), ("move th", Finish::Length));
     assert_right(&fixture, "x", &cut, "cut");
 }
 
 #[test]
-fn a_run_of_many_turns_delays_another_one_by_one_round() {
+fn a_group_of_many_turns_delays_another_group_by_one_round() {
     let fixture = fixture();
     let spec = EngineSpec { sequences_max: 2, ..spec(&fixture.model, Isolation::Process) };
     let engine = Engine::start(spec).expect("started");
@@ -162,8 +163,8 @@ fn a_run_of_many_turns_delays_another_one_by_one_round() {
     let answers = submit_all(&engine, many.chain(few).collect());
     let order: Vec<usize> = answers.iter().map(|(index, _)| index).collect();
     let last = order.iter().rposition(|index| *index >= 60).expect("answered");
-    // The worker holds four turns when the others come; of those that wait, every second one is the other run's.
-    assert!(last <= 12, "the other run's last turn was the {last}th to end");
+    // The worker has four turns when the others arrive; of those that wait, every second one is the other group's.
+    assert!(last <= 12, "the other group's last turn was the {last}th to end");
 }
 
 #[test]
@@ -177,12 +178,12 @@ fn a_long_prompt_does_not_hold_up_short_turns() {
     let short = (1..4).map(|seed| Request { grammar: Some(letters()), ..request(&format!("short {seed}"), seed) });
     let answers = submit_all(&engine, std::iter::once(long).chain(short).collect());
     let order: Vec<usize> = answers.iter().map(|(index, _)| index).collect();
-    // 24 tokens each, while the long one needs 125 slices.
+    // The short turns generate 24 tokens each, while the long one needs 125 slices.
     assert_eq!(order.last(), Some(&0), "{order:?}");
 }
 
 #[tokio::test]
-async fn a_turn_that_nobody_waits_for_is_not_computed_to_its_end() {
+async fn a_cancelled_turn_is_not_computed_to_its_end() {
     let fixture = fixture();
     let spec = EngineSpec { sequences_max: 1, ..spec(&fixture.model, Isolation::Process) };
     let engine = Engine::start(EngineSpec { context_tokens: 4096, ..spec }).expect("started");
@@ -204,12 +205,12 @@ async fn a_turn_that_nobody_waits_for_is_not_computed_to_its_end() {
 }
 
 #[test]
-fn whatever_is_shared_evicted_and_cancelled_every_answer_is_right() {
+fn answers_stay_right_under_random_sharing_and_eviction() {
     let fixture = fixture();
     for (kv, seed) in [(KvPool::Shared, 1), (KvPool::Split, 2)] {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let spec = spec(&fixture.model, Isolation::Process);
-        // Too small to keep much: 4 sequences with turns and 2 that keep.
+        // Too small to cache much: 4 sequences for turns and 2 that only cache.
         let context_tokens = if kv == KvPool::Shared { 500 } else { 6 * 256 };
         let spec = EngineSpec { kv, context_tokens, sequences_max: 4, kept_max: 2, ..spec };
         let engine = Engine::start(spec).expect("started");

@@ -1,4 +1,4 @@
-//! What an engine survives: dead, hung and poisoned workers, wrong files, wrong devices.
+//! Failures that an engine survives: dead, hung and poisoned workers, wrong files, wrong devices.
 #![allow(clippy::disallowed_methods, reason = "these tests wait for other processes, in real time")]
 
 use std::io::{BufRead as _, BufReader};
@@ -26,7 +26,7 @@ fn a_killed_worker_is_replaced_and_no_turn_is_lost() {
     let long = |seed| Request { max_tokens: 200, ..request("on and on ", seed) };
     let expected = one(&engine, long(3)).expect("generated");
     let answers = submit_all(&engine, (0..20).map(long).collect());
-    // The first answer shows that the others are under way.
+    // The first answer shows that the others are being computed.
     signal(&wait_for(&engine, |status| status.in_flight < 20), Signal::KILL);
     let answers = collect(&answers, 20);
     assert!(answers.iter().all(Result::is_ok), "{answers:?}");
@@ -35,15 +35,26 @@ fn a_killed_worker_is_replaced_and_no_turn_is_lost() {
     assert_eq!(status.restarts, 1);
 }
 
+/// A deadline that a healthy worker meets, however slow the machine is at present, and a hung one misses soon: a multiple
+/// of the time of a turn.
+fn deadline_ms(model: &Path) -> u64 {
+    let engine = Engine::start(spec(model, Isolation::Process)).expect("started");
+    let started = Instant::now();
+    one(&engine, request("harmless", 1)).expect("generated");
+    let turn_ms = u64::try_from(started.elapsed().as_millis()).expect("short");
+    (50 * turn_ms).max(400)
+}
+
 #[test]
 fn a_stopped_worker_is_killed_at_the_deadline() {
     let fixture = fixture();
-    let spec = EngineSpec { deadline_ms: 1500, ..spec(&fixture.model, Isolation::Process) };
+    let deadline_ms = deadline_ms(&fixture.model).max(1500);
+    let spec = EngineSpec { deadline_ms, ..spec(&fixture.model, Isolation::Process) };
     let engine = Engine::start(spec).expect("started");
     let before = engine.status();
     signal(&before, Signal::STOP);
     // The large ones, which are refused in the end, fill the socket: a worker that does not read must not block the
-    // pump, or the deadline would pass unseen.
+    // pump, which watches the deadline.
     let large = (0..4).map(|seed| request(&"w ".repeat(150_000), seed));
     let answers = ask(&engine, large.chain((0..4).map(|seed| request("w", seed))).collect());
     assert!(answers[..4].iter().all(|a| matches!(a, Err(EngineError::PromptTooLong { .. }))), "{answers:?}");
@@ -76,10 +87,11 @@ fn a_turn_that_kills_workers_is_answered_and_takes_no_other_with_it() {
 fn a_turn_that_hangs_workers_is_answered() {
     let fixture = fixture();
     let fault = Some(Fault::HangOn("poison".to_owned()));
-    let spec = EngineSpec { fault, deadline_ms: 400, ..spec(&fixture.model, Isolation::Process) };
+    let deadline_ms = deadline_ms(&fixture.model);
+    let spec = EngineSpec { fault, deadline_ms, ..spec(&fixture.model, Isolation::Process) };
     let engine = Engine::start(spec).expect("started");
     let answers = ask(&engine, vec![request("poison", 0), request("harmless", 1)]);
-    assert_eq!(answers[0], Err(EngineError::WorkerHung { deadline_ms: 400 }));
+    assert_eq!(answers[0], Err(EngineError::WorkerHung { deadline_ms }));
     assert!(answers[1].is_ok(), "{:?}", answers[1]);
 }
 
@@ -100,7 +112,7 @@ fn a_crash_loop_ends_in_a_restart_storm() {
 }
 
 #[test]
-fn a_file_that_is_no_model_is_named() {
+fn a_file_that_is_not_a_model_is_refused_by_kind() {
     let fixture = fixture();
     let folder = fixture.model.parent().expect("a folder");
     let start = |path: &Path, isolation| Engine::start(spec(path, isolation)).map(drop);
@@ -137,23 +149,21 @@ fn devices_are_listed_and_missing_ones_named() {
 }
 
 #[test]
-fn a_pool_that_no_memory_holds_is_refused_before_anything_is_loaded() {
+fn a_pool_larger_than_memory_is_refused_with_the_numbers() {
     let fixture = fixture();
     for isolation in [Isolation::Thread, Isolation::Process] {
         let spec = EngineSpec { context_tokens: 1 << 30, ..spec(&fixture.model, isolation) };
-        let started = Instant::now();
-        let error = Engine::start(spec).map(drop).expect_err("no terabyte of memory");
+        let error = Engine::start(spec).map(drop).expect_err("no machine has a terabyte of memory");
         let EngineError::WontFit(shortage) = &error else { panic!("{error}") };
         // Two layers, 64 keys and 64 values, 16 bits.
         assert_eq!(shortage.kv_bytes, 512 << 30);
         assert!(shortage.needed_bytes > shortage.free_bytes, "{error}");
         assert!(error.to_string().contains("lower context_tokens to "), "{error}");
-        assert!(started.elapsed() < PATIENCE);
     }
 }
 
 #[test]
-fn a_worker_sees_nothing_of_its_parents_environment_that_it_does_not_need() {
+fn a_worker_inherits_only_the_environment_that_it_needs() {
     let fixture = fixture();
     let spec = EngineSpec { device: Device::Cpu.into(), ..spec(&fixture.model, Isolation::Process) };
     let engine = Engine::start(spec).expect("started");
@@ -161,7 +171,10 @@ fn a_worker_sees_nothing_of_its_parents_environment_that_it_does_not_need() {
     let environment = std::fs::read(format!("/proc/{pid}/environ")).expect("environment read");
     let environment = String::from_utf8_lossy(&environment);
     let names: Vec<&str> = environment.split('\0').filter_map(|pair| pair.split('=').next()).collect();
-    assert!(std::env::vars().any(|(name, _)| name == "CARGO_MANIFEST_DIR"), "the parent has more than it hands on");
+    assert!(
+        std::env::vars().any(|(name, _)| name == "CARGO_MANIFEST_DIR"),
+        "the parent has more variables than it passes on"
+    );
     let known = ["PATH", "LD_LIBRARY_PATH", "HOME", "TMPDIR", "LANG", "GGML_NO_BACKTRACE", "GLIBC_TUNABLES", ""];
     let cuda_or_openmp = |name: &str| ["CUDA_", "OMP_", "GOMP_"].iter().any(|prefix| name.starts_with(prefix));
     assert!(names.iter().all(|name| known.contains(name) || cuda_or_openmp(name)), "{names:?}");
@@ -169,8 +182,8 @@ fn a_worker_sees_nothing_of_its_parents_environment_that_it_does_not_need() {
     assert!(environment.contains("CUDA_DEVICE_ORDER=PCI_BUS_ID\0"), "indices mean the same everywhere");
 }
 
-/// The parent that [`a_worker_dies_with_its_parent`] kills: it runs in a process of its own, which names a model. In
-/// an ordinary run of the tests nothing names one, and there is nothing to do.
+/// The parent that [`a_worker_dies_with_its_parent`] kills, in a process of its own, for which `TINY_MODEL` is set. Does
+/// nothing in an ordinary test run.
 #[test]
 fn parent_to_be_killed() {
     let Some(model) = std::env::var_os("TINY_MODEL") else { return };
@@ -202,7 +215,7 @@ fn a_worker_dies_with_its_parent() {
     parent.kill().expect("parent killed");
     parent.wait().expect("parent waited for");
     let started = Instant::now();
-    // A worker whose new parent has not yet waited for it is dead, too: its state is Z.
+    // A zombie (state Z), which its new parent has not waited for yet, is dead, too.
     while std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z ")) {
         assert!(started.elapsed() < PATIENCE, "the worker outlived its parent");
         std::thread::yield_now();
@@ -210,7 +223,7 @@ fn a_worker_dies_with_its_parent() {
 }
 
 #[test]
-fn a_worker_that_is_none_is_an_error() {
+fn a_binary_that_is_not_a_worker_is_an_error() {
     let fixture = fixture();
     for worker in ["/bin/false", "/nonexistent"] {
         let spec = EngineSpec { worker: Some(worker.into()), ..spec(&fixture.model, Isolation::Process) };
@@ -218,13 +231,12 @@ fn a_worker_that_is_none_is_an_error() {
     }
 }
 
-/// Files that are made and tried; `PRIME_GGUF_MUTATIONS=100000` for a night.
+/// Number of mutated files; `PRIME_GGUF_MUTATIONS=100000` for a nightly run.
 fn mutations() -> usize {
     std::env::var("PRIME_GGUF_MUTATIONS").map_or(1000, |text| text.parse().expect("a number"))
 }
 
-/// A copy of a model file with something wrong, as disks, networks and people make it. Most of it is in the header, which
-/// is where a reader can be led astray.
+/// A copy of a model file with some damage, mostly in the header, which is what a reader interprets.
 fn mutated(whole: &[u8], header: usize, rng: &mut ChaCha8Rng) -> Vec<u8> {
     let mut bytes = whole.to_vec();
     let end = if rng.random_bool(0.8) { header } else { whole.len() };
@@ -260,7 +272,7 @@ fn damaged_model_files_never_take_the_parent_down() {
         match Engine::start(spec) {
             Ok(engine) => {
                 loaded += 1;
-                // Whatever the weights became, there is an answer; a crash loop ends in one too.
+                // Whatever the weights are now, there is an answer; a crash loop ends with one, too.
                 drop(one(&engine, Request { max_tokens: 2, ..request("x", mutation as u64) }));
                 engine.shutdown();
             }
@@ -271,7 +283,7 @@ fn damaged_model_files_never_take_the_parent_down() {
                 | EngineError::WontFit(_)
                 | EngineError::NotFinite,
             ) => named += 1,
-            // llama.cpp may abort on what no check foresaw: then only the worker did.
+            // llama.cpp may abort on what no check covers, which takes only the worker down.
             Err(EngineError::WorkerDied { .. } | EngineError::WorkerHung { .. }) => {}
             Err(other) => panic!("mutation {mutation}: {other}"),
         }
@@ -285,7 +297,7 @@ fn damaged_model_files_never_take_the_parent_down() {
 }
 
 #[test]
-fn a_worker_that_is_silent_far_longer_than_its_decodes_take_is_killed_before_the_limit() {
+fn a_worker_that_is_silent_for_many_decodes_is_killed_before_the_deadline() {
     let fixture = fixture();
     let spec = EngineSpec { deadline_ms: 600_000, ..spec(&fixture.model, Isolation::Process) };
     let engine = Engine::start(spec).expect("started");
@@ -294,10 +306,9 @@ fn a_worker_that_is_silent_far_longer_than_its_decodes_take_is_killed_before_the
     let long = Request { grammar: Some(lines), max_tokens: 500, ..request("x", 0) };
     one(&engine, long.clone()).expect("generated");
     let status = wait_for(&engine, |status| status.counts.decode_p99_us > 0);
-    let stopped = Instant::now();
     signal(&status, Signal::STOP);
+    // `one` waits for less than the deadline of ten minutes.
     let answer = one(&engine, long);
     assert!(answer.is_ok(), "{answer:?}");
-    assert!(stopped.elapsed() < PATIENCE, "the limit of ten minutes was not waited for");
     assert_eq!(engine.status().restarts, 1);
 }

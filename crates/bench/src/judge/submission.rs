@@ -31,6 +31,20 @@ struct Line {
     output: Option<String>,
     actions: Option<ActionList>,
     answer: Option<Value>,
+    /// Of a generated line, which tells its base seed; other lines may have any `seed`.
+    seed: Option<Value>,
+}
+
+/// Refuses a line that was generated with another base seed: every judgement of it would be wrong.
+fn check_seed(seed: Option<&Value>, id: &InstanceId) -> Result<(), String> {
+    const INSTANCES_OF_BASE_SEED: u64 = 1_000_000;
+    let (Some(seed), own) = (seed.and_then(Value::as_u64), id.seed()) else { return Ok(()) };
+    let is_generated = seed >= INSTANCES_OF_BASE_SEED && seed % INSTANCES_OF_BASE_SEED == own % INSTANCES_OF_BASE_SEED;
+    if seed == own || !is_generated {
+        return Ok(());
+    }
+    let base_seed = seed / INSTANCES_OF_BASE_SEED;
+    Err(format!("the line is of base seed {base_seed}, not {}: judge it with --base-seed {base_seed}", id.base_seed))
 }
 
 /// Why a line is no submission. Found by reading it a second time, with the path to the place.
@@ -66,6 +80,7 @@ fn read_id(text: &str, base_seed: u64) -> Result<InstanceId, String> {
 pub fn read_submission(text: &str, base_seed: u64) -> Result<Submission, String> {
     let line: Line = serde_json::from_str(text).map_err(|_| mistake(text))?;
     let id = read_id(&line.id.ok_or("field `id` is missing")?, base_seed)?;
+    check_seed(line.seed.as_ref(), &id)?;
     let body = match (line.output, line.actions, line.answer) {
         (Some(output), None, None) => Body::Text(output),
         (Some(_), _, _) => return Err("give either `output` or `actions` and `answer`, not both".to_owned()),
@@ -92,6 +107,18 @@ mod tests {
             (actions, answer),
             (Some(["place 0 1"].into_iter().collect()), Some(serde_json::json!({"queens": []})))
         );
+    }
+
+    #[test]
+    fn lines_of_another_base_seed_are_refused() {
+        let line = |seed: &str| format!(r#"{{"id":"bubble-sort/medium/007","seed":{seed},"answer":1}}"#);
+        let error = read_submission(&line("42001007"), 43).expect_err("another base seed");
+        assert!(error.contains("base seed 42, not 43") && error.contains("--base-seed 42"), "{error}");
+        for (seed, base_seed) in
+            [("42001007", 42), ("43001007", 43), ("7", 43), ("1007", 43), ("42001008", 43), ("null", 43)]
+        {
+            assert!(read_submission(&line(seed), base_seed).is_ok(), "{seed}");
+        }
     }
 
     #[test]

@@ -1,42 +1,42 @@
-//! What can be wrong with a grammar.
+//! Grammar errors.
 
 /// Why a grammar cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum GrammarError {
+pub enum GrammarError {
     /// The text is not GBNF.
-    #[error("line {line}: {expected} is expected, found {found}")]
+    #[error("line {line}: expected {expected}, found {found}")]
     Syntax {
         /// Line of the grammar, from 1.
         line: usize,
-        /// What could stand there.
+        /// What is allowed there.
         expected: &'static str,
-        /// What stands there.
+        /// What is there.
         found: String,
     },
-    /// A form of llama.cpp's that is not supported.
+    /// A construct of llama.cpp's that is not supported.
     #[error("line {line}: tokens (`<…>`, `!<…>`) are not supported, write their text")]
     Token {
         /// Line of the grammar, from 1.
         line: usize,
     },
-    /// A number that no text can hold as a character: NUL, a surrogate, or above U+10FFFF.
-    #[error("line {line}: U+{code:04X} is no character that a text can have")]
+    /// A code point that is not allowed in a text: NUL, a surrogate, or above U+10FFFF.
+    #[error("line {line}: U+{code:04X} is not a character that a text can contain")]
     NoCharacter {
         /// Line of the grammar, from 1.
         line: usize,
-        /// The number.
+        /// The code point.
         code: u32,
     },
-    /// A class, or a range in one, that no character is in.
-    #[error("line {line}: no character is in {class}")]
+    /// A class, or a range in one, without any character.
+    #[error("line {line}: {class} contains no character")]
     EmptyClass {
         /// Line of the grammar, from 1.
         line: usize,
         /// The class or range as it is written.
         class: String,
     },
-    /// A repetition that ends before it begins.
-    #[error("line {line}: at least {min} and at most {max} times cannot be")]
+    /// A repetition whose lower bound is above the upper one.
+    #[error("line {line}: repetition {{{min},{max}}} has its bounds reversed")]
     Reversed {
         /// Line of the grammar, from 1.
         line: usize,
@@ -46,7 +46,7 @@ pub(crate) enum GrammarError {
         max: u32,
     },
     /// A repetition beyond the bound.
-    #[error("line {line}: {count} repetitions are too many, at most {max} can be counted")]
+    #[error("line {line}: {count} repetitions are too many, use at most {max}")]
     Repetitions {
         /// Line of the grammar, from 1.
         line: usize,
@@ -55,7 +55,7 @@ pub(crate) enum GrammarError {
         /// The bound.
         max: u32,
     },
-    /// Groups and repetitions inside one another beyond the bound.
+    /// Groups and repetitions nested beyond the bound.
     #[error("line {line}: groups and repetitions are nested deeper than {max}")]
     Nesting {
         /// Line of the grammar, from 1.
@@ -63,27 +63,27 @@ pub(crate) enum GrammarError {
         /// The bound.
         max: usize,
     },
-    /// A rule that is named and not there.
+    /// A rule that is used but not defined.
     #[error("line {line}: rule `{rule}` is not defined")]
     Undefined {
-        /// Line of the grammar where it is first named, from 1.
+        /// Line of its first use, from 1.
         line: usize,
         /// The rule's name.
         rule: String,
     },
-    /// There is nothing to begin with.
+    /// There is no start symbol.
     #[error("there is no rule `root`")]
     NoRoot,
-    /// A rule that comes to itself before any character.
-    #[error("line {line}: rule `{rule}` is left-recursive, write the recursion behind a character")]
+    /// A rule that reaches itself before any character.
+    #[error("line {line}: rule `{rule}` is left-recursive, put a character before the recursion")]
     LeftRecursion {
         /// Line of the grammar where the rule is defined, from 1.
         line: usize,
         /// The rule's name.
         rule: String,
     },
-    /// The repetitions, written out, are too much.
-    #[error("line {line}: rule `{rule}` is too large with its repetitions written out, repeat less")]
+    /// The expanded repetitions are too large.
+    #[error("line {line}: rule `{rule}` is too large with its repetitions expanded, repeat less")]
     TooLarge {
         /// Line of the grammar where the rule is defined, from 1.
         line: usize,

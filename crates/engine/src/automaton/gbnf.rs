@@ -1,23 +1,21 @@
-//! Reads GBNF as llama.cpp does.
+//! Parses GBNF as llama.cpp does.
 //!
-//! A rule ends with its line, unless the line ends in a group or right after `::=` or `|`. Of two definitions of a rule
-//! the last one counts. Stricter than llama.cpp, which takes these and then never matches, overflows or counts to
-//! infinity: classes and ranges without a character, `{3,2}`, bounds above [`REPETITIONS_MAX`]. Its tokens (`<think>`)
-//! are not known here.
+//! A rule ends with its line, unless the line ends inside a group or right after `::=` or `|`. The last definition of a rule
+//! wins. Refuses what llama.cpp accepts and then never matches, overflows on or repeats endlessly: classes and ranges without
+//! a character, `{3,2}`, bounds above [`REPETITIONS_MAX`]. Tokens (`<think>`) are not supported.
 
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use super::characters::Characters;
+use super::char_class::CharClass;
 use super::error::GrammarError;
 use super::syntax::{Expression, Rule, Syntax};
 
-/// Most repetitions that a bound can ask for, as in llama.cpp.
+/// Highest bound of a repetition, as in llama.cpp.
 const REPETITIONS_MAX: u32 = 2000;
-/// Deepest nesting of groups and repetitions: reading and compiling recurse.
+/// Deepest nesting of groups and repetitions, because parsing and compiling recurse.
 const NESTING_MAX: usize = 128;
 
-/// The rules of a grammar.
 pub(super) fn parse(text: &str) -> Result<Syntax, GrammarError> {
     let mut parser =
         Parser { text, at: 0, counted_to: Cell::new((0, 1)), depth: 0, rules: Vec::new(), places: HashMap::new() };
@@ -33,10 +31,10 @@ pub(super) fn parse(text: &str) -> Result<Syntax, GrammarError> {
     Ok(Syntax { rules: defined.collect::<Result<_, _>>()?, root })
 }
 
-/// A rule that was named; with its body once it was defined.
+/// A rule that was used, with its body once defined.
 struct Named<'g> {
     name: &'g str,
-    /// Where it is defined, else where it is first named.
+    /// The line of its definition, else of its first use.
     line: usize,
     body: Option<Expression>,
 }
@@ -44,9 +42,9 @@ struct Named<'g> {
 struct Parser<'g> {
     text: &'g str,
     at: usize,
-    /// A place before, and its line.
+    /// An earlier position, and its line.
     counted_to: Cell<(usize, usize)>,
-    /// Groups that are open.
+    /// Open groups.
     depth: usize,
     rules: Vec<Named<'g>>,
     places: HashMap<&'g str, usize>,
@@ -64,7 +62,7 @@ impl<'g> Parser<'g> {
         self.rest().chars().next()
     }
 
-    /// Goes past `text` if it comes next.
+    /// Consumes `text` if it comes next.
     fn take(&mut self, text: &str) -> bool {
         let comes = self.rest().starts_with(text);
         if comes {
@@ -80,7 +78,7 @@ impl<'g> Parser<'g> {
         taken
     }
 
-    /// The line that we are in, from 1. It is counted on from where it was last asked for.
+    /// The current line, from 1; counted from the position of the previous call.
     fn line(&self) -> usize {
         let (from, line) = self.counted_to.get();
         let line = line + self.text[from..self.at].matches('\n').count();
@@ -109,7 +107,7 @@ impl<'g> Parser<'g> {
         }
     }
 
-    /// Between the parts of a rule: a line may end only in a group.
+    /// Skips the space between the parts of a rule; a line may end only inside a group.
     fn skip_inside(&mut self) {
         self.skip_space(self.depth > 0);
     }
@@ -196,7 +194,7 @@ impl<'g> Parser<'g> {
             Some('[') => self.class()?,
             Some('.') => {
                 self.at += 1;
-                Expression::Class(Characters::default().other_sequences())
+                Expression::Class(CharClass::default().other_sequences())
             }
             Some('(') => {
                 self.at += 1;
@@ -237,13 +235,13 @@ impl<'g> Parser<'g> {
         let line = self.line();
         self.at += 1;
         let is_negated = self.take("^");
-        let mut characters = Characters::default();
+        let mut characters = CharClass::default();
         let mut count = 0_usize;
         while !self.take("]") {
             let start = self.at;
             let low = self.character("`]`")?;
             let mut high = low;
-            // A `-` in front of the end stands for itself.
+            // A `-` before the end is literal.
             if self.rest().starts_with('-') && !self.rest().starts_with("-]") {
                 self.at += 1;
                 high = self.character("`]`")?;
@@ -261,7 +259,7 @@ impl<'g> Parser<'g> {
         Ok(Expression::Class(sequences))
     }
 
-    /// A character of a literal or class; `end` is what else could stand there.
+    /// A character of a literal or class; `end` is what else is allowed there.
     fn character(&mut self, end: &'static str) -> Result<u32, GrammarError> {
         let Some(c) = self.peek() else { return Err(self.expected(end)) };
         if c != '\\' {
@@ -293,7 +291,7 @@ impl<'g> Parser<'g> {
         Ok(code)
     }
 
-    /// How often what stands in front comes, if that is said next.
+    /// The bounds of a repetition, if one comes next.
     fn repetition(&mut self) -> Result<Option<(u32, Option<u32>)>, GrammarError> {
         let bounds = match self.peek() {
             Some('*') => (0, None),

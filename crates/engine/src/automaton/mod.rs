@@ -1,51 +1,51 @@
-//! Grammars in GBNF as automata over bytes, which say at once which tokens may come next.
+//! Compiles GBNF grammars to automata over bytes, whose states know the tokens that may come next.
 //!
-//! The text is parsed ([`gbnf`]) into a network of nodes ([`network`]); states are sets of places in it, made when they
-//! are first met ([`states`]). A state's mask is computed once, by a walk through the trie of the vocabulary. Without
-//! recursion, there are finitely many states, and a token costs a look into a table for each of its bytes.
+//! The text is parsed into a network of nodes. States are sets of positions in it, built lazily. A state's mask is computed
+//! once, by a walk through a trie of the vocabulary. Without recursion there are finitely many states, and a token costs a
+//! table look-up for each of its bytes. Needs neither a model nor llama.cpp.
 
-mod bytes;
-mod characters;
+mod byte_classes;
+mod char_class;
 mod error;
 mod gbnf;
+mod left_recursion;
 mod network;
-mod permitted;
-mod recursion;
 mod stacks;
 mod states;
 mod syntax;
 #[cfg(test)]
 mod tests;
+mod token_mask;
 mod vocabulary;
 
 use std::sync::Arc;
 
-pub(crate) use error::GrammarError;
+pub use error::GrammarError;
 use network::Network;
-pub(crate) use permitted::Permitted;
-pub(crate) use states::State;
+pub use states::State;
 use states::{DEAD, Limits, StateId, States};
-pub(crate) use vocabulary::Vocabulary;
+pub use token_mask::TokenMask;
+pub use vocabulary::Vocabulary;
 
 /// Longest run of forced bytes: a grammar may force an endless one.
 const FORCED_MAX: usize = 1024;
 
-/// A grammar over a vocabulary. It is parsed once; its states and masks are computed when they are first met.
+/// A grammar over a vocabulary. States and masks are computed when first reached.
 #[derive(Debug)]
-pub(crate) struct Automaton {
+pub struct Automaton {
     vocabulary: Arc<Vocabulary>,
     states: States,
     start: State,
-    /// The states on the way to a node of the trie.
+    /// Scratch of `walk`: the states along the path to a node of the trie.
     path: Vec<StateId>,
 }
 
 impl Automaton {
-    /// Parses a grammar, which begins with its rule `root`.
+    /// Parses a grammar; its start symbol is `root`.
     ///
     /// # Errors
     /// What is wrong with the grammar, and where.
-    pub(crate) fn new(gbnf: &str, vocabulary: &Arc<Vocabulary>) -> Result<Self, GrammarError> {
+    pub fn new(gbnf: &str, vocabulary: &Arc<Vocabulary>) -> Result<Self, GrammarError> {
         Self::with_limits(gbnf, vocabulary, Limits::default())
     }
 
@@ -56,19 +56,19 @@ impl Automaton {
         Ok(Self { vocabulary: Arc::clone(vocabulary), states, start, path })
     }
 
-    /// The state in which a text begins.
-    pub(crate) fn start(&self) -> State {
+    /// The initial state.
+    pub fn start(&self) -> State {
         self.start.clone()
     }
 
     /// Whether the text may end here.
-    pub(crate) fn is_end(&self, state: &State) -> bool {
+    pub fn is_end(&self, state: &State) -> bool {
         self.states.is_end(state.id())
     }
 
-    /// The tokens that may come next; where the text may end, the end tokens are among them. Nothing may come if the
-    /// vocabulary cannot say what the grammar asks for.
-    pub(crate) fn permitted(&mut self, state: &State) -> &Permitted {
+    /// The tokens that may come next, including the end tokens where the text may end. The mask is empty if no token of
+    /// the vocabulary fits.
+    pub fn permitted(&mut self, state: &State) -> &TokenMask {
         let id = state.id();
         if self.states.permitted(id).is_none() {
             let permitted = self.walk(id);
@@ -78,7 +78,7 @@ impl Automaton {
     }
 
     /// The state after `token`; `None` if it may not come here. An end token has no state after it.
-    pub(crate) fn after(&mut self, state: &State, token: u32) -> Option<State> {
+    pub fn after(&mut self, state: &State, token: u32) -> Option<State> {
         let piece = self.vocabulary.piece(token);
         if piece.is_empty() {
             return None;
@@ -90,9 +90,9 @@ impl Automaton {
         (at != DEAD).then(|| self.states.handle(at))
     }
 
-    /// The bytes that must follow, whatever is chosen, and the state after them: as long as exactly one byte can come
-    /// and the text may not end, at most 1024. They may end inside a character.
-    pub(crate) fn forced(&mut self, state: &State) -> (Arc<[u8]>, State) {
+    /// The bytes that must follow, and the state after them: as long as exactly one byte may come and the text may not end,
+    /// at most 1024. They may end inside a character.
+    pub fn forced(&mut self, state: &State) -> (Arc<[u8]>, State) {
         let id = state.id();
         let (bytes, after) = self.states.forced(id).unwrap_or_else(|| {
             let mut bytes = Vec::new();
@@ -115,8 +115,8 @@ impl Automaton {
         (bytes, self.states.handle(after))
     }
 
-    /// Walks the trie of the tokens along the bytes that may come.
-    fn walk(&mut self, from: StateId) -> Permitted {
+    /// Computes a state's mask by a walk through the trie.
+    fn walk(&mut self, from: StateId) -> TokenMask {
         let vocabulary = &self.vocabulary;
         let mut words = vec![0_u64; vocabulary.len().div_ceil(64)];
         let mut permit = |token: u32| words[token as usize / 64] |= 1 << (token % 64);
@@ -137,6 +137,6 @@ impl Automaton {
             vocabulary.tokens_at(at).iter().copied().for_each(&mut permit);
             at += 1;
         }
-        Permitted::new(words)
+        TokenMask::new(words)
     }
 }

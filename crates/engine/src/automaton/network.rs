@@ -1,11 +1,12 @@
-//! A grammar as a network of nodes over bytes: one start for each rule, and one node where every rule ends.
+//! A grammar as a recursive transition network over bytes: one start node for each rule, and one node where every rule
+//! ends.
 
 use std::collections::HashMap;
 
 use regex_syntax::utf8::{Utf8Range, Utf8Sequence};
 
 use super::error::GrammarError;
-use super::recursion;
+use super::left_recursion;
 use super::syntax::{Expression, Syntax};
 
 pub(super) type NodeId = u32;
@@ -13,10 +14,10 @@ pub(super) type NodeId = u32;
 /// Where every rule ends.
 pub(super) const RETURN: NodeId = 0;
 
-/// Most nodes of a grammar: a bound on what repetitions are written out to.
+/// Most nodes of a grammar, which bounds the expansion of repetitions.
 const NODES_MAX: usize = 200_000;
 
-/// The bytes from `low` to `high` lead to `next`.
+/// A transition to `next` on the bytes from `low` to `high`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Edge {
     pub(super) low: u8,
@@ -26,20 +27,20 @@ pub(super) struct Edge {
 
 #[derive(Debug, Clone)]
 pub(super) enum Node {
-    /// The rule is over: on with whoever named it.
+    /// The end of a rule: continue after its call.
     Return,
-    /// A byte comes; the ranges may overlap.
+    /// Consumes a byte; the ranges may overlap.
     Bytes(Box<[Edge]>),
-    /// On with each of these.
+    /// Continues at each of these nodes.
     Either(Box<[NodeId]>),
-    /// A rule, and then `next`.
+    /// Runs a rule, and then continues at `next`.
     Call { rule: usize, next: NodeId },
 }
 
 #[derive(Debug)]
 pub(super) struct Network {
     nodes: Vec<Node>,
-    /// The start of each rule.
+    /// The start node of each rule.
     starts: Vec<NodeId>,
     root: usize,
 }
@@ -53,7 +54,7 @@ impl Network {
             starts.push(start.ok_or_else(|| GrammarError::TooLarge { line: rule.line, rule: rule.name.clone() })?);
         }
         let network = Self { nodes: builder.nodes, starts, root: syntax.root };
-        match recursion::left_recursive(&network) {
+        match left_recursion::left_recursive(&network) {
             Some(place) => {
                 let rule = &syntax.rules[place];
                 Err(GrammarError::LeftRecursion { line: rule.line, rule: rule.name.clone() })
@@ -74,17 +75,17 @@ impl Network {
         &self.nodes[id as usize]
     }
 
-    /// Where a rule begins.
+    /// The start node of a rule.
     pub(super) fn start(&self, rule: usize) -> NodeId {
         self.starts[rule]
     }
 
-    /// Where the grammar begins.
+    /// The start node of the grammar.
     pub(super) fn root(&self) -> NodeId {
         self.starts[self.root]
     }
 
-    /// The edges of a node; none if it does not wait for a byte.
+    /// The edges of a node; none if it does not consume a byte.
     pub(super) fn edges(&self, id: NodeId) -> &[Edge] {
         match self.node(id) {
             Node::Bytes(edges) => edges,
@@ -100,10 +101,10 @@ impl Network {
     }
 }
 
-/// Builds from the end to the beginning, so that a node knows what follows it. `None` is a grammar that is too large.
+/// Builds back to front, so that a node's successor exists before it. `None` means that the grammar is too large.
 struct Builder {
     nodes: Vec<Node>,
-    /// Nodes by their edges: what has the same end is shared.
+    /// Nodes by their edges: equal suffixes are shared.
     known: HashMap<Box<[Edge]>, NodeId>,
 }
 
@@ -143,7 +144,7 @@ impl Builder {
         }
     }
 
-    /// The sequences are sorted, so that those with the same first bytes are neighbours.
+    /// The sequences are sorted, so those with the same first range are adjacent.
     fn class(&mut self, sequences: &[&[Utf8Range]], next: NodeId) -> Option<NodeId> {
         let mut edges = Vec::new();
         for group in sequences.chunk_by(|a, b| a.first() == b.first()) {
@@ -159,7 +160,7 @@ impl Builder {
         let mut start = next;
         let mut left = min;
         if let Some(max) = max {
-            // Each optional one holds those behind it.
+            // Each optional one contains those after it.
             for _ in min..max {
                 let one = self.expression(what, start)?;
                 start = self.add(Node::Either([one, next].into()))?;

@@ -1,4 +1,4 @@
-//! Stacks of the nodes at which rules go on, as linked nodes; equal stacks are one.
+//! Hash-consed stacks of the nodes to return to.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use super::network::NodeId;
 
 pub(super) type StackId = u32;
 
-/// Nobody waits: the end of the text.
+/// Nothing to return to: the end of the text.
 pub(super) const EMPTY: StackId = 0;
 
 #[derive(Debug, Clone, Copy)]
@@ -18,13 +18,13 @@ struct Frame {
 
 #[derive(Debug)]
 pub(super) struct Stacks {
-    /// What is below a frame was added before it; the first one stands for the empty stack.
+    /// A frame comes after the one below it; the first stands for the empty stack.
     frames: Vec<Frame>,
     known: HashMap<(NodeId, StackId), StackId>,
     depth_max: u32,
 }
 
-/// Memory of a frame and its entry in the table, in bytes, about.
+/// Approximate memory of a frame and its table entry, in bytes.
 pub(super) const FRAME_BYTES: usize = 48;
 
 impl Stacks {
@@ -36,7 +36,7 @@ impl Stacks {
         self.frames.len()
     }
 
-    /// `stack` with `node` on top; `None` beyond the greatest depth.
+    /// `stack` with `node` on top; `None` beyond the maximum depth.
     pub(super) fn push(&mut self, stack: StackId, node: NodeId) -> Option<StackId> {
         if let Some(id) = self.known.get(&(node, stack)) {
             return Some(*id);
@@ -57,7 +57,7 @@ impl Stacks {
         (stack != EMPTY).then_some((frame.node, frame.below))
     }
 
-    /// Drops all but the stacks in `live` and what is below them; gives the new number of each. The order stays.
+    /// Drops all but the stacks in `live` and those below them; returns the new number of each. Their order stays.
     pub(super) fn keep(&mut self, live: impl Iterator<Item = StackId>) -> Vec<StackId> {
         let mut is_live = vec![false; self.frames.len()];
         is_live[EMPTY as usize] = true;

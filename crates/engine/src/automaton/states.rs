@@ -1,28 +1,28 @@
-//! The states of an automaton, made when they are first met, and the bytes between them.
+//! The states of an automaton and the transitions between them, built lazily.
 //!
-//! A state is a set of positions: a node that waits for a byte, and the stack of the rules round it. Equal sets are one
-//! state. When all of them together outgrow the limit, those that nobody holds are dropped, and with them everything
-//! that can be computed again.
+//! A state is a set of positions: a node that waits for a byte, and the stack of the rules around it. Equal sets are one
+//! state. When all states together outgrow the limit, those without a handle are dropped, and with them everything that can
+//! be recomputed.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::bytes::ByteClasses;
+use super::byte_classes::ByteClasses;
 use super::network::{Network, Node, NodeId, RETURN};
-use super::permitted::Permitted;
 use super::stacks::{EMPTY, FRAME_BYTES, StackId, Stacks};
+use super::token_mask::TokenMask;
 
-/// Number of a state. It stays while somebody holds the state.
+/// Number of a state; stable while a handle of the state exists.
 pub(super) type StateId = u32;
 
 /// The state of texts that are not in the grammar.
 pub(super) const DEAD: StateId = 0;
-/// A transition that was not yet needed.
+/// A transition that is not computed yet.
 const UNKNOWN: StateId = StateId::MAX;
 
-/// A state of an automaton; it is kept as long as somebody has it.
+/// A handle of a state, which keeps the state alive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct State(Arc<StateId>);
+pub struct State(Arc<StateId>);
 
 impl State {
     pub(super) fn id(&self) -> StateId {
@@ -30,15 +30,14 @@ impl State {
     }
 }
 
-/// Bounds on what one automaton keeps and follows.
+/// Resource limits of one automaton.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Memory for states and masks, in bytes; beyond it, what nobody holds is dropped.
+    /// Memory for states and masks, in bytes; beyond it, states without a handle are dropped.
     pub(super) bytes: usize,
-    /// Rules inside one another; deeper continuations are not permitted.
+    /// Nesting of rules; deeper continuations are not permitted.
     pub(super) depth: u32,
-    /// Positions of a state beside those that a grammar's own nodes make; continuations that need more are not
-    /// permitted.
+    /// Positions of a state, in addition to twice the grammar's nodes; continuations that need more are not permitted.
     pub(super) positions: usize,
 }
 
@@ -48,8 +47,8 @@ impl Default for Limits {
     }
 }
 
-/// A node and who waits for its rule to end. The node [`RETURN`] on an empty stack is the end of the text, and the
-/// smallest position.
+/// A node, and the stack of nodes to return to. [`RETURN`] on an empty stack is the end of the text, and the smallest
+/// position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Position {
     node: NodeId,
@@ -62,11 +61,11 @@ const END: Position = Position { node: RETURN, stack: EMPTY };
 struct Entry {
     positions: Arc<[Position]>,
     handle: State,
-    permitted: Option<Arc<Permitted>>,
+    permitted: Option<Arc<TokenMask>>,
     forced: Option<(Arc<[u8]>, StateId)>,
 }
 
-/// Memory of an entry beside what it points to, in bytes, about.
+/// Approximate memory of an entry without what it points to, in bytes.
 const ENTRY_BYTES: usize = 160;
 
 #[derive(Debug)]
@@ -77,13 +76,13 @@ pub(super) struct States {
     stacks: Stacks,
     entries: Vec<Entry>,
     known: HashMap<Arc<[Position]>, StateId>,
-    /// Entries that can be used again.
+    /// Unused entries.
     free: Vec<StateId>,
-    /// The state behind each class of bytes, in rows of a state.
+    /// The state after each class of bytes; one row per state.
     transitions: Vec<StateId>,
-    /// Each mask once: many states permit the same.
-    masks: HashSet<Arc<Permitted>>,
-    /// Memory, in bytes, about, and at how much the next clearing comes.
+    /// Interned masks: many states permit the same tokens.
+    masks: HashSet<Arc<TokenMask>>,
+    /// Approximate memory in bytes, and the threshold for the next `clear`.
     used: usize,
     clear_at: usize,
     /// Scratch of `closed`.
@@ -114,7 +113,7 @@ impl States {
         states
     }
 
-    /// The state in which a text begins.
+    /// The initial state.
     pub(super) fn start(&mut self) -> State {
         self.todo.push(Position { node: self.network.root(), stack: EMPTY });
         let id = self.closed();
@@ -130,11 +129,11 @@ impl States {
         self.entries[id as usize].positions.first() == Some(&END)
     }
 
-    pub(super) fn permitted(&self, id: StateId) -> Option<&Arc<Permitted>> {
+    pub(super) fn permitted(&self, id: StateId) -> Option<&Arc<TokenMask>> {
         self.entries[id as usize].permitted.as_ref()
     }
 
-    pub(super) fn set_permitted(&mut self, id: StateId, permitted: Permitted) {
+    pub(super) fn set_permitted(&mut self, id: StateId, permitted: TokenMask) {
         let permitted = Arc::new(permitted);
         let shared = self.masks.get(&permitted).cloned().unwrap_or_else(|| {
             self.used += permitted.bytes();
@@ -162,7 +161,7 @@ impl States {
         is_only.then_some(first.low)
     }
 
-    /// The state behind `byte`. Beside those that are held and `from`, the states in `live` keep their numbers.
+    /// The state after `byte`. States with a handle, `from` and those in `live` keep their numbers.
     #[inline]
     pub(super) fn after(&mut self, from: StateId, byte: u8, live: &[StateId]) -> StateId {
         let class = self.classes.of(byte);
@@ -186,7 +185,7 @@ impl States {
         next
     }
 
-    /// The state of all positions that those in `todo` lead to without a byte.
+    /// The state of all positions that are reachable from those in `todo` without a byte.
     fn closed(&mut self) -> StateId {
         let mut closed = Vec::new();
         self.seen.clear();
@@ -204,7 +203,7 @@ impl States {
                 Node::Either(next) => self.todo.extend(next.iter().map(|node| Position { node: *node, stack })),
                 Node::Call { rule, next } => {
                     let (node, next) = (self.network.start(*rule), *next);
-                    // A rule at the end of another one returns to where that one returns.
+                    // Tail call: return directly to where the outer rule returns.
                     let inner = if next == RETURN { Some(stack) } else { self.push(stack, next) };
                     self.todo.extend(inner.map(|stack| Position { node, stack }));
                 }
@@ -255,9 +254,9 @@ impl States {
         id
     }
 
-    /// Drops the states that nobody holds, and everything that can be computed again.
+    /// Drops states without a handle, and everything that can be recomputed.
     fn clear(&mut self, from: StateId, live: &[StateId]) {
-        // The entry itself has one handle.
+        // The entry itself holds one.
         let mut is_live: Vec<bool> = self.entries.iter().map(|entry| Arc::strong_count(&entry.handle.0) > 1).collect();
         for id in live.iter().chain([&DEAD, &from]) {
             is_live[*id as usize] = true;
@@ -280,7 +279,7 @@ impl States {
                 self.free.push(id);
                 continue;
             }
-            // Stacks keep their order, so the positions do.
+            // Renumbered stacks keep their order, so positions stay sorted.
             let positions: Arc<[Position]> =
                 old.iter().map(|position| Position { stack: moved[position.stack as usize], ..*position }).collect();
             self.used += self.bytes_of(&positions);
@@ -288,11 +287,11 @@ impl States {
             self.known.insert(positions, id);
         }
         self.row_mut(DEAD).fill(DEAD);
-        // With more held than half of the limit, it would be cleared for every few states.
+        // If more than half of the limit stays in use, a fixed threshold would clear after every few states.
         self.clear_at = self.limits.bytes.max(2 * self.used);
     }
 
-    /// States that are known, the dead one included.
+    /// Number of states, including the dead one.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.known.len()

@@ -1,4 +1,4 @@
-//! What a grammar says, as a tree.
+//! The syntax tree of a grammar.
 
 use regex_syntax::utf8::Utf8Sequence;
 
@@ -6,7 +6,7 @@ use regex_syntax::utf8::Utf8Sequence;
 #[derive(Debug)]
 pub(super) struct Syntax {
     pub(super) rules: Vec<Rule>,
-    /// Place of the rule `root`.
+    /// Index of the rule `root`.
     pub(super) root: usize,
 }
 
@@ -20,11 +20,11 @@ pub(super) struct Rule {
 
 #[derive(Debug)]
 pub(super) enum Expression {
-    /// These bytes; there may be none.
+    /// A literal; it may be empty.
     Text(String),
-    /// One character, as the sequences of bytes that it can be.
+    /// One character of a class, as its possible byte sequences.
     Class(Vec<Utf8Sequence>),
-    /// The rule at this place.
+    /// A rule, by index.
     Rule(usize),
     Sequence(Vec<Expression>),
     Either(Vec<Expression>),

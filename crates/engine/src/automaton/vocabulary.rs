@@ -1,22 +1,22 @@
-//! The texts of a model's tokens, one by one and as a trie.
+//! The texts of a model's tokens, by id and as a trie.
 
-/// A node of the trie, in the order of a walk in depth: its children come right behind it.
+/// A node of the trie. Nodes are in depth-first order: a node's children follow it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TrieNode {
     pub(super) byte: u8,
     /// From 1.
     pub(super) depth: u32,
-    /// The node behind its last descendant.
+    /// The node after its last descendant.
     pub(super) end: u32,
-    /// The first of its tokens in the list of all tokens; they end where those of the next node begin.
+    /// Index of its first token in the list of all tokens; they end where those of the next node start.
     tokens: u32,
 }
 
 /// The texts of a model's tokens, and which of them end a text. Made once per model.
 #[derive(Debug)]
-pub(crate) struct Vocabulary {
+pub struct Vocabulary {
     bytes: Box<[u8]>,
-    /// The text of token `id` is from `offsets[id]` to `offsets[id + 1]`; nothing for an end token.
+    /// The text of token `id` is `offsets[id]..offsets[id + 1]`; empty for an end token.
     offsets: Box<[u32]>,
     /// In ascending order.
     ends: Box<[u32]>,
@@ -27,9 +27,9 @@ pub(crate) struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// `pieces[id]` are the bytes of token `id`, none for control tokens, which no grammar permits. `ends` are the
-    /// tokens that end a text; what they say is not looked at.
-    pub(crate) fn new(mut pieces: Vec<Vec<u8>>, mut ends: Vec<u32>) -> Self {
+    /// `pieces[id]` is the text of token `id`, empty for control tokens, which no grammar permits. `ends` are the tokens
+    /// that end a text; their own texts are ignored.
+    pub fn new(mut pieces: Vec<Vec<u8>>, mut ends: Vec<u32>) -> Self {
         ends.retain(|id| (*id as usize) < pieces.len());
         ends.sort_unstable();
         ends.dedup();
@@ -47,7 +47,7 @@ impl Vocabulary {
         let mut order: Vec<u32> = (0..small(pieces.len())).filter(|id| !pieces[*id as usize].is_empty()).collect();
         order.sort_by(|a, b| pieces[*a as usize].cmp(&pieces[*b as usize]));
         let mut nodes: Vec<TrieNode> = Vec::new();
-        // The nodes from the root to the last piece.
+        // The path to the last piece.
         let mut path: Vec<usize> = Vec::new();
         for (place, id) in order.iter().enumerate() {
             let piece = &pieces[*id as usize];
@@ -57,7 +57,7 @@ impl Vocabulary {
             }
             for byte in &piece[shared..] {
                 path.push(nodes.len());
-                // A node on the way has no token: its list ends where it begins.
+                // An inner node has no token: its list is empty.
                 nodes.push(TrieNode { byte: *byte, depth: small(path.len()), end: 0, tokens: small(place) });
             }
         }
@@ -75,12 +75,13 @@ impl Vocabulary {
     }
 
     /// Number of tokens.
-    pub(crate) fn len(&self) -> usize {
+    #[allow(clippy::len_without_is_empty, reason = "a vocabulary is not asked whether it is empty")]
+    pub fn len(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// The bytes of a token; none if it is a control or end token, or no token.
-    pub(crate) fn piece(&self, token: u32) -> &[u8] {
+    /// The text of a token; empty for a control or end token, and for an id out of range.
+    pub fn piece(&self, token: u32) -> &[u8] {
         match self.offsets.get(token as usize..).unwrap_or_default() {
             [from, to, ..] => &self.bytes[*from as usize..*to as usize],
             _ => &[],
@@ -88,7 +89,7 @@ impl Vocabulary {
     }
 
     /// The tokens that end a text, in ascending order.
-    pub(crate) fn ends(&self) -> &[u32] {
+    pub fn ends(&self) -> &[u32] {
         &self.ends
     }
 
@@ -103,7 +104,7 @@ impl Vocabulary {
         &self.tokens[from..to]
     }
 
-    /// Bytes of the longest token.
+    /// Length of the longest token in bytes.
     pub(super) fn depth(&self) -> usize {
         self.depth as usize
     }

@@ -1,4 +1,4 @@
-//! The device of an engine, as the user writes it. Whether it exists is for the engine to find out.
+//! Names of devices, as users write them. Says nothing about whether a device exists.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,25 +13,25 @@ use super::pci::PciId;
 #[serde(try_from = "String", into = "String")]
 #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "device")))]
 pub enum Device {
-    /// The processor.
+    /// The CPU.
     Cpu,
-    /// `CUDA<n>`: the n-th GPU in the order of the PCI bus, from 0; where `CUDA_VISIBLE_DEVICES` of this process is
-    /// set, the n-th of that list.
+    /// `CUDA<n>`: the n-th GPU in PCI bus order, from 0; if this process has `CUDA_VISIBLE_DEVICES`, the n-th of that
+    /// list.
     Cuda(u32),
     /// A GPU, or a slice of one, by UUID: `GPU-…` or `MIG-…` with a full UUID.
     Uuid(String),
-    /// A GPU by its place on the PCI bus, `pci:0000:65:00.0`.
+    /// A GPU by its PCI id, `pci:0000:65:00.0`.
     Pci(PciId),
 }
 
 impl Device {
-    /// Whether this is a slice of a GPU; CUDA lets a process have one only.
+    /// Whether this is a MIG slice, of which a process can use only one.
     pub(crate) fn is_slice(&self) -> bool {
         matches!(self, Self::Uuid(uuid) if uuid.starts_with("MIG-"))
     }
 }
 
-/// The text is no device.
+/// The text does not name a device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no device is called `{0}`; use `cpu`, `CUDA0`, `CUDA1`, …, a full GPU UUID as `nvidia-smi -L` prints it, or a PCI \
@@ -59,7 +59,7 @@ impl FromStr for Device {
         let groups: Vec<&str> = uuid.split('-').collect();
         let lengths: Vec<usize> = groups.iter().map(|group| group.len()).collect();
         if lengths == [8, 4, 4, 4, 12] && groups.concat().bytes().all(|b| b.is_ascii_hexdigit()) {
-            // CUDA_VISIBLE_DEVICES wants the prefix in capitals and the digits as the driver prints them: small.
+            // CUDA_VISIBLE_DEVICES needs the prefix in upper case and the digits in lower case, as the driver prints them.
             Ok(Self::Uuid(format!("{}-{}", &upper[..3], uuid.to_ascii_lowercase())))
         } else {
             Err(refuse())
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn devices_are_read_in_any_case_and_printed_in_one() {
+    fn devices_parse_in_any_case_and_print_in_one() {
         for (text, printed) in [
             ("cpu", "cpu"),
             ("CPU", "cpu"),
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_refused_with_what_to_write() {
+    fn other_text_is_refused_with_a_hint() {
         for text in [
             "",
             "gpu",

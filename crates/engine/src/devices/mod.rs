@@ -1,18 +1,18 @@
-//! Where an engine runs: names of devices, what is on this machine, and what a worker is bound to.
+//! Devices: their names, which exist on this machine, and what a worker is bound to.
 
-#[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "only llama.cpp sees devices"))]
-mod chosen;
 mod device;
-mod gpus;
-mod list;
-mod listing;
+mod device_list;
+mod enumerate;
+mod host_gpus;
 mod pci;
+#[cfg_attr(not(feature = "llama"), allow(dead_code, reason = "only llama.cpp sees devices"))]
+mod select;
 
-#[cfg(feature = "llama")]
-pub(super) use chosen::choose;
 pub use device::{Device, DeviceError};
-pub(super) use gpus::Gpus;
-pub use list::{Devices, DevicesError};
-pub(super) use listing::devices_seen_by;
-pub use listing::{DeviceInfo, DeviceKind, devices, devices_of};
+pub use device_list::{Devices, DevicesError};
+pub(super) use enumerate::devices_seen_by;
+pub use enumerate::{DeviceInfo, DeviceKind, devices, devices_of};
+pub(super) use host_gpus::HostGpus;
 pub use pci::PciId;
+#[cfg(feature = "llama")]
+pub(super) use select::select;

@@ -1,9 +1,9 @@
-//! The place of a card on the PCI bus, as text.
+//! PCI ids.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A PCI id, such as `0000:65:00.0`: domain, bus, device, function. Ids sort in the order of the bus.
+/// A PCI id, such as `0000:65:00.0`: domain, bus, device, function. Ids sort in bus order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PciId {
     domain: u32,
@@ -12,26 +12,26 @@ pub struct PciId {
     function: u8,
 }
 
-/// The text is no PCI id.
+/// The text is not a PCI id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no PCI id; one looks like 0000:65:00.0")]
-pub struct NoPciId;
+#[error("not a PCI id, write one like 0000:65:00.0")]
+pub struct PciIdError;
 
 /// A number of 1 to `digits` hexadecimal digits.
-fn hex(text: &str, digits: usize) -> Result<u32, NoPciId> {
+fn hex(text: &str, digits: usize) -> Result<u32, PciIdError> {
     let plain = (1..=digits).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit());
-    if plain { u32::from_str_radix(text, 16).map_err(|_| NoPciId) } else { Err(NoPciId) }
+    if plain { u32::from_str_radix(text, 16).map_err(|_| PciIdError) } else { Err(PciIdError) }
 }
 
 impl FromStr for PciId {
-    type Err = NoPciId;
+    type Err = PciIdError;
 
-    /// Reads `[domain:]bus:device.function`. The driver prints domains with four digits, NVML with eight.
-    fn from_str(text: &str) -> Result<Self, NoPciId> {
-        let (place, function) = text.rsplit_once('.').ok_or(NoPciId)?;
-        let (place, device) = place.rsplit_once(':').ok_or(NoPciId)?;
+    /// Parses `[domain:]bus:device.function`. The driver prints domains with four digits, NVML with eight.
+    fn from_str(text: &str) -> Result<Self, PciIdError> {
+        let (place, function) = text.rsplit_once('.').ok_or(PciIdError)?;
+        let (place, device) = place.rsplit_once(':').ok_or(PciIdError)?;
         let (domain, bus) = place.rsplit_once(':').unwrap_or(("0", place));
-        let narrow = |number: u32| u8::try_from(number).map_err(|_| NoPciId);
+        let narrow = |number: u32| u8::try_from(number).map_err(|_| PciIdError);
         let id = Self {
             domain: hex(domain, 8)?,
             bus: narrow(hex(bus, 2)?)?,
@@ -39,7 +39,7 @@ impl FromStr for PciId {
             function: narrow(hex(function, 1)?)?,
         };
         // The bus has five bits for a device and three for a function.
-        if id.device < 32 && id.function < 8 { Ok(id) } else { Err(NoPciId) }
+        if id.device < 32 && id.function < 8 { Ok(id) } else { Err(PciIdError) }
     }
 }
 
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_read_with_and_without_domain_and_printed_in_one_form() {
+    fn ids_parse_with_and_without_a_domain_and_print_in_one_form() {
         for (text, printed) in [
             ("0000:65:00.0", "0000:65:00.0"),
             ("65:00.0", "0000:65:00.0"),
@@ -66,11 +66,11 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_no_id() {
+    fn other_text_is_refused() {
         for text in
             ["", ".", "65", "65:00", "65.0", ":65:00.0", "165:00.0", "65:20.0", "65:00.8", "+5:00.0", "x:65:00.0"]
         {
-            assert_eq!(text.parse::<PciId>(), Err(NoPciId), "{text:?}");
+            assert_eq!(text.parse::<PciId>(), Err(PciIdError), "{text:?}");
         }
     }
 

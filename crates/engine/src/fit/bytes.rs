@@ -1,8 +1,8 @@
-//! Sizes for people.
+//! Human-readable sizes.
 
 use std::fmt;
 
-/// A number of bytes, shown in binary units with one digit after the point.
+/// A number of bytes, displayed in MiB or GiB with one decimal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bytes(pub u64);
 

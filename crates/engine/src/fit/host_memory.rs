@@ -1,9 +1,8 @@
-//! How much memory this process can still have on the host: what the kernel calls available, within the limits of the
-//! control groups that hold the process.
+//! The host memory available to this process: what the kernel reports as available, within the limits of its cgroups.
 
 use std::path::Path;
 
-/// Bytes that can still be had, read below `root` (`/`); `None` where the kernel does not tell.
+/// Available bytes, read below `root` (`/`); `None` if the kernel does not report them.
 pub(crate) fn available(root: &Path) -> Option<u64> {
     let meminfo = std::fs::read_to_string(root.join("proc/meminfo")).ok()?;
     let kilobytes = field(&meminfo, "MemAvailable:")?;
@@ -12,19 +11,19 @@ pub(crate) fn available(root: &Path) -> Option<u64> {
     Some(limits.into_iter().flatten().fold(kilobytes.saturating_mul(1024), u64::min))
 }
 
-/// The number after a name at the beginning of a line.
+/// The number after a name at the start of a line.
 fn field(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
 fn number(path: &Path) -> Option<u64> {
-    // An absent limit reads as `max`.
+    // `max` means no limit.
     std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// What is left of the tightest limit of the process's group and those above it. Pages of files count as used there,
-/// but the kernel drops them when memory is short.
+/// What remains of the tightest limit of the process's cgroup and its ancestors. Page cache counts as used there, but the
+/// kernel reclaims it when memory is short.
 fn version_two(root: &Path) -> Option<u64> {
     let groups = std::fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
@@ -64,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tightest_limit_counts() {
+    fn the_tightest_limit_applies() {
         let own = "sys/fs/cgroup/system.slice/prime-agents.service";
         let service = [
             ("proc/self/cgroup".to_owned(), "0::/system.slice/prime-agents.service\n"),
@@ -99,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_does_not_tell_is_not_guessed_at() {
+    fn what_the_kernel_does_not_report_is_unknown() {
         assert_eq!(available(host(&[]).path()), None);
         assert_eq!(available(host(&[("proc/meminfo", "MemTotal: 5 kB\n")]).path()), None);
     }

@@ -1,17 +1,17 @@
-//! What memory an engine would take, and whether that is free, before llama.cpp is asked.
+//! Estimates the memory that an engine needs, and compares it with what is free, before llama.cpp is called.
 
 mod bytes;
+mod check;
+mod estimate;
 mod host_memory;
-mod needs;
-mod shape;
-mod sums;
+mod model_shape;
 
 pub use bytes::Bytes;
 #[cfg(feature = "llama")]
-pub(super) use needs::rooms;
-pub use needs::{Fit, needs};
+pub(super) use check::free_memory;
+pub use check::{Fit, check_fit};
+pub use estimate::{FreeMemory, MemoryEstimate, Shortage};
 #[cfg(feature = "llama")]
-pub(super) use shape::Shape;
-pub use sums::{Needs, Room, Shortage};
+pub(super) use estimate::{check, micro_batch};
 #[cfg(feature = "llama")]
-pub(super) use sums::{check, micro_batch};
+pub(super) use model_shape::ModelShape;

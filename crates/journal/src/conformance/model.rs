@@ -7,7 +7,7 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::{Make, row};
 use crate::{
-    ChainHash, Flagged, Head, IdempotencyKey, Journal, JournalError, Query, Review, ReviewCounts, RunRow, Segment,
+    ChainHash, FlaggedEvent, Head, IdempotencyKey, Journal, JournalError, Query, Review, ReviewCounts, RunRow, Segment,
     Snapshot, Write,
 };
 
@@ -117,8 +117,8 @@ impl Known {
         };
     }
 
-    fn flagged(&self) -> Vec<Flagged> {
-        self.flags.iter().map(|(seq, reviews)| Flagged { seq: *seq, reviews: reviews.clone() }).collect()
+    fn flagged(&self) -> Vec<FlaggedEvent> {
+        self.flags.iter().map(|(seq, reviews)| FlaggedEvent { seq: *seq, reviews: reviews.clone() }).collect()
     }
 }
 

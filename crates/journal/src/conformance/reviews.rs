@@ -1,7 +1,7 @@
 //! Events that ask for a person's look, and what persons said of them.
 
 use super::{Make, accept, append, end, events, ids, refused, row};
-use crate::{Flagged, Journal, Query, Retention, Review, ReviewCounts, RunRow, Write};
+use crate::{FlaggedEvent, Journal, Query, Retention, Review, ReviewCounts, RunRow, Write};
 
 pub fn flag(id: &str, seqs: &[u64]) -> Write {
     Write::Flag { id: id.to_owned(), seqs: seqs.to_vec() }
@@ -84,7 +84,7 @@ pub fn reviews_keep_their_history(make: Make<'_>) {
     refused(store.journal(), &[review("nowhere", 1, &yes)], &["\"nowhere\""]);
     refused(store.journal(), &[review("r", 1, &said(u64::MAX, "ada", false, ""))], &["too large"]);
     let history = vec![yes.clone(), no.clone(), later.clone(), yes.clone()];
-    let expected = [Flagged { seq: 1, reviews: vec![no.clone()] }, Flagged { seq: 3, reviews: history }];
+    let expected = [FlaggedEvent { seq: 1, reviews: vec![no.clone()] }, FlaggedEvent { seq: 3, reviews: history }];
     for _ in 0..2 {
         assert_eq!(store.journal().reviews("r", 0, 9).unwrap(), expected);
         assert_eq!(store.journal().reviews("r", 1, 1).unwrap(), expected[1..]);

@@ -1,4 +1,4 @@
-//! Connections to the file: the one that writes, and those that read.
+//! Connections to the file: one writer, many readers.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -8,19 +8,19 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::JournalError;
 
-/// How long to wait for another program that looks into the file, such as a backup.
+/// How long to wait for another program that locks the file, such as a backup.
 const BUSY: Duration = Duration::from_secs(5);
-/// Pages of the log before they are moved into the file: 16 MiB. Most pages are written by many commits, and moved
-/// once; a commit that moves them takes longer than others.
+/// Pages in the log before a checkpoint: 16 MiB. Most pages are written by many commits and checkpointed once; the commit
+/// that checkpoints takes longer.
 const CHECKPOINT_PAGES: u32 = 4_096;
-/// The log's file shrinks to this when it begins anew, in bytes.
+/// Size to which the log's file is truncated when it restarts, in bytes.
 const LOG_BYTES: u32 = 32 << 20;
-/// Memory for pages, in KiB: of the writer for the last page of each of thousands of runs.
+/// Page caches, in KiB. The writer's holds the last page of each of thousands of runs.
 const WRITER_CACHE_KIB: i32 = 64 << 10;
 const READER_CACHE_KIB: i32 = 4 << 10;
-/// Readers that are kept open; there may be more at once.
+/// Idle readers that stay open.
 const READERS_KEPT: usize = 4;
-/// Statements that stay prepared.
+/// Cached prepared statements.
 const STATEMENTS: usize = 48;
 
 fn open(path: &Path, flags: OpenFlags, cache_kib: i32) -> Result<Connection, JournalError> {
@@ -29,16 +29,16 @@ fn open(path: &Path, flags: OpenFlags, cache_kib: i32) -> Result<Connection, Jou
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection.pragma_update(None, "cache_size", -cache_kib)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
-    // A damaged page is found when it is read, not by what it does.
+    // Detects damaged pages when they are read.
     connection.pragma_update(None, "cell_size_check", true)?;
     Ok(connection)
 }
 
-/// The connection that writes. `bytes_max` bounds the file without its log; 0 is no bound. A file that is not new is
-/// not written to, so that a journal opens on a full disk.
+/// The connection that writes. `bytes_max` limits the file without its log; 0 = unlimited. Does not write to a file that is
+/// not new, so that a journal opens on a full disk.
 ///
 /// # Errors
-/// `NotWritable`, and the others of a read.
+/// `NotWritable`, and those of a read.
 pub(super) fn writer(path: &Path, bytes_max: u64, is_new: bool) -> Result<Connection, JournalError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
     let connection = open(path, flags, WRITER_CACHE_KIB)?;
@@ -46,7 +46,7 @@ pub(super) fn writer(path: &Path, bytes_max: u64, is_new: bool) -> Result<Connec
         return Err(JournalError::NotWritable("this process has no right to write to the file".to_owned()));
     }
     if is_new {
-        // Before the first page, which the log's mode writes.
+        // Before the first page, which setting the journal mode writes.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     }
     let mode: String = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
@@ -58,12 +58,12 @@ pub(super) fn writer(path: &Path, bytes_max: u64, is_new: bool) -> Result<Connec
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     connection.pragma_update(None, "journal_size_limit", LOG_BYTES)?;
-    bound(&connection, bytes_max, 0)?;
+    set_max_size(&connection, bytes_max, 0)?;
     Ok(connection)
 }
 
-/// Bounds the file to so many bytes and some pages more; 0 bytes are no bound.
-pub(super) fn bound(connection: &Connection, bytes_max: u64, more: u64) -> Result<(), JournalError> {
+/// Limits the file to `bytes_max` and `more` pages; 0 bytes = unlimited.
+pub(super) fn set_max_size(connection: &Connection, bytes_max: u64, more: u64) -> Result<(), JournalError> {
     if bytes_max > 0 {
         let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
         let pages = (bytes_max / u64::from(page)).saturating_add(more).clamp(1, u64::from(u32::MAX - 1));
@@ -72,7 +72,7 @@ pub(super) fn bound(connection: &Connection, bytes_max: u64, more: u64) -> Resul
     Ok(())
 }
 
-/// Connections that only read, as many as are needed at once.
+/// A pool of read-only connections, opened as needed.
 #[derive(Debug)]
 pub(super) struct Readers {
     path: PathBuf,
@@ -80,15 +80,14 @@ pub(super) struct Readers {
 }
 
 impl Readers {
-    /// None are open before the first read.
     pub(super) fn new(path: &Path) -> Self {
         Self { path: path.to_owned(), idle: Mutex::default() }
     }
 
-    /// Reads with a connection of its own.
+    /// Reads with a connection from the pool.
     ///
     /// # Errors
-    /// `Open` if there cannot be another connection; those of the closure.
+    /// `Open` if no connection can be opened; those of the closure.
     pub(super) fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T, JournalError>) -> Result<T, JournalError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let connection = match idle {
@@ -96,7 +95,7 @@ impl Readers {
             None => open(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY, READER_CACHE_KIB),
         };
         let done = connection.and_then(|connection| Ok((read(&connection)?, connection)));
-        let (done, connection) = done.map_err(|error| opening(&self.path, error))?;
+        let (done, connection) = done.map_err(|error| as_open_error(&self.path, error))?;
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < READERS_KEPT {
             idle.push(connection);
@@ -105,8 +104,8 @@ impl Readers {
     }
 }
 
-/// The error of something that writes nothing.
-pub(super) fn opening(path: &Path, error: JournalError) -> JournalError {
+/// Turns the error of a read or of opening into `Open`.
+pub(super) fn as_open_error(path: &Path, error: JournalError) -> JournalError {
     match error {
         JournalError::NotWritable(reason) => JournalError::Open { path: path.to_owned(), reason },
         other => other,

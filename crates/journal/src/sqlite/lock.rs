@@ -1,4 +1,4 @@
-//! One process a journal.
+//! The lock that gives a journal to one process.
 
 use std::fs::File;
 use std::path::Path;
@@ -8,8 +8,8 @@ use rustix::io::Errno;
 
 use crate::JournalError;
 
-/// A lock on the file `<path>.lock`. It ends with the process, however that ends; the file stays, because a file
-/// that comes and goes can be locked twice.
+/// A lock on the file `<path>.lock`, released when the process ends in any way. The file stays, because a file that is
+/// deleted and recreated could be locked twice.
 #[derive(Debug)]
 pub(super) struct Lock {
     _file: File,

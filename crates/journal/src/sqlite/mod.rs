@@ -1,17 +1,17 @@
-//! The store of runs in one SQLite file.
+//! The journal in one SQLite file.
 //!
-//! One connection writes, in the mode in which a commit returns after its sync (WAL, `synchronous=FULL`). Others
-//! read beside it: they see the last commit and never wait for the next.
+//! One connection writes; a commit returns after its sync (WAL, `synchronous=FULL`). Others read concurrently: they see the
+//! last commit and never wait for the next.
 
-mod body;
+mod compression;
 mod connection;
-mod failure;
+mod error_code;
 mod lock;
-mod reading;
+mod queries;
 mod retention;
 mod reviews;
 mod schema;
-mod writing;
+mod writer;
 
 #[cfg(test)]
 mod tests;
@@ -21,41 +21,37 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{Flagged, Journal, JournalError, Query, Removed, Retention, RunRow, Segment, Size, Snapshot, Write};
-use connection::{Readers, opening};
+use super::{FlaggedEvent, Journal, JournalError, Query, Removed, Retention, RunRow, Segment, Size, Snapshot, Write};
+use connection::{Readers, as_open_error};
 use lock::Lock;
 use schema::Found;
-use writing::Writer;
+use writer::Writer;
 
-/// What may be chosen of a store in SQLite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SqliteOptions {
-    /// Largest size of the file in bytes, beside its log of some tens of MiB; 0 is no bound. A file that has reached
-    /// it is like one on a full disk, until retention makes room.
+    /// Largest size of the file in bytes, without its log of some tens of MiB; 0 = unlimited. At that size, writes fail as
+    /// on a full disk until retention makes room.
     pub bytes_max: u64,
 }
 
-/// A journal in a SQLite file.
 pub struct SqliteJournal {
-    // Dropped in this order: the connection that closes last moves the log into the file, and can only do it if it
-    // may write.
+    // Dropped in this order: the last connection to close checkpoints the log, for which it must be able to write.
     readers: Readers,
     writer: Mutex<Writer>,
     _lock: Lock,
 }
 
 impl SqliteJournal {
-    /// Opens the journal at a path, or makes it, with the folders above it.
+    /// Opens the journal at a path, or creates it along with its folders.
     ///
     /// # Errors
-    /// `InUse` while it is open anywhere else, `Open` with a reason if it cannot be opened or is something else,
-    /// `Damaged` if it is unreadable.
+    /// `InUse` while it is open elsewhere, `Open` if it cannot be opened or is not a journal, `Damaged` if it is unreadable.
     pub fn open(path: &Path, options: SqliteOptions) -> Result<Self, JournalError> {
         let path = &resolve(path).map_err(|reason| JournalError::Open { path: path.to_owned(), reason })?;
         let lock = Lock::take(path)?;
-        let writer = Self::writer(path, options).map_err(|error| opening(path, error))?;
+        let writer = Self::writer(path, options).map_err(|error| as_open_error(path, error))?;
         let readers = Readers::new(path);
-        readers.read(reading::bytes)?;
+        readers.read(queries::bytes)?;
         Ok(Self { readers, writer: Mutex::new(writer), _lock: lock })
     }
 
@@ -70,16 +66,16 @@ impl SqliteJournal {
     }
 
     fn lock(&self) -> MutexGuard<'_, Writer> {
-        // A panic amid a transaction has rolled it back.
+        // A panic in a transaction has rolled it back.
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The path with its folders made and links followed, so that a file has one lock under all its names.
+/// Creates the folders of a path and resolves links, so that a file has one lock under all its names.
 fn resolve(path: &Path) -> Result<PathBuf, String> {
-    let name = path.file_name().ok_or("it must end with the name of a file")?;
+    let name = path.file_name().ok_or("it must end in a file name")?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    create_folders(folder).map_err(|cause| format!("its folder cannot be made: {cause}"))?;
+    create_folders(folder).map_err(|cause| format!("its folder cannot be created: {cause}"))?;
     let folder = folder.canonicalize().map_err(|cause| format!("its folder: {cause}"))?;
     let path = folder.join(name);
     if path.is_dir() {
@@ -92,7 +88,7 @@ fn resolve(path: &Path) -> Result<PathBuf, String> {
     }
 }
 
-/// Makes a folder and those above it, each on disk: a file that survives in a lost folder is lost.
+/// Creates a folder and its parents, and syncs each: a durable file in a lost folder would be lost.
 fn create_folders(folder: &Path) -> io::Result<()> {
     if folder.as_os_str().is_empty() || folder.is_dir() {
         return Ok(());
@@ -112,31 +108,31 @@ impl Journal for SqliteJournal {
     }
 
     fn run(&self, id: &str) -> Result<Option<RunRow>, JournalError> {
-        self.readers.read(|connection| reading::run(connection, id))
+        self.readers.read(|connection| queries::run(connection, id))
     }
 
     fn run_of_key(&self, owner: &str, key: &str) -> Result<Option<(String, [u8; 32])>, JournalError> {
-        self.readers.read(|connection| reading::run_of_key(connection, owner, key))
+        self.readers.read(|connection| queries::run_of_key(connection, owner, key))
     }
 
     fn list(&self, query: &Query) -> Result<Vec<RunRow>, JournalError> {
-        self.readers.read(|connection| reading::list(connection, query))
+        self.readers.read(|connection| queries::list(connection, query))
     }
 
     fn open_runs(&self) -> Result<Vec<RunRow>, JournalError> {
-        self.readers.read(reading::open_runs)
+        self.readers.read(queries::open_runs)
     }
 
     fn segments(&self, id: &str, after_seq: u64, bytes: usize) -> Result<Vec<Segment>, JournalError> {
-        self.readers.read(|connection| reading::segments(connection, id, after_seq, bytes))
+        self.readers.read(|connection| queries::segments(connection, id, after_seq, bytes))
     }
 
-    fn reviews(&self, id: &str, after_seq: u64, limit: u32) -> Result<Vec<Flagged>, JournalError> {
+    fn reviews(&self, id: &str, after_seq: u64, limit: u32) -> Result<Vec<FlaggedEvent>, JournalError> {
         self.readers.read(|connection| reviews::flagged(connection, id, after_seq, limit))
     }
 
     fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, JournalError> {
-        self.readers.read(|connection| reading::snapshot(connection, id))
+        self.readers.read(|connection| queries::snapshot(connection, id))
     }
 
     fn collect(&self, retention: Retention) -> Result<Removed, JournalError> {
@@ -144,7 +140,7 @@ impl Journal for SqliteJournal {
     }
 
     fn size(&self) -> Result<Size, JournalError> {
-        self.readers.read(reading::size)
+        self.readers.read(queries::size)
     }
 
     fn probe(&self) -> Result<(), JournalError> {

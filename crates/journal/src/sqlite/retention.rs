@@ -1,27 +1,27 @@
-//! Removal of runs that are over, in rounds that hold the writer briefly.
+//! Removes finished runs, in short rounds so that the writer is not blocked.
 //!
-//! A run's row goes first, and with it all that shows of the run. Its flags and segments follow in as many rounds as it
-//! takes; `removing` says that they are still there. Pages that become free then go back to the file system.
+//! A run's row goes first, which makes the run invisible. Its flags and segments follow in as many rounds as needed; the
+//! table `removing` remembers them. Free pages are then returned to the file system.
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
 
-use super::connection::bound;
-use super::reading::bytes;
+use super::connection::set_max_size;
+use super::queries::bytes;
 use super::reviews;
-use super::writing::Writer;
+use super::writer::Writer;
 use crate::{JournalError, Removed, Retention};
 
-/// What a round may do: rows to remove, and bytes in them.
+/// Limits of a round: rows to remove, and their bytes.
 const ROWS: i64 = 1_000;
 const BYTES: i64 = 4 << 20;
-/// What the row of a run costs beside a segment's: it stands in up to ten indexes.
+/// The cost of a run's row relative to a segment's: it is in up to ten indexes.
 const RUN_ROWS: i64 = 10;
-/// Pages that a round gives back to the file system.
+/// Pages that a round returns to the file system.
 const VACUUM_PAGES: u32 = 1_024;
-/// Pages by which a file may grow above its bound while room is made in it.
+/// Pages by which the file may exceed its limit during removal.
 const SPARE_PAGES: u64 = 64;
 
-/// What is left of a round's bounds.
+/// What is left of a round's limits.
 struct Budget {
     rows: i64,
     bytes: i64,
@@ -37,9 +37,9 @@ impl Writer {
     pub(super) fn collect(&mut self, retention: Retention) -> Result<Removed, JournalError> {
         let bytes_max = self.bytes_max;
         self.write(|connection, _| {
-            bound(connection, bytes_max, SPARE_PAGES)?;
+            set_max_size(connection, bytes_max, SPARE_PAGES)?;
             let removed = round(connection, retention);
-            bound(connection, bytes_max, 0)?;
+            set_max_size(connection, bytes_max, 0)?;
             removed
         })
     }
@@ -52,14 +52,14 @@ fn round(connection: &mut Connection, retention: Retention) -> Result<Removed, J
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     loop {
         let pending = pending(&transaction)?;
-        let victim = if pending.is_none() { victim(&transaction, retention)? } else { None };
+        let next_expired = if pending.is_none() { next_expired(&transaction, retention)? } else { None };
         if budget.is_spent() {
-            removed.has_more = pending.or(victim).is_some();
+            removed.has_more = pending.or(next_expired).is_some();
             break;
         }
-        match (pending, victim) {
-            (Some(run), _) => remove_rest(&transaction, run, &mut budget, &mut removed)?,
-            (None, Some(run)) => hide(&transaction, run, &mut budget, &mut removed)?,
+        match (pending, next_expired) {
+            (Some(run), _) => remove_body(&transaction, run, &mut budget, &mut removed)?,
+            (None, Some(run)) => remove_row(&transaction, run, &mut budget, &mut removed)?,
             (None, None) => break,
         }
     }
@@ -69,14 +69,14 @@ fn round(connection: &mut Connection, retention: Retention) -> Result<Removed, J
     Ok(removed)
 }
 
-/// A run whose flags and segments are not all removed.
+/// A run whose flags and segments are partly removed.
 fn pending(transaction: &Transaction<'_>) -> Result<Option<i64>, JournalError> {
     let mut statement = transaction.prepare_cached("SELECT run FROM removing LIMIT 1")?;
     Ok(statement.query_row([], |row| row.get(0)).optional()?)
 }
 
 /// The next run to remove.
-fn victim(transaction: &Transaction<'_>, retention: Retention) -> Result<Option<i64>, JournalError> {
+fn next_expired(transaction: &Transaction<'_>, retention: Retention) -> Result<Option<i64>, JournalError> {
     let mut statement = transaction
         .prepare_cached("SELECT no, updated_ms FROM run WHERE is_over = 1 ORDER BY updated_ms, no LIMIT 1")?;
     let oldest: Option<(i64, i64)> = statement.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
@@ -90,8 +90,8 @@ fn victim(transaction: &Transaction<'_>, retention: Retention) -> Result<Option<
     Ok(is_victim.then_some(run))
 }
 
-/// Removes all of a run but its flags and segments.
-fn hide(
+/// Removes a run except its flags and segments.
+fn remove_row(
     transaction: &Transaction<'_>,
     run: i64,
     budget: &mut Budget,
@@ -110,8 +110,8 @@ fn hide(
     Ok(())
 }
 
-/// Removes a run's flags and then its first segments, as many as the budget allows.
-fn remove_rest(
+/// Removes a run's flags, then its segments, as far as the budget goes.
+fn remove_body(
     transaction: &Transaction<'_>,
     run: i64,
     budget: &mut Budget,
@@ -120,7 +120,7 @@ fn remove_rest(
     budget.rows -= reviews::remove(transaction, run, budget.rows)?;
     let mut last = None;
     {
-        // The length of a body is known without reading it.
+        // `length(body)` does not read the body.
         let mut statement = transaction.prepare_cached(
             "SELECT at, count, length(body) FROM segment
              WHERE at BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY at",
@@ -143,21 +143,21 @@ fn remove_rest(
     Ok(())
 }
 
-/// Gives free pages back to the file system, and says whether there are more. The file itself shrinks when the log is
-/// moved into it, which is done with the last of them.
+/// Returns free pages to the file system. Returns whether there are more. The file itself shrinks at a checkpoint, which
+/// follows the last of them.
 fn vacuum(connection: &Connection) -> Result<bool, JournalError> {
     let free = || connection.pragma_query_value(None, "freelist_count", |row| row.get::<_, u32>(0));
     if free()? == 0 {
         return Ok(false);
     }
-    // It removes a page a row.
+    // Each row removes a page.
     let mut statement = connection.prepare_cached(&format!("PRAGMA incremental_vacuum({VACUUM_PAGES})"))?;
     let mut rows = statement.query([])?;
     while rows.next()?.is_some() {}
     drop(rows);
     let left = free()?;
     if left == 0 {
-        // Without waiting for readers: what they still use is moved later.
+        // Without waiting for readers: pages in use are checkpointed later.
         connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
     }
     Ok(left > 0)

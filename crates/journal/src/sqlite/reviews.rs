@@ -1,36 +1,36 @@
-//! Flagged events and what persons said of them.
+//! Flagged events and their reviews.
 
 use std::ops::RangeInclusive;
 
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 
-use super::reading::unsigned;
+use super::queries::unsigned;
 use super::schema::{FIRST_SEQ_MAX, SEQ_BITS};
-use super::writing::{known, last_seq, refused, signed};
-use crate::{Flagged, JournalError, Review};
+use super::writer::{find_run, last_seq, refused, signed};
+use crate::{FlaggedEvent, JournalError, Review};
 
 /// `flag.at` of an event.
-fn place(run: i64, seq: u64) -> i64 {
+fn flag_key(run: i64, seq: u64) -> i64 {
     (run << SEQ_BITS) + seq.cast_signed()
 }
 
-/// Where a run's flags lie.
-fn places(run: i64) -> RangeInclusive<i64> {
-    place(run, 0)..=place(run, FIRST_SEQ_MAX)
+/// The keys of a run's flags.
+fn flag_keys(run: i64) -> RangeInclusive<i64> {
+    flag_key(run, 0)..=flag_key(run, FIRST_SEQ_MAX)
 }
 
 pub(super) fn flag(transaction: &Transaction<'_>, id: &str, seqs: &[u64]) -> Result<(), JournalError> {
-    let run = known(transaction, id)?;
+    let run = find_run(transaction, id)?;
     let last = last_seq(transaction, run.no)?.min(FIRST_SEQ_MAX);
     let mut new = 0_i64;
     for seq in seqs {
         if !(1..=last).contains(seq) {
             return Err(refused(format!(
-                "run {id:?}: event {seq} is to be flagged, but it has the events 1 to {last}"
+                "run {id:?}: event {seq} cannot be flagged: the run has the events 1 to {last}"
             )));
         }
         let mut statement = transaction.prepare_cached("INSERT OR IGNORE INTO flag (at) VALUES (?1)")?;
-        new += i64::from(statement.execute([place(run.no, *seq)])? > 0);
+        new += i64::from(statement.execute([flag_key(run.no, *seq)])? > 0);
     }
     transaction.prepare_cached("UPDATE run SET flagged = flagged + ?2 WHERE no = ?1")?.execute(params![run.no, new])?;
     Ok(())
@@ -46,8 +46,8 @@ fn read(row: &Row<'_>, from: usize) -> Result<Review, JournalError> {
 }
 
 pub(super) fn review(transaction: &Transaction<'_>, id: &str, seq: u64, review: &Review) -> Result<(), JournalError> {
-    let run = known(transaction, id)?;
-    let at = place(run.no, seq.min(FIRST_SEQ_MAX));
+    let run = find_run(transaction, id)?;
+    let at = flag_key(run.no, seq.min(FIRST_SEQ_MAX));
     if seq > FIRST_SEQ_MAX || !transaction.prepare_cached("SELECT 1 FROM flag WHERE at = ?1")?.exists([at])? {
         return Err(refused(format!("run {id:?}: event {seq} is not flagged, so there is nothing to review")));
     }
@@ -75,7 +75,7 @@ pub(super) fn flagged(
     id: &str,
     after_seq: u64,
     limit: u32,
-) -> Result<Vec<Flagged>, JournalError> {
+) -> Result<Vec<FlaggedEvent>, JournalError> {
     let sql = "
         SELECT f.at & 4294967295, v.at_ms, v.reviewer, v.is_rejected, v.note
         FROM (SELECT f.at FROM run r JOIN flag f
@@ -85,11 +85,11 @@ pub(super) fn flagged(
         ORDER BY f.at, v.no";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query(params![id, after_seq.min(FIRST_SEQ_MAX).cast_signed(), limit])?;
-    let mut all: Vec<Flagged> = Vec::new();
+    let mut all: Vec<FlaggedEvent> = Vec::new();
     while let Some(row) = rows.next()? {
         let seq = unsigned(row, 0)?;
         if all.last().is_none_or(|last| last.seq != seq) {
-            all.push(Flagged { seq, reviews: Vec::new() });
+            all.push(FlaggedEvent { seq, reviews: Vec::new() });
         }
         if let (Some(last), Some(_)) = (all.last_mut(), row.get::<_, Option<i64>>(1)?) {
             last.reviews.push(read(row, 1)?);
@@ -98,14 +98,15 @@ pub(super) fn flagged(
     Ok(all)
 }
 
-/// Removes a run's first flags with their reviews, at most about so many rows; gives how many rows it were.
+/// Removes a run's first flags and their reviews, about `rows_max` rows. Returns the number of rows removed.
 pub(super) fn remove(transaction: &Transaction<'_>, run: i64, rows_max: i64) -> Result<i64, JournalError> {
-    let places = places(run);
+    let flag_keys = flag_keys(run);
     let mut removed = 0;
     while removed < rows_max {
         let mut statement =
             transaction.prepare_cached("SELECT at FROM flag WHERE at BETWEEN ?1 AND ?2 ORDER BY at LIMIT 1")?;
-        let first: Option<i64> = statement.query_row([places.start(), places.end()], |row| row.get(0)).optional()?;
+        let first: Option<i64> =
+            statement.query_row([flag_keys.start(), flag_keys.end()], |row| row.get(0)).optional()?;
         let Some(at) = first else { break };
         let reviews = transaction.prepare_cached("DELETE FROM review WHERE flag = ?1")?.execute([at])?;
         transaction.prepare_cached("DELETE FROM flag WHERE at = ?1")?.execute([at])?;

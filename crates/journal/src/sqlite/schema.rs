@@ -1,4 +1,4 @@
-//! Tables of the store, and whether a file has them.
+//! The schema, its migrations, and the detection of journal files.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -8,27 +8,26 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::JournalError;
 
-/// Written into the file's header, so that it is known again: "PRJL".
+/// Identifies journals in SQLite's file header: "PRJL".
 pub(super) const APPLICATION_ID: i64 = 0x5052_4a4c;
-/// Counts changes of the tables.
-const VERSION: usize = CHANGES.len();
+/// The current version of the schema.
+const VERSION: usize = MIGRATIONS.len();
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// Bits of `segment.at` below the number of the run: the number of the segment's first event.
+/// Low bits of `segment.at`: the number of the segment's first event. The run's number is above them.
 pub(super) const SEQ_BITS: u32 = 32;
 /// The largest number of a segment's first event.
 pub(super) const FIRST_SEQ_MAX: u64 = (1 << SEQ_BITS) - 1;
 /// The largest number of a run.
 pub(super) const RUN_MAX: i64 = i64::MAX >> SEQ_BITS;
 
-/// `segment.at` is the run's number and the number of the segment's first event in one integer. So a run's segments
-/// lie side by side, without an index beside the table, and a page takes bodies of up to 4 KB, of which a
-/// `WITHOUT ROWID` table would put all above 1 KB on pages of their own. A run's head is not stored a second time:
-/// it is its last segment, on the page that an append writes anyway.
+/// `segment.at` combines the run's number and the number of the segment's first event. A run's segments are thus adjacent
+/// without a separate index, and pages hold bodies of up to 4 KB; a `WITHOUT ROWID` table would move those above 1 KB to
+/// overflow pages. A run's head is not stored separately: it is the last segment, on the page that an append writes anyway.
 ///
-/// What changes lies apart from what does not, so that progress does not rewrite specs. Numbers of runs are never
-/// used again, because segments of a removed run stay for a while.
-const FIRST: &str = "
+/// Mutable and immutable columns are in separate tables, so that progress does not rewrite specs. Numbers of runs are never
+/// reused, because segments of a removed run stay for a while.
+const V1: &str = "
     CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
     INSERT INTO meta VALUES ('probe', 0);
 
@@ -76,9 +75,9 @@ const FIRST: &str = "
     CREATE TABLE removing (run INTEGER PRIMARY KEY) STRICT;
 ";
 
-/// `flag.at` is made as `segment.at` is. A run's row counts its flags, so that runs to review are found by an index, and
-/// a record is read without looking at flags.
-const REVIEWS: &str = "
+/// `flag.at` is built like `segment.at`. A run's row counts its flags, so that an index finds runs to review, and reading a
+/// record does not read flags.
+const V2: &str = "
     ALTER TABLE run ADD COLUMN split TEXT;
     ALTER TABLE run ADD COLUMN flagged INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE run ADD COLUMN reviewed INTEGER NOT NULL DEFAULT 0;
@@ -99,22 +98,22 @@ const REVIEWS: &str = "
     CREATE INDEX review_of_flag ON review (flag, no);
 ";
 
-/// What each version added to the one before. Files of any version are out there: what stands here never changes.
-pub(super) const CHANGES: [&str; 2] = [FIRST, REVIEWS];
+/// What each version added. Never change a released migration: files of every version exist.
+pub(super) const MIGRATIONS: [&str; 2] = [V1, V2];
 
-/// What is at a path.
+/// The content of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// Nothing, or a database in which nothing is: tables may be made.
+    /// Nothing, or an empty database.
     Empty,
-    /// Tables of this version, which may be older than this program's.
+    /// A journal of this version, possibly an older one.
     Journal { version: usize },
 }
 
-/// Looks at a file without writing to it.
+/// Inspects a file without writing to it.
 ///
 /// # Errors
-/// `Open` with the reason if the file is not a journal that this version understands.
+/// `Open` if the file is not a journal that this version understands.
 pub(super) fn inspect(path: &Path) -> Result<Found, JournalError> {
     let refused = |reason: String| JournalError::Open { path: path.to_owned(), reason };
     let unreadable = |cause: std::io::Error| refused(format!("cannot be read: {cause}"));
@@ -125,7 +124,7 @@ pub(super) fn inspect(path: &Path) -> Result<Found, JournalError> {
         Err(cause) => return Err(unreadable(cause)),
     };
     let foreign =
-        |what: &str| refused(format!("it is {what}, and stays as it is: name another file, or move this one away"));
+        |what: &str| refused(format!("it is {what}, and was left unchanged: name another file, or move this one away"));
     if magic.is_empty() {
         return Ok(Found::Empty);
     }
@@ -139,26 +138,26 @@ pub(super) fn inspect(path: &Path) -> Result<Found, JournalError> {
     match (application, usize::try_from(version).unwrap_or_default(), tables) {
         (APPLICATION_ID, version @ 1..=VERSION, _) => Ok(Found::Journal { version }),
         (APPLICATION_ID, newer, _) if newer > VERSION => Err(refused(format!(
-            "its tables have version {newer}, and this program knows versions up to {VERSION}: it was written by a \
-             newer prime-agents; use that one, or name another file"
+            "its schema has version {newer}, but this program knows versions up to {VERSION}: use the newer \
+             prime-agents that wrote it, or name another file"
         ))),
         (0, _, 0) if version == 0 => Ok(Found::Empty),
         _ => Err(foreign("a SQLite database of another program")),
     }
 }
 
-/// Makes the tables, all or none.
+/// Creates the tables atomically.
 pub(super) fn create(connection: &mut Connection) -> Result<(), JournalError> {
     upgrade(connection, 0)
 }
 
-/// Gives tables of an older version what they lack, all or nothing. Those of this version are not touched.
+/// Upgrades the tables of an older version atomically. The current version is left unchanged.
 pub(super) fn upgrade(connection: &mut Connection, from: usize) -> Result<(), JournalError> {
     if from >= VERSION {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    for change in &CHANGES[from..] {
+    for change in &MIGRATIONS[from..] {
         transaction.execute_batch(change)?;
     }
     transaction.pragma_update(None, "user_version", VERSION.cast_signed())?;

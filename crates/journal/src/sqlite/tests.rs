@@ -92,15 +92,15 @@ fn what_is_no_journal_is_refused_and_stays() {
         fs::remove_file(&path).unwrap();
         Connection::open(&path).unwrap().execute_batch(sql).unwrap();
         let before = fs::read(&path).unwrap();
-        refused(&path, &["a SQLite database of another program", "stays as it is"]);
+        refused(&path, &["a SQLite database of another program", "left unchanged"]);
         assert!(fs::read(&path).unwrap() == before, "{sql}: the file has changed");
     }
     fs::write(&path, b"SQLite format 3\0 and then nothing of the kind").unwrap();
     let error = SqliteJournal::open(&path, SqliteOptions::default()).err().expect("it is refused");
     assert!(matches!(error, JournalError::Damaged(_)), "{error}");
     refused(folder.path(), &["it is a folder"]);
-    refused(&folder.path().join("file/runs.db"), &["its folder cannot be made"]);
-    refused(Path::new("/"), &["the name of a file"]);
+    refused(&folder.path().join("file/runs.db"), &["its folder cannot be created"]);
+    refused(Path::new("/"), &["a file name"]);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_file_of_an_older_version_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
     let old = Connection::open(&path).unwrap();
-    old.execute_batch(schema::CHANGES[0]).unwrap();
+    old.execute_batch(schema::MIGRATIONS[0]).unwrap();
     old.execute_batch(OLD).unwrap();
     old.pragma_update(None, "application_id", schema::APPLICATION_ID).unwrap();
     old.pragma_update(None, "user_version", 1).unwrap();

@@ -6,7 +6,7 @@ use super::server::{Act, Server};
 use super::{ask, model, pool};
 use crate::agents::model::{Ask, Model as _};
 use crate::agents::upstream::{OpenAiModel, UpstreamsError};
-use crate::bench::stub::Stub;
+use crate::evaluation::stub_server::StubServer;
 use crate::settings::{Api, Dialect, Upstreams};
 
 /// The last words of what was asked.
@@ -18,7 +18,7 @@ fn echo(body: &Value) -> String {
 #[tokio::test]
 async fn chats_and_completions_are_answered() {
     for api in [Api::Chat, Api::Completions] {
-        let stub = Stub::start(echo).unwrap();
+        let stub = StubServer::start(echo).unwrap();
         let model = model(&Upstreams { api, ..pool(&[&stub.url]) });
         let reply = model.ask(ask(1)).await.unwrap();
         assert_eq!((reply.text.as_str(), reply.is_cut), ("to State: 1", false));
@@ -58,7 +58,7 @@ async fn requests_are_made_as_configured() {
 /// Connections are made and kept where they survive the runtimes of those who ask.
 #[test]
 fn one_pool_serves_many_runtimes() {
-    let stub = Stub::start(echo).unwrap();
+    let stub = StubServer::start(echo).unwrap();
     let model = model(&pool(&[&stub.url]));
     let in_a_runtime = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

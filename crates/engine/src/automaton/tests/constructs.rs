@@ -1,8 +1,8 @@
-//! What each construct of GBNF takes.
+//! The texts that each construct of GBNF accepts.
 
 use super::*;
 
-/// The texts that a grammar takes, and some that it does not.
+/// A grammar with texts that it accepts, and some that it does not.
 type Case = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 fn check(cases: &[Case]) {
@@ -68,7 +68,7 @@ fn classes() {
 }
 
 #[test]
-fn characters_of_several_bytes() {
+fn multibyte_characters() {
     check(&[
         ("root ::= [é-ü]", &["é", "ö", "ü"], &["è", "ý", "e", "Ã"]),
         ("root ::= [äöü]+", &["ä", "öü"], &["ë"]),
@@ -78,7 +78,7 @@ fn characters_of_several_bytes() {
         ("root ::= [\u{FFFF}-\u{10000}]", &["\u{FFFF}", "\u{10000}"], &["\u{FFFE}", "\u{10001}"]),
         (r"root ::= [\uD000-\uF000]", &["\u{D7FF}", "\u{E000}"], &["\u{F001}", "\u{CFFF}"]),
     ]);
-    // Only what is UTF-8: no lone continuation, no overlong form, no surrogate, nothing above U+10FFFF.
+    // Only UTF-8: no lone continuation, no overlong form, no surrogate, nothing above U+10FFFF.
     let mut any = automaton("root ::= .*");
     let wrong: [&[u8]; 6] = [b"\x80", b"\xC0", b"\xE0\x80", b"\xED\xA0", b"\xF4\x90", b"\xC3a"];
     for bytes in wrong {
@@ -97,7 +97,7 @@ fn rules_and_lines() {
         ("root ::= (\n \"a\" # one\n \"b\"\n | \"c\"\n)\r\n", &["ab", "c"], &["a"]),
         ("root ::= x\rx ::= \"a\"\r\n", &["a"], &[""]),
         ("root\t::=\tx\nx::=\"a\"", &["a"], &[""]),
-        // The last definition counts.
+        // The last definition wins.
         ("root ::= x\nx ::= \"a\"\nx ::= \"b\"", &["b"], &["a"]),
         ("root ::= x x\nx ::= \"a\"?", &["", "a", "aa"], &["aaa"]),
     ]);
@@ -139,14 +139,14 @@ fn too_deep_recursion_is_not_permitted() {
     let deepest = after(&mut automaton, b"(((").expect("three are permitted");
     assert_eq!(automaton.permitted(&deepest).few(), Some(&[u32::from(b'x')][..]));
     assert!(takes(&mut automaton, "(((x)))") && !takes(&mut automaton, "((((x))))"));
-    // A rule that ends in itself is no deeper for that.
+    // Tail recursion adds no depth.
     let mut tail = Automaton::with_limits("root ::= \"a\" root | \"b\"", &bytes(), limits).expect("a grammar");
     assert!(takes(&mut tail, &format!("{}b", "a".repeat(5000))));
 }
 
 #[test]
-fn too_many_ways_to_read_a_text_are_not_permitted() {
-    // After n times `a`, the grammar may be in 2^n places.
+fn excessive_ambiguity_is_not_permitted() {
+    // After n times `a`, the grammar may be in 2^n positions.
     let grammar = "root ::= \"a\" root \"b\" | \"a\" root \"c\" | \"d\"";
     let limits = Limits { positions: 1000, ..Limits::default() };
     let mut automaton = Automaton::with_limits(grammar, &bytes(), limits).expect("a grammar");

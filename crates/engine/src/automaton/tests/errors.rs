@@ -1,4 +1,4 @@
-//! What is refused, and how it is said.
+//! Refused grammars and their errors.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn error(grammar: &str) -> GrammarError {
 }
 
 #[test]
-fn what_is_not_gbnf_is_refused_with_its_line() {
+fn syntax_errors_have_a_line() {
     for (grammar, line, found) in [
         ("root = \"a\"", 1, "`= \"a\"`"),
         ("root ::= \"a\"\n::= x", 2, "`::= x`"),
@@ -28,7 +28,7 @@ fn what_is_not_gbnf_is_refused_with_its_line() {
         ("root ::= \"a\"{,2}", 1, "`,2}`"),
         ("root ::= \"a\"{1;2}", 1, "`;2}`"),
         ("root ::= \"a\"{1,2", 1, "the end"),
-        // A line that goes on begins no rule.
+        // A continued line starts no rule.
         ("root ::= \"a\"\n  | \"b\"", 2, "`| \"b\"`"),
         ("root ::= \"a\"\n\"b\"", 2, "`\"b\"`"),
         ("root ::= a_b", 1, "`_b`"),
@@ -42,11 +42,11 @@ fn what_is_not_gbnf_is_refused_with_its_line() {
         }
     }
     let said = error("root ::= \"a\"\n  | \"b\"").to_string();
-    assert_eq!(said, "line 2: the name of a rule (letters, digits, `-`) is expected, found `| \"b\"`");
+    assert_eq!(said, "line 2: expected the name of a rule (letters, digits, `-`), found `| \"b\"`");
 }
 
 #[test]
-fn what_no_text_can_have_is_refused() {
+fn constructs_that_match_no_text_are_refused() {
     for (grammar, expected) in [
         ("root ::= <think>", GrammarError::Token { line: 1 }),
         ("root ::= !<[7]>", GrammarError::Token { line: 1 }),
@@ -64,7 +64,7 @@ fn what_no_text_can_have_is_refused() {
 }
 
 #[test]
-fn rules_that_are_not_there_are_refused() {
+fn undefined_rules_are_refused() {
     let undefined = |line, rule: &str| GrammarError::Undefined { line, rule: rule.to_owned() };
     assert_eq!(error(""), GrammarError::NoRoot);
     assert_eq!(error("# nothing\n"), GrammarError::NoRoot);
@@ -79,12 +79,12 @@ fn left_recursion_is_refused() {
         ("root ::= root \"a\" | \"b\"", 1, "root"),
         ("root ::= \"a\" x\nx ::= x", 2, "x"),
         ("root ::= x\nx ::= \"a\" | y \"b\"\ny ::= x \"c\"", 2, "x"),
-        // Behind what can be empty: a repetition, a rule, a rule of rules.
+        // After something that can be empty: a repetition, a rule, a rule of rules.
         ("root ::= \"a\"* root", 1, "root"),
         ("root ::= e root \"b\" | \"c\"\ne ::= \"a\"?", 1, "root"),
         ("root ::= e root | \"c\"\ne ::= f f\nf ::= \"\" | \"a\"", 1, "root"),
         ("root ::= (\"a\" | (root))", 1, "root"),
-        // Also where nothing leads to it.
+        // Also in a rule that is not used.
         ("root ::= \"a\"\nunused ::= unused", 2, "unused"),
     ] {
         assert_eq!(error(grammar), GrammarError::LeftRecursion { line, rule: rule.to_owned() }, "{grammar:?}");
@@ -95,7 +95,7 @@ fn left_recursion_is_refused() {
 }
 
 #[test]
-fn what_is_too_much_is_refused() {
+fn excessive_repetition_and_nesting_are_refused() {
     let many = |count: &str| GrammarError::Repetitions { line: 1, count: count.to_owned(), max: 2000 };
     automaton("root ::= [^\\n]{1,2000}");
     assert_eq!(error("root ::= \"a\"{2001}"), many("2001"));
@@ -111,7 +111,7 @@ fn what_is_too_much_is_refused() {
 }
 
 #[test]
-fn long_chains_of_rules_are_no_recursion() {
+fn long_chains_of_rules_do_not_overflow_the_stack() {
     const LENGTH: usize = 10_000;
     let rules: Vec<String> = (0..LENGTH).map(|place| format!("r{place} ::= r{} | \"x\" r{place}", place + 1)).collect();
     let grammar = format!("root ::= r0\n{}\nr{LENGTH} ::= \"a\"\n", rules.join("\n"));

@@ -1,4 +1,4 @@
-//! Masks over vocabularies.
+//! Token masks.
 
 use rand::seq::IndexedRandom as _;
 use rand::{Rng as _, SeedableRng as _};
@@ -27,7 +27,7 @@ fn masks_are_those_of_the_tokens_that_fit() {
 }
 
 #[test]
-fn what_the_vocabulary_cannot_say_is_permitted_nothing() {
+fn without_a_fitting_token_the_mask_is_empty() {
     let words = vocabulary(&["a", "b"]);
     let mut automaton = Automaton::new("root ::= \"a\" \"!\"", &words).expect("a grammar");
     let start = automaton.start();
@@ -37,7 +37,7 @@ fn what_the_vocabulary_cannot_say_is_permitted_nothing() {
 }
 
 #[test]
-fn end_tokens_are_ends_whatever_they_say() {
+fn the_texts_of_end_tokens_are_ignored() {
     let pieces = ["a", "b", "<end>", ""].map(|piece| piece.as_bytes().to_vec()).to_vec();
     let words = Arc::new(Vocabulary::new(pieces, vec![3, 2, 2, 9]));
     assert_eq!((words.len(), words.ends(), words.piece(0), words.piece(2)), (4, &[2, 3][..], &b"a"[..], &b""[..]));
@@ -54,7 +54,7 @@ fn an_empty_vocabulary_permits_nothing() {
     assert!(automaton.permitted(&automaton.start()).is_empty());
 }
 
-/// Words over the characters that the grammars below have, among them parts of characters.
+/// Random tokens over the characters of the grammars below, including parts of characters.
 fn random_vocabulary(rng: &mut ChaCha8Rng, count: usize) -> (Vec<Vec<u8>>, Arc<Vocabulary>) {
     let alphabet = "ab(){}[]\",:0123456789 \n-é日😀truefalsnull".as_bytes();
     let mut pieces: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
@@ -72,7 +72,7 @@ const GRAMMARS: [&str; 5] = [
     "root ::= \"a\"* \"b\"? [0-9 ]{2,4} [a-z]*",
 ];
 
-/// The mask token by token, each by its bytes from the beginning of the text, in an automaton of single bytes.
+/// The mask, computed token by token: each by its bytes after the text, in an automaton over single bytes.
 fn brute_force(pieces: &[Vec<u8>], plain: &mut Automaton, text: &[u8]) -> Vec<u32> {
     let here = after(plain, text).expect("the text was permitted");
     let mut fits = |piece: &Vec<u8>| {
@@ -86,7 +86,7 @@ fn brute_force(pieces: &[Vec<u8>], plain: &mut Automaton, text: &[u8]) -> Vec<u3
     permitted
 }
 
-/// Walks through a grammar by random tokens and looks at every mask.
+/// Compares the masks along random walks through a grammar.
 fn compare(grammar: &str, limits: Limits, seed: u64) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let (pieces, words) = random_vocabulary(&mut rng, 700);
@@ -112,14 +112,14 @@ fn compare(grammar: &str, limits: Limits, seed: u64) {
 }
 
 #[test]
-fn masks_equal_those_of_a_test_of_each_token() {
+fn masks_equal_those_of_brute_force() {
     for (seed, grammar) in (1..).zip(GRAMMARS) {
         compare(grammar, Limits::default(), seed);
     }
 }
 
 #[test]
-fn masks_stay_right_when_memory_is_short() {
+fn masks_stay_correct_when_memory_is_short() {
     for (seed, grammar) in (11..).zip(GRAMMARS) {
         compare(grammar, Limits { bytes: 0, ..Limits::default() }, seed);
     }

@@ -1,4 +1,4 @@
-//! What is kept, and what is dropped when it becomes too much.
+//! Memory: which states are kept and which are dropped.
 
 use super::*;
 
@@ -26,9 +26,9 @@ fn states_with_the_same_tokens_share_a_mask() {
     assert_eq!(std::ptr::from_ref(automaton.permitted(&second)), mask);
 }
 
-/// Every text of the grammar has states of its own, so that they must be dropped.
+/// Every text of the grammar has its own states, so most must be dropped.
 #[test]
-fn states_that_are_held_survive_when_others_are_dropped() {
+fn states_with_a_handle_survive_when_others_are_dropped() {
     let grammar = "root ::= \"(\" root \")\" root | \"[\" root \"]\" root | \"\"";
     let limits = Limits { bytes: 20_000, ..Limits::default() };
     let mut automaton = Automaton::with_limits(grammar, &bytes(), limits).expect("a grammar");
@@ -57,7 +57,7 @@ fn states_that_are_held_survive_when_others_are_dropped() {
 }
 
 #[test]
-fn forced_bytes_stay_right_when_memory_is_short() {
+fn forced_bytes_stay_correct_when_memory_is_short() {
     let limits = Limits { bytes: 0, ..Limits::default() };
     let grammar = format!("root ::= \"{}\" [01]", "forced ".repeat(50));
     let mut automaton = Automaton::with_limits(&grammar, &bytes(), limits).expect("a grammar");

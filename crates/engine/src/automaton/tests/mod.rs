@@ -1,4 +1,4 @@
-//! Tests of grammars as automata.
+//! Tests of automata.
 
 mod constructs;
 mod errors;
@@ -27,7 +27,7 @@ fn automaton(grammar: &str) -> Automaton {
     Automaton::new(grammar, &bytes()).unwrap_or_else(|error| panic!("{grammar}: {error}"))
 }
 
-/// The state after a text; `None` if the grammar has no text that begins so.
+/// The state after a text; `None` if no text of the grammar starts with it.
 fn after(automaton: &mut Automaton, text: &[u8]) -> Option<State> {
     text.iter().try_fold(automaton.start(), |state, byte| automaton.after(&state, u32::from(*byte)))
 }

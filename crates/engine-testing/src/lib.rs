@@ -1,0 +1,18 @@
+//! What tests and benches of engines compare them with: tiny random models, and llama.cpp used directly.
+//!
+//! A dev-dependency only. Its feature `llama` asks for nothing that a build with the engine's feature `llama` lacks, so
+//! programs and tests share one build of llama.cpp.
+
+#[cfg(feature = "llama")]
+mod grammar_sampler;
+#[cfg(feature = "llama")]
+mod teacher_forced;
+mod tiny_model;
+mod vocabulary;
+
+#[cfg(feature = "llama")]
+pub use grammar_sampler::GrammarSampler;
+#[cfg(feature = "llama")]
+pub use teacher_forced::teacher_forced;
+pub use tiny_model::{BEGIN, END, TinyModel, VOCABULARY};
+pub use vocabulary::{accepts, byte_vocabulary};

@@ -1,0 +1,54 @@
+//! Checks whether an engine would fit now, without loading its model.
+
+use std::path::Path;
+
+use super::model_shape::ModelShape;
+use super::{estimate, host_memory};
+use crate::devices::devices_seen_by;
+use crate::{DeviceInfo, DeviceKind, EngineError, EngineSpec, FreeMemory, MemoryEstimate, gguf};
+
+/// An engine that fits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fit {
+    /// The memory that it needs.
+    pub estimate: MemoryEstimate,
+    /// The memory that is free on its devices, in order, without devices that do not report it.
+    pub free: Vec<FreeMemory>,
+}
+
+/// Reads the model's header and compares the estimate with what is free on the devices of `spec`. Another process may
+/// take that memory before the engine starts.
+///
+/// # Errors
+/// [`EngineError::WontFit`], and errors of the file and the devices. [`EngineError::NotBuilt`] for GPUs without llama.cpp.
+pub fn check_fit(spec: &EngineSpec) -> Result<Fit, EngineError> {
+    spec.check()?;
+    let shape = ModelShape::new(&gguf::read(&spec.model)?);
+    let free = if spec.device.is_cpu() {
+        free_memory(spec, &[])
+    } else {
+        let seen = devices_seen_by(spec)?;
+        let gpus: Vec<&DeviceInfo> = seen.iter().filter(|device| device.kind == DeviceKind::Gpu).collect();
+        if gpus.len() != spec.device.all().len() {
+            let found = seen.iter().map(|device| format!("{} ({})", device.name, device.description)).collect();
+            return Err(EngineError::DeviceMissing { device: spec.device.to_string(), found });
+        }
+        free_memory(spec, &gpus)
+    };
+    Ok(Fit { estimate: estimate::check(spec, &shape, &free)?, free })
+}
+
+/// The free memory of the devices of `spec`, which llama.cpp sees as `seen`.
+pub(crate) fn free_memory(spec: &EngineSpec, seen: &[&DeviceInfo]) -> Vec<FreeMemory> {
+    if spec.device.is_cpu() {
+        // ggml reports the machine's total memory as free.
+        let free = host_memory::available(Path::new("/"));
+        return free.map(|free_bytes| FreeMemory { device: "cpu".to_owned(), free_bytes }).into_iter().collect();
+    }
+    let known = spec.device.all().iter().zip(seen).filter(|(_, seen)| seen.memory_total_bytes > 0);
+    let free = |(device, seen): (&crate::Device, &&DeviceInfo)| FreeMemory {
+        device: format!("{device} ({})", seen.description),
+        free_bytes: seen.memory_free_bytes,
+    };
+    known.map(free).collect()
+}

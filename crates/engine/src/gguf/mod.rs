@@ -1,0 +1,94 @@
+//! Reads the header of a GGUF file: metadata and tensors, and whether the file is complete.
+//!
+//! Knows nothing of architectures: llama.cpp may still refuse a file that passes. Reads the header only, never the
+//! weights, and allocates nothing on a claim of the file's that its length does not support.
+
+mod reader;
+mod tensor_type;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::ops::Range;
+use std::path::Path;
+
+use reader::Reader;
+
+use super::EngineError;
+
+/// A file's header.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    /// Version of the format, 2 or 3.
+    pub version: u32,
+    /// The value of `general.architecture`.
+    pub architecture: String,
+    /// Non-negative integers, and short lists of them, by key; without those of the tokenizer.
+    pub numbers: BTreeMap<String, Vec<u64>>,
+    /// Length of the tokenizer's list of tokens.
+    pub vocabulary: u64,
+    /// Where the metadata values lie in the file, by key; type and value, in bytes.
+    pub values: BTreeMap<String, Range<u64>>,
+    /// In the order of their data.
+    pub tensors: Vec<Tensor>,
+}
+
+impl Header {
+    /// The non-negative integers of a key.
+    pub fn numbers(&self, key: &str) -> Option<&[u64]> {
+        self.numbers.get(key).map(Vec::as_slice)
+    }
+}
+
+/// A tensor of the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tensor {
+    /// The name; bytes that are not printable ASCII are escaped.
+    pub name: String,
+    /// Lengths of its 1 to 4 dimensions, the fastest first.
+    pub dimensions: Vec<u64>,
+    /// ggml's number of the element type: 0 is f32, 1 is f16.
+    pub kind: u32,
+    /// Where the data starts in the file, in bytes.
+    pub offset: u64,
+    /// Size of the data in bytes. A tensor of an unknown type is taken to extend to the next one.
+    pub bytes: u64,
+}
+
+/// Why a file is not a model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GgufError {
+    /// It is not GGUF, or of another version.
+    #[error("not a GGUF file of version 2 or 3: found {0}")]
+    Foreign(String),
+    /// It ends early, or its header contradicts itself.
+    #[error("truncated or damaged: {0}")]
+    Damaged(String),
+}
+
+/// Reads the header of a file in memory.
+///
+/// # Errors
+/// [`GgufError`].
+pub fn parse(bytes: &[u8]) -> Result<Header, GgufError> {
+    Reader::new(bytes, bytes.len() as u64).header()
+}
+
+/// Reads the header of a file.
+///
+/// # Errors
+/// [`EngineError::ModelMissing`], [`EngineError::ModelForeign`] and [`EngineError::ModelTruncated`].
+pub fn read(path: &Path) -> Result<Header, EngineError> {
+    let missing = |detail: String| EngineError::ModelMissing { path: path.to_owned(), detail };
+    let file = File::open(path).map_err(|e| missing(e.to_string()))?;
+    let meta = file.metadata().map_err(|e| missing(e.to_string()))?;
+    if !meta.is_file() {
+        return Err(missing("it is not a regular file".to_owned()));
+    }
+    Reader::new(BufReader::new(file), meta.len()).header().map_err(|error| match error {
+        GgufError::Foreign(found) => EngineError::ModelForeign { path: path.to_owned(), found },
+        GgufError::Damaged(detail) => EngineError::ModelTruncated { path: path.to_owned(), detail },
+    })
+}

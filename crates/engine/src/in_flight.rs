@@ -1,0 +1,114 @@
+//! The parent's record of open requests: the reply that each is owed, and those that a worker is computing.
+
+use std::collections::{BTreeMap, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use super::request_span::RequestSpan;
+use super::wire::{Timing, TurnId};
+use super::{EngineError, Generation, Request};
+
+type Callback = Box<dyn FnOnce(Result<Generation, EngineError>) + Send>;
+
+/// Identifies a request of one engine, so that it can be cancelled. Later requests have higher tickets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Ticket(pub(super) u64);
+
+/// A reply that is owed. It is sent exactly once: at the latest when this is dropped.
+pub(super) struct Reply {
+    callback: Option<Callback>,
+    in_flight: Arc<AtomicUsize>,
+    span: RequestSpan,
+}
+
+impl Reply {
+    pub(super) fn new(callback: Callback, in_flight: &Arc<AtomicUsize>) -> Self {
+        in_flight.fetch_add(1, Ordering::Relaxed);
+        Self { callback: Some(callback), in_flight: Arc::clone(in_flight), span: RequestSpan::new() }
+    }
+
+    pub(super) fn span(&mut self) -> &mut RequestSpan {
+        &mut self.span
+    }
+
+    pub(super) fn send(mut self, result: Result<Generation, EngineError>) {
+        self.call(result, None);
+    }
+
+    /// Sends what a worker answered.
+    pub(super) fn send_answer(mut self, result: Result<Generation, EngineError>, timing: Option<Timing>) {
+        self.call(result, timing);
+    }
+
+    fn call(&mut self, result: Result<Generation, EngineError>, timing: Option<Timing>) {
+        if let Some(callback) = self.callback.take() {
+            self.in_flight.fetch_sub(1, Ordering::Relaxed);
+            self.span.close(&result, timing);
+            // One caller's panic must not cost the others their replies. The panic hook has reported it.
+            let _ = catch_unwind(AssertUnwindSafe(|| callback(result)));
+        }
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        self.call(Err(EngineError::Shutdown), None);
+    }
+}
+
+/// A request that has no reply yet.
+pub(super) struct PendingRequest {
+    pub(super) ticket: Ticket,
+    pub(super) request: Request,
+    pub(super) reply: Reply,
+    /// How often it was sent to a worker.
+    pub(super) attempts: u8,
+}
+
+/// The turns that the worker has, in the order in which they were sent.
+#[derive(Default)]
+pub(super) struct InFlight {
+    turns: BTreeMap<TurnId, (PendingRequest, Instant)>,
+    tickets: HashMap<Ticket, TurnId>,
+}
+
+impl InFlight {
+    pub(super) fn len(&self) -> usize {
+        self.turns.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.turns.is_empty()
+    }
+
+    pub(super) fn insert(&mut self, id: TurnId, pending: PendingRequest, now: Instant) {
+        self.tickets.insert(pending.ticket, id);
+        self.turns.insert(id, (pending, now));
+    }
+
+    pub(super) fn remove(&mut self, id: TurnId) -> Option<PendingRequest> {
+        let (pending, _) = self.turns.remove(&id)?;
+        self.tickets.remove(&pending.ticket);
+        Some(pending)
+    }
+
+    /// Removes a request's turn.
+    pub(super) fn cancel(&mut self, ticket: Ticket) -> Option<(TurnId, PendingRequest)> {
+        let id = *self.tickets.get(&ticket)?;
+        Some((id, self.remove(id)?))
+    }
+
+    /// Removes all turns, the oldest first.
+    pub(super) fn take(&mut self) -> impl DoubleEndedIterator<Item = PendingRequest> + use<> {
+        self.tickets.clear();
+        std::mem::take(&mut self.turns).into_values().map(|(pending, _)| pending)
+    }
+
+    /// When the worker counts as hung if nothing arrives before: a worker that has turns is never silent for long.
+    pub(super) fn deadline(&self, last_event: Instant, silence_max: Duration) -> Option<Instant> {
+        let (_, oldest) = self.turns.values().next()?;
+        Some((*oldest).max(last_event) + silence_max)
+    }
+}

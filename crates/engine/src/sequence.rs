@@ -1,0 +1,240 @@
+//! A turn that has a sequence of the context: its tokens, what to decode next, and how it samples.
+
+use llama_cpp_2::context::LlamaContext;
+use llama_cpp_2::llama_batch::LlamaBatch;
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_2::token::LlamaToken;
+
+use super::grammar::Grammar;
+use super::kv_cache::{SeqId, Slot, Token};
+use super::sampler::{self, Sampler};
+use super::sampling_context::SamplingContext;
+use super::turn_timer::TurnTimer;
+use super::wire::{Timing, Turn, TurnId};
+use super::{EngineError, Finish, Generation};
+
+pub(super) struct Sequence {
+    id: TurnId,
+    seq: SeqId,
+    /// The prompt, then the generated tokens.
+    tokens: Vec<Token>,
+    /// Length of the prompt.
+    prompt: usize,
+    /// Tokens in the KV cache.
+    computed: usize,
+    /// Tokens in the current batch, and the row of the first one.
+    batched: usize,
+    row: i32,
+    sampler: Sampler,
+    grammar: Option<Grammar>,
+    max_tokens: usize,
+    with_logprobs: bool,
+    ignore_end: bool,
+    logprobs: Vec<f32>,
+    forced: usize,
+    /// Set once the last token is chosen; log-probabilities may still have to be computed.
+    finish: Option<Finish>,
+    timer: Option<TurnTimer>,
+}
+
+/// What follows a decode.
+pub(super) enum Step {
+    Continue,
+    Finish(Result<Finish, EngineError>),
+}
+
+impl Sequence {
+    pub(super) fn new(
+        turn: &Turn<'_>,
+        slot: Slot,
+        prompt: Vec<Token>,
+        grammar: Option<Grammar>,
+        timer: Option<TurnTimer>,
+        sampling: &SamplingContext<'_>,
+    ) -> Self {
+        let mut sequence = Self {
+            id: turn.id,
+            seq: slot.seq,
+            prompt: prompt.len(),
+            tokens: prompt,
+            computed: slot.cached,
+            batched: 0,
+            row: 0,
+            sampler: Sampler::new(turn.sampling),
+            grammar,
+            max_tokens: turn.max_tokens as usize,
+            with_logprobs: turn.logprobs,
+            ignore_end: turn.ignore_end,
+            logprobs: Vec::new(),
+            forced: 0,
+            finish: None,
+            timer,
+        };
+        // A grammar may begin with forced tokens.
+        sequence.force(sampling.model);
+        sequence
+    }
+
+    pub(super) fn id(&self) -> TurnId {
+        self.id
+    }
+
+    pub(super) fn seq(&self) -> SeqId {
+        self.seq
+    }
+
+    /// Whether more of its prompt is to be computed than the last token, which any decode includes.
+    pub(super) fn is_in_prefill(&self) -> bool {
+        self.computed + 1 < self.prompt
+    }
+
+    /// The whole prompt, computed or not.
+    pub(super) fn prompt(&self) -> &[Token] {
+        &self.tokens[..self.prompt]
+    }
+
+    /// Tokens to decode before the next one can be chosen, at least 1.
+    pub(super) fn pending(&self) -> usize {
+        // The last token of a text is never decoded.
+        self.tokens.len() - usize::from(self.finish.is_some()) - self.computed
+    }
+
+    pub(super) fn forced(&self) -> usize {
+        self.forced
+    }
+
+    /// Where the turn's time went, if that is measured.
+    pub(super) fn timing(&self) -> Option<Timing> {
+        self.timer.as_ref().map(TurnTimer::timing)
+    }
+
+    /// Adds the next `count` tokens to the batch; `count` is at most [`Self::pending`].
+    pub(super) fn add(&mut self, batch: &mut LlamaBatch<'_>, count: usize) {
+        self.row = batch.n_tokens();
+        self.batched = count;
+        for at in self.computed..self.computed + count {
+            let position = i32::try_from(at).expect("invariant: positions are below context_tokens, below 2^31");
+            batch
+                .add(LlamaToken(self.tokens[at]), position, &[self.seq.raw()], self.wants_logits(at))
+                .expect("invariant: the caller left room in the batch");
+        }
+    }
+
+    fn wants_logits(&self, at: usize) -> bool {
+        at + 1 == self.tokens.len() || (self.with_logprobs && at + 1 >= self.prompt)
+    }
+
+    /// This turn's tokens in the current batch.
+    pub(super) fn batched(&self) -> &[Token] {
+        &self.tokens[self.computed..self.computed + self.batched]
+    }
+
+    /// Advances past the decoded batch, and samples the next token if nothing is pending.
+    pub(super) fn decoded(&mut self, context: &LlamaContext<'_>, sampling: &mut SamplingContext<'_>) -> Step {
+        let (row, start) = (self.row, self.computed);
+        self.computed += std::mem::take(&mut self.batched);
+        for (row, at) in (row..).zip(start..self.computed) {
+            if !self.wants_logits(at) {
+                continue;
+            }
+            let logits = context.get_logits_ith(row);
+            let step = match self.tokens.get(at + 1).copied() {
+                Some(forced) => self.record_logprob(logits, forced, sampling),
+                None => self.sample(logits, sampling),
+            };
+            if let Err(error) = step {
+                return Step::Finish(Err(error));
+            }
+        }
+        self.finished().map_or(Step::Continue, |finish| Step::Finish(Ok(finish)))
+    }
+
+    fn record_logprob(
+        &mut self,
+        logits: &[f32],
+        token: Token,
+        sampling: &mut SamplingContext<'_>,
+    ) -> Result<(), EngineError> {
+        if self.with_logprobs {
+            let place = usize::try_from(token).map_err(|_| EngineError::NotFinite)?;
+            let logprob = sampler::logprob(logits, place, &mut sampling.scratch).ok_or(EngineError::NotFinite)?;
+            self.logprobs.push(logprob);
+        }
+        Ok(())
+    }
+
+    /// Samples the next token, and appends those that the grammar then forces.
+    fn sample(&mut self, logits: &[f32], sampling: &mut SamplingContext<'_>) -> Result<(), EngineError> {
+        let scratch = &mut sampling.scratch;
+        let chosen = match &mut self.grammar {
+            None if self.ignore_end => {
+                self.sampler.sample_excluding(&sampling.ends, logits, scratch).ok_or(EngineError::NotFinite)?
+            }
+            None => self.sampler.sample(logits, scratch).ok_or(EngineError::NotFinite)?,
+            Some(grammar) => {
+                let generated = self.tokens.len() - self.prompt;
+                grammar.sample(logits, &mut self.sampler, scratch)?.ok_or_else(|| EngineError::Grammar {
+                    detail: format!("it permits none of the model's tokens after {generated} generated ones"),
+                })?
+            }
+        };
+        let token = Token::try_from(chosen).expect("invariant: a vocabulary is counted by an i32");
+        self.record_logprob(logits, token, sampling)?;
+        self.tokens.push(token);
+        if let Some(timer) = &mut self.timer {
+            timer.token();
+        }
+        if sampling.ends.contains(&token.cast_unsigned()) {
+            self.finish = Some(Finish::EndOfText);
+        } else if self.tokens.len() - self.prompt == self.max_tokens {
+            self.finish = Some(Finish::Length);
+        } else if let Some(grammar) = &mut self.grammar {
+            grammar.accept(token)?;
+            self.force(sampling.model);
+        }
+        Ok(())
+    }
+
+    /// Appends the tokens that the grammar forces, up to `max_tokens`.
+    fn force(&mut self, model: &LlamaModel) {
+        let Some(grammar) = &mut self.grammar else { return };
+        let room = self.max_tokens - (self.tokens.len() - self.prompt);
+        let before = self.tokens.len();
+        let ends = grammar.force(model, room, &mut self.tokens);
+        self.forced += self.tokens.len() - before;
+        if ends {
+            self.finish = Some(Finish::EndOfText);
+        } else if self.tokens.len() - self.prompt == self.max_tokens {
+            self.finish = Some(Finish::Length);
+        }
+    }
+
+    /// Why it ended, once its last token is chosen and the requested log-probabilities are computed. A grammar that forces
+    /// the whole text ends a turn before its first decode.
+    pub(super) fn finished(&self) -> Option<Finish> {
+        self.finish.filter(|_| !self.with_logprobs || self.pending() == 0)
+    }
+
+    /// The turn's generation.
+    pub(super) fn into_generation(
+        self,
+        result: Result<Finish, EngineError>,
+        model: &LlamaModel,
+    ) -> Result<Generation, EngineError> {
+        let finish = result?;
+        let vocabulary = model.vocab();
+        let chosen = &self.tokens[self.prompt..];
+        let mut bytes = Vec::with_capacity(chosen.len() * 2);
+        for token in chosen {
+            vocabulary.token_to_piece_into(LlamaToken(*token), &mut bytes, false, None);
+        }
+        Ok(Generation {
+            text: String::from_utf8(bytes)
+                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+            tokens: chosen.iter().map(|token| token.cast_unsigned()).collect(),
+            logprobs: self.logprobs,
+            prompt_tokens: u32::try_from(self.prompt).unwrap_or(u32::MAX),
+            finish,
+        })
+    }
+}

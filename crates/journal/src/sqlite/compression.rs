@@ -1,0 +1,147 @@
+//! Compression of the bodies of segments and snapshots.
+
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+use zstd::bulk::{Compressor, decompress};
+use zstd::zstd_safe::{CParameter, compress_bound};
+
+use crate::JournalError;
+
+/// Shorter bodies are stored plain: the frame headers would outweigh the gain.
+const COMPRESSED_FROM: usize = 512;
+/// The fastest level.
+const ZSTD_LEVEL: i32 = 1;
+/// Longest body before compression. SQLite's own limit is 1,000,000,000.
+const BODY_BYTES_MAX: usize = 256 << 20;
+
+/// How a body is stored. The numbers are part of the file format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Packing {
+    Plain,
+    Zstd,
+}
+
+impl ToSql for Packing {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::from(match self {
+            Self::Plain => 0,
+            Self::Zstd => 1,
+        }))
+    }
+}
+
+impl FromSql for Packing {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        match value.as_i64()? {
+            0 => Ok(Self::Plain),
+            1 => Ok(Self::Zstd),
+            other => Err(FromSqlError::OutOfRange(other)),
+        }
+    }
+}
+
+/// A body as stored in its columns.
+pub(super) struct Packed<'a> {
+    pub(super) packing: Packing,
+    /// Length before compression.
+    pub(super) bytes: i64,
+    pub(super) body: &'a [u8],
+}
+
+/// Compresses bodies, reusing its buffers.
+pub(super) struct Packer {
+    compressor: Compressor<'static>,
+    buffer: Vec<u8>,
+}
+
+impl Packer {
+    pub(super) fn new() -> std::io::Result<Self> {
+        let mut compressor = Compressor::new(ZSTD_LEVEL)?;
+        // Without a checksum, a flipped bit could decompress to other bytes.
+        compressor.set_parameter(CParameter::ChecksumFlag(true))?;
+        Ok(Self { compressor, buffer: Vec::new() })
+    }
+
+    /// # Errors
+    /// `Refused` if the body is too long.
+    pub(super) fn pack<'a>(&'a mut self, body: &'a [u8]) -> Result<Packed<'a>, JournalError> {
+        let bytes = i64::try_from(body.len()).ok().filter(|_| body.len() <= BODY_BYTES_MAX).ok_or_else(|| {
+            JournalError::Refused(format!("a body of {} bytes is longer than {BODY_BYTES_MAX}", body.len()))
+        })?;
+        if body.len() >= COMPRESSED_FROM {
+            self.buffer.clear();
+            self.buffer.reserve(compress_bound(body.len()));
+            let packed = self.compressor.compress_to_buffer(body, &mut self.buffer);
+            if packed.map_err(|error| JournalError::NotWritable(format!("zstd: {error}")))? < body.len() {
+                return Ok(Packed { packing: Packing::Zstd, bytes, body: &self.buffer });
+            }
+        }
+        Ok(Packed { packing: Packing::Plain, bytes, body })
+    }
+}
+
+/// Reverses [`Packer::pack`].
+///
+/// # Errors
+/// When the body is damaged.
+pub(super) fn unpack(packing: Packing, bytes: i64, body: &[u8]) -> Result<Vec<u8>, String> {
+    let length = usize::try_from(bytes).ok().filter(|length| *length <= BODY_BYTES_MAX);
+    let length = length.ok_or_else(|| format!("a body cannot have {bytes} bytes"))?;
+    let plain = match packing {
+        Packing::Plain => body.to_vec(),
+        Packing::Zstd => {
+            decompress(body, length).map_err(|error| format!("its body cannot be decompressed: {error}"))?
+        }
+    };
+    if plain.len() == length { Ok(plain) } else { Err(format!("its body has {} bytes, not {length}", plain.len())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::conformance::random;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #[test]
+        fn bodies_come_back(bodies in prop::collection::vec((0_usize..3_000, 1_u8..=255), 1..4)) {
+            let mut packer = Packer::new().unwrap();
+            for (length, modulus) in bodies {
+                let body: Vec<u8> = random(1, length).into_iter().map(|byte| byte % modulus).collect();
+                let packed = packer.pack(&body).unwrap();
+                prop_assert!(packed.body.len() <= body.len());
+                prop_assert_eq!(unpack(packed.packing, packed.bytes, packed.body), Ok(body));
+            }
+        }
+    }
+
+    #[test]
+    fn long_bodies_that_shrink_are_compressed() {
+        let mut packer = Packer::new().unwrap();
+        for (length, expected) in [(0, Packing::Plain), (511, Packing::Plain), (512, Packing::Zstd)] {
+            assert_eq!(packer.pack(&vec![b'a'; length]).unwrap().packing, expected, "{length}");
+        }
+        let noise = random(7, 1_024);
+        assert_eq!(packer.pack(&noise).unwrap().packing, Packing::Plain);
+        let message = packer.pack(&vec![0; BODY_BYTES_MAX + 1]).err().unwrap().to_string();
+        assert!(message.contains("268435457"), "{message}");
+    }
+
+    #[test]
+    fn every_changed_byte_of_a_compressed_body_is_found() {
+        let body = b"{\"line\":\"LOOK 3 4\"}\n".repeat(40);
+        let mut packer = Packer::new().unwrap();
+        let packed = packer.pack(&body).unwrap();
+        for at in 0..packed.body.len() {
+            let mut changed = packed.body.to_vec();
+            changed[at] ^= 0x10;
+            let unpacked = unpack(packed.packing, packed.bytes, &changed);
+            assert!(unpacked.is_err() || unpacked.as_ref() == Ok(&body), "byte {at}: other content");
+        }
+        for bytes in [-1, 0, 799, 801, i64::MAX] {
+            assert!(unpack(packed.packing, bytes, packed.body).is_err(), "{bytes}");
+        }
+        assert!(unpack(Packing::Plain, 3, b"ab").is_err());
+    }
+}

@@ -1,0 +1,174 @@
+//! Reads. Each is one statement, so that its result is a consistent snapshot.
+
+use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
+
+use super::compression::unpack;
+use super::schema::FIRST_SEQ_MAX;
+use crate::{ChainHash, Head, JournalError, Query, ReviewCounts, RunRow, Segment, Size, Snapshot};
+
+/// A run's row with its last segment, if it has one.
+const RUNS: &str = "
+    SELECT r.id, r.owner, r.created_ms, r.updated_ms, r.task, r.status, r.is_over, r.resumed, s.body, r.summary,
+           g.at & 4294967295, g.count, g.hash, r.split, r.flagged, r.reviewed, r.rejected
+    FROM run r
+    JOIN spec s ON s.run = r.no
+    LEFT JOIN segment g
+        ON g.at = (SELECT max(at) FROM segment WHERE at BETWEEN r.no << 32 AND (r.no << 32) + 4294967295)";
+
+const SEGMENTS: &str = "
+    SELECT g.at & 4294967295, g.count, g.hash, g.packing, g.bytes, g.body
+    FROM run r
+    JOIN segment g
+        ON g.at >= coalesce((SELECT max(at) FROM segment WHERE at BETWEEN r.no << 32 AND (r.no << 32) + ?2), r.no << 32)
+        AND g.at <= (r.no << 32) + 4294967295
+    WHERE r.id = ?1
+    ORDER BY g.at";
+
+fn hash(bytes: &[u8]) -> Result<ChainHash, JournalError> {
+    let bytes = bytes.try_into().map_err(|_| JournalError::Damaged(format!("a hash of {} bytes", bytes.len())))?;
+    Ok(ChainHash(bytes))
+}
+
+pub(super) fn unsigned(row: &Row<'_>, column: usize) -> Result<u64, JournalError> {
+    let value: i64 = row.get(column)?;
+    u64::try_from(value).map_err(|_| JournalError::Damaged(format!("the number {value}, which must not be negative")))
+}
+
+fn blob<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r [u8], JournalError> {
+    row.get_ref(column)?.as_blob().map_err(|error| JournalError::Damaged(error.to_string()))
+}
+
+fn run_row(row: &Row<'_>) -> Result<RunRow, JournalError> {
+    let spec: String = row.get(8)?;
+    let head = match row.get::<_, Option<u32>>(11)? {
+        Some(count) => Head { seq: unsigned(row, 10)? + u64::from(count) - 1, hash: hash(blob(row, 12)?)? },
+        None => Head::genesis(&spec),
+    };
+    let (needed, reviewed, rejected) = (unsigned(row, 14)?, unsigned(row, 15)?, unsigned(row, 16)?);
+    Ok(RunRow {
+        id: row.get(0)?,
+        owner: row.get(1)?,
+        created_ms: unsigned(row, 2)?,
+        updated_ms: unsigned(row, 3)?,
+        task: row.get(4)?,
+        status: row.get(5)?,
+        is_over: row.get(6)?,
+        resumed: row.get(7)?,
+        summary: row.get(9)?,
+        split: row.get(13)?,
+        reviews: ReviewCounts { needed, open: needed.saturating_sub(reviewed), rejected },
+        spec,
+        head,
+    })
+}
+
+fn runs(connection: &Connection, rest: &str, values: &[&dyn ToSql]) -> Result<Vec<RunRow>, JournalError> {
+    let mut statement = connection.prepare_cached(&format!("{RUNS} {rest}"))?;
+    statement.query_and_then(values, run_row)?.collect()
+}
+
+pub(super) fn run(connection: &Connection, id: &str) -> Result<Option<RunRow>, JournalError> {
+    Ok(runs(connection, "WHERE r.id = ?1", &[&id])?.pop())
+}
+
+pub(super) fn run_of_key(
+    connection: &Connection,
+    owner: &str,
+    key: &str,
+) -> Result<Option<(String, [u8; 32])>, JournalError> {
+    let mut statement = connection.prepare_cached("SELECT id, fingerprint FROM run WHERE owner = ?1 AND key = ?2")?;
+    Ok(statement.query_row([owner, key], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+}
+
+pub(super) fn list(connection: &Connection, query: &Query) -> Result<Vec<RunRow>, JournalError> {
+    let mut conditions = Vec::new();
+    let mut values: Vec<&dyn ToSql> = Vec::new();
+    for (column, value) in [("owner", &query.owner), ("status", &query.status), ("task", &query.task)] {
+        if let Some(value) = value {
+            values.push(value);
+            conditions.push(format!("r.{column} = ?{}", values.len()));
+        }
+    }
+    if query.needs_review {
+        conditions.push("r.flagged > r.reviewed".to_owned());
+    }
+    if query.in_split {
+        conditions.push("r.split IS NOT NULL".to_owned());
+    }
+    let since = query.since_ms.map(|since| i64::try_from(since).unwrap_or(i64::MAX));
+    if let Some(since) = &since {
+        values.push(since);
+        conditions.push(format!("r.created_ms >= ?{}", values.len()));
+    }
+    let created: i64;
+    if let Some(after) = &query.after {
+        // Read before the list, because a removed run must be an error and not the end of the list. The time never
+        // changes, so the list is still consistent.
+        let mut statement = connection.prepare_cached("SELECT created_ms FROM run WHERE id = ?1")?;
+        let found = statement.query_row([after], |row| row.get(0)).optional()?;
+        created = found.ok_or_else(|| JournalError::NoSuchRun { id: after.clone() })?;
+        values.extend([&created as &dyn ToSql, after]);
+        conditions.push(format!("(r.created_ms, r.id) < (?{}, ?{})", values.len() - 1, values.len()));
+    }
+    values.push(&query.limit);
+    let filter = if conditions.is_empty() { String::new() } else { format!("WHERE {}", conditions.join(" AND ")) };
+    let rest = format!("{filter} ORDER BY r.created_ms DESC, r.id DESC LIMIT ?{}", values.len());
+    runs(connection, &rest, &values)
+}
+
+pub(super) fn open_runs(connection: &Connection) -> Result<Vec<RunRow>, JournalError> {
+    runs(connection, "WHERE r.is_over = 0 ORDER BY r.created_ms, r.id", &[])
+}
+
+pub(super) fn segments(
+    connection: &Connection,
+    id: &str,
+    after_seq: u64,
+    bytes: usize,
+) -> Result<Vec<Segment>, JournalError> {
+    let mut statement = connection.prepare_cached(SEGMENTS)?;
+    // The next event is in the last segment that begins no later.
+    let next = after_seq.saturating_add(1).min(FIRST_SEQ_MAX).cast_signed();
+    let mut rows = statement.query(params![id, next])?;
+    let (mut segments, mut total) = (Vec::new(), 0);
+    while let Some(row) = rows.next()? {
+        let first_seq = unsigned(row, 0)?;
+        let body = unpack(row.get(3)?, row.get(4)?, blob(row, 5)?);
+        let damaged = |reason| JournalError::Damaged(format!("run {id:?}, events from {first_seq}: {reason}"));
+        let body = body.map_err(damaged)?;
+        let segment = Segment { first_seq, count: row.get(1)?, body, hash: hash(blob(row, 2)?)? };
+        if segment.last_seq() <= after_seq {
+            continue;
+        }
+        total += segment.body.len();
+        segments.push(segment);
+        if total >= bytes {
+            break;
+        }
+    }
+    Ok(segments)
+}
+
+pub(super) fn snapshot(connection: &Connection, id: &str) -> Result<Option<Snapshot>, JournalError> {
+    let sql = "SELECT s.seq, s.packing, s.bytes, s.body FROM run r JOIN snapshot s ON s.run = r.no WHERE r.id = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([id])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let body = unpack(row.get(1)?, row.get(2)?, blob(row, 3)?);
+    let body = body.map_err(|reason| JournalError::Damaged(format!("run {id:?}, snapshot: {reason}")))?;
+    Ok(Some(Snapshot { seq: unsigned(row, 0)?, body }))
+}
+
+/// Bytes of the pages in use.
+pub(super) fn bytes(connection: &Connection) -> Result<u64, JournalError> {
+    let sql = "SELECT (page_count - freelist_count) * page_size
+        FROM pragma_page_count, pragma_freelist_count, pragma_page_size";
+    connection.prepare_cached(sql)?.query_row([], |row| Ok(unsigned(row, 0)))?
+}
+
+pub(super) fn size(connection: &Connection) -> Result<Size, JournalError> {
+    let sql = "SELECT (SELECT count(*) FROM run), (SELECT count(*) FROM run WHERE is_over = 0)";
+    let mut statement = connection.prepare_cached(sql)?;
+    let (runs, open_runs) = statement.query_row([], |row| Ok((unsigned(row, 0), unsigned(row, 1))))?;
+    Ok(Size { runs: runs?, open_runs: open_runs?, bytes: bytes(connection)? })
+}

@@ -1,0 +1,107 @@
+//! The engines and pools that configured agents need. Starts and reuses engines.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{AppError, cores};
+use crate::agents::Resources;
+use crate::agents::pools::Pools;
+use crate::settings::{self, Settings};
+use prime_engine::{Engine, EngineSpec};
+
+/// The spec of a configured engine.
+///
+/// # Errors
+/// When the model's file cannot be found.
+pub fn engine_spec(name: &str, engine: &settings::Engine) -> Result<EngineSpec, AppError> {
+    let executable: Option<PathBuf> = std::env::current_exe().ok();
+    let model = engine
+        .find_model(executable.as_deref())
+        .map_err(|reason| AppError::Model { engine: name.to_owned(), reason })?;
+    let narrow = |value: u32| u16::try_from(value).unwrap_or(u16::MAX);
+    let threads = if engine.threads == 0 {
+        // One core is left to the actors; a small model gains nothing from many threads.
+        u32::try_from(cores().saturating_sub(1).clamp(1, 8)).unwrap_or(1)
+    } else {
+        engine.threads
+    };
+    Ok(EngineSpec {
+        name: name.to_owned(),
+        model,
+        device: engine.device.clone(),
+        isolation: engine.isolation,
+        kv: engine.kv,
+        context_tokens: engine.context_tokens,
+        sequences_max: narrow(engine.sequences_max),
+        batch_tokens: engine.batch_tokens,
+        kept_max: narrow(engine.kept_max),
+        prefill_tokens: engine.prefill_tokens,
+        threads: narrow(threads),
+        deadline_ms: engine.deadline_ms,
+        start_timeout_ms: engine.start_timeout_ms,
+        restarts_max: engine.restarts_max,
+        restart_window_ms: engine.restart_window_ms,
+        ..EngineSpec::default()
+    })
+}
+
+/// The resources of the configured agents: starts the engines that they need.
+///
+/// # Errors
+/// When an engine cannot start.
+pub fn resources(settings: &Settings) -> Result<Resources, AppError> {
+    renewed(settings, &BTreeMap::new(), Pools::default())
+}
+
+/// As [`resources`], for several configurations with the same engines and pools: each engine that any of them needs is
+/// started once.
+///
+/// # Errors
+/// When an engine cannot start.
+pub fn resources_of<'s>(all: impl IntoIterator<Item = &'s Settings>) -> Result<Resources, AppError> {
+    let mut running = Running::new();
+    let mut pools = Pools::default();
+    for settings in all {
+        let resources = renewed(settings, &running, pools)?;
+        let entry = |(name, engine): (String, Engine)| {
+            let entry = settings.engines.get(&name).expect("invariant: an engine was started from its entry").clone();
+            (name, (entry, engine))
+        };
+        running.extend(resources.engines.into_iter().map(entry));
+        pools = resources.pools;
+    }
+    let engines = running.into_iter().map(|(name, (_, engine))| (name, engine)).collect();
+    Ok(new(engines, pools))
+}
+
+/// Running engines with their entries in the configuration.
+pub(super) type Running = BTreeMap<String, (settings::Engine, Engine)>;
+
+/// As [`resources`], reusing running engines whose entry has not changed.
+pub(super) fn renewed(settings: &Settings, running: &Running, pools: Pools) -> Result<Resources, AppError> {
+    let mut engines = BTreeMap::new();
+    for name in settings.engines_needed() {
+        let entry = settings.engines.get(&name).expect("invariant: validated settings name existing engines");
+        let engine = match running.get(&name) {
+            Some((known, engine)) if known == entry => engine.clone(),
+            _ => Engine::start(engine_spec(&name, entry)?)
+                .map_err(|reason| AppError::Engine { engine: name.clone(), reason })?,
+        };
+        engines.insert(name, engine);
+    }
+    Ok(new(engines, pools))
+}
+
+/// Resources with these engines and pools, and the environment of the process.
+pub(super) fn new(engines: BTreeMap<String, Engine>, pools: Pools) -> Resources {
+    Resources { engines, pools, environment: Arc::new(environment), tap: None }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "API keys of model servers come from the environment only; agents look them up by name"
+)]
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}

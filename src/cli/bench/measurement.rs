@@ -1,0 +1,132 @@
+//! What the evaluations of agents share: options, systems made from settings, and the printed result.
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+use serde::Serialize;
+
+use super::find_all;
+use crate::agents::{AgentSet, Resources};
+use crate::app::{resources_of, run_plan, run_sampling};
+use crate::cli::Configuration;
+use crate::cli::output::{Output, OutputError, print};
+use crate::cli::table::Table;
+use crate::cli::values::{TaskParser, difficulty};
+use crate::evaluation::comparison::{Instances, System};
+use crate::settings::Settings;
+use prime_bench::tasks::{self, AnyTask, Difficulty, Problem};
+use prime_engine::Engine;
+
+#[derive(Args)]
+pub struct Measurement {
+    /// Task; repeatable [default: the tasks that small models are trained on]
+    #[arg(long = "task", value_name = "TASK", value_parser = TaskParser, hide_possible_values = true)]
+    tasks: Vec<String>,
+    /// Difficulty; repeatable
+    #[arg(long = "difficulty", value_name = "LEVEL", value_parser = difficulty(), default_values = ["easy"])]
+    pub difficulties: Vec<Difficulty>,
+    /// Instances (or steps) per task and difficulty
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000))]
+    pub instances: u32,
+    /// Base seed; the default is neither the benchmark's nor one that the shipped model was trained on
+    #[arg(long, value_name = "SEED", default_value_t = 7)]
+    pub base_seed: u64,
+    #[command(flatten)]
+    pub configuration: Configuration,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+}
+
+impl Measurement {
+    pub fn tasks(&self) -> anyhow::Result<Vec<&'static dyn AnyTask>> {
+        if self.tasks.is_empty() {
+            let is_taught = |task: &&dyn AnyTask| prime_lessons::is_taught(task.spec().slug);
+            return Ok(tasks::all().filter(is_taught).collect());
+        }
+        find_all(&self.tasks)
+    }
+
+    /// The instances of each task, by difficulty.
+    pub fn levels(&self) -> impl Iterator<Item = Instances> {
+        let (count, base_seed) = (self.instances, self.base_seed);
+        self.difficulties.iter().map(move |difficulty| Instances { difficulty: *difficulty, count, base_seed })
+    }
+
+    /// Prints rows as a table or a JSON list.
+    pub fn print_rows<Row: Serialize>(
+        &self,
+        rows: &[Row],
+        table: impl FnOnce(&[Row]) -> Table,
+    ) -> Result<(), OutputError> {
+        match self.output {
+            Output::Text => print(table(rows)),
+            Output::Json => print(json(&rows)),
+        }
+    }
+
+    /// Prints rows as a table with notes, or as JSON with what was measured.
+    pub fn print<Row: Serialize>(
+        &self,
+        tasks: &[&'static dyn AnyTask],
+        rows: &[Row],
+        notes: &[String],
+        table: impl FnOnce(&[Row]) -> Table,
+    ) -> Result<(), OutputError> {
+        let figures = Figures {
+            tasks: tasks.iter().map(|task| task.spec().slug).collect(),
+            difficulties: &self.difficulties,
+            instances: self.instances,
+            base_seed: self.base_seed,
+            notes,
+            rows,
+        };
+        match self.output {
+            Output::Text => print(notes.iter().fold(table(rows).to_string(), |text, note| text + "- " + note + "\n")),
+            Output::Json => print(json(&figures)),
+        }
+    }
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string_pretty(value).expect("invariant: figures serialise") + "\n"
+}
+
+/// What was measured, for programs.
+#[derive(Serialize)]
+struct Figures<'f, Row> {
+    tasks: Vec<&'static str>,
+    difficulties: &'f [Difficulty],
+    /// Per task and difficulty.
+    instances: u32,
+    base_seed: u64,
+    /// What a reader must know before comparing.
+    notes: &'f [String],
+    rows: &'f [Row],
+}
+
+/// The system that the settings describe.
+pub fn system(settings: &Settings, resources: &Resources) -> anyhow::Result<System> {
+    let agents = AgentSet::from_settings(settings, resources)?;
+    let (kinds, planned) = (agents.kinds(), settings.clone());
+    let plan = Box::new(move |problem: &dyn Problem| run_plan(&planned, kinds, problem));
+    Ok(System { agents, plan, sampling: run_sampling(settings) })
+}
+
+/// Works within an actix system, with the engines that any of the settings needs.
+pub fn with_engines<'s, T>(
+    all: impl IntoIterator<Item = &'s Settings>,
+    work: impl AsyncFnOnce(&Resources) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    actix::System::new().block_on(async {
+        let resources = resources_of(all)?;
+        let done = work(&resources).await;
+        resources.engines.values().for_each(Engine::shutdown);
+        done
+    })
+}
+
+/// Adds the notes that are new.
+pub fn add_notes(notes: &mut Vec<String>, more: &[String]) {
+    let new: Vec<_> = more.iter().filter(|note| !notes.contains(note)).cloned().collect();
+    notes.extend(new);
+}

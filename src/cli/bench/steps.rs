@@ -1,0 +1,47 @@
+//! `bench steps`: the single-step accuracy of the executor.
+
+use std::process::ExitCode;
+
+use super::measurement::{Measurement, with_engines};
+use crate::agents::AgentSet;
+use crate::cli::progress::Session;
+use crate::cli::start_log;
+use crate::cli::table::Table;
+use crate::evaluation::single_step::{StepRow, step_accuracy};
+
+fn table(rows: &[StepRow]) -> Table {
+    let cells = |row: &StepRow| {
+        [
+            row.task.to_owned(),
+            row.difficulty.to_string(),
+            row.accuracy.of.to_string(),
+            row.accuracy.text(),
+            format!("{:.1}", row.completion_tokens),
+        ]
+    };
+    Table::new(["task", "level", "steps", "accuracy % (95 %)", "tokens/step"], rows.iter().map(cells))
+}
+
+pub fn steps(measurement: &Measurement) -> anyhow::Result<ExitCode> {
+    let settings = measurement.configuration.load()?;
+    start_log(&settings);
+    let tasks = measurement.tasks()?;
+    let (rows, finished) = with_engines([&settings], async |resources| {
+        let executor = AgentSet::from_settings(&settings, resources)?.executor();
+        let mut session = Session::start(tasks.len() * measurement.difficulties.len(), "measurement")?;
+        let mut rows = Vec::new();
+        for task in &tasks {
+            for instances in measurement.levels() {
+                let row = async {
+                    step_accuracy(executor.as_ref(), *task, instances.difficulty, instances.count, instances.base_seed)
+                        .await
+                        .map_err(anyhow::Error::msg)
+                };
+                rows.extend(session.next(row).await?);
+            }
+        }
+        Ok((rows, session.finish()))
+    })?;
+    measurement.print_rows(&rows, table)?;
+    Ok(finished.exit_code())
+}

@@ -1,0 +1,72 @@
+//! Writing to standard output and standard error. Every command writes through here: a full device is an error, a closed
+//! pipe is not, and a broken standard error never ends the process.
+
+use std::fmt::{self, Display};
+use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
+
+use clap::ValueEnum;
+use console::Term;
+
+pub use crate::report::count;
+
+/// How a command prints its result.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// Standard output cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("standard output cannot be written")]
+pub struct OutputError(#[source] io::Error);
+
+/// Exit code for [`OutputError`], as `EX_IOERR` of sysexits.h.
+pub const OUTPUT_FAILED: u8 = 74;
+
+/// Turns a failed write to standard output into an error. A reader that closed the pipe has seen enough: no error.
+pub fn written(result: io::Result<()>) -> Result<(), OutputError> {
+    match result {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(OutputError(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Writes to standard output.
+pub fn print(text: impl Display) -> Result<(), OutputError> {
+    let mut out = io::stdout().lock();
+    written(write!(out, "{text}").and_then(|()| out.flush()))
+}
+
+/// Writes a line to standard error.
+macro_rules! note {
+    ($($argument:tt)*) => { $crate::cli::output::write_note(format_args!($($argument)*)) };
+}
+pub(super) use note;
+
+/// The function of `note!`. `eprintln!` would panic where standard error is closed or full.
+pub fn write_note(line: fmt::Arguments<'_>) {
+    // There is no other place to report this failure.
+    drop(writeln!(io::stderr(), "{line}"));
+}
+
+/// Columns of the terminal on standard output; `None` if it is no terminal.
+pub fn columns() -> Option<usize> {
+    if !io::stdout().is_terminal() {
+        return None;
+    }
+    Term::stdout().size_checked().map(|(_, columns)| columns.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_closed_pipe_is_no_error() {
+        assert!(written(Err(ErrorKind::BrokenPipe.into())).is_ok());
+        assert!(written(Err(ErrorKind::StorageFull.into())).is_err());
+    }
+}

@@ -1,0 +1,66 @@
+//! Tables for people: Markdown, or one block for each row where the terminal is too narrow.
+
+use std::fmt;
+
+use comfy_table::presets;
+
+use super::output::columns;
+
+/// Rows under a header.
+pub struct Table {
+    header: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub fn new<const N: usize>(header: [&'static str; N], rows: impl IntoIterator<Item = [String; N]>) -> Self {
+        Self { header: header.into(), rows: rows.into_iter().map(Vec::from).collect() }
+    }
+
+    fn markdown(&self) -> String {
+        let mut table = comfy_table::Table::new();
+        table.load_preset(presets::ASCII_MARKDOWN);
+        table.set_header(&self.header);
+        table.add_rows(&self.rows);
+        table.to_string()
+    }
+
+    /// A line for each cell, and an empty line between rows.
+    fn blocks(&self) -> String {
+        let width = self.header.iter().map(|name| name.chars().count()).max().unwrap_or_default();
+        let block = |row: &Vec<String>| {
+            let cells = self.header.iter().zip(row).filter(|(_, cell)| !cell.is_empty());
+            cells.map(|(name, cell)| format!("{name:<width$}  {cell}\n")).collect::<String>()
+        };
+        self.rows.iter().map(block).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The table within so many columns; `None`: as wide as it is.
+    fn within(&self, columns: Option<usize>) -> String {
+        let markdown = self.markdown();
+        let width = markdown.lines().map(|line| line.chars().count()).max().unwrap_or_default();
+        if columns.is_some_and(|columns| width > columns) { self.blocks() } else { markdown + "\n" }
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.within(columns()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_that_does_not_fit_is_a_block_for_each_row() {
+        let cell = str::to_owned;
+        let table = Table::new(["task", "accuracy"], [[cell("n-queens"), cell("1.0")], [cell("24-game"), cell("")]]);
+        let markdown =
+            "| task     | accuracy |\n|----------|----------|\n| n-queens | 1.0      |\n| 24-game  |          |\n";
+        assert_eq!(table.within(None), markdown);
+        assert_eq!(table.within(Some(23)), markdown);
+        assert_eq!(table.within(Some(22)), "task      n-queens\naccuracy  1.0\n\ntask      24-game\n");
+    }
+}

@@ -1,0 +1,69 @@
+//! Parsers of argument values. Shells complete what has possible values.
+
+use std::error::Error;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::str::FromStr;
+
+use anyhow::{Context as _, ensure};
+use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
+use clap::{Arg, Command};
+use serde::de::DeserializeOwned;
+
+use prime_bench::tasks::{self, Category, Difficulty, Kind};
+
+/// Longest JSON file that is read as an argument, in bytes.
+const JSON_BYTES_MAX: u64 = 256 << 20;
+
+/// The slug of a task. Any text parses, so that a typo is answered with the nearest slug instead of all slugs.
+#[derive(Clone)]
+pub struct TaskParser;
+
+impl TypedValueParser for TaskParser {
+    type Value = String;
+
+    fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(tasks::all().map(|task| PossibleValue::new(task.spec().slug))))
+    }
+}
+
+fn named<T>(names: impl IntoIterator<Item = &'static str>) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err: Into<Box<dyn Error + Send + Sync>>> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<T>())
+}
+
+pub fn difficulty() -> impl TypedValueParser<Value = Difficulty> {
+    named(Difficulty::ALL.map(Difficulty::name))
+}
+
+pub fn category() -> impl TypedValueParser<Value = Category> {
+    named(Category::ALL.map(Category::name))
+}
+
+pub fn kind() -> impl TypedValueParser<Value = Kind> {
+    named(Kind::ALL.map(Kind::name))
+}
+
+/// The index of an instance. Its range depends on the base seed, and is checked with it.
+pub fn index(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "give a whole number, such as 0 or 199".to_owned())
+}
+
+/// Reads a JSON file that an option names.
+pub fn json_file<T: DeserializeOwned>(option: &str, path: &Path) -> anyhow::Result<T> {
+    let place = format!("{option} {}", path.display());
+    let mut text = String::new();
+    let file = File::open(path).with_context(|| format!("{place}: cannot be read"))?;
+    // A device may never end.
+    file.take(JSON_BYTES_MAX + 1).read_to_string(&mut text).with_context(|| format!("{place}: cannot be read"))?;
+    ensure!(text.len() as u64 <= JSON_BYTES_MAX, "{place}: longer than {} MiB", JSON_BYTES_MAX >> 20);
+    serde_json::from_str(&text).with_context(|| format!("{place}: is not JSON"))
+}

@@ -1,0 +1,76 @@
+//! The response to a chat completion without `stream`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::HttpResponse;
+use futures::TryStreamExt as _;
+use futures::future::try_join_all;
+
+use super::cancel_on_drop::CancelOnDrop;
+use super::reasoning;
+use super::response::{ChatCompletion, Choice, Head, RunInfo};
+use crate::daemon::error::ApiError;
+use crate::runs::{RunRecord, Runs, Status};
+use prime_protocol::Usage;
+
+/// Beyond the last event of any run.
+const LAST: u64 = u32::MAX as u64;
+/// When to retry after a failure.
+const LATER: Duration = Duration::from_secs(5);
+
+/// The record of a run whose events have ended.
+///
+/// # Errors
+/// 503 when the run failed, or the daemon drains before it is over.
+pub async fn record_of(runs: &Arc<Runs>, id: &str) -> Result<RunRecord, ApiError> {
+    let (_, record) = runs.get(id).await?;
+    if record.status == Status::Failed {
+        let reason = record.result.failure.as_deref().unwrap_or("unknown reason");
+        return Err(ApiError::unavailable("agent_failed", format!("run {id} failed: {reason}"), LATER));
+    }
+    if !record.status.is_over() {
+        let message = format!("the daemon is stopping, and run {id} is not over: ask again in a moment");
+        return Err(ApiError::unavailable("draining", message, LATER));
+    }
+    Ok(record)
+}
+
+/// Waits for a run's end.
+async fn choice_of(runs: &Arc<Runs>, index: u32, id: &str) -> Result<(Choice, Usage), ApiError> {
+    // The events of a run that is over end at once.
+    let mut events = Box::pin(runs.events(id, LAST, true));
+    while events.try_next().await?.is_some() {}
+    let record = record_of(runs, id).await?;
+    let reasoning = reasoning::of_answer(runs, &record).await?;
+    Ok((Choice::new(index, &record, reasoning), record.result.tokens))
+}
+
+/// Waits for all runs, and responds.
+///
+/// # Errors
+/// The error of the first run without a choice.
+pub async fn respond(runs: &Arc<Runs>, head: Head, accepted: &[CancelOnDrop]) -> Result<HttpResponse, ApiError> {
+    let waiting = (0..).zip(accepted).map(|(index, run)| choice_of(runs, index, run.id()));
+    let mut usage = Usage::default();
+    let mut choices = Vec::with_capacity(accepted.len());
+    for (choice, tokens) in try_join_all(waiting).await? {
+        usage.add(tokens);
+        choices.push(choice);
+    }
+    let prime: RunInfo = choices
+        .first()
+        .map(|choice: &Choice| choice.prime.clone())
+        .ok_or_else(|| ApiError::internal("a chat completion has no choice"))?;
+    let Head { id, created, model, system_fingerprint } = head;
+    Ok(HttpResponse::Ok().json(ChatCompletion {
+        id,
+        object: "chat.completion",
+        created,
+        model,
+        system_fingerprint,
+        choices,
+        usage: usage.into(),
+        prime,
+    }))
+}

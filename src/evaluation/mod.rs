@@ -1,0 +1,18 @@
+//! Evaluation of the runtime and its agents: whole runs, single steps, verifiers, throughput. Starts what it measures;
+//! prints nothing.
+
+pub mod comparison;
+pub mod labelled_steps;
+mod null_problem;
+pub mod single_step;
+pub mod solve;
+pub mod strategies;
+pub mod stub_server;
+#[cfg(test)]
+mod systems;
+pub mod task_speed;
+pub mod trace_corruption;
+pub mod turn_overhead;
+pub mod verifier_accuracy;
+
+pub use null_problem::{NullExecutor, line as null_line, null_problem};

@@ -1,0 +1,62 @@
+//! Single-step accuracy: how often an executor, decoding greedily at a state of a reference trace, proposes the reference
+//! step.
+
+use futures::StreamExt as _;
+use futures::stream;
+use serde::Serialize;
+
+use crate::agents::{Executor, Sampling};
+use prime_bench::interval::Proportion;
+use prime_bench::tasks::sampling::state_on_trace;
+use prime_bench::tasks::{AnyTask, Difficulty, TaskRng};
+use prime_protocol::{Limits, Trajectory};
+
+/// Concurrent proposals.
+const IN_FLIGHT: usize = 64;
+
+/// Step accuracy on one task and level.
+#[derive(Clone, Debug, Serialize)]
+pub struct StepRow {
+    pub task: &'static str,
+    pub difficulty: Difficulty,
+    /// Proposals equal to the reference step.
+    pub accuracy: Proportion,
+    /// Mean completion tokens of a step.
+    pub completion_tokens: f64,
+}
+
+/// Asks for `count` steps, drawn from the thousand base seeds that start at `base_seed`.
+///
+/// # Errors
+/// The executor's.
+pub async fn step_accuracy(
+    executor: &dyn Executor,
+    task: &'static dyn AnyTask,
+    difficulty: Difficulty,
+    count: u32,
+    base_seed: u64,
+) -> Result<StepRow, String> {
+    let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1 };
+    let sampling = Sampling { temperature: 0.0, top_p: 1.0, seed: 0 };
+    let mut rng = TaskRng::new(base_seed);
+    let states: Vec<_> = (0..count).map(|_| state_on_trace(task, difficulty, base_seed, &mut rng)).collect();
+    let answers: Vec<_> = stream::iter(states)
+        .map(|machine| async {
+            let reference = machine.reference();
+            let trajectory = Trajectory::new(machine, &limits);
+            let proposal = executor.propose(&trajectory, sampling).await?;
+            Ok((Some(&proposal.line) == reference.as_ref(), proposal.usage.completion))
+        })
+        .buffer_unordered(IN_FLIGHT)
+        .collect()
+        .await;
+    let answers: Vec<(bool, u64)> = answers
+        .into_iter()
+        .collect::<Result<_, crate::agents::AgentError>>()
+        .map_err(|error| format!("{}: {error}", task.spec().slug))?;
+    let right = answers.iter().filter(|(right, _)| *right).count() as u64;
+    #[expect(clippy::cast_precision_loss, reason = "a mean for display")]
+    let completion_tokens = answers.iter().map(|(_, tokens)| tokens).sum::<u64>() as f64 / f64::from(count.max(1));
+    let accuracy = Proportion::new(right, u64::from(count));
+    Ok(StepRow { task: task.spec().slug, difficulty, accuracy, completion_tokens })
+}

@@ -1,0 +1,62 @@
+//! Instances solved by one system: a row for each task and level.
+
+use serde::Serialize;
+
+use super::comparison::{Instances, JudgedRun, System, evaluate};
+use crate::runtime::RuntimePlan;
+use prime_bench::interval::Proportion;
+use prime_bench::tasks::{AnyTask, Difficulty};
+use prime_protocol::Ending;
+
+/// How one system did on the instances of one task.
+#[derive(Clone, Debug, Serialize)]
+pub struct SolveRow {
+    pub task: &'static str,
+    pub difficulty: Difficulty,
+    pub system: &'static str,
+    /// Answers that the benchmark accepts.
+    pub accuracy: Proportion,
+    /// Verified answers, and how many of them were wrong.
+    pub verified: u64,
+    pub verified_wrong: u64,
+    /// Means over instances.
+    pub steps: f64,
+    pub proposals: f64,
+    pub prompt_tokens: f64,
+    pub completion_tokens: f64,
+    /// Runs that hit the wall-clock budget: above zero, the machine was too slow for it.
+    pub out_of_time: u64,
+    /// Wall time of all instances, solved concurrently.
+    pub seconds: f64,
+}
+
+/// Has a system solve instances of a task. Must be called within an actix system.
+///
+/// # Errors
+/// When the runtime ends early, or an agent fails permanently: the figures would mean nothing.
+pub async fn solve(
+    name: &'static str,
+    system: System,
+    runtime: &RuntimePlan,
+    task: &'static dyn AnyTask,
+    instances: Instances,
+) -> Result<SolveRow, String> {
+    let runs = evaluate(system, runtime, task, instances).await?;
+    if let Some(reason) = runs.judged.iter().find_map(JudgedRun::failure) {
+        return Err(format!("{}: {reason}", task.spec().slug));
+    }
+    Ok(SolveRow {
+        task: task.spec().slug,
+        difficulty: instances.difficulty,
+        system: name,
+        accuracy: Proportion::new(runs.count(|run| run.is_right), u64::from(instances.count)),
+        verified: runs.count(|run| run.outcome.verified),
+        verified_wrong: runs.count(|run| run.outcome.verified && !run.is_right),
+        steps: runs.mean(|outcome| outcome.steps),
+        proposals: runs.mean(|outcome| outcome.proposals),
+        prompt_tokens: runs.mean(|outcome| outcome.usage.prompt),
+        completion_tokens: runs.mean(|outcome| outcome.usage.completion),
+        out_of_time: runs.count(|run| run.outcome.ending == Ending::WallMsSpent),
+        seconds: runs.seconds,
+    })
+}

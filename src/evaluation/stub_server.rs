@@ -1,0 +1,124 @@
+//! An in-process server that speaks enough of OpenAI's API to measure everything in front of a model. An answer is a
+//! function of the request.
+
+use std::io;
+use std::net::{Ipv4Addr, TcpListener as StdListener};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Builder;
+use tokio::sync::oneshot;
+
+/// Most bytes of a request's head, and of its body.
+const HEAD_BYTES_MAX: usize = 65_536;
+const BODY_BYTES_MAX: usize = 64 << 20;
+
+/// Stops when it is dropped.
+pub struct StubServer {
+    /// Such as `http://127.0.0.1:40123/v1`.
+    pub url: String,
+    /// Dropping it stops the thread.
+    _stop: oneshot::Sender<()>,
+}
+
+type Answer = Arc<dyn Fn(&Value) -> String + Send + Sync>;
+
+impl StubServer {
+    /// Starts a thread that answers chats and completions with `answer` of the request's body, and everything else with an
+    /// empty list of models. Requests on one connection are answered in order.
+    ///
+    /// # Errors
+    /// When no port or thread is available.
+    pub fn start(answer: impl Fn(&Value) -> String + Send + Sync + 'static) -> io::Result<Self> {
+        let listener = StdListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        listener.set_nonblocking(true)?;
+        let url = format!("http://{}/v1", listener.local_addr()?);
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        std::thread::Builder::new().name("stub".to_owned()).spawn(move || {
+            runtime.block_on(async move {
+                let serving = serve(listener, Arc::new(answer));
+                tokio::select! {
+                    _ = stopped => {}
+                    result = serving => if let Err(error) = result { tracing::error!(%error, "the stub server stopped"); },
+                }
+            });
+        })?;
+        Ok(Self { url, _stop: stop })
+    }
+}
+
+async fn serve(listener: StdListener, answer: Answer) -> io::Result<()> {
+    let listener = TcpListener::from_std(listener)?;
+    loop {
+        let (stream, _) = listener.accept().await?;
+        let answer = Arc::clone(&answer);
+        // A client that disconnects or sends nonsense loses its connection only.
+        tokio::spawn(async move { drop(converse(stream, &answer).await) });
+    }
+}
+
+async fn converse(mut stream: TcpStream, answer: &Answer) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut bytes = Vec::with_capacity(4_096);
+    while let Some((head, body)) = request(&mut stream, &mut bytes).await? {
+        let body = response(&head, &body, answer)?.to_string();
+        let length = body.len();
+        let reply =
+            format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}");
+        stream.write_all(reply.as_bytes()).await?;
+    }
+    Ok(())
+}
+
+fn response(head: &str, body: &[u8], answer: &Answer) -> io::Result<Value> {
+    let path = head.split(' ').nth(1).unwrap_or_default();
+    let is_chat = path.ends_with("/chat/completions");
+    if !path.ends_with("/completions") {
+        return Ok(json!({ "object": "list", "data": [] }));
+    }
+    let body: Value = serde_json::from_slice(body)?;
+    let text = answer(&body);
+    // A word counts as a token.
+    let words = |text: &str| text.split_whitespace().count();
+    let usage = json!({ "prompt_tokens": words(&body.to_string()), "completion_tokens": words(&text) });
+    let choice = if is_chat {
+        json!({ "index": 0, "finish_reason": "stop", "message": { "role": "assistant", "content": text } })
+    } else {
+        json!({ "index": 0, "finish_reason": "stop", "text": text })
+    };
+    Ok(json!({ "model": body["model"], "choices": [choice], "usage": usage }))
+}
+
+/// The next request of a connection, head and body; `None` once the client has closed it. `bytes` holds what was read but
+/// not yet consumed.
+async fn request(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> io::Result<Option<(String, Vec<u8>)>> {
+    let bad = |reason: &str| io::Error::new(io::ErrorKind::InvalidData, reason.to_owned());
+    let end = loop {
+        if let Some(at) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+            break at + 4;
+        }
+        if bytes.len() > HEAD_BYTES_MAX {
+            return Err(bad("a head without an end"));
+        }
+        if stream.read_buf(bytes).await? == 0 {
+            return Ok(None);
+        }
+    };
+    let head = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length:")).map_or("0", str::trim);
+    let length: usize = length.parse().map_err(|_| bad("a length that is no number"))?;
+    if length > BODY_BYTES_MAX {
+        return Err(bad("a body that is too long"));
+    }
+    while bytes.len() < end + length {
+        if stream.read_buf(bytes).await? == 0 {
+            return Ok(None);
+        }
+    }
+    let body = bytes[end..end + length].to_vec();
+    bytes.drain(..end + length);
+    Ok(Some((head, body)))
+}

@@ -1,0 +1,100 @@
+//! Reads the events of a run: only durable ones, in order, each once.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use futures::{Stream, stream};
+
+use super::live_run::LiveRun;
+use super::service::{RunError, Runs};
+use prime_journal::Segment;
+
+/// Bytes of events per read.
+const READ_BYTES: usize = 256 << 10;
+
+/// The events of a segment after one of them.
+#[derive(Clone, Debug)]
+pub struct EventBatch {
+    segment: Arc<Segment>,
+    after: u64,
+}
+
+impl EventBatch {
+    /// The events with their numbers, without newlines.
+    pub fn events(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.segment.events().filter(|(seq, _)| *seq > self.after)
+    }
+}
+
+struct Reader {
+    runs: Arc<Runs>,
+    id: String,
+    after: u64,
+    live: Option<Arc<LiveRun>>,
+    follows: bool,
+    ready: VecDeque<Arc<Segment>>,
+    is_done: bool,
+}
+
+impl Reader {
+    async fn next(&mut self) -> Result<Option<EventBatch>, RunError> {
+        loop {
+            if let Some(segment) = self.ready.pop_front() {
+                let after = std::mem::replace(&mut self.after, segment.last_seq());
+                return Ok(Some(EventBatch { segment, after }));
+            }
+            if self.is_done {
+                return Ok(None);
+            }
+            let Some(live) = self.live.clone() else {
+                self.fetch().await?;
+                self.is_done = self.ready.is_empty();
+                continue;
+            };
+            let mut watch = live.stream.watch();
+            let committed = *watch.borrow_and_update();
+            if committed.head.seq > self.after {
+                match live.stream.cached_segment(self.after) {
+                    Some(segment) => self.ready.push_back(segment),
+                    None => self.fetch().await?,
+                }
+            } else if committed.is_over || !self.follows {
+                self.is_done = true;
+            } else {
+                let mut drained = self.runs.drained();
+                tokio::select! {
+                    changed = watch.changed() => self.is_done = changed.is_err(),
+                    _ = drained.wait_for(|drained| *drained) => self.is_done = true,
+                }
+            }
+        }
+    }
+
+    async fn fetch(&mut self) -> Result<(), RunError> {
+        let segments = self.runs.segments(&self.id, self.after, READ_BYTES).await?;
+        self.ready.extend(segments.into_iter().map(Arc::new));
+        Ok(())
+    }
+}
+
+impl Runs {
+    /// The durable events of a run after `after`; with `follows`, also those to come, until the run is over or the daemon
+    /// drains.
+    pub fn events(
+        self: &Arc<Self>,
+        id: &str,
+        after: u64,
+        follows: bool,
+    ) -> impl Stream<Item = Result<EventBatch, RunError>> + use<> {
+        let reader = Reader {
+            runs: Arc::clone(self),
+            id: id.to_owned(),
+            after,
+            live: self.live(id),
+            follows,
+            ready: VecDeque::new(),
+            is_done: false,
+        };
+        stream::try_unfold(reader, |mut reader| async move { Ok(reader.next().await?.map(|events| (events, reader))) })
+    }
+}

@@ -1,0 +1,233 @@
+//! The events of one run on their way into the journal and out of it to watchers. No event is visible before it is
+//! durable.
+
+use std::collections::VecDeque;
+use std::io::Write as _;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::{oneshot, watch};
+
+use super::backpressure::Backpressure;
+use super::progress::Progress;
+use crate::report::TraceLine;
+use crate::runtime::Wake;
+use prime_journal::{Head, Segment, Snapshot};
+use prime_protocol::RunSnapshot;
+
+/// Bytes of one run's events that may wait for the journal.
+const RUN_BYTES_MAX: usize = 256 << 10;
+/// A snapshot is due after at least this many events since the last one, and after a quarter more than that one covers.
+const SNAPSHOT_EVENTS: u64 = 1 << 14;
+/// Bytes of committed events kept in memory for watchers.
+const TAIL_BYTES_MAX: usize = 128 << 10;
+
+/// Changes of a run's row that are committed with its events.
+#[derive(Clone, Debug)]
+pub struct RowUpdate {
+    pub updated_ms: u64,
+    pub status: String,
+    pub is_over: bool,
+    pub resumed: u32,
+    pub summary: String,
+}
+
+/// Whatever waits for the next commit.
+#[derive(Default)]
+pub struct Pending {
+    pub body: Vec<u8>,
+    pub count: u32,
+    /// The events that need review, by their place among these, from 1.
+    pub flagged: Vec<u32>,
+    pub progress: Progress,
+    pub update: Option<RowUpdate>,
+    pub snapshot: Option<Snapshot>,
+    pub acks: Vec<oneshot::Sender<()>>,
+    /// The stream is in the writer's queue.
+    is_announced: bool,
+}
+
+/// The body of a snapshot.
+#[derive(Serialize, Deserialize)]
+pub struct SavedRun {
+    pub progress: Progress,
+    pub run: RunSnapshot,
+}
+
+/// The durable part of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Committed {
+    pub head: Head,
+    pub progress: Progress,
+    pub is_over: bool,
+}
+
+/// The last committed segments of a run.
+#[derive(Default)]
+struct Tail {
+    segments: VecDeque<Arc<Segment>>,
+    bytes: usize,
+}
+
+/// Queues a stream for the next commit.
+pub type Announce = Arc<dyn Fn(Arc<EventStream>) + Send + Sync>;
+
+pub struct EventStream {
+    pub id: String,
+    backpressure: Arc<Backpressure>,
+    announce: Announce,
+    pending: Mutex<Pending>,
+    own_bytes: AtomicUsize,
+    /// Number of the last event, durable or not.
+    appended: AtomicU64,
+    /// Number of the last event that a snapshot covers.
+    saved: AtomicU64,
+    committed: watch::Sender<Committed>,
+    tail: Mutex<Tail>,
+}
+
+impl EventStream {
+    /// The stream of a run whose last durable event is `head`.
+    pub fn new(
+        id: String,
+        head: Head,
+        progress: Progress,
+        backpressure: Arc<Backpressure>,
+        announce: Announce,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            backpressure,
+            announce,
+            pending: Mutex::new(Pending { progress, ..Pending::default() }),
+            own_bytes: AtomicUsize::new(0),
+            appended: head.seq.into(),
+            saved: head.seq.into(),
+            committed: watch::Sender::new(Committed { head, progress, is_over: false }),
+            tail: Mutex::default(),
+        })
+    }
+
+    pub fn committed(&self) -> Committed {
+        *self.committed.borrow()
+    }
+
+    /// The counts over all events, durable or not.
+    pub fn uncommitted_progress(&self) -> Progress {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).progress
+    }
+
+    pub fn watch(&self) -> watch::Receiver<Committed> {
+        self.committed.subscribe()
+    }
+
+    /// Changes what is pending, and announces the stream unless it is announced already.
+    fn add(self: &Arc<Self>, change: impl FnOnce(&mut Pending)) {
+        if self.backpressure.is_closed() {
+            return;
+        }
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = pending.body.len();
+        change(&mut pending);
+        let grown = pending.body.len() - before;
+        self.own_bytes.fetch_add(grown, Ordering::Relaxed);
+        self.backpressure.add(grown);
+        if !std::mem::replace(&mut pending.is_announced, true) {
+            drop(pending);
+            (self.announce)(Arc::clone(self));
+        }
+    }
+
+    pub fn append(self: &Arc<Self>, line: &TraceLine<'_>) {
+        self.add(|pending| {
+            serde_json::to_writer(&mut pending.body, line).expect("invariant: events serialise");
+            pending.body.push(b'\n');
+            pending.count += 1;
+            if matches!(line, TraceLine::Step(step) if step.needs_review) {
+                pending.flagged.push(pending.count);
+            }
+            pending.progress.see(line);
+        });
+        self.appended.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Appends `count` serialised events and replaces the progress. `flagged` are the events that need review, by their
+    /// place in `events`, from 1.
+    pub fn append_raw(self: &Arc<Self>, events: &[u8], count: u32, flagged: &[u32], progress: Progress) {
+        self.add(|pending| {
+            pending.body.write_all(events).expect("invariant: writing to memory succeeds");
+            pending.flagged.extend(flagged.iter().map(|place| pending.count + place));
+            pending.count += count;
+            pending.progress = progress;
+        });
+        self.appended.fetch_add(count.into(), Ordering::Relaxed);
+    }
+
+    pub fn wants_snapshot(&self) -> bool {
+        let (appended, saved) = (self.appended.load(Ordering::Relaxed), self.saved.load(Ordering::Relaxed));
+        appended - saved >= SNAPSHOT_EVENTS.max(saved / 4)
+    }
+
+    /// Saves the state of the run after the events so far.
+    pub fn save_snapshot(self: &Arc<Self>, run: RunSnapshot) {
+        let seq = self.appended.load(Ordering::Relaxed);
+        self.saved.store(seq, Ordering::Relaxed);
+        self.add(|pending| {
+            let saved = SavedRun { progress: pending.progress, run };
+            let body = serde_json::to_vec(&saved).expect("invariant: saved runs serialise");
+            pending.snapshot = Some(Snapshot { seq, body });
+        });
+    }
+
+    /// Updates the run's row after the events so far. The receiver resolves when all of that is durable.
+    pub fn update(self: &Arc<Self>, update: RowUpdate) -> oneshot::Receiver<()> {
+        let (ack, acked) = oneshot::channel();
+        self.add(|pending| {
+            pending.update = Some(update);
+            pending.acks.push(ack);
+        });
+        acked
+    }
+
+    /// Whether the run must wait for the journal.
+    pub fn is_behind(&self) -> bool {
+        self.own_bytes.load(Ordering::Relaxed) > RUN_BYTES_MAX || self.backpressure.is_exceeded()
+    }
+
+    /// Calls `wake` once the run need not wait any more.
+    pub fn wake_when_free(&self, wake: Wake) {
+        self.backpressure.wake_after_commit(wake, || self.is_behind());
+    }
+
+    /// For the writer: takes everything pending.
+    pub fn take(&self) -> Pending {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let progress = pending.progress;
+        let taken = std::mem::replace(&mut *pending, Pending { progress, ..Pending::default() });
+        self.own_bytes.fetch_sub(taken.body.len(), Ordering::Relaxed);
+        self.backpressure.remove(taken.body.len());
+        taken
+    }
+
+    /// For the writer: makes a commit visible.
+    pub fn publish(&self, segment: Option<Segment>, committed: Committed) {
+        if let Some(segment) = segment {
+            let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+            tail.bytes += segment.body.len();
+            tail.segments.push_back(Arc::new(segment));
+            while tail.bytes > TAIL_BYTES_MAX {
+                let Some(oldest) = tail.segments.pop_front() else { break };
+                tail.bytes -= oldest.body.len();
+            }
+        }
+        self.committed.send_replace(committed);
+    }
+
+    /// The segment in memory that holds the event after `seq`; `None` where it must be read from the journal.
+    pub fn cached_segment(&self, seq: u64) -> Option<Arc<Segment>> {
+        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = tail.segments.partition_point(|segment| segment.last_seq() <= seq);
+        tail.segments.get(at).filter(|segment| segment.first_seq <= seq + 1).map(Arc::clone)
+    }
+}

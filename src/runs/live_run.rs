@@ -1,0 +1,75 @@
+//! A run that is not over, in memory.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::event_stream::EventStream;
+use super::record::{RunRecord, Status, timestamp};
+use super::spec::RunSpec;
+use crate::report::{RunContext, RunResult};
+use crate::runtime::Canceller;
+use prime_journal::RunRow;
+
+pub struct LiveRun {
+    pub owner: String,
+    pub created_ms: u64,
+    pub spec: RunSpec,
+    pub context: RunContext,
+    pub resumed: AtomicU32,
+    pub stream: Arc<EventStream>,
+    canceller: Mutex<Option<Canceller>>,
+    is_cancelled: AtomicBool,
+    updated_ms: AtomicU64,
+}
+
+impl LiveRun {
+    pub fn new(row: &RunRow, spec: RunSpec, context: RunContext, stream: Arc<EventStream>) -> Self {
+        Self {
+            owner: row.owner.clone(),
+            created_ms: row.created_ms,
+            spec,
+            context,
+            resumed: AtomicU32::new(row.resumed),
+            stream,
+            canceller: Mutex::default(),
+            is_cancelled: AtomicBool::new(false),
+            updated_ms: row.updated_ms.into(),
+        }
+    }
+
+    /// Called when the runtime has the run.
+    pub fn set_canceller(&self, canceller: Canceller) {
+        let mut current = self.canceller.lock().unwrap_or_else(PoisonError::into_inner);
+        let canceller = current.insert(canceller);
+        if self.is_cancelled.load(Ordering::SeqCst) {
+            canceller.cancel();
+        }
+    }
+
+    /// Ends the run with what is committed, as soon as the runtime has it.
+    pub fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::SeqCst);
+        if let Some(canceller) = &*self.canceller.lock().unwrap_or_else(PoisonError::into_inner) {
+            canceller.cancel();
+        }
+    }
+
+    /// The record, without reviews.
+    pub fn record(&self) -> RunRecord {
+        let committed = self.stream.committed();
+        let mut result = RunResult::open(&self.context);
+        committed.progress.fill(&mut result, self.spec.plan.trajectories());
+        let elapsed = committed.progress.elapsed_ms;
+        RunRecord {
+            id: self.stream.id.clone(),
+            status: if committed.progress.is_under_way { Status::Running } else { Status::Queued },
+            resumed: self.resumed.load(Ordering::Relaxed),
+            created_at: timestamp(self.created_ms),
+            updated_at: timestamp(self.updated_ms.load(Ordering::Relaxed).max(self.created_ms + elapsed)),
+            events: committed.head.seq,
+            chain: committed.head.hash.to_string(),
+            forked_from: self.spec.forked_from.clone(),
+            result,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Standard output and standard error that are full, closed or narrow, and Ctrl-C.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::binary::{Done, REFERENCE, done, prime};
+
+fn full() -> Stdio {
+    File::options().write(true).open("/dev/full").expect("/dev/full").into()
+}
+
+/// The writing end of a pipe that nobody reads.
+fn closed_pipe() -> Stdio {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    writer.into()
+}
+
+#[test]
+fn output_to_a_full_device_fails() {
+    let generate = ["bench", "generate", "--task", "n-queens", "--instances", "1", "--out", "-"];
+    let solve = [&["run", "n-queens"][..], &REFERENCE].concat();
+    for arguments in [
+        &["--help"][..],
+        &["config", "show"],
+        &["completions", "bash"],
+        &["man"],
+        &["bench", "list"],
+        &["bench", "show", "n-queens"],
+        &["key", "new", "ci"],
+        &generate,
+        &solve,
+    ] {
+        let failed: Done = prime(arguments).stdout(full()).output().unwrap().into();
+        assert_eq!(failed.code, 74, "{arguments:?}: {}", failed.stderr);
+        if arguments != ["--help"] {
+            assert!(failed.stderr.contains("standard output cannot be written: No space left"), "{}", failed.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    for arguments in [&["--help"][..], &["bench", "list"], &["config", "show"], &["completions", "zsh"]] {
+        let ended: Done = prime(arguments).stdout(closed_pipe()).output().unwrap().into();
+        assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_broken_standard_error_does_not_change_the_exit_code() {
+    let solve = [&["run", "n-queens", "--set", "log.level=trace"][..], &REFERENCE].concat();
+    let unreadable = ["bench", "check", "/nowhere.jsonl"];
+    for (arguments, code) in [(&solve[..], 0), (&unreadable, 2), (&["run", "n-quens"], 2), (&["--colour"], 2)] {
+        for stderr in [full(), closed_pipe()] {
+            let ended = prime(arguments).stderr(stderr).output().unwrap();
+            assert_eq!(ended.status.code(), Some(code), "{arguments:?}");
+        }
+    }
+}
+
+#[test]
+fn the_list_of_tasks_fits_into_80_columns() {
+    let list = done(&["bench", "list"]).stdout;
+    let wide: Vec<_> = list.lines().filter(|line| line.starts_with('|') && line.chars().count() > 80).collect();
+    assert!(wide.is_empty(), "{wide:#?}");
+}
+
+#[test]
+fn help_names_no_argument_without_a_description() {
+    let described = |arguments: &[&str]| {
+        let help = done(&[arguments, &["--help"]].concat()).stdout;
+        let lines: Vec<_> = help.lines().collect();
+        for (line, next) in lines.iter().zip(lines.iter().skip(1)) {
+            let is_bare = line.trim_start().starts_with("--") && !line.trim_start().contains("  ");
+            assert!(!is_bare || !next.trim().is_empty(), "{arguments:?}: {line}");
+        }
+    };
+    for command in ["run", "serve", "bench", "runs", "doctor", "health"] {
+        described(&[command]);
+    }
+    for command in ["list", "generate", "export", "check", "prompt", "corrupt", "solve", "strategies", "overhead"] {
+        described(&["bench", command]);
+    }
+}
+
+#[test]
+fn an_interrupted_measurement_prints_what_is_complete() {
+    let tasks = done(&["bench", "list", "--output", "json"]).json(0);
+    let slugs = tasks.as_array().unwrap().iter().map(|task| task["slug"].as_str().unwrap());
+    let levels = ["easy", "medium", "hard"].into_iter().flat_map(|level| ["--difficulty", level]);
+    let mut arguments = vec!["bench", "solve", "--instances", "20", "--output", "json"];
+    arguments.extend(REFERENCE.into_iter().chain(levels));
+    arguments.extend(slugs.flat_map(|slug| ["--task", slug]));
+    let mut child = prime(&arguments).spawn().unwrap();
+    let mut notes = BufReader::new(child.stderr.take().unwrap()).lines();
+    let first = notes.next().expect("a note on the first measurement").unwrap();
+    assert!(first.contains("bubble-sort easy single pass"), "{first}");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let last = notes.map(Result::unwrap).last().expect("a note on the interrupt");
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130));
+    let rows: Vec<Value> = serde_json::from_slice(&ended.stdout).expect("whole JSON");
+    assert!(!rows.is_empty() && rows.len() < 516, "{} rows", rows.len());
+    assert_eq!(last, format!("interrupted after {} of 516 measurements", rows.len()));
+}
