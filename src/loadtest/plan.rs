@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn only_affected_agents_are_named() {
         let faults = Faults { delay: Duration::from_micros(200), failures: 0.0, faulty: vec![Role::Verifier] };
-        assert!(faults.affect(Role::Verifier) && !flaws.affect(Role::Executor));
+        assert!(faults.affect(Role::Verifier) && !faults.affect(Role::Executor));
         let plan = Plan { faults, ..Plan::steps(7) };
         let load = plan.load(true);
         assert_eq!((load.delay_us, load.faulty.as_slice()), (200, &["verifier".to_owned()][..]));
