@@ -1,10 +1,10 @@
 //! Confidence intervals of proportions.
 
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 /// A proportion with its 95 % Wilson score interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Proportion {
     pub count: u64,
     pub of: u64,

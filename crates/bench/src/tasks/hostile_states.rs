@@ -1,4 +1,4 @@
-//! States that no run has made: JSON of real ones, changed at random. Whatever is accepted must be survived.
+//! Mutated JSON of real states: a machine must survive every state that it accepts.
 
 #![allow(clippy::disallowed_methods, reason = "each case is timed")]
 
@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::wandering::{changed, random_line};
+use super::off_trace_states::{changed, random_line};
 use super::*;
 
-/// Cases of each task.
+/// Cases per task.
 const CASES: u64 = 300;
-/// A case takes milliseconds; one that takes longer than this is a fault of the limits: it would hold up a server.
+/// A case takes milliseconds. One that takes longer than this would block a server: a limit is missing.
 const CASE_MAX: Duration = Duration::from_secs(20);
 
-/// Real states of some instances of a task with the lines that the algorithm prescribes in them.
+/// Real states of some instances of a task, and the lines that the algorithm prescribes there.
 struct Pool {
     problems: Vec<std::sync::Arc<dyn Problem>>,
-    /// Number of the problem, and a state of it.
+    /// Index of a problem, and one of its states.
     states: Vec<(usize, Value)>,
     lines: Vec<String>,
 }
@@ -47,7 +47,7 @@ fn pool(task: &'static dyn AnyTask, rng: &mut TaskRng) -> Pool {
     pool
 }
 
-/// Lengths of the lists of a state: numbers about them are the ones that checks forget.
+/// Lengths of the lists in a state: bounds checks fail around these numbers.
 fn lengths(value: &Value, found: &mut Vec<i64>) {
     match value {
         Value::Array(entries) => {
@@ -129,7 +129,7 @@ fn mutate(value: &mut Value, lengths: &[i64], rng: &mut TaskRng) {
     }
 }
 
-/// A state near a real one, with the problem that it is to be a state of.
+/// A mutated state, with the index of its problem.
 fn hostile(task: &'static dyn AnyTask, pool: &Pool, rng: &mut TaskRng) -> (usize, Value) {
     let (problem, mut state) = pool.states[rng.index(pool.states.len())].clone();
     let mut found = Vec::new();
@@ -145,7 +145,7 @@ fn hostile(task: &'static dyn AnyTask, pool: &Pool, rng: &mut TaskRng) -> (usize
                 state["last"] = json!(line);
             }
             1 | 2 => {
-                // A field as another state has it, of the same instance or not.
+                // A field copied from another state, possibly of another instance.
                 let (_, other) = &pool.states[rng.index(pool.states.len())];
                 let fields: Vec<&String> = other.as_object().expect("an object").keys().collect();
                 let field = rng.one_of(&fields);
@@ -157,7 +157,7 @@ fn hostile(task: &'static dyn AnyTask, pool: &Pool, rng: &mut TaskRng) -> (usize
     (problem, state)
 }
 
-/// Asks a machine everything and walks on; returns how often a line was carried out.
+/// Calls every method of a machine and steps on; returns how many lines were applied.
 fn exercise(machine: &mut dyn Machine, lines: &[String]) -> usize {
     let mut carried_out = 0;
     let mut text = Vec::new();
@@ -179,7 +179,7 @@ fn exercise(machine: &mut dyn Machine, lines: &[String]) -> usize {
     carried_out
 }
 
-/// Cases that were accepted.
+/// Returns the number of accepted cases.
 fn attack(task: &'static dyn AnyTask, seed: u64, cases: u64) -> Result<u64, String> {
     let mut rng = TaskRng::new(seed);
     let pool = pool(task, &mut rng);
@@ -212,11 +212,11 @@ fn attack(task: &'static dyn AnyTask, seed: u64, cases: u64) -> Result<u64, Stri
 }
 
 #[test]
-fn whatever_state_is_accepted_is_survived() {
+fn accepted_states_never_panic() {
     let mut broken = Vec::new();
     for task in all().chain(variants()) {
         match attack(task, 1, CASES) {
-            // Checks that refuse all would be survived as well.
+            // Checks that refuse everything would pass, too.
             Ok(accepted) => assert!(accepted * 20 >= CASES, "{}: {accepted} of {CASES} accepted", task.spec().slug),
             Err(case) => broken.push(case),
         }

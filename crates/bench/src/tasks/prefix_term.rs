@@ -1,5 +1,5 @@
-//! Terms as flat lists of symbols in prefix order. Nothing here recurses, so that no depth of brackets can overflow the
-//! stack, and states share terms instead of copying them.
+//! Terms as flat lists of symbols in prefix order, shared between states. Nothing recurses: nesting cannot overflow the
+//! stack.
 
 use std::fmt;
 use std::ops::Deref;
@@ -7,21 +7,21 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A symbol of some language of terms.
+/// A symbol of a term language.
 pub trait Symbol: Copy + PartialEq + fmt::Debug {
-    /// How many terms follow as its arguments.
+    /// The number of arguments that follow.
     fn arity(&self) -> usize;
 
-    /// Writes a whole term in the language's own way.
+    /// Writes a term in the language's syntax.
     fn write(term: &[Self], f: &mut fmt::Formatter<'_>) -> fmt::Result;
 
-    /// The term of a text, where a state may hold it.
+    /// Parses a term that a state may hold.
     fn read(text: &str) -> Option<Term<Self>>
     where
         Self: Sized;
 }
 
-/// A term that states share.
+/// A reference-counted term.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term<S>(Arc<[S]>);
 
@@ -61,7 +61,7 @@ impl<'de, S: Symbol> Deserialize<'de> for Term<S> {
         let text = String::deserialize(deserializer)?;
         let refuse = || {
             let start: String = text.chars().take(40).collect();
-            serde::de::Error::custom(format!("{start:?} is no term of the task, written in its one form"))
+            serde::de::Error::custom(format!("{start:?} is not a term of the task, written in its one form"))
         };
         S::read(&text).ok_or_else(refuse)
     }
@@ -100,7 +100,7 @@ pub fn arguments<S: Symbol>(term: &[S]) -> impl Iterator<Item = &[S]> {
     })
 }
 
-/// Symbols with arguments on the longest path.
+/// The nesting depth, counting symbols with arguments.
 pub fn depth<S: Symbol>(term: &[S]) -> usize {
     let (mut deepest, mut open) = (0, Vec::new());
     for symbol in term {
@@ -120,7 +120,7 @@ pub fn depth<S: Symbol>(term: &[S]) -> usize {
     deepest
 }
 
-/// Writes a term whose every symbol has a text before its arguments and one after them.
+/// Writes a term in bracketed syntax: `before` and `after` write what surrounds a symbol's arguments.
 pub fn write_bracketed<S: Symbol>(
     term: &[S],
     separator: char,
@@ -129,7 +129,7 @@ pub fn write_bracketed<S: Symbol>(
     after: impl Fn(&S, &mut fmt::Formatter<'_>) -> fmt::Result,
 ) -> fmt::Result {
     use fmt::Write as _;
-    // Symbols whose arguments are being written, with the arguments left.
+    // Symbols with unwritten arguments, and how many.
     let mut open: Vec<(&S, usize)> = Vec::new();
     for symbol in term {
         before(symbol, f)?;
@@ -150,7 +150,7 @@ pub fn write_bracketed<S: Symbol>(
     Ok(())
 }
 
-/// The pieces of a text: brackets and commas alone, and what stands between them and blanks.
+/// Splits a text into brackets, commas and the words between them; blanks separate.
 pub fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -162,7 +162,7 @@ pub fn pieces(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The term of a text whose symbols were read from its pieces: only the one way of writing it is accepted.
+/// The term of these symbols, if `text` is its canonical form.
 pub fn only_form<S: Symbol>(symbols: Vec<S>, text: &str) -> Option<Term<S>> {
     let term = is_term(&symbols).then(|| Term::from(symbols))?;
     (term.to_string() == text).then_some(term)

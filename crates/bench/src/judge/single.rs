@@ -1,4 +1,4 @@
-//! One step, or one answer, judged by itself: the judgement behind `POST /v1/verify`.
+//! Judges a single step or answer: the core of `POST /v1/verify`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ mod tests;
 /// The most actions that a request may hold.
 pub const ACTIONS_MAX: usize = 100_000;
 
-/// Steps of the reference up to which an answer is compared with it. Every instance of the benchmark ends before.
+/// Reference steps computed to judge an answer. Every instance of the benchmark takes fewer.
 pub const REFERENCE_STEPS_MAX: u64 = 1 << 21;
 
-/// Kinds that are looked at where a request names none: those that do not give the algorithm's next step away.
+/// Default kinds: those that do not give away the algorithm's next step.
 pub const KINDS: [Kind; 3] = [Kind::Format, Kind::Invariant, Kind::Terminal];
 
 /// What to judge: `action`, in a state of an instance, or an `answer` to the instance.
@@ -99,9 +99,9 @@ pub struct RefusalVerdict {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RefusalKind {
-    /// It is no action line of the task.
+    /// It is not an action line of the task.
     Unparsable,
-    /// It is an action line, and cannot be carried out in the state.
+    /// It is an action line, but cannot be carried out in the state.
     Illegal,
 }
 
@@ -153,15 +153,15 @@ impl VerifyError {
 ///
 /// # Errors
 /// Names the field that is missing, contradicts another, or is out of range.
-pub fn verify(request: &VerifyRequest) -> Result<Verification, VerifyError> {
-    // States come from outside. Whatever their checks have overlooked must not reach the caller as a panic.
-    catch_unwind(AssertUnwindSafe(|| judge(request))).unwrap_or_else(|_| {
+pub fn judge(request: &VerifyRequest) -> Result<Verification, VerifyError> {
+    // States are untrusted: a case that their checks miss must not reach the caller as a panic.
+    catch_unwind(AssertUnwindSafe(|| judge_request(request))).unwrap_or_else(|_| {
         let message = "the task could not judge this; that is a fault of the task, please report the request";
         Err(VerifyError { field: None, message: message.to_owned() })
     })
 }
 
-fn judge(request: &VerifyRequest) -> Result<Verification, VerifyError> {
+fn judge_request(request: &VerifyRequest) -> Result<Verification, VerifyError> {
     let kinds = kinds(request)?;
     let problem = problem(request)?;
     match (&request.action, &request.answer) {

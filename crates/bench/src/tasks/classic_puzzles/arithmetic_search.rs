@@ -1,4 +1,4 @@
-//! Whether some numbers make a target, each used once, with + - * / and exact rationals.
+//! Whether + - * / on exact rationals can reach a target from some numbers, each used once.
 //!
 //! All values that the smaller subsets can take are listed, and a larger set is cut in two in every way. That decides
 //! in microseconds what a search over all orders of calculation decides in minutes.
@@ -6,26 +6,29 @@
 use num_rational::Ratio;
 use num_traits::Zero;
 
+use crate::tasks::action_macros::words;
+
 /// Exact: 10 numbers up to 13 make numerators and denominators below 2^9 · 13^10 < 2^47.
 pub type Value = Ratio<i64>;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operator {
-    Plus,
-    Minus,
-    Times,
-    Over,
-}
+words!(
+    pub enum Operator {
+        Plus = "+",
+        Minus = "-",
+        Times = "*",
+        Over = "/",
+    }
+);
 
 impl Operator {
-    pub const ALL: [Self; 4] = [Self::Plus, Self::Minus, Self::Times, Self::Over];
-
-    pub fn symbol(self) -> char {
-        ['+', '-', '*', '/'][self as usize]
-    }
-
     pub fn of(symbol: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|operator| operator.symbol() == char::from(symbol))
+        match symbol {
+            b'+' => Some(Self::Plus),
+            b'-' => Some(Self::Minus),
+            b'*' => Some(Self::Times),
+            b'/' => Some(Self::Over),
+            _ => None,
+        }
     }
 
     /// `None` for a division by 0.
@@ -39,7 +42,7 @@ impl Operator {
     }
 }
 
-/// The calcs of two places i < j in the page's order: operator, and whether they are exchanged.
+/// The operations on two places i < j in the page's order: operator, and whether the operands are swapped.
 pub const CALCS: [(Operator, bool); 6] = [
     (Operator::Plus, false),
     (Operator::Minus, false),
@@ -49,7 +52,7 @@ pub const CALCS: [(Operator, bool); 6] = [
     (Operator::Over, true),
 ];
 
-/// The values after a calc: those of both places are taken away, the result is appended.
+/// The values after an operation: both operands are removed and the result is appended.
 pub fn calculated(values: &[Value], left: usize, operator: Operator, right: usize) -> Option<Vec<Value>> {
     let result = operator.apply(values[left], values[right])?;
     let kept = values.iter().enumerate().filter(|(place, _)| *place != left && *place != right).map(|(_, x)| *x);
@@ -66,7 +69,7 @@ pub fn calcs(count: usize) -> impl Iterator<Item = (usize, Operator, usize)> {
 
 /// The first calc, in the page's order, that leaves values which make the target: what the depth-first search finds.
 pub fn first_calc(values: &[Value], target: Value) -> Option<(usize, Operator, usize)> {
-    // Without this, values that make nothing would be looked at once for every calc.
+    // Without this, values that cannot reach the target would be searched once per operation.
     if !makes(values, target) {
         return None;
     }

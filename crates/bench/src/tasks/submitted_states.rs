@@ -1,9 +1,9 @@
-//! States that the tasks wrote, handed back: they are read as they were, and judged as they were.
+//! Submitted states: a state read back from its JSON behaves exactly like the original.
 
-use super::wandering::{changed, random_line};
+use super::off_trace_states::{changed, random_line};
 use super::*;
 
-/// Looks at a machine and at one that was read from the state of the first: both must say the same, of a line too.
+/// Compares a machine with one read from its state: they must agree on everything, including the next line.
 fn compare(machine: &mut dyn Machine, line: &str, same_history: bool, place: &str) {
     let state = machine.state();
     let mut read = machine.problem().machine_at(&state).unwrap_or_else(|error| panic!("{place}: {error}: {state}"));
@@ -28,13 +28,13 @@ fn compare(machine: &mut dyn Machine, line: &str, same_history: bool, place: &st
 }
 
 #[test]
-fn states_of_reference_traces_are_read_as_they_were() {
+fn states_of_reference_traces_read_back_unchanged() {
     for task in all().chain(variants()) {
         let mut rng = TaskRng::new(3);
         for difficulty in [Difficulty::Easy, Difficulty::Medium] {
             let problem = task.generate(difficulty, 11);
             let mut machine = problem.start();
-            // The first steps, then ever longer strides up to the end.
+            // Every early step, then ever longer strides.
             for step in 0_u32.. {
                 let place = format!("{} {difficulty} step {step}", task.spec().slug);
                 let right = machine.reference().unwrap_or_default();
@@ -52,7 +52,7 @@ fn states_of_reference_traces_are_read_as_they_were() {
 }
 
 #[test]
-fn states_that_wrong_lines_made_are_read_as_they_were() {
+fn states_off_the_trace_read_back_unchanged() {
     for task in all().chain(variants()) {
         let spec = task.spec();
         for walk in 0..4 {
@@ -65,7 +65,7 @@ fn states_that_wrong_lines_made_are_read_as_they_were() {
                     Some(right) if rng.chance(1, 2) => changed(&right, small, &mut rng),
                     _ => random_line(spec.actions, small, &mut rng),
                 };
-                // Which node is to be attached next does not follow from a tree that wrong lines made.
+                // After wrong lines the tree does not determine which node is attached next.
                 let same_history = spec.slug != "tree-sort";
                 let place = format!("{} walk {walk} step {step}", spec.slug);
                 compare(machine.as_mut(), &line, same_history, &place);
@@ -76,7 +76,7 @@ fn states_that_wrong_lines_made_are_read_as_they_were() {
 }
 
 #[test]
-fn what_is_no_state_is_refused_with_the_field() {
+fn invalid_states_are_refused_with_the_field() {
     for task in all().chain(variants()) {
         let problem = task.generate(Difficulty::Easy, 2);
         let mut machine = problem.start();
@@ -88,7 +88,7 @@ fn what_is_no_state_is_refused_with_the_field() {
         for (field, _) in state.as_object().expect("states are objects") {
             let mut missing = state.clone();
             missing.as_object_mut().expect("an object").shift_remove(field);
-            // An optional field that is missing is found by reading back.
+            // A missing optional field is found by comparing with the canonical form.
             assert!(refusal(&missing).contains(field.as_str()), "{}: {}", task.spec().slug, refusal(&missing));
             let mut wrong = state.clone();
             wrong[field] = serde_json::json!({ "x": [1.5] });

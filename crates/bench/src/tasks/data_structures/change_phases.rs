@@ -1,4 +1,4 @@
-//! Phases of operations in which a container grows and shrinks in turn, so that it runs full as well as empty.
+//! Random operations in phases that alternately grow and shrink a container, so that it becomes full and empty.
 
 use crate::tasks::TaskRng;
 

@@ -9,7 +9,7 @@ fn request(fields: Value) -> VerifyRequest {
 }
 
 fn step(fields: Value) -> StepVerdict {
-    match verify(&request(fields)) {
+    match judge(&request(fields)) {
         Ok(Verification::Step(step)) => *step,
         other => panic!("{other:?}"),
     }
@@ -55,7 +55,7 @@ fn lines_and_the_state_after_them_lead_to_the_same_judgement() {
 #[test]
 fn what_a_step_breaks_is_named_and_weighed() {
     let cases = [
-        // Two cells that are no neighbours: one major fault. The exchange takes one inversion away, as it claims.
+        // Two cells that are not neighbours: one major fault. The exchange takes one inversion away, as it claims.
         (
             json!({ "task": "bubble-sort", "input": { "a": [3, 1, 2] }, "actions": ["cmp 0 1"], "action": "swap 0 2" }),
             vec!["adjacent"],
@@ -146,7 +146,7 @@ fn answers_are_judged_by_goal_or_reference() {
         let mut fields = fields.clone();
         fields["answer"] = answer;
         let wanted = Verification::Answer(AnswerVerdict { right, judged_by });
-        assert_eq!(verify(&request(fields.clone())), Ok(wanted), "{fields}");
+        assert_eq!(judge(&request(fields.clone())), Ok(wanted), "{fields}");
     }
 }
 
@@ -188,7 +188,7 @@ fn a_request_that_cannot_be_judged_is_refused_with_the_field() {
         (json!({ "task": "tower-of-hanoi", "input": hanoi, "answer": {} }), "input", "steps"),
     ];
     for (fields, field, part) in cases {
-        let error = verify(&request(fields)).expect_err("refused");
+        let error = judge(&request(fields)).expect_err("refused");
         assert_eq!(error.field.as_deref(), Some(field), "{error}");
         assert!(error.to_string().contains(part), "{error}");
     }
@@ -214,7 +214,7 @@ fn wrong_values_in_a_state_are_named() {
         (json!({ "passes": u64::MAX }), "`passes`"),
         (json!({ "other": 1 }), "`other`"),
     ] {
-        let error = verify(&request(state(changes))).expect_err("refused");
+        let error = judge(&request(state(changes))).expect_err("refused");
         assert_eq!(error.field.as_deref(), Some("state"));
         assert!(error.to_string().contains(part), "{error}");
     }

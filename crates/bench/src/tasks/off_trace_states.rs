@@ -1,4 +1,4 @@
-//! Walks that leave the algorithm: what a machine promises in every state that legal lines can make, right or wrong.
+//! Random walks off the reference trace: what a machine guarantees in every state that legal lines can reach.
 
 use super::*;
 
@@ -62,7 +62,7 @@ pub(super) fn changed(line: &str, small: u64, rng: &mut TaskRng) -> String {
 }
 
 #[test]
-fn promises_hold_in_states_that_wrong_lines_made() {
+fn guarantees_hold_off_the_trace() {
     for task in all().chain(variants()) {
         let spec = task.spec();
         let transition = spec.constraints.iter().position(|c| c.kind == Kind::Transition).expect("one");
@@ -101,7 +101,7 @@ fn promises_hold_in_states_that_wrong_lines_made() {
                     break;
                 }
             }
-            // From wherever it got to, the algorithm goes on without a fault, though it need not come to an end.
+            // From any state the algorithm continues without a panic, though it need not terminate.
             for _ in 0..STEPS {
                 if !machine.follow_reference() {
                     break;
@@ -112,7 +112,7 @@ fn promises_hold_in_states_that_wrong_lines_made() {
 }
 
 #[test]
-fn arbitrary_text_is_survived() {
+fn arbitrary_text_never_panics() {
     for task in all().chain(variants()) {
         let mut rng = TaskRng::new(5);
         let mut machine = task.generate(Difficulty::Easy, 5).start();

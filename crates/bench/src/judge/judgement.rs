@@ -1,4 +1,4 @@
-//! One submission judged: the four stages, and what the trace is worth where it is wrong.
+//! Judges one submission in four stages, and scores a partly wrong trace.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub enum Stage {
     Format,
     /// The answer has the fields of the task, and every line is an action.
     Syntax,
-    /// Every step keeps the constraints, and the trace comes to its end.
+    /// Every step satisfies the constraints, and the trace ends.
     Semantic,
     /// The answer is right.
     Result,
@@ -73,22 +73,22 @@ pub struct Broken {
 
 /// The judgement of one submission.
 #[derive(Clone, Debug, Serialize)]
-pub struct Verdict {
+pub struct Judgement {
     pub id: String,
     pub format: StageResult,
     pub syntax: StageResult,
     pub semantic: StageResult,
     pub result: StageResult,
-    /// Lines of the trace that was handed in.
+    /// Lines of the submitted trace.
     pub steps: Option<u64>,
     pub reference_steps: u64,
-    /// Share of the reference's states that the trace has at the same step, 0 to 1.
+    /// Share of reference states that the trace reaches at the same step, 0 to 1.
     pub partial_credit: Option<f64>,
     /// Steps over reference steps.
     pub efficiency: Option<f64>,
     pub first_error: Option<FirstError>,
     pub violations: Vec<Broken>,
-    /// For sorts: the answer holds the values of the input, each as often.
+    /// For sorts: whether the answer is a permutation of the input.
     pub faithful: Option<bool>,
     #[serde(skip)]
     pub spec: &'static Spec,
@@ -96,7 +96,7 @@ pub struct Verdict {
     pub difficulty: crate::tasks::Difficulty,
 }
 
-impl Verdict {
+impl Judgement {
     pub fn stage(&self, stage: Stage) -> StageResult {
         [self.format, self.syntax, self.semantic, self.result][stage as usize]
     }
@@ -107,7 +107,7 @@ impl Verdict {
     }
 }
 
-/// What walking a trace has shown.
+/// The result of walking a trace.
 struct Walk {
     /// The trace reached its end.
     ended: bool,
@@ -120,7 +120,7 @@ struct Walk {
     broken: Vec<u64>,
 }
 
-/// The reference, step by step beside a trace that has left it.
+/// The reference, run in step with a trace that has left it.
 struct Shadow {
     machine: Box<dyn Machine>,
     steps: u64,
@@ -133,7 +133,7 @@ impl Shadow {
         Self { machine, steps, theirs: Vec::new(), ours: Vec::new() }
     }
 
-    /// Goes on by one step, and says whether the trace has the same state there.
+    /// Advances by one step and returns whether the trace is in the same state.
     fn step_matches(&mut self, trace: &dyn Machine) -> bool {
         if !self.machine.follow_reference() {
             return false;
@@ -152,7 +152,7 @@ impl Shadow {
     }
 }
 
-/// Lines of the reference after the next one that the taxonomy looks at.
+/// Reference lines after the next one that the taxonomy considers.
 const AHEAD: usize = 8;
 
 fn error_at(
@@ -200,7 +200,7 @@ fn error_at(
     }
 }
 
-/// Walks a trace. Errors and counts look at constraints of `kinds`; the comparison with the reference at all.
+/// Walks a trace. Errors and counts cover constraints of `kinds`; the comparison with the reference covers all.
 fn walk(problem: &dyn Problem, lines: &ActionList, kinds: Kinds) -> Walk {
     let spec = problem.spec();
     let mut machine = problem.start();
@@ -249,7 +249,7 @@ fn same_type(a: &Value, b: &Value) -> bool {
     a.is_null() || b.is_null() || std::mem::discriminant(a) == std::mem::discriminant(b)
 }
 
-/// Whether an answer has the fields of the task's answers, each of its type.
+/// Whether an answer has exactly the reference's fields, each of the same type.
 fn has_shape(answer: &Value, reference: &Value) -> bool {
     let (Some(answer), Some(reference)) = (answer.as_object(), reference.as_object()) else { return false };
     answer.len() == reference.len()
@@ -263,7 +263,7 @@ fn sorted_texts(values: Option<&Value>) -> Option<Vec<String>> {
 }
 
 /// Judges a submission. Constraints of `kinds` count; with [`Kind::Transition`] the algorithm runs beside the trace.
-pub fn judge(submission: &Submission, kinds: Kinds) -> Verdict {
+pub fn judge(submission: &Submission, kinds: Kinds) -> Judgement {
     let spec = submission.id.task.spec();
     let problem = submission.id.problem();
     let is_action = |line: &str| pattern::parse(spec.actions, line).is_some();
@@ -284,7 +284,7 @@ pub fn judge(submission: &Submission, kinds: Kinds) -> Verdict {
             (reference.answer, reference.steps)
         }
     };
-    // A trace that came to its end has its answer in its last state.
+    // The last state of a complete trace holds its answer.
     answer = answer.or_else(|| walk.as_ref().filter(|walk| walk.ended).and_then(|walk| walk.answer.clone()));
 
     let format = answer.is_some();
@@ -314,7 +314,7 @@ pub fn judge(submission: &Submission, kinds: Kinds) -> Verdict {
         });
         broken.collect()
     });
-    Verdict {
+    Judgement {
         id: submission.id.to_string(),
         format: StageResult::of(format),
         syntax: StageResult::of(syntax),
