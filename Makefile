@@ -70,9 +70,10 @@ test: ## all tests
 	@$(MAKE) --no-print-directory openai
 	@$(MAKE) --no-print-directory api
 
-chaos: setup ## faults and load, for long, with promised times: KILLS=1000 FAULTS=100 PRIME_CHAOS_SEED=42
-	PRIME_CHAOS=1 PRIME_CHAOS_KILLS=$(KILLS) PRIME_CHAOS_FAULTS=$(FAULTS) PRIME_OVERLOAD_SECONDS=60 \
-		PRIME_MALFORMED_CASES=100000 $(CARGO) test --release --test it -- --nocapture --test-threads=1 \
+chaos: setup ## faults and load, for long, with promised times: KILLS=1000 FAULTS=100 (PRIME_CHAOS_SEED=N again)
+	PRIME_CHAOS=1 PRIME_CHAOS_SEED=$${PRIME_CHAOS_SEED:-$$(date +%s)} \
+		PRIME_CHAOS_KILLS=$(KILLS) PRIME_CHAOS_FAULTS=$(FAULTS) PRIME_OVERLOAD_SECONDS=60 PRIME_MALFORMED_CASES=100000 \
+		$(CARGO) test --release --test it -- --nocapture --test-threads=1 \
 		chaos disk:: durable:: overload:: slow_clients:: malformed::
 
 soak: setup ## all Rust tests RUNS=10 times beside LOAD=2 busy loops: a test that depends on wall time shows

@@ -12,6 +12,7 @@ use crate::agents::pools::Pools;
 use crate::agents::{AgentSet, Names, Resources, registry::RegistryError};
 use crate::runtime::{Hangs, Observer, RunHandle, RunSampling, Runtime, Silent, Submission};
 use crate::settings::{ModelMissing, Settings};
+use crate::shipped_model::CacheError;
 use prime_bench::tasks::Problem;
 use prime_engine::{Engine, EngineError};
 use prime_protocol::{Outcome, RunPlan};
@@ -19,7 +20,7 @@ use prime_protocol::{Outcome, RunPlan};
 pub use overrides::Overrides;
 pub use plan::{run_plan, run_sampling, runtime_plan};
 use resources::Running;
-pub use resources::{engine_spec, resources, resources_of};
+pub use resources::{engine_spec, model_source, resources, resources_of};
 
 /// Why the process could not start.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +29,8 @@ pub enum AppError {
     Engine { engine: String, reason: EngineError },
     #[error("engine `{engine}`: {reason}")]
     Model { engine: String, reason: ModelMissing },
+    #[error("engine `{engine}`: {reason}")]
+    ModelCache { engine: String, reason: CacheError },
     #[error(transparent)]
     Registry(#[from] RegistryError),
 }

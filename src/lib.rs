@@ -11,13 +11,17 @@
 
 pub mod agents;
 pub mod app;
+mod backoff;
 pub mod cli;
 pub mod daemon;
 pub mod evaluation;
+pub mod http_client;
 pub mod loadtest;
 pub mod metrics;
 pub mod report;
 pub mod runs;
 pub mod runtime;
 pub mod settings;
+mod shipped_model;
+pub mod sse;
 pub mod telemetry;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A coordinator with the policy of the built-in `threshold`: a start for policies of your own."""
+"""A coordinator with the policy of the built-in `threshold`: a starting point for your own policies."""
 
 from prime_agent import serve
 
@@ -12,7 +12,7 @@ def decide(request):
         return {"decision": "backtrack"}
     if request["retries"] < request["retries_max"]:
         return {"decision": "retry"}
-    # Retried often enough: a small violation is tolerated, and stays on record.
+    # No retries left: a small violation is accepted and stays recorded.
     return {"decision": "proceed" if score <= request["tau_soft"] else "backtrack"}
 
 

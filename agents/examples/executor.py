@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""An executor that solves tower-of-hanoi by the recursive rule; with `--error-rate 0.1` every tenth move is a wrong one.
+"""An executor that solves tower-of-hanoi by the recursive rule; with `--error-rate 0.1` one move in ten is wrong.
 
-The errors are drawn from the seed of each turn, so that the same run makes the same ones.
+Errors are drawn from each turn's seed, so they are reproducible.
 """
 
 import argparse
@@ -11,13 +11,13 @@ from prime_agent import CannotDo, serve
 
 
 def next_move(pegs, target):
-    """The smallest disk that is not where the larger ones need it, and where it must go."""
+    """The next move: the smallest disk that is in the way, its peg, and its target."""
     place = {disk: peg for peg, disks in enumerate(pegs) for disk in disks}
     move = None
     for disk in sorted(place, reverse=True):
         if place[disk] != target:
             move = (disk, place[disk], target)
-            # Everything smaller must get out of the way, onto the third peg.
+            # All smaller disks must move to the third peg.
             target = 3 - place[disk] - target
     return move
 
@@ -29,14 +29,14 @@ def main():
 
     def propose(request):
         if request["task"] != "tower-of-hanoi":
-            raise CannotDo(f"this program solves tower-of-hanoi only, and was asked for {request['task']}")
+            raise CannotDo(f"this program only solves tower-of-hanoi, not {request['task']}")
         move = next_move(request["state"]["pegs"], request["input"]["to"])
         if move is None:
-            raise CannotDo("all disks are where they belong")
+            raise CannotDo("all disks are on the target peg")
         disk, source, target = move
         draw = random.Random(request["sampling"]["seed"])
         if draw.random() < error_rate:
-            # Some other peg, or a disk that is not there: rejected moves are not tried again.
+            # Another peg or disk; rejected moves are not repeated.
             wrong = [f"move {disk} {source} {3 - source - target}", f"move {disk + 1} {source} {target}", "no move"]
             left = [line for line in wrong if line not in request["excluded"]]
             if left:

@@ -1,6 +1,6 @@
-//! A coordinator of one's own: it decides as the built-in one, but never lets a move be taken back at once.
+//! A custom coordinator: the threshold policy, except that a move must not be undone immediately.
 //!
-//! `cargo run --example no_undo` drives it through the conformance suite; `cargo test --example no_undo` does the same.
+//! `cargo run --example no_undo` and `cargo test --example no_undo` run the conformance suite over it.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use prime_protocol::{Decision, Score, Thresholds, Trajectory, Verdict};
 
 struct NoUndo(ThresholdCoordinator);
 
-/// Whether `move DISK FROM TO` follows on `move DISK TO FROM`.
+/// Whether `move DISK FROM TO` follows `move DISK TO FROM`.
 fn undoes(last: &str, line: &str) -> bool {
     let (last, line): (Vec<_>, Vec<_>) = (last.split(' ').collect(), line.split(' ').collect());
     matches!((&*last, &*line), (["move", disk, from, to], ["move", same, back, home])
@@ -45,12 +45,12 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn it_keeps_what_agents_must_keep() {
+    async fn it_passes_the_conformance_suite() {
         assert_eq!(conformance::coordinator(make).await, []);
     }
 
     #[tokio::test]
-    async fn a_move_is_not_taken_back() {
+    async fn a_move_is_not_undone() {
         let limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8 };
         let start = tasks::find("tower-of-hanoi").expect("listed").generate(Difficulty::Easy, 1).start();
         let first = start.reference().expect("a first move");

@@ -1,8 +1,8 @@
-"""What every program has in common that plays a role for prime-agents: the conversation on its standard streams.
+"""The protocol between prime-agents and a program, shared by the example agents.
 
-A program calls `serve(role, handle)`. `handle` gets each request as a dict and returns the answer as a dict, without the
-`id`. What it may raise: `CannotDo` for a turn that it never can do; anything else is a failure that is tried again.
-docs/process-agents.md has every field.
+A program calls `serve(role, handle)`. `handle` gets each request as a dict and returns the answer as a dict without the
+`id`. It raises `CannotDo` for a turn that it can never do; any other exception is a transient failure and is retried.
+All fields are described in docs/process-agents.md.
 """
 
 import json
@@ -13,17 +13,17 @@ VERSION = 1
 
 
 class CannotDo(Exception):
-    """Such a turn cannot be done by this program, and asking again would not help."""
+    """This program can never do such a turn; a retry would not help."""
 
 
 def serve(role, handle):
-    """Answers requests until standard input ends, which is how a program learns that it is not needed any more."""
+    """Answers requests until end of file on standard input, which tells a program to exit."""
     answers = sys.stdout
-    # Standard output is for answers alone: what is printed elsewhere in the program becomes a line of the log.
+    # Standard output is for answers only; anything else that the program prints goes to the log.
     sys.stdout = sys.stderr
 
     def write(answer):
-        # NaN and infinity are no JSON; better an exception here than a line that nobody can read.
+        # NaN and infinity are not valid JSON: fail here rather than send an unreadable line.
         answers.write(json.dumps(answer, allow_nan=False) + "\n")
         answers.flush()
 
@@ -34,7 +34,7 @@ def serve(role, handle):
     if hello["prime"] != VERSION:
         sys.exit(f"this program speaks version {VERSION} of the protocol, not {hello['prime']}")
     if hello["role"] != role:
-        sys.exit(f"this program is a {role}, and a {hello['role']} is needed: correct `command`")
+        sys.exit(f"this program is a {role}, but a {hello['role']} is needed: correct `command`")
     write({"prime": VERSION})
 
     for line in sys.stdin.buffer:
@@ -43,7 +43,7 @@ def serve(role, handle):
             answer = handle(request)
         except CannotDo as error:
             answer = {"error": str(error), "retry": False}
-        except Exception as error:  # one turn's failure should not end the program
+        except Exception as error:  # a failed turn must not end the program
             traceback.print_exc()
             answer = {"error": f"{type(error).__name__}: {error}"}
         write({"id": request["id"], **answer})

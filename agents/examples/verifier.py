@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A verifier that checks two tasks by rules of its own, in plain Python: tower-of-hanoi and bubble-sort.
+"""A verifier with its own rules for two tasks, in plain Python: tower-of-hanoi and bubble-sort.
 
-What it does not know it does not call valid: it answers an error, and the run says that it could not be verified.
+Other tasks are answered with an error, so the run reports that it could not be verified.
 """
 
 from prime_agent import CannotDo, serve
@@ -10,7 +10,7 @@ WEIGHTS = {"critical": 1.0, "major": 0.6, "minor": 0.2}
 
 
 def tower_of_hanoi(request):
-    """The names of the constraints that a move breaks."""
+    """The names of the constraints that a move violates."""
     disk, source, target = (int(word) for word in request["action"].split()[1:])
     disks, goal = request["input"]["n"], request["input"]["to"]
     pegs = [list(peg) for peg in request["state"]["pegs"]]
@@ -35,7 +35,7 @@ def inversions(a):
 
 
 def bubble_sort(request):
-    """The names of the constraints that a comparison, a swap or the end of a pass breaks."""
+    """The names of the constraints that a comparison, a swap or the end of a pass violates."""
     word, *places = request["action"].split()
     state, a = request["state"], list(request["state"]["a"])
     comparisons, swaps, passes = state["comparisons"], state["swaps"], state["passes"]
@@ -69,16 +69,16 @@ TASKS = {"tower-of-hanoi": tower_of_hanoi, "bubble-sort": bubble_sort}
 def judge(request):
     check = TASKS.get(request["task"])
     if check is None:
-        raise CannotDo(f"there are no rules for {request['task']} here, only for {', '.join(TASKS)}")
-    # Whether a line can be applied is found out before a verifier is asked.
-    broken = list(check(request)) if request["applicable"] else ["format"]
-    if not broken:
+        raise CannotDo(f"no rules for {request['task']}, only for {', '.join(TASKS)}")
+    # prime-agents has already checked whether the line is applicable.
+    violated = list(check(request)) if request["applicable"] else ["format"]
+    if not violated:
         return {"valid": True}
     known = {constraint["name"]: constraint for constraint in request["constraints"]}
     return {
-        "score": sum(WEIGHTS[known[name]["severity"]] for name in broken),
-        "violations": broken,
-        "feedback": "; ".join(f"{name}: {known[name]['meaning']}" for name in broken),
+        "score": sum(WEIGHTS[known[name]["severity"]] for name in violated),
+        "violations": violated,
+        "feedback": "; ".join(f"{name}: {known[name]['meaning']}" for name in violated),
     }
 
 

@@ -1,20 +1,20 @@
-"""Reads the report of `prime-agents loadtest --output json` (src/loadtest/report.rs) as the phases of a row."""
+"""Reads the report of `prime-agents loadtest --output json` (crates/loadtest/src/report.rs) as the phases of a row."""
 
 import json
 
 from rows import MANY
 
-# That of the reports that are understood here.
-FORM = 1
+# Version of the reports read here.
+FORMAT = 2
 PHASES = {1: "seq", 64: "shared64", 1000: "shared1000", 10_000: MANY}
 
 
 class NotAReport(Exception):
-    """What was printed cannot be read; the message says why."""
+    """The output cannot be read; the message says why."""
 
 
 def arguments(options, seconds):
-    """After the executable's name: each point is measured for so many seconds."""
+    """The command line after the executable's name; each point is measured for `seconds`."""
     counts = ",".join(str(count) for count in PHASES)
     words = ["loadtest", "--mode", "ring", "--trajectories", counts, "--duration", f"{seconds:g}s"]
     return [*words, "--output", "json", *options]
@@ -26,13 +26,13 @@ def read(text):
         report = json.loads(text)
     except json.JSONDecodeError as error:
         raise NotAReport(f"prime-agents loadtest printed no JSON: {error}") from error
-    form = report.get("form") if isinstance(report, dict) else None
-    if form != FORM:
-        raise NotAReport(f"a report of form {form}, and form {FORM} is read here: build prime-agents of this checkout")
+    version = report.get("form") if isinstance(report, dict) else None
+    if version != FORMAT:
+        raise NotAReport(f"report format {version} instead of {FORMAT}: build prime-agents from this checkout")
     try:
         return {name: phase for name, phase in map(_phase, report["points"]) if name}, report["version"]
     except (KeyError, TypeError) as error:
-        raise NotAReport(f"the report lacks what its form has: {error}") from error
+        raise NotAReport(f"the report lacks a field: {error}") from error
 
 
 def _phase(point):

@@ -1,5 +1,5 @@
-//! Turns the task pages (`src/tasks/*/tasks.toml`) into constants, so that identity, sizes, constraints and texts of a
-//! task are written once and a misspelt constraint is a compile error.
+//! Turns the task pages (`src/tasks/*/tasks.toml`) into constants: identity, sizes, constraints and texts of a task are
+//! written once, and a misspelt constraint is a compile error.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -37,15 +37,15 @@ fn field<'a>(table: &'a Value, key: &str) -> Result<&'a Value, String> {
 }
 
 fn text<'a>(table: &'a Value, key: &str) -> Result<&'a str, String> {
-    field(table, key)?.as_str().ok_or_else(|| format!("`{key}` is no text"))
+    field(table, key)?.as_str().ok_or_else(|| format!("`{key}` is not a text"))
 }
 
 fn number(table: &Value, key: &str) -> Result<i64, String> {
-    field(table, key)?.as_integer().ok_or_else(|| format!("`{key}` is no integer"))
+    field(table, key)?.as_integer().ok_or_else(|| format!("`{key}` is not an integer"))
 }
 
 fn list<'a>(table: &'a Value, key: &str) -> Result<&'a [Value], String> {
-    Ok(field(table, key)?.as_array().ok_or_else(|| format!("`{key}` is no list"))?)
+    Ok(field(table, key)?.as_array().ok_or_else(|| format!("`{key}` is not a list"))?)
 }
 
 /// `next-step` as `NEXT_STEP`, and `24-game` as `task_24_game`.
@@ -69,7 +69,7 @@ fn texts(values: &[Value]) -> String {
 }
 
 fn meanings(task: &Value, key: &str) -> Result<String, String> {
-    let table = field(task, key)?.as_table().ok_or_else(|| format!("`{key}` is no table"))?;
+    let table = field(task, key)?.as_table().ok_or_else(|| format!("`{key}` is not a table"))?;
     let pairs: Vec<_> = table.iter().map(|(name, meaning)| (name, meaning.as_str().unwrap_or_default())).collect();
     Ok(format!("&{pairs:?}"))
 }
@@ -89,7 +89,7 @@ fn size(name: &str, value: &Value) -> Result<(String, String), String> {
 fn module(task: &Value, code: &mut String) -> Result<(), Box<dyn Error>> {
     let slug = text(task, "slug")?;
     let levels = field(task, "difficulty")?;
-    let parameters = field(levels, LEVELS[0])?.as_table().ok_or("`easy` is no table")?;
+    let parameters = field(levels, LEVELS[0])?.as_table().ok_or("`easy` is not a table")?;
     let mut words = [const { Vec::new() }; 3];
     let mut sizes = String::new();
     for name in parameters.keys() {
@@ -179,5 +179,5 @@ fn markdown(text: &str) -> String {
 
 fn decimal(table: &Value, key: &str) -> Result<String, String> {
     let value = field(table, key)?;
-    value.as_float().map(|value| format!("{value:?}")).ok_or_else(|| format!("`{key}` is no decimal number"))
+    value.as_float().map(|value| format!("{value:?}")).ok_or_else(|| format!("`{key}` is not a decimal number"))
 }

@@ -1,9 +1,9 @@
-//! Coordinator `adaptive`: the threshold policy with thresholds that follow the trajectory's own rate of rejections.
+//! Coordinator `adaptive`: the threshold policy with thresholds that follow the trajectory's rejection rate.
 
 use super::{AgentReply, Coordinator, Ruling};
 use prime_protocol::{Adaptive, Trajectory, Verdict};
 
-/// Decides from the trajectory alone, so that a run that is taken up again decides the same.
+/// Decides from the trajectory alone, so that a resumed run decides the same.
 pub struct AdaptiveCoordinator(pub Adaptive);
 
 impl Coordinator for AdaptiveCoordinator {
@@ -23,7 +23,7 @@ mod tests {
     use prime_protocol::{Decision, Limits, Score, Thresholds};
 
     #[test]
-    fn a_trajectory_that_is_rejected_often_is_judged_more_mildly() {
+    fn frequent_rejections_raise_the_thresholds() {
         let tenths = Score::from_tenths;
         let base = Thresholds { soft: tenths(3), hard: tenths(3), retries_max: 0 };
         let policy = Adaptive::new(base, 0.1, 1.0, 4.0, (tenths(1), tenths(7))).expect("a policy");

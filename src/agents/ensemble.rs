@@ -1,4 +1,4 @@
-//! Verifier `ensemble`: several verifiers on the same step (the paper's Algorithm "Ensemble Verifier").
+//! Verifier `ensemble`: several verifiers judge the same step (the paper's Algorithm "Ensemble Verifier").
 
 use std::sync::Arc;
 
@@ -9,43 +9,42 @@ use super::{AgentError, AsyncVerifier, Failure};
 use prime_bench::tasks::Kinds;
 use prime_protocol::{Opinion, Score, Trajectory, Usage, Verdict};
 
-/// A verifier with the name that opinions carry.
-pub struct Member {
+/// A verifier and its name in the verdict's opinions.
+pub struct EnsembleMember {
     pub name: String,
     pub verifier: Arc<dyn super::Verifier>,
 }
 
-/// Asks all its members at once and takes the middle of what they say.
+/// Runs its members concurrently and combines their verdicts.
 ///
-/// V is the median of the scores; of an even number the higher of the two in the middle, so that no step is clean on which
-/// half of the members object. A constraint is broken that at least half name. A member that fails has no opinion; the
-/// verdict stands where at least half of the members gave one.
+/// V is the median of the scores; with an even number the upper median, so that a step to which half of the members object
+/// is not clean. A constraint counts as violated if at least half of the members name it. A member that fails abstains;
+/// the verdict needs answers from at least half of the members.
 pub struct EnsembleVerifier {
-    members: Vec<Member>,
-    /// δ: scores that lie further apart ask for a person's look.
+    members: Vec<EnsembleMember>,
+    /// δ: a larger spread of the scores asks for review.
     review_above: Score,
 }
 
-/// The higher median; `None` of nothing.
+/// The upper median; `None` for an empty list.
 fn median(mut scores: Vec<Score>) -> Option<Score> {
     scores.sort_unstable();
     scores.get(scores.len() / 2).copied()
 }
 
 impl EnsembleVerifier {
-    /// `review_above` is δ of the paper: where the highest score is more than that above the lowest, the verdict asks for a
-    /// review.
+    /// `review_above` is the paper's δ: if the highest score exceeds the lowest by more, the verdict asks for review.
     ///
     /// # Errors
-    /// When there are no members, or two of one name.
-    pub fn new(members: Vec<Member>, review_above: Score) -> Result<Self, String> {
+    /// There are no members, or two have the same name.
+    pub fn new(members: Vec<EnsembleMember>, review_above: Score) -> Result<Self, String> {
         if members.is_empty() {
-            return Err("an ensemble without verifiers: name at least one".to_owned());
+            return Err("the ensemble has no members: name at least one verifier".to_owned());
         }
-        for (place, member) in members.iter().enumerate() {
-            if members[..place].iter().any(|other| other.name == member.name) {
+        for (index, member) in members.iter().enumerate() {
+            if members[..index].iter().any(|other| other.name == member.name) {
                 return Err(format!(
-                    "an ensemble with two verifiers called `{}`: give them different names",
+                    "the ensemble has two members called `{}`: give them different names",
                     member.name
                 ));
             }
@@ -53,13 +52,13 @@ impl EnsembleVerifier {
         Ok(Self { members, review_above })
     }
 
-    /// Why the answers that there are do not make a verdict.
-    fn shortage(&self, answers: &[Result<Verdict, AgentError>], trajectory: &Trajectory) -> Option<AgentError> {
+    /// The error if too few members answered.
+    fn quorum_error(&self, answers: &[Result<Verdict, AgentError>], trajectory: &Trajectory) -> Option<AgentError> {
         let failed =
             || answers.iter().zip(&self.members).filter_map(|(answer, member)| Some((answer.as_ref().err()?, member)));
         let answered = answers.len() - failed().count();
         let is_read = answers.iter().zip(&self.members).any(|(answer, m)| answer.is_ok() && m.verifier.reads_words());
-        // Without its readers nobody has judged what a client wrote in words.
+        // Otherwise nothing has judged the constraints that a client wrote in natural language.
         let is_unread = self.reads_words() && !is_read && trajectory.machine.problem().needs_reader();
         if 2 * answered >= answers.len() && !is_unread {
             return None;
@@ -78,14 +77,14 @@ impl AsyncVerifier for EnsembleVerifier {
         self.members.iter().flat_map(|member| member.verifier.kinds().iter().collect::<Vec<_>>()).collect()
     }
 
-    /// Where at least half of the members do: with that many a constraint counts as broken.
+    /// True if at least half of the members do: that many votes count a constraint as violated.
     fn reads_words(&self) -> bool {
         2 * self.members.iter().filter(|member| member.verifier.reads_words()).count() >= self.members.len()
     }
 
     async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {
         let answers = join_all(self.members.iter().map(|member| member.verifier.judge(trajectory, line))).await;
-        if let Some(error) = self.shortage(&answers, trajectory) {
+        if let Some(error) = self.quorum_error(&answers, trajectory) {
             return Err(error);
         }
         let opinions = answers.iter().zip(&self.members).map(|(answer, member)| Opinion {

@@ -1,32 +1,32 @@
-//! Why an agent could not do a turn.
+//! Why an agent failed a turn.
 
 use serde::{Deserialize, Serialize};
 
-/// What kind of failure it was: the label in metrics and events.
+/// The kind of a failure: a label in metrics and events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
-    /// No answer within the time that the agent has.
+    /// No answer in time.
     Timeout,
-    /// No connection could be made, or it broke.
+    /// The connection could not be made, or broke.
     Unreachable,
-    /// The other side has too much to do (HTTP status 429 or 503), or every place there is taken.
+    /// The other side is overloaded (HTTP status 429 or 503), or has no capacity left.
     Overloaded,
     /// The other side failed (HTTP status 5xx).
     ServerError,
-    /// The other side does not take such a request (HTTP status 4xx): a wrong key, model or address.
+    /// The other side rejected the request (HTTP status 4xx): a wrong key, model or URL.
     Refused,
-    /// The answer is not of the form that was asked for.
+    /// The answer does not have the required form.
     Malformed,
     /// The answer is longer than allowed.
     TooLong,
-    /// The agent's program ended.
+    /// The agent's program exited.
     Died,
     /// The agent's own code panicked.
     Panicked,
-    /// The engine could not do it.
+    /// The engine failed.
     Engine,
-    /// The agent cannot do such a turn at all.
+    /// The agent can never do such a turn.
     Unsupported,
 }
 
@@ -62,27 +62,27 @@ impl Failure {
         }
     }
 
-    /// Whether trying again may help.
+    /// Whether a retry may help.
     pub fn is_transient(self) -> bool {
         !matches!(self, Self::Refused | Self::Engine | Self::Unsupported)
     }
 }
 
-/// An agent could not do a turn. The turn is tried again a few times before its trajectory fails.
+/// An agent failed a turn. Transient failures are retried a few times before the trajectory fails.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{agent}: {reason}")]
 pub struct AgentError {
-    /// The role and the name, as "executor `llama`".
+    /// Role and name, such as "executor `llama`".
     pub agent: String,
     pub failure: Failure,
-    /// What happened and what to do, for people.
+    /// What happened and what to do.
     pub reason: String,
-    /// Whether trying again may help.
+    /// Whether a retry may help.
     pub is_transient: bool,
 }
 
 impl AgentError {
-    /// A failure that is tried again if its kind is one that may pass.
+    /// Transient if its kind is.
     pub fn new(agent: impl Into<String>, failure: Failure, reason: impl Into<String>) -> Self {
         Self { agent: agent.into(), failure, reason: reason.into(), is_transient: failure.is_transient() }
     }

@@ -1,10 +1,11 @@
-//! The agents: what an Executor, a Verifier and a Coordinator are, and the implementations that configuration picks
-//! from. Agents know tasks and the protocol; they know nothing of actors, and hold no run.
+//! Agents: the traits Executor, Verifier and Coordinator, and the implementations that a configuration can name. Agents
+//! know tasks and the protocol; they know no actors and hold no run state.
 
 mod adaptive;
 pub mod conformance;
 mod ensemble;
 mod escalation;
+mod factory;
 mod failure;
 pub mod llm;
 pub mod model;
@@ -28,8 +29,8 @@ use std::sync::Arc;
 use prime_protocol::{Decision, Usage};
 
 pub use adaptive::AdaptiveCoordinator;
-pub use ensemble::{EnsembleVerifier, Member};
-pub use escalation::{EscalatingExecutor, Named};
+pub use ensemble::{EnsembleMember, EnsembleVerifier};
+pub use escalation::{EscalatingExecutor, NamedExecutor};
 pub use failure::{AgentError, Failure};
 pub use recording::{Recording, RecordingError, RecordingExecutor};
 pub use reference::ReferenceExecutor;
@@ -42,37 +43,37 @@ pub use rules::RulesVerifier;
 pub use scripted::ScriptedExecutor;
 pub use threshold::ThresholdCoordinator;
 
-/// How to draw a proposal.
+/// Sampling parameters of a proposal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
     /// 0 is greedy.
     pub temperature: f32,
     pub top_p: f32,
-    /// Of this turn: the same turn of the same run gets the same seed.
+    /// The turn's seed: the same turn of the same run always has the same one.
     pub seed: u64,
 }
 
-/// What an executor proposes.
+/// A proposed step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Proposal {
     /// The action line.
     pub line: String,
-    /// What was written before the line.
+    /// The text before the action line.
     pub derivation: String,
     pub usage: Usage,
-    /// The completion's tokens, by the model's vocabulary, where the agent gives them.
+    /// Token ids of the completion in the model's vocabulary, where known.
     pub tokens: Vec<u32>,
-    /// ln p of each token of the completion, where the agent gives them.
+    /// ln p of each token of the completion, where known.
     pub logprobs: Vec<f32>,
-    /// Who answered, where an agent asks several: an upstream, or the larger of two models.
+    /// Which of several models or servers produced it.
     pub source: Option<Arc<str>>,
 }
 
-/// What a coordinator decides.
+/// A coordinator's decision and its cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ruling {
     pub decision: Decision,
-    /// What a model spent on it.
+    /// Tokens that a model spent on it.
     pub usage: Usage,
 }
 

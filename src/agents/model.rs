@@ -1,4 +1,4 @@
-//! A language model as agents see it: a prompt in, a text out. Behind it is an engine of this machine or a server.
+//! A language model as agents see it: a prompt in, a completion out. Behind it is a local engine or a server.
 
 use std::sync::Arc;
 
@@ -7,75 +7,73 @@ use async_trait::async_trait;
 use super::{AgentError, Sampling};
 use prime_protocol::Usage;
 
-/// What a model is asked.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ask {
-    /// The instructions that stay the same from turn to turn, for models that chat.
+pub struct CompletionRequest {
+    /// The system prompt: the instructions that stay the same from turn to turn.
     pub system: Option<String>,
-    /// The text to answer, or to continue for a model that only continues.
+    /// The user message of a chat model; the text to continue for a completion model.
     pub prompt: String,
-    /// A GBNF grammar that the answer obeys; a model that cannot be held to it answers freely.
+    /// A GBNF grammar that constrains the completion; ignored by a model that does not support one.
     pub grammar: Option<Arc<str>>,
     pub sampling: Sampling,
-    /// Most tokens of the answer, at least 1.
+    /// Maximum tokens of the completion, at least 1.
     pub max_tokens: u32,
-    /// Whether ln p of the answer's tokens is wanted.
+    /// Whether to return the log-probabilities of the completion's tokens.
     pub logprobs: bool,
-    /// The same for requests that begin alike: what has computed one of them has the beginning of the others.
+    /// Equal for requests that share a prefix: a server that has computed one has the prefix of the others cached.
     pub affinity: u64,
 }
 
-/// What a model answered.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reply {
+pub struct Completion {
     pub text: String,
     pub usage: Usage,
-    /// The answer's tokens, by the model's vocabulary, where they are known.
+    /// Token ids in the model's vocabulary, where known.
     pub tokens: Vec<u32>,
-    /// ln p of each token of the answer, where asked for and known.
+    /// ln p of each token, if requested and known.
     pub logprobs: Vec<f32>,
     /// Ended by `max_tokens`.
-    pub is_cut: bool,
+    pub is_truncated: bool,
     /// Which of several servers answered.
     pub source: Option<Arc<str>>,
 }
 
-/// Answers prompts. Dropping the future gives up the request.
+/// Completes prompts. Dropping the future cancels the request.
 #[async_trait]
 pub trait Model: Send + Sync {
     /// # Errors
-    /// When there is no answer.
-    async fn ask(&self, ask: Ask) -> Result<Reply, AgentError>;
+    /// There is no completion.
+    async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError>;
 }
 
 #[async_trait]
 impl<M: Model + ?Sized> Model for Arc<M> {
-    async fn ask(&self, ask: Ask) -> Result<Reply, AgentError> {
-        (**self).ask(ask).await
+    async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
+        (**self).complete(request).await
     }
 }
 
-/// Sees what a model is asked and answers.
-pub type Tap = Arc<dyn Fn(&Ask, &Result<Reply, AgentError>) + Send + Sync>;
+/// Observes every request to a model and its result.
+pub type Tap = Arc<dyn Fn(&CompletionRequest, &Result<Completion, AgentError>) + Send + Sync>;
 
-/// A model that somebody watches.
-pub struct Tapped<M> {
+/// A model with a [`Tap`].
+pub struct TappedModel<M> {
     model: M,
     tap: Tap,
 }
 
-impl<M> Tapped<M> {
+impl<M> TappedModel<M> {
     pub fn new(model: M, tap: Tap) -> Self {
         Self { model, tap }
     }
 }
 
 #[async_trait]
-impl<M: Model> Model for Tapped<M> {
-    async fn ask(&self, ask: Ask) -> Result<Reply, AgentError> {
-        let asked = ask.clone();
-        let answer = self.model.ask(ask).await;
-        (self.tap)(&asked, &answer);
-        answer
+impl<M: Model> Model for TappedModel<M> {
+    async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
+        let seen = request.clone();
+        let result = self.model.complete(request).await;
+        (self.tap)(&seen, &result);
+        result
     }
 }

@@ -1,24 +1,26 @@
-//! The pools of servers of a process, by name: opened when an agent first asks for one, and shared by all that do.
+//! The server pools of a process, by name: opened on first use and shared by all agents.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::registry::Environment;
 use super::upstream::{OpenAiModel, UpstreamStatus};
-use crate::settings::{Settings, Upstreams};
+use crate::settings::{Settings, UpstreamPool};
 
-/// An open pool with what it was opened from.
-type Open = BTreeMap<String, (Upstreams, Arc<OpenAiModel>)>;
+/// Looks up an environment variable.
+pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// See the module. Clones share the pools.
+/// Open pools with the options that they were opened with.
+type OpenPools = BTreeMap<String, (UpstreamPool, Arc<OpenAiModel>)>;
+
+/// Clones share the pools.
 #[derive(Clone, Default)]
-pub struct Pools(Arc<Mutex<Open>>);
+pub struct Pools(Arc<Mutex<OpenPools>>);
 
 impl Pools {
-    /// The pool of this name; one whose options have changed is opened anew, beside what still uses the old one.
+    /// The pool of this name. If its options have changed, a new pool is opened; agents that use the old one keep it.
     ///
     /// # Errors
-    /// What keeps it from being opened, such as a key that is not in the environment.
+    /// The pool cannot be opened, for example because an API key is not in the environment.
     pub fn get(&self, name: &str, settings: &Settings, environment: &Environment) -> Result<Arc<OpenAiModel>, String> {
         let options = settings.pools.get(name).ok_or_else(|| format!("there is no pool `{name}` (section `pools`)"))?;
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -33,7 +35,7 @@ impl Pools {
         Ok(model)
     }
 
-    /// How the servers of the open pools stand, by pool.
+    /// The states of the open pools' servers, by pool.
     pub fn snapshot(&self) -> Vec<(String, Vec<UpstreamStatus>)> {
         let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         open.iter().map(|(name, (_, model))| (name.clone(), model.snapshot())).collect()

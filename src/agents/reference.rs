@@ -1,4 +1,4 @@
-//! Executor `reference`: the task's own algorithm. It is no model, and every output that it led to says so.
+//! Executor `reference`: the task's own algorithm. Not a model; every result says so.
 
 use super::{AgentError, AgentReply, Executor, Failure, Proposal, Sampling};
 use prime_protocol::Trajectory;
@@ -15,16 +15,16 @@ impl Executor for ReferenceExecutor {
 /// The next line of the task's algorithm.
 ///
 /// # Errors
-/// Where there is no algorithm.
+/// The problem has no reference algorithm.
 pub(super) fn next(trajectory: &Trajectory, executor: &str) -> Result<String, AgentError> {
     match trajectory.machine.reference() {
         Some(line) => Ok(line),
-        // After wrong steps that were let through, the algorithm may prescribe nothing: that is no line of any grammar.
+        // After accepted wrong steps the algorithm may prescribe nothing. This line is in no task's grammar.
         None if trajectory.machine.problem().has_reference() => Ok("no next step".to_owned()),
         None => Err(AgentError::new(
             format!("executor `{executor}`"),
             Failure::Unsupported,
-            "it follows a task's algorithm, and a client's own problem has none: configure a model",
+            "a client's problem has no reference algorithm: configure a model",
         )),
     }
 }

@@ -1,22 +1,20 @@
-//! Verifier `reference`: exact supervision of the process, by the task's own algorithm. It gives the algorithm away, so it is
-//! for training and for measuring other verifiers, and every result that it led to says so.
+//! Verifier `reference`: exact process supervision by the task's own algorithm. It gives the algorithm away, so it is for
+//! training and for evaluating other verifiers; every result says so.
 
 use super::{AgentError, AgentReply, Failure, Verifier, rules};
 use prime_bench::judge::is_right;
 use prime_bench::tasks::Kinds;
 use prime_protocol::{Trajectory, Verdict};
 
-/// V = 0 for the step that the algorithm prescribes, and for one that is as good; every other step breaks `next-step` beside
-/// what else it breaks.
+/// V = 0 for the step that the algorithm prescribes or an equally good one; any other step violates `next-step`, among
+/// whatever else it violates.
 ///
-/// Rejected is every line that is no action or cannot be carried out, and every step but the one that
-/// [`Machine::reference`] prescribes in the state before it. Where the algorithm prescribes nothing, because wrong steps
-/// were let through, every step is.
+/// It rejects lines that are not applicable actions, and every step except the one that [`Machine::reference`] prescribes in
+/// the state before it. Where the algorithm prescribes nothing, because wrong steps were accepted, it rejects every step.
 ///
-/// A task that is a search ([`Machine::choices`]) has several right steps. There a choice that breaks no other constraint is
-/// as good as the prescribed one if the algorithm, going on from the state after it, comes to a right answer, in no more
-/// steps than it still needs with its own choice. A choice that leads into a dead end, or round about, is rejected, but for
-/// the algorithm's own. So the reference trace is never rejected.
+/// A search task ([`Machine::choices`]) has several right steps. A choice that violates no other constraint is as good as the
+/// prescribed one if the algorithm, continuing from there, reaches a right answer in no more steps than with its own choice.
+/// Dead ends and detours are rejected, except the algorithm's own, so the reference trace is never rejected.
 pub struct ReferenceVerifier;
 
 impl Verifier for ReferenceVerifier {
@@ -30,11 +28,12 @@ impl Verifier for ReferenceVerifier {
             return AgentReply::now(Err(AgentError::new(
                 "verifier `reference`",
                 Failure::Unsupported,
-                "it compares with a task's algorithm, and a client's own problem has none: use verifier `rules`, or one \
-                 that is a language model",
+                "a client's problem has no reference algorithm: use verifier `rules`, or a language model",
             )));
         }
-        AgentReply::now(Ok(rules::broken(machine, Kinds::ALL).filter(|_| !is_right(machine, line)).unwrap_or_default()))
+        AgentReply::now(Ok(rules::violated(machine, Kinds::ALL)
+            .filter(|_| !is_right(machine, line))
+            .unwrap_or_default()))
     }
 }
 

@@ -1,5 +1,5 @@
-//! From names in the configuration to agents. Each agent comes from a factory, because one that dies is replaced; what
-//! is dear (an engine, a pool of servers or programs) is made once and shared by all that a factory makes.
+//! From names in the configuration to agent factories. Expensive parts (an engine, a pool of servers or programs) are created
+//! once and shared by all agents of a factory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::adaptive::AdaptiveCoordinator;
-use super::ensemble::{EnsembleVerifier, Member};
-use super::escalation::{EscalatingExecutor, Named};
-use super::llm::{EngineModel, make};
-use super::model::{Model, Tap, Tapped};
-use super::pools::Pools;
+use super::ensemble::{EnsembleMember, EnsembleVerifier};
+use super::escalation::{EscalatingExecutor, NamedExecutor};
+use super::factory::Factory;
+use super::llm::{EngineModel, from_settings};
+use super::model::{Model, Tap, TappedModel};
+use super::pools::{Environment, Pools};
 use super::process::{ProcessCoordinator, ProcessExecutor, ProcessVerifier};
 use super::prompt::TemplateError;
 use super::recording::{Recording, RecordingExecutor};
@@ -30,7 +31,7 @@ use prime_bench::tasks::{Kind, Kinds};
 use prime_engine::Engine;
 use prime_protocol::{Adaptive, Role, Score, Thresholds};
 
-/// Which agents a run used, by the names in the configuration; part of every result.
+/// The agents of a run by their names in the configuration; part of every result.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 pub struct Names {
     pub executor: String,
@@ -50,14 +51,14 @@ impl Names {
     }
 }
 
-/// Remarks on agents that know a task's algorithm, or are no models, also where they are part of others.
-fn notes(settings: &Settings) -> Vec<String> {
+/// Labels for agents that know a task's algorithm or are not models, including parts of composite agents.
+fn labels(settings: &Settings) -> Vec<String> {
     let mut notes = Vec::new();
     settings.walk_configured::<ExecutorAgent>(&mut |name, options| {
         let note = match options.implementation() {
             "reference" => "is the task's own algorithm, not a model",
             "scripted" => "is the task's own algorithm with injected errors, not a model",
-            "replay" => "proposes given lines, it is no model",
+            "replay" => "replays given lines, not a model",
             _ => return,
         };
         notes.push(format!("executor `{name}` {note}"));
@@ -75,33 +76,25 @@ fn notes(settings: &Settings) -> Vec<String> {
     notes
 }
 
-/// Makes agents of a role, as often as needed.
-pub type Factory<A> = Arc<dyn Fn() -> Arc<A> + Send + Sync>;
-
-/// Looks up a variable of the environment.
-pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
-
-/// What agents are made with, beside their options.
+/// What agents are built with besides their options.
 #[derive(Clone)]
 pub struct Resources {
-    /// The engines that were started, by name.
+    /// The running engines, by name.
     pub engines: BTreeMap<String, Engine>,
-    /// The pools of servers that were opened.
     pub pools: Pools,
-    /// Keys of servers are there, and nowhere else.
+    /// The only source of API keys.
     pub environment: Environment,
-    /// Sees what models are asked and answer.
     pub tap: Option<Tap>,
 }
 
 impl Default for Resources {
-    /// No engine, and an empty environment.
+    /// No engines and an empty environment.
     fn default() -> Self {
         Self { engines: BTreeMap::new(), pools: Pools::default(), environment: Arc::new(|_| None), tap: None }
     }
 }
 
-/// The three agents of every ring, as factories.
+/// The agents of a ring, as factories.
 pub struct AgentSet {
     names: Names,
     notes: Vec<String>,
@@ -112,7 +105,7 @@ pub struct AgentSet {
     coordinator: Factory<dyn Coordinator>,
 }
 
-/// A configuration that names agents which cannot be had.
+/// An agent that cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryError {
     #[error("agents.{role}.implementation: there is no {name:?}")]
@@ -121,8 +114,8 @@ pub enum RegistryError {
     Unusable { role: Role, name: String, reason: String },
 }
 
-/// Makes a factory from an agent's options.
-struct Maker<'a> {
+/// Builds a factory from an agent's options.
+struct FactoryBuilder<'a> {
     settings: &'a Settings,
     resources: &'a Resources,
     role: Role,
@@ -130,7 +123,7 @@ struct Maker<'a> {
     name: &'a str,
 }
 
-impl Maker<'_> {
+impl FactoryBuilder<'_> {
     fn unusable(&self, reason: impl Into<String>) -> RegistryError {
         RegistryError::Unusable { role: self.role, name: self.name.to_owned(), reason: reason.into() }
     }
@@ -139,36 +132,36 @@ impl Maker<'_> {
         let found = self.resources.engines.get(name).cloned();
         found.ok_or_else(|| {
             self.unusable(format!(
-                "needs the engine `{name}`, which the configuration has not started: no agent of its own asks it"
+                "needs the engine `{name}`, which is not running: no agent of the configuration uses it"
             ))
         })
     }
 }
 
-impl Maker<'_> {
-    /// The model that these options ask: a pool's, else an engine's.
+impl FactoryBuilder<'_> {
+    /// The pool's or engine's model that these options name.
     fn model<O: RoleOptions>(&self, options: &O, is_chat: bool) -> Result<Arc<dyn Model>, RegistryError> {
         if let Some(pool) = options.pool() {
             let model = self.resources.pools.get(pool, self.settings, &self.resources.environment);
             return Ok(self.tapped(model.map_err(|reason| self.unusable(reason))?));
         }
-        let engine = options.engine().expect("invariant: whoever asks a model asks a pool's or an engine's");
+        let engine = options.engine().expect("invariant: an agent that asks a model names a pool or an engine");
         Ok(self.tapped(EngineModel::new(self.engine(engine)?, is_chat)))
     }
 
     fn tapped(&self, model: impl Model + 'static) -> Arc<dyn Model> {
         match self.resources.tap.clone() {
-            Some(tap) => Arc::new(Tapped::new(model, tap)),
+            Some(tap) => Arc::new(TappedModel::new(model, tap)),
             None => Arc::new(model),
         }
     }
 
-    fn made<A: ?Sized>(&self, made: Result<Factory<A>, TemplateError>) -> Made<A> {
-        made.map_err(|error| self.unusable(error.to_string()))
+    fn checked<A: ?Sized>(&self, factory: Result<Factory<A>, TemplateError>) -> FactoryResult<A> {
+        factory.map_err(|error| self.unusable(error.to_string()))
     }
 
     /// Another agent of the role, by name.
-    fn member<O: Constructed>(&self, name: &str) -> Made<O::Agent> {
+    fn member<O: Constructed>(&self, name: &str) -> FactoryResult<O::Agent> {
         factory::<O>(self.settings, self.resources, name)
     }
 
@@ -179,28 +172,34 @@ impl Maker<'_> {
     }
 }
 
-type Made<A> = Result<Factory<A>, RegistryError>;
-type Constructor<O, A> = fn(&Maker<'_>, &O) -> Made<A>;
+type FactoryResult<A> = Result<Factory<A>, RegistryError>;
+type Constructor<O, A> = fn(&FactoryBuilder<'_>, &O) -> FactoryResult<A>;
 
-/// A role whose implementations are constructed by name.
+/// A role whose implementations are built by name.
 trait Constructed: RoleOptions + 'static {
     type Agent: ?Sized + 'static;
     const CONSTRUCTORS: &'static [(&'static str, Constructor<Self, Self::Agent>)];
 }
 
-fn model_executor(maker: &Maker<'_>, options: &ExecutorAgent) -> Made<dyn Executor> {
-    let model = maker.model(options, options.chat)?;
-    maker.made(make::executor(maker.settings, maker.name, options, model))
+fn model_executor(builder: &FactoryBuilder<'_>, options: &ExecutorAgent) -> FactoryResult<dyn Executor> {
+    let model = builder.model(options, options.chat_template)?;
+    builder.checked(from_settings::executor(builder.settings, builder.name, options, model))
 }
 
-fn model_verifier(maker: &Maker<'_>, options: &VerifierAgent) -> Made<dyn Verifier> {
-    let model = maker.model(options, options.chat)?;
-    maker.made(make::verifier(maker.settings, maker.name, options, model))
+fn model_verifier(builder: &FactoryBuilder<'_>, options: &VerifierAgent) -> FactoryResult<dyn Verifier> {
+    let model = builder.model(options, options.chat_template)?;
+    builder.checked(from_settings::verifier(builder.settings, builder.name, options, model))
 }
 
-fn model_coordinator(maker: &Maker<'_>, options: &CoordinatorAgent) -> Made<dyn Coordinator> {
-    let model = maker.model(options, options.chat)?;
-    maker.made(make::coordinator(maker.settings, maker.name, options, thresholds(maker.settings), model))
+fn model_coordinator(builder: &FactoryBuilder<'_>, options: &CoordinatorAgent) -> FactoryResult<dyn Coordinator> {
+    let model = builder.model(options, options.chat_template)?;
+    builder.checked(from_settings::coordinator(
+        builder.settings,
+        builder.name,
+        options,
+        thresholds(builder.settings),
+        model,
+    ))
 }
 
 impl Constructed for ExecutorAgent {
@@ -208,9 +207,9 @@ impl Constructed for ExecutorAgent {
     const CONSTRUCTORS: &'static [(&'static str, Constructor<Self, dyn Executor>)] = &[
         ("llama", model_executor),
         ("openai", model_executor),
-        ("process", |maker, options| {
-            let agent = ProcessExecutor::start(maker.name, &options.program);
-            let agent = agent.map_err(|error| maker.unusable(error.to_string()))?;
+        ("process", |builder, options| {
+            let agent = ProcessExecutor::start(builder.name, &options.program);
+            let agent = agent.map_err(|error| builder.unusable(error.to_string()))?;
             Ok(Arc::new(move || Arc::new(agent.clone())))
         }),
         ("reference", |_, _| Ok(Arc::new(|| Arc::new(ReferenceExecutor)))),
@@ -218,23 +217,23 @@ impl Constructed for ExecutorAgent {
             let error_rate = options.error_rate;
             Ok(Arc::new(move || Arc::new(ScriptedExecutor::new(error_rate))))
         }),
-        ("replay", |maker, options| {
+        ("replay", |builder, options| {
             if !options.recording.is_empty() {
-                let recording = Arc::new(maker.recording(&options.recording)?);
+                let recording = Arc::new(builder.recording(&options.recording)?);
                 return Ok(Arc::new(move || Arc::new(RecordingExecutor::new(Arc::clone(&recording), None))));
             }
             let lines = options.lines.clone();
             if lines.is_empty() {
-                return Err(maker.unusable("needs lines to propose: set `lines`, or `recording` to a trace"));
+                return Err(builder.unusable("needs lines to propose: set `lines`, or `recording` to a trace"));
             }
             Ok(Arc::new(move || Arc::new(ReplayExecutor::new(lines.clone()))))
         }),
-        ("escalation", |maker, options| {
+        ("escalation", |builder, options| {
             let Escalation { small, large, samples, after_rejections } = options.escalation.clone();
             let named = |name: &str| -> Result<_, RegistryError> {
-                let make = maker.member::<ExecutorAgent>(name)?;
+                let make = builder.member::<ExecutorAgent>(name)?;
                 let name: Arc<str> = name.into();
-                Ok(move || Named { name: Arc::clone(&name), executor: make() })
+                Ok(move || NamedExecutor { name: Arc::clone(&name), executor: make() })
             };
             let (small, large) = (named(&small)?, named(&large)?);
             Ok(Arc::new(move || {
@@ -254,23 +253,25 @@ impl Constructed for VerifierAgent {
         }),
         ("llama", model_verifier),
         ("openai", model_verifier),
-        ("process", |maker, options| {
+        ("process", |builder, options| {
             let kinds = options.kinds.iter().copied().collect();
-            let agent = ProcessVerifier::start(maker.name, &options.program, kinds);
-            let agent = agent.map_err(|error| maker.unusable(error.to_string()))?;
+            let agent = ProcessVerifier::start(builder.name, &options.program, kinds);
+            let agent = agent.map_err(|error| builder.unusable(error.to_string()))?;
             Ok(Arc::new(move || Arc::new(agent.clone())))
         }),
-        ("ensemble", |maker, options| {
+        ("ensemble", |builder, options| {
             let Ensemble { members, delta } = options.ensemble.clone();
-            let made: Result<Vec<_>, _> = members.iter().map(|name| maker.member::<VerifierAgent>(name)).collect();
+            let made: Result<Vec<_>, _> = members.iter().map(|name| builder.member::<VerifierAgent>(name)).collect();
             let (made, delta) = (made?, score(delta));
             let make = move || {
-                let member =
-                    |(name, make): (&String, &Factory<dyn Verifier>)| Member { name: name.clone(), verifier: make() };
+                let member = |(name, make): (&String, &Factory<dyn Verifier>)| EnsembleMember {
+                    name: name.clone(),
+                    verifier: make(),
+                };
                 EnsembleVerifier::new(members.iter().zip(&made).map(member).collect(), delta)
             };
-            make().map_err(|reason| maker.unusable(reason))?;
-            Ok(Arc::new(move || Arc::new(make().expect("invariant: it could be made before"))))
+            make().map_err(|reason| builder.unusable(reason))?;
+            Ok(Arc::new(move || Arc::new(make().expect("invariant: the first one could be built"))))
         }),
         ("reference", |_, _| Ok(Arc::new(|| Arc::new(ReferenceVerifier)))),
         ("none", |_, _| Ok(Arc::new(|| Arc::new(RulesVerifier::new(Kinds::NONE))))),
@@ -280,22 +281,22 @@ impl Constructed for VerifierAgent {
 impl Constructed for CoordinatorAgent {
     type Agent = dyn Coordinator;
     const CONSTRUCTORS: &'static [(&'static str, Constructor<Self, dyn Coordinator>)] = &[
-        ("adaptive", |maker, options| {
-            let AdaptiveOptions { target, gain, smoothing, lowest, highest } = options.adaptive;
-            let bounds = (score(lowest), score(highest));
-            let policy = Adaptive::new(thresholds(maker.settings), target, gain, smoothing, bounds);
-            let policy = policy.map_err(|reason| maker.unusable(reason))?;
+        ("adaptive", |builder, options| {
+            let AdaptiveOptions { target, gain, smoothing, tau_min, tau_max } = options.adaptive;
+            let bounds = (score(tau_min), score(tau_max));
+            let policy = Adaptive::new(thresholds(builder.settings), target, gain, smoothing, bounds);
+            let policy = policy.map_err(|reason| builder.unusable(reason))?;
             Ok(Arc::new(move || Arc::new(AdaptiveCoordinator(policy))))
         }),
         ("llama", model_coordinator),
         ("openai", model_coordinator),
-        ("process", |maker, options| {
-            let agent = ProcessCoordinator::start(maker.name, &options.program, thresholds(maker.settings));
-            let agent = agent.map_err(|error| maker.unusable(error.to_string()))?;
+        ("process", |builder, options| {
+            let agent = ProcessCoordinator::start(builder.name, &options.program, thresholds(builder.settings));
+            let agent = agent.map_err(|error| builder.unusable(error.to_string()))?;
             Ok(Arc::new(move || Arc::new(agent.clone())))
         }),
-        ("threshold", |maker, _| {
-            let thresholds = thresholds(maker.settings);
+        ("threshold", |builder, _| {
+            let thresholds = thresholds(builder.settings);
             Ok(Arc::new(move || Arc::new(ThresholdCoordinator(thresholds))))
         }),
     ];
@@ -312,16 +313,16 @@ fn thresholds(settings: &Settings) -> Thresholds {
 }
 
 /// A factory for the agent of this name.
-fn factory<O: Constructed>(settings: &Settings, resources: &Resources, name: &str) -> Made<O::Agent> {
+fn factory<O: Constructed>(settings: &Settings, resources: &Resources, name: &str) -> FactoryResult<O::Agent> {
     let unknown = || RegistryError::Unknown { role: O::ROLE, name: name.to_owned() };
     let options: O = settings.agent(name).ok_or_else(unknown)?;
     let make = O::CONSTRUCTORS.iter().find(|(known, _)| *known == options.implementation());
     let (_, make) = make.ok_or_else(unknown)?;
-    make(&Maker { settings, resources, role: O::ROLE, name }, &options)
+    make(&FactoryBuilder { settings, resources, role: O::ROLE, name }, &options)
 }
 
 impl AgentSet {
-    /// Agents made by these factories; for tests and for programs that bring their own.
+    /// Agents from custom factories, for tests and for programs with their own agents.
     pub fn of(
         names: Names,
         kinds: Kinds,
@@ -357,13 +358,12 @@ impl AgentSet {
     /// The agents that the settings name.
     ///
     /// # Errors
-    /// When a name is nobody's, or the agent cannot be had: its engine was not started, or an option that it needs is
-    /// empty.
+    /// A name is unknown, or the agent cannot be built: its engine is not running, or a required option is empty.
     pub fn from_settings(settings: &Settings, resources: &Resources) -> Result<Self, RegistryError> {
         let names = Names::of(settings);
         let verifier = factory::<VerifierAgent>(settings, resources, &names.verifier)?;
         Ok(Self {
-            notes: notes(settings),
+            notes: labels(settings),
             kinds: verifier().kinds(),
             needs_algorithm: needs_algorithm(settings, &names.executor),
             executor: factory::<ExecutorAgent>(settings, resources, &names.executor)?,
@@ -377,17 +377,17 @@ impl AgentSet {
         &self.names
     }
 
-    /// What a reader must know of them before comparing: that one is no model, or knows the algorithm.
+    /// What a reader must know before comparing results: that an agent is not a model, or knows the algorithm.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Whether the executor only follows a task's own algorithm, which a client's own problem does not have.
+    /// Whether the executor only follows a task's reference algorithm, which a client's problem does not have.
     pub fn needs_algorithm(&self) -> bool {
         self.needs_algorithm
     }
 
-    /// What the verifier checks; empty when nothing is.
+    /// The kinds of constraints that the verifier checks; empty if it checks nothing.
     pub fn kinds(&self) -> Kinds {
         self.kinds
     }
@@ -405,7 +405,7 @@ impl AgentSet {
     }
 }
 
-/// Whether an executor, or one that it is made of, follows a task's own algorithm.
+/// Whether an executor, or a part of it, follows a task's reference algorithm.
 fn needs_algorithm(settings: &Settings, name: &str) -> bool {
     let Some(options) = settings.agent::<ExecutorAgent>(name) else { return false };
     ["reference", "scripted"].contains(&options.implementation())
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn every_implementation_that_can_be_named_can_be_made() {
+    fn every_implementation_that_can_be_named_can_be_built() {
         for (role, constructed) in
             [constructed::<ExecutorAgent>(), constructed::<VerifierAgent>(), constructed::<CoordinatorAgent>()]
         {

@@ -1,5 +1,5 @@
-//! Executor `replay`: proposes given lines in their order, from the first again after the last. It is no model, and every
-//! output that it led to says so. For deterministic tests, and for trying out checks.
+//! Executor `replay`: proposes given lines in order and starts over after the last. Not a model; every result says so. For
+//! deterministic tests and for trying out checks.
 
 use super::{AgentReply, Executor, Proposal, Sampling};
 use prime_protocol::Trajectory;

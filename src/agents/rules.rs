@@ -1,5 +1,5 @@
-//! Verifier `rules`: evaluates the task's constraints of a chosen set of kinds (the paper's lightweight verifier).
-//! Verifier `none` is the same with no kinds: it finds nothing, and no answer is called verified by it.
+//! Verifier `rules`: evaluates the task's constraints of the chosen kinds (the paper's lightweight verifier). Verifier
+//! `none` is the same without kinds: it accepts everything, and no answer counts as verified.
 
 use super::{AgentReply, Verifier};
 use prime_bench::tasks::{Kinds, Machine};
@@ -21,12 +21,12 @@ impl Verifier for RulesVerifier {
     }
 
     fn judge<'a>(&'a self, trajectory: &'a Trajectory, _: &'a str) -> AgentReply<'a, Verdict> {
-        AgentReply::now(Ok(broken(trajectory.machine.as_ref(), self.kinds).unwrap_or_default()))
+        AgentReply::now(Ok(violated(trajectory.machine.as_ref(), self.kinds).unwrap_or_default()))
     }
 }
 
-/// What the candidate breaks of these kinds, if anything.
-pub(super) fn broken(machine: &dyn Machine, kinds: Kinds) -> Option<Verdict> {
+/// The verdict on the candidate if it violates constraints of these kinds.
+pub(super) fn violated(machine: &dyn Machine, kinds: Kinds) -> Option<Verdict> {
     let violations = machine.violations(kinds);
     if violations.is_empty() {
         return None;

@@ -1,8 +1,8 @@
-//! Executor `scripted`: the reference, erring with a given probability, by seed. The test double for everything that
-//! needs an executor that is sometimes wrong, or one that gives log-probabilities.
+//! Executor `scripted`: the reference algorithm with errors of a given probability, by seed. The test double for anything
+//! that needs a fallible executor or log-probabilities.
 //!
-//! With the error rate e a right line has ln p = ln(1 − e) and a wrong one ln(e / 9), as if nine wrong lines were equally
-//! likely. A proposal has one number for the whole line.
+//! With error rate e a right line has ln p = ln(1 − e), a wrong one ln(e / 9), as if nine wrong lines were equally likely.
+//! A proposal has one log-probability for the whole line.
 
 use super::{AgentReply, Executor, Proposal, Sampling};
 use prime_bench::tasks::TaskRng;
@@ -16,7 +16,7 @@ pub struct ScriptedExecutor {
     wrong_logprob: f32,
 }
 
-/// Wrong lines that a log-probability takes to be equally likely.
+/// How many wrong lines the log-probability assumes to be equally likely.
 const WRONG_LINES: f64 = 9.0;
 
 impl ScriptedExecutor {
@@ -36,8 +36,8 @@ impl ScriptedExecutor {
     }
 }
 
-/// A line that is near the right one and wrong: a changed number, another action, or no action at all.
-fn wrong(line: &str, rng: &mut TaskRng) -> String {
+/// A wrong line close to the right one: a changed digit, or no action at all.
+fn corrupted(line: &str, rng: &mut TaskRng) -> String {
     let digits: Vec<_> = line.char_indices().filter(|(_, c)| c.is_ascii_digit()).map(|(at, _)| at).collect();
     if digits.is_empty() || rng.chance(1, 8) {
         return "no action".to_owned();
@@ -57,7 +57,7 @@ impl Executor for ScriptedExecutor {
         let mut rng = TaskRng::new(sampling.seed);
         let errs = rng.chance(self.error_millionths, 1_000_000);
         let (line, logprob) =
-            if errs { (wrong(&right, &mut rng), self.wrong_logprob) } else { (right, self.right_logprob) };
+            if errs { (corrupted(&right, &mut rng), self.wrong_logprob) } else { (right, self.right_logprob) };
         AgentReply::now(Ok(Proposal { line, logprobs: vec![logprob], ..Proposal::default() }))
     }
 }

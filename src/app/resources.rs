@@ -7,18 +7,31 @@ use std::sync::Arc;
 use super::{AppError, cores};
 use crate::agents::Resources;
 use crate::agents::pools::Pools;
-use crate::settings::{self, Settings};
+use crate::settings::{self, ModelSource, Settings};
+use crate::shipped_model;
 use prime_engine::{Engine, EngineSpec};
+
+/// Where an engine's model comes from.
+///
+/// # Errors
+/// The model's file does not exist.
+pub fn model_source(name: &str, engine: &settings::Engine) -> Result<ModelSource, AppError> {
+    let executable: Option<PathBuf> = std::env::current_exe().ok();
+    let source = engine.find_model(executable.as_deref());
+    source.map_err(|reason| AppError::Model { engine: name.to_owned(), reason })
+}
 
 /// The spec of a configured engine.
 ///
 /// # Errors
-/// When the model's file cannot be found.
+/// The model's file does not exist, or the built-in model cannot be written to the cache.
 pub fn engine_spec(name: &str, engine: &settings::Engine) -> Result<EngineSpec, AppError> {
-    let executable: Option<PathBuf> = std::env::current_exe().ok();
-    let model = engine
-        .find_model(executable.as_deref())
-        .map_err(|reason| AppError::Model { engine: name.to_owned(), reason })?;
+    let model = match model_source(name, engine)? {
+        ModelSource::File(path) => path,
+        ModelSource::BuiltIn => {
+            shipped_model::file().map_err(|reason| AppError::ModelCache { engine: name.to_owned(), reason })?
+        }
+    };
     let narrow = |value: u32| u16::try_from(value).unwrap_or(u16::MAX);
     let threads = if engine.threads == 0 {
         // One core is left to the actors; a small model gains nothing from many threads.
@@ -31,11 +44,11 @@ pub fn engine_spec(name: &str, engine: &settings::Engine) -> Result<EngineSpec, 
         model,
         device: engine.device.clone(),
         isolation: engine.isolation,
-        kv: engine.kv,
+        kv: engine.kv_cache,
         context_tokens: engine.context_tokens,
         sequences_max: narrow(engine.sequences_max),
         batch_tokens: engine.batch_tokens,
-        kept_max: narrow(engine.kept_max),
+        kept_max: narrow(engine.cached_sequences_max),
         prefill_tokens: engine.prefill_tokens,
         threads: narrow(threads),
         deadline_ms: engine.deadline_ms,

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::Configuration;
-use crate::app::{cores, engine_spec};
+use crate::app::{cores, engine_spec, model_source};
 use crate::cli::output::print;
-use crate::settings::Settings;
+use crate::settings::{ModelSource, Settings};
 use prime_engine::{self, Bytes, EngineSpec, Fit};
 
 #[derive(Args)]
@@ -88,8 +88,9 @@ fn engines(settings: &Settings, no_load: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (name, entry) in &settings.engines {
         let what = format!("engine {name}");
-        let spec = match engine_spec(name, entry) {
-            Ok(spec) => spec,
+        let found = model_source(name, entry).and_then(|source| Ok((source, engine_spec(name, entry)?)));
+        let (source, spec) = match found {
+            Ok(found) => found,
             Err(error) => {
                 findings.push(finding(what, Err(error.to_string())));
                 continue;
@@ -103,18 +104,17 @@ fn engines(settings: &Settings, no_load: bool) -> Vec<Finding> {
             }
         }
         if !no_load {
-            findings.push(finding(what, decodes(spec)));
+            findings.push(finding(what, decodes(&source, spec)));
         }
     }
     findings
 }
 
-fn decodes(spec: EngineSpec) -> Result<String, String> {
-    let path = spec.model.display().to_string();
+fn decodes(source: &ModelSource, spec: EngineSpec) -> Result<String, String> {
     let engine = prime_engine::Engine::start(spec).map_err(|error| error.to_string())?;
     let status = engine.status();
     engine.shutdown();
-    Ok(format!("{path} on {}: {}, decodes", status.device, status.model))
+    Ok(format!("{source} on {}: {}, decodes", status.device, status.model))
 }
 
 fn port(settings: &Settings) -> Finding {

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use ureq::Agent;
+use reqwest::blocking::ClientBuilder;
 
 use super::remote::Remote;
 use crate::cli::output::{note, print};
+use crate::http_client::{self, root_cause};
 
-/// Longest wait for the answer. A daemon that needs longer is not well.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// A daemon that needs longer is unhealthy.
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Args)]
 pub struct HealthArguments {
@@ -25,18 +26,21 @@ pub struct HealthArguments {
 pub fn health(arguments: &HealthArguments) -> anyhow::Result<ExitCode> {
     let daemon = arguments.remote.base()?;
     let url = format!("{daemon}/{}", if arguments.ready { "readyz" } else { "livez" });
-    // A proxy would answer for the daemon.
-    let config = Agent::config_builder().http_status_as_error(false).timeout_global(Some(PATIENCE)).proxy(None).build();
-    match Agent::new_with_config(config).get(&url).call() {
-        Ok(mut answer) => {
-            let status = answer.status();
-            let body =
-                answer.body_mut().read_to_string().with_context(|| format!("{url} answered {status} and broke off"))?;
+    let client = ClientBuilder::from(http_client::builder(false)).timeout(TIMEOUT).build()?;
+    match client.get(&url).send() {
+        Ok(response) => {
+            let status = response.status();
+            let body = response.text().with_context(|| format!("{url} answered {status} and broke off"))?;
             print(format_args!("{}\n", body.trim_end()))?;
             Ok(ExitCode::from(u8::from(!status.is_success())))
         }
         Err(error) => {
-            note!("{url} does not answer: {error}");
+            let reason = if error.is_timeout() {
+                format!("no response within {} s", TIMEOUT.as_secs())
+            } else {
+                root_cause(&error)
+            };
+            note!("{url} does not answer: {reason}");
             Ok(ExitCode::FAILURE)
         }
     }

@@ -62,10 +62,6 @@ impl Session {
         Ok(Some(result))
     }
 
-    pub fn is_interrupted(&self) -> bool {
-        self.is_interrupted
-    }
-
     /// Writes a line above the bar.
     pub fn note(&self, line: &str) {
         self.bar.suspend(|| write_note(format_args!("{line}")));

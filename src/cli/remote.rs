@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use anyhow::bail;
 use clap::Args;
-use ureq::http::Uri;
+use reqwest::Url;
 
 use super::Configuration;
 
@@ -48,10 +48,10 @@ impl Remote {
     }
 }
 
-/// Whether it begins as a URL of a daemon must, and nothing but a path may follow.
+/// Whether this can be a daemon's URL: plain HTTP, and nothing after the path.
 fn is_http(url: &str) -> bool {
-    let Ok(parsed) = url.parse::<Uri>() else { return false };
-    url.starts_with("http://") && parsed.host().is_some_and(|host| !host.is_empty()) && parsed.query().is_none()
+    let Ok(parsed) = Url::parse(url) else { return false };
+    url.starts_with("http://") && parsed.host_str().is_some_and(|host| !host.is_empty()) && parsed.query().is_none()
 }
 
 /// Where a daemon that is bound there is reached from the same machine.

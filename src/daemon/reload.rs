@@ -19,8 +19,8 @@ const AT_ONCE: [&str; 11] = [
     "agents",
     "definitions",
     "engines",
-    "journal.keep_bytes",
-    "journal.keep_days",
+    "journal.retention_bytes",
+    "journal.retention_days",
     "log.level",
     "presets",
     "run",
@@ -190,7 +190,7 @@ mod tests {
             ),
             (&["server.queue_max=5", "server.burst=99"], &["server.queue_max"], &["server.burst"]),
             (&["presets.quick.fanout=1"], &["presets.quick"], &[]),
-            (&["journal.keep_days=3", "journal.path=x.sqlite"], &["journal.keep_days"], &["journal.path"]),
+            (&["journal.retention_days=3", "journal.path=x.sqlite"], &["journal.retention_days"], &["journal.path"]),
         ];
         let owned = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>();
         let before = all(&Settings::default());

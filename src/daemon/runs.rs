@@ -22,7 +22,7 @@ const KEY_BYTES_MAX: usize = 255;
 /// Runs per page: most, and default.
 const PAGE_MAX: u32 = 1_000;
 const PAGE: u32 = 100;
-/// A century, as for `journal.keep_days`.
+/// A century, as for `journal.retention_days`.
 const DAYS_MAX: u32 = 36_500;
 
 pub fn configure(config: &mut web::ServiceConfig) {
@@ -212,9 +212,10 @@ pub async fn collect(state: web::Data<State>, body: Body) -> Result<HttpResponse
     let app = state.runs.app();
     let journal = &app.settings().journal;
     let (days, bytes) = match (wanted.older_than_days, wanted.bytes_max) {
-        (None, None) => {
-            (Some(journal.keep_days).filter(|days| *days > 0), Some(journal.keep_bytes).filter(|bytes| *bytes > 0))
-        }
+        (None, None) => (
+            Some(journal.retention_days).filter(|days| *days > 0),
+            Some(journal.retention_bytes).filter(|bytes| *bytes > 0),
+        ),
         wanted => wanted,
     };
     let Removed { runs, events, bytes, .. } = state.runs.collect(days, bytes).await?;

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use super::error::ApiError;
 use super::guard::{Body, json};
 use super::method_not_allowed;
-use prime_bench::judge::verify::{Verification, VerifyError, VerifyRequest, verify};
+use prime_bench::judge::single::{self, Verification, VerifyError, VerifyRequest};
 
 /// Most requests of a batch.
 const BATCH_MAX: usize = 10_000;
@@ -67,7 +67,7 @@ pub(super) fn judged(body: &[u8]) -> Result<VerifyAnswer, ApiError> {
         .is_ok_and(|object| object.contains_key("batch"));
     if !is_batch {
         let request: VerifyRequest = json(body)?;
-        return verify(&request).map(VerifyAnswer::One).map_err(|error| match error.field {
+        return single::judge(&request).map(VerifyAnswer::One).map_err(|error| match error.field {
             Some(field) => ApiError::bad_value(&field, error.message),
             None => ApiError::internal(error.message),
         });
@@ -76,7 +76,7 @@ pub(super) fn judged(body: &[u8]) -> Result<VerifyAnswer, ApiError> {
     if batch.len() > BATCH_MAX {
         return Err(ApiError::bad_field("batch", format!("has {} requests; give up to {BATCH_MAX}", batch.len())));
     }
-    let entry = |request: &VerifyRequest| match verify(request) {
+    let entry = |request: &VerifyRequest| match single::judge(request) {
         Ok(verification) => BatchEntry::Judged(verification),
         Err(error) => BatchEntry::Refused { error },
     };

@@ -1,5 +1,5 @@
-//! The load on the ring with a journal: null agents, and every run is accepted, recorded and committed as in the daemon. A
-//! step counts when it is durable.
+//! The load on the ring with a journal: every run is accepted, recorded and committed as in the daemon. A step counts when
+//! it is durable.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -7,16 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hdrhistogram::Histogram;
+use tempfile::TempDir;
 
-use super::drive::{self, Launch};
 use super::error::LoadError;
-use super::histogram::empty;
 use super::in_process::greedy;
 use super::plan::Plan;
-use super::report::Point;
-use super::ring::null_agents;
-use super::scratch::{Scratch, is_in_memory};
-use super::session::{Phase, Session};
+use super::ring::agents;
 use super::watch::{Watch, is_solved};
 use crate::agents::Names;
 use crate::app::{App, Overrides};
@@ -26,38 +22,44 @@ use crate::runs::{Committed, LiveRun, NewRun, RunSpec, Runs};
 use crate::runtime::{Event, Observer, Wake};
 use crate::settings::Settings;
 use prime_journal::{SqliteJournal, SqliteOptions};
+use prime_loadtest::histogram::empty;
+use prime_loadtest::report::Point;
+use prime_loadtest::{Launch, Phase, Session, Trajectory, measure};
 use prime_protocol::{RunPlan, RunSnapshot};
 
-/// Whose runs they are.
+/// Owner of the runs.
 const OWNER: &str = "loadtest";
-/// The trajectory whose steps are followed until they are durable: one of equal ones.
+/// The trajectory whose steps are timed until they are durable. All are alike.
 const FOLLOWED: u32 = 0;
 
-/// When the steps of the followed trajectory's run were decided, of those that are not known to be durable yet.
+/// f_type of tmpfs and ramfs, from statfs.
+const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
+
+/// When the steps of the followed run were decided that are not known to be durable yet.
 type Decided = Arc<Mutex<VecDeque<u64>>>;
 
-/// The way of a run's observer into the run: by the number of its trajectory.
+/// The observer of each trajectory's current run.
 #[derive(Default)]
 struct Watches(Mutex<Vec<Option<Arc<Watch>>>>);
 
-/// A run's observer before the one that records it.
+/// Measures a run, and passes its events on to the observer that records it.
 struct Recorded {
     watch: Arc<Watch>,
-    keeper: Arc<dyn Observer>,
+    recorder: Arc<dyn Observer>,
     decided: Option<Decided>,
 }
 
 impl Observer for Recorded {
     fn observe(&self, event: &Event<'_>) {
         if let (Event::Step { .. }, Some(decided)) = (event, &self.decided) {
-            decided.lock().unwrap_or_else(PoisonError::into_inner).push_back(self.watch.session().now());
+            decided.lock().unwrap_or_else(PoisonError::into_inner).push_back(self.watch.trajectory().session().now());
         }
         self.watch.observe(event);
-        self.keeper.observe(event);
+        self.recorder.observe(event);
     }
 
     fn attach(&self, span: &tracing::Span) {
-        self.keeper.attach(span);
+        self.recorder.attach(span);
     }
 
     fn wants_timing(&self) -> bool {
@@ -65,36 +67,37 @@ impl Observer for Recorded {
     }
 
     fn wants_snapshot(&self) -> bool {
-        self.keeper.wants_snapshot()
+        self.recorder.wants_snapshot()
     }
 
     fn save_snapshot(&self, snapshot: RunSnapshot) {
-        self.keeper.save_snapshot(snapshot);
+        self.recorder.save_snapshot(snapshot);
     }
 
     fn is_behind(&self) -> bool {
-        self.keeper.is_behind() || self.watch.is_behind()
+        self.recorder.is_behind() || self.watch.is_behind()
     }
 
     fn wake_when_free(&self, wake: Wake) {
-        // Whoever wakes it, both are asked again.
-        if self.keeper.is_behind() { self.keeper.wake_when_free(wake) } else { self.watch.wake_when_free(wake) }
+        // After waking, both are checked again.
+        if self.recorder.is_behind() { self.recorder.wake_when_free(wake) } else { self.watch.wake_when_free(wake) }
     }
 }
 
-/// A trajectory's present run, and the durable steps of those before it.
+/// The runs of a trajectory.
 #[derive(Default)]
-struct Kept {
+struct TrajectoryRuns {
+    /// Durable steps of runs that are complete.
     before: u64,
-    /// Over, but perhaps not durable to their last step.
+    /// Over, but perhaps not durable up to their last step.
     ending: Vec<Arc<LiveRun>>,
-    run: Option<Arc<LiveRun>>,
+    current: Option<Arc<LiveRun>>,
 }
 
-impl Kept {
-    /// Puts the next run in the place of the present one.
+impl TrajectoryRuns {
+    /// Replaces the current run by the next.
     fn replace(&mut self, run: Option<Arc<LiveRun>>) {
-        self.ending.extend(std::mem::replace(&mut self.run, run));
+        self.ending.extend(std::mem::replace(&mut self.current, run));
         let before = &mut self.before;
         self.ending.retain(|run| {
             let committed = run.stream.committed();
@@ -104,21 +107,21 @@ impl Kept {
     }
 
     fn durable(&self) -> u64 {
-        let runs = self.ending.iter().chain(&self.run);
+        let runs = self.ending.iter().chain(&self.current);
         self.before + runs.map(|run| run.stream.committed().progress.proposals).sum::<u64>()
     }
 }
 
 /// The runs of one measurement.
-struct Durably<'l> {
+struct DurableLaunch<'l> {
     load: &'l DurableLoad,
     steps: u64,
-    kept: Vec<Mutex<Kept>>,
-    /// From decided to durable, of the followed trajectory.
+    runs: Vec<Mutex<TrajectoryRuns>>,
+    /// Time from decision to commit of the followed trajectory's steps.
     commit: Arc<Mutex<Histogram<u64>>>,
 }
 
-/// Null agents, and a journal.
+/// Null agents with a journal.
 pub struct DurableLoad {
     runs: Arc<Runs>,
     names: Names,
@@ -127,20 +130,25 @@ pub struct DurableLoad {
     followed: Arc<Mutex<Decided>>,
     seed: AtomicU64,
     is_in_memory: bool,
-    _scratch: Option<Scratch>,
+    _folder: Option<TempDir>,
 }
 
-/// The wall clock, in milliseconds since 1970.
+/// Milliseconds since the Unix epoch.
 fn now_ms() -> u64 {
     u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0)
 }
 
+/// Whether a folder is on an in-memory file system, where durability costs nothing.
+fn is_in_memory(folder: &Path) -> bool {
+    rustix::fs::statfs(folder)
+        .is_ok_and(|system| u64::try_from(system.f_type).is_ok_and(|kind| IN_MEMORY.contains(&kind)))
+}
+
 impl DurableLoad {
-    /// Opens a new journal, in `journal` or among the temporary files, for loads with at most so many trajectories. Must be
-    /// called within an actix system.
+    /// Creates a journal, by default a temporary file. Must be called within an actix system.
     ///
     /// # Errors
-    /// When the journal is there already or cannot be made.
+    /// If the journal exists or cannot be created.
     pub fn start(
         mut settings: Settings,
         plan: &Plan,
@@ -150,75 +158,74 @@ impl DurableLoad {
         if let Some(path) = journal.filter(|path| path.exists()) {
             return Err(LoadError::JournalExists(path.display().to_string()));
         }
-        let scratch = if journal.is_none() { Some(Scratch::new()?) } else { None };
-        let path = match (journal, &scratch) {
+        let folder = if journal.is_none() {
+            Some(tempfile::Builder::new().prefix("prime-agents-load-").tempdir()?)
+        } else {
+            None
+        };
+        let path = match (journal, &folder) {
             (Some(path), _) => path.to_owned(),
-            (None, scratch) => scratch.as_ref().map_or_else(Default::default, |scratch| scratch.path().join("load.db")),
+            (None, folder) => folder.as_ref().map_or_else(Default::default, |folder| folder.path().join("load.db")),
         };
         settings.runtime.in_flight_max = u32::MAX;
-        // A run that has ended gives its place back a little later than the next one is handed in.
+        // A finished run frees its place slightly after the next one is submitted.
         settings.server.queue_max = trajectories_max.saturating_mul(2).saturating_add(1);
-        // The journal says what the runs were made with, so these agents stand under the names that are configured.
+        // The journal records the agents of the runs, so the null agents go by the configured names.
         let names = Names::of(&settings);
         let config_hash = settings.hash();
-        let app = App::with_agents(settings, null_agents(plan, names.clone())?);
+        let app = App::with_agents(settings, agents(plan, names.clone())?);
         let store = Arc::new(SqliteJournal::open(&path, SqliteOptions::default())?);
         let metrics = Arc::new(Metrics::new(jiff::Timestamp::now()));
         let runs = Runs::start(Arc::new(app), store, now_ms, metrics, None)?;
         let (watches, followed) = (Arc::new(Watches::default()), Arc::new(Mutex::new(Decided::default())));
         let (of, decided) = (Arc::clone(&watches), Arc::clone(&followed));
-        runs.observe_with(Box::new(move |spec, keeper| {
+        runs.observe_with(Box::new(move |spec, recorder| {
             let trajectory = spec.instance.parse::<u32>().ok();
             let watches = of.0.lock().unwrap_or_else(PoisonError::into_inner);
             let watch = trajectory.and_then(|trajectory| watches.get(trajectory as usize)?.clone());
-            let Some(watch) = watch else { return keeper };
+            let Some(watch) = watch else { return recorder };
             let followed = || Arc::clone(&decided.lock().unwrap_or_else(PoisonError::into_inner));
-            let decided = (watch.trajectory() == FOLLOWED).then(followed);
-            Arc::new(Recorded { watch, keeper, decided })
+            let decided = (watch.trajectory().number() == FOLLOWED).then(followed);
+            Arc::new(Recorded { watch, recorder, decided })
         }));
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let is_in_memory = is_in_memory(folder);
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let is_in_memory = is_in_memory(parent);
         let seed = AtomicU64::new(0);
-        Ok(Self { runs, names, config_hash, watches, followed, seed, is_in_memory, _scratch: scratch })
+        Ok(Self { runs, names, config_hash, watches, followed, seed, is_in_memory, _folder: folder })
     }
 
-    /// What a reader must know of the journal, if anything.
+    /// What a reader must know about the journal, if anything.
     pub fn remark(&self) -> Option<String> {
         self.is_in_memory.then(|| {
-            "The journal lay on a file system in memory, where making something durable costs nothing: name a file on a \
-             disk with --journal."
+            "The journal was on an in-memory file system, where durability costs nothing: name a file on a disk with \
+             --journal."
                 .to_owned()
         })
     }
 
     /// Measures a load.
-    ///
-    /// # Errors
-    /// When a run is not accepted or does not end as it should, or nothing became durable in the time.
     pub async fn measure(&self, plan: &Plan, trajectories: u32) -> Result<Point, LoadError> {
         let steps = plan.run_steps(trajectories)?;
-        let kept = (0..trajectories).map(|_| Mutex::default()).collect();
+        let runs = (0..trajectories).map(|_| Mutex::default()).collect();
         *self.watches.0.lock().unwrap_or_else(PoisonError::into_inner) = vec![None; trajectories as usize];
-        let durably = Durably { load: self, steps, kept, commit: Arc::new(Mutex::new(empty())) };
-        let mut measured = drive::measure(plan, trajectories, is_solved, &durably).await?;
-        // The next load must not find the end of this one.
-        durably.wait(|committed, _| committed.is_over).await;
-        durably.let_go().await;
-        if let Some((_, commit)) = &mut measured.durable {
-            commit.clone_from(&durably.commit.lock().unwrap_or_else(PoisonError::into_inner));
-        }
-        measured.point()
+        let launch = DurableLaunch { load: self, steps, runs, commit: Arc::new(Mutex::new(empty())) };
+        let measured = measure(&plan.measurement(trajectories), &launch).await?;
+        // The next load must not overlap the end of this one.
+        launch.wait(|committed, _| committed.is_over).await;
+        launch.released().await;
+        let commit = launch.commit.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(measured.point(Some(&commit))?)
     }
 }
 
 impl Drop for DurableLoad {
     fn drop(&mut self) {
-        // The thread that writes must be gone before its file is.
+        // The writer thread must end before its file is deleted.
         self.runs.park();
     }
 }
 
-impl Durably<'_> {
+impl DurableLaunch<'_> {
     fn new_run(&self, trajectory: u32) -> NewRun {
         let problem = null_problem(self.steps);
         let spec = RunSpec {
@@ -238,28 +245,28 @@ impl Durably<'_> {
         NewRun { owner: OWNER.to_owned(), key: None, spec, problem }
     }
 
-    /// Waits until so much of every present run is durable.
+    /// Waits until enough of every current run is durable.
     async fn wait(&self, is_enough: impl Fn(&Committed, &LiveRun) -> bool) {
-        for kept in &self.kept {
-            let run = kept.lock().unwrap_or_else(PoisonError::into_inner).run.clone();
+        for runs in &self.runs {
+            let run = runs.lock().unwrap_or_else(PoisonError::into_inner).current.clone();
             if let Some(run) = run {
-                // A stream ends with its run at the earliest.
+                // A stream never ends before its run.
                 drop(run.stream.watch().wait_for(|committed| is_enough(committed, &run)).await);
             }
         }
     }
 
-    /// Lets those who followed the runs on this thread give up what they held: they have been told that it is over.
-    async fn let_go(&self) {
-        for kept in &self.kept {
-            let run = kept.lock().unwrap_or_else(PoisonError::into_inner).run.clone();
+    /// Yields until this thread's tasks have released the runs, whose end they have been told.
+    async fn released(&self) {
+        for runs in &self.runs {
+            let run = runs.lock().unwrap_or_else(PoisonError::into_inner).current.clone();
             while run.as_ref().is_some_and(|run| self.load.runs.live(&run.stream.id).is_some()) {
                 tokio::task::yield_now().await;
             }
         }
     }
 
-    /// Notes when the steps of a run are durable.
+    /// Records when the steps of a run become durable.
     fn follow(&self, run: &LiveRun, decided: Decided, session: Arc<Session>) {
         let mut committed = run.stream.watch();
         let commit = Arc::clone(&self.commit);
@@ -284,25 +291,27 @@ impl Durably<'_> {
     }
 }
 
-impl Launch for Durably<'_> {
-    async fn launch(&self, watch: &Arc<Watch>) -> Result<(), LoadError> {
-        let trajectory = watch.trajectory();
-        let place = trajectory as usize;
-        let lock = |kept: &'_ Mutex<Kept>, run| kept.lock().unwrap_or_else(PoisonError::into_inner).replace(run);
-        self.load.watches.0.lock().unwrap_or_else(PoisonError::into_inner)[place] = Some(Arc::clone(watch));
+impl Launch for DurableLaunch<'_> {
+    type Error = LoadError;
+
+    async fn launch(&self, trajectory: &Arc<Trajectory>) -> Result<(), LoadError> {
+        let number = trajectory.number();
+        let index = number as usize;
+        let watch = Arc::new(Watch::new(Arc::clone(trajectory), is_solved));
+        self.load.watches.0.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(watch);
         let decided = Decided::default();
-        if trajectory == FOLLOWED {
+        if number == FOLLOWED {
             *self.load.followed.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&decided);
         }
-        let accepted = self.load.runs.accept(self.new_run(trajectory)).await?;
+        let accepted = self.load.runs.accept(self.new_run(number)).await?;
         let run = self.load.runs.live(&accepted.record.id);
         match &run {
-            Some(run) if trajectory == FOLLOWED => self.follow(run, decided, Arc::clone(watch.session())),
+            Some(run) if number == FOLLOWED => self.follow(run, decided, Arc::clone(trajectory.session())),
             // Over already, with all of its steps.
-            None => self.kept[place].lock().unwrap_or_else(PoisonError::into_inner).before += self.steps,
+            None => self.runs[index].lock().unwrap_or_else(PoisonError::into_inner).before += self.steps,
             Some(_) => {}
         }
-        lock(&self.kept[place], run);
+        self.runs[index].lock().unwrap_or_else(PoisonError::into_inner).replace(run);
         Ok(())
     }
 
@@ -311,15 +320,15 @@ impl Launch for Durably<'_> {
     }
 
     fn halt(&self) {
-        for kept in &self.kept {
-            if let Some(run) = &kept.lock().unwrap_or_else(PoisonError::into_inner).run {
+        for runs in &self.runs {
+            if let Some(run) = &runs.lock().unwrap_or_else(PoisonError::into_inner).current {
                 run.cancel();
             }
         }
     }
 
     fn durable(&self) -> Option<u64> {
-        let durable = |kept: &Mutex<Kept>| kept.lock().unwrap_or_else(PoisonError::into_inner).durable();
-        Some(self.kept.iter().map(durable).sum())
+        let durable = |runs: &Mutex<TrajectoryRuns>| runs.lock().unwrap_or_else(PoisonError::into_inner).durable();
+        Some(self.runs.iter().map(durable).sum())
     }
 }

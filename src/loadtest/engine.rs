@@ -1,14 +1,13 @@
-//! The load on engines: each of the three agents asks a process of its own, which holds no model and answers at once.
-//! What it adds to the ring is the way to such a process and back.
+//! The load on engines: each of the three agents queries a process of its own, which has no model and answers at once.
+//! This adds the round trip to such a process.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use super::error::LoadError;
-use super::null;
+use super::null_agents;
 use super::plan::Plan;
-use super::report::Point;
 use super::ring::with_agents;
 use crate::agents::{
     AgentError, AgentSet, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Coordinator, Failure, Names, Proposal,
@@ -18,9 +17,10 @@ use crate::evaluation::null_line;
 use crate::runtime::RuntimePlan;
 use prime_bench::tasks::Kinds;
 use prime_engine::{Engine, EngineSpec, Format, Request};
+use prime_loadtest::report::Point;
 use prime_protocol::{Role, Trajectory, Verdict};
 
-/// Turns that a worker has at once are twice as many.
+/// A worker has up to twice as many turns at once.
 const SEQUENCES_MAX: u16 = 256;
 
 /// The engines of the load, one for each role.
@@ -28,15 +28,15 @@ pub struct EngineLoad {
     engines: [Engine; 3],
 }
 
-/// Asks an engine that has no model.
+/// Queries an engine without a model.
 #[derive(Clone)]
-struct Asking {
+struct EngineClient {
     engine: Engine,
     role: Role,
     prompt: Arc<str>,
 }
 
-impl Asking {
+impl EngineClient {
     async fn ask(&self) -> Result<String, AgentError> {
         let request = Request {
             prompt: self.prompt.as_ref().to_owned(),
@@ -55,19 +55,19 @@ impl Asking {
     }
 }
 
-struct AskingExecutor(Asking);
-struct AskingVerifier(Asking, RulesVerifier);
-struct AskingCoordinator(Asking, ThresholdCoordinator);
+struct EngineExecutor(EngineClient);
+struct EngineVerifier(EngineClient, RulesVerifier);
+struct EngineCoordinator(EngineClient, ThresholdCoordinator);
 
 #[async_trait]
-impl AsyncExecutor for AskingExecutor {
+impl AsyncExecutor for EngineExecutor {
     async fn propose(&self, _: &Trajectory, _: Sampling) -> Result<Proposal, AgentError> {
         Ok(Proposal { line: self.0.ask().await?, ..Proposal::default() })
     }
 }
 
 #[async_trait]
-impl AsyncVerifier for AskingVerifier {
+impl AsyncVerifier for EngineVerifier {
     fn kinds(&self) -> Kinds {
         self.1.kinds()
     }
@@ -79,7 +79,7 @@ impl AsyncVerifier for AskingVerifier {
 }
 
 #[async_trait]
-impl AsyncCoordinator for AskingCoordinator {
+impl AsyncCoordinator for EngineCoordinator {
     async fn decide(&self, trajectory: &Trajectory, line: &str, verdict: &Verdict) -> Result<Ruling, AgentError> {
         self.0.ask().await?;
         self.1.decide(trajectory, line, verdict).await
@@ -88,9 +88,6 @@ impl AsyncCoordinator for AskingCoordinator {
 
 impl EngineLoad {
     /// Starts the three processes.
-    ///
-    /// # Errors
-    /// When one cannot be started.
     pub fn start() -> Result<Self, LoadError> {
         let start = |role: Role| {
             Engine::start(EngineSpec {
@@ -106,30 +103,29 @@ impl EngineLoad {
         Ok(Self { engines: [executor?, verifier?, coordinator?] })
     }
 
-    /// What the agents are called.
     pub fn names() -> Names {
-        null::names("echo", "echo", "echo")
+        null_agents::names("echo", "echo", "echo")
     }
 
     fn agents(&self, plan: &Plan) -> std::io::Result<AgentSet> {
-        // As long as the line would be, so that a payload means the same.
+        // As long as the line would be, so that a payload has the same meaning.
         let prompt: Arc<str> = null_line(plan.payload_bytes).into();
-        let asking =
-            |role: Role| Asking { engine: self.engines[role as usize].clone(), role, prompt: Arc::clone(&prompt) };
-        let [executor, verifier, coordinator] = Role::ALL.map(asking);
-        null::agents(
+        let client = |role: Role| EngineClient {
+            engine: self.engines[role as usize].clone(),
+            role,
+            prompt: Arc::clone(&prompt),
+        };
+        let [executor, verifier, coordinator] = Role::ALL.map(client);
+        null_agents::agents(
             Self::names(),
-            &plan.flaws,
-            move || Arc::new(AskingExecutor(executor.clone())),
-            move || Arc::new(AskingVerifier(verifier.clone(), null::verifier())),
-            move || Arc::new(AskingCoordinator(coordinator.clone(), null::coordinator())),
+            &plan.faults,
+            move || Arc::new(EngineExecutor(executor.clone())),
+            move || Arc::new(EngineVerifier(verifier.clone(), null_agents::verifier())),
+            move || Arc::new(EngineCoordinator(coordinator.clone(), null_agents::coordinator())),
         )
     }
 
     /// Measures a load. Must be called within an actix system.
-    ///
-    /// # Errors
-    /// When a run does not end as it should, or nothing was decided in the time.
     pub async fn measure(&self, plan: &Plan, trajectories: u32, runtime: &RuntimePlan) -> Result<Point, LoadError> {
         with_agents(plan, trajectories, runtime, self.agents(plan)?).await
     }

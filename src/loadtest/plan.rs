@@ -1,99 +1,105 @@
-//! A load as data: what is asked for, whatever it goes through.
+//! The requested load, independent of the mode.
 
 use std::time::Duration;
 
 use super::error::LoadError;
-use super::report::{Length, Load};
+use super::watch::stage_kinds;
+use prime_loadtest::Measurement;
+use prime_loadtest::report::{Length, Load};
 use prime_protocol::Role;
 
-/// Most trajectories of a load.
 pub const TRAJECTORIES_MAX: u32 = 100_000;
-/// The counts of a sweep.
+/// The counts of `--sweep`.
 pub const SWEEP: [u32; 5] = [1, 10, 100, 1_000, 10_000];
-/// Most steps a second that can be asked for.
+/// Steps per second.
 pub const RATE_MAX: f64 = 10_000_000.0;
-/// Longest payload, in bytes.
 pub const PAYLOAD_BYTES_MAX: u64 = 1 << 20;
 
-/// Bytes that the committed lines of all trajectories may take, about: a trajectory that has its part ends, and another
-/// takes its place.
+/// Approximate memory for the committed lines of all trajectories. A run ends when it has used its part, and another
+/// one takes its place.
 const LINES_BYTES: u64 = 256 << 20;
-/// Bytes of a committed step beside its line, about.
+/// Approximate size of a committed step beside its line.
 const STEP_BYTES: u64 = 16;
-/// Steps of one run at most.
 const RUN_STEPS_MAX: u64 = 1_000_000;
-/// Bytes of lines that cannot be avoided (two a trajectory), beyond which a load is refused.
+/// Limit on the unavoidable memory for lines, two per trajectory; a load that needs more is refused.
 const UNAVOIDABLE_BYTES_MAX: u64 = 4 << 30;
 
-/// What is asked of each count of trajectories.
+/// The load at each count of trajectories.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// How long is measured.
     pub length: Length,
-    /// Not measured, before that.
     pub warmup: Duration,
-    /// Steps a second that are due, over all trajectories; `None` is a closed loop.
+    /// Steps due per second over all trajectories; `None` is a closed loop.
     pub rate: Option<f64>,
-    /// Time the parts of each step's way.
-    pub has_legs: bool,
-    /// Bytes of each proposal's line (of the prompt, where engines are asked) beyond the shortest.
+    /// Time the stages of each step.
+    pub has_stages: bool,
+    /// Bytes added to each proposal's line (to the prompt, in mode `engine`).
     pub payload_bytes: usize,
-    pub flaws: Flaws,
+    pub faults: Faults,
 }
 
-/// What is wrong with some of the agents, on purpose.
+/// Injected faults.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Flaws {
-    /// Time that each turn waits.
+pub struct Faults {
+    /// Of each turn.
     pub delay: Duration,
-    /// Share of the turns that fail once and are then tried again, 0 to 1.
+    /// Share of the turns that fail once and are then retried, 0 to 1.
     pub failures: f64,
-    /// The agents that are so.
+    /// The affected agents.
     pub faulty: Vec<Role>,
 }
 
-impl Flaws {
+impl Faults {
     pub const NONE: Self = Self { delay: Duration::ZERO, failures: 0.0, faulty: Vec::new() };
 
-    /// Whether this agent has any.
-    pub fn concern(&self, role: Role) -> bool {
+    pub fn affect(&self, role: Role) -> bool {
         self.faulty.contains(&role) && (self.failures > 0.0 || !self.delay.is_zero())
     }
 }
 
 impl Plan {
-    /// A closed loop without a warm-up: so many steps of each trajectory.
+    /// A closed loop without warm-up, with a number of steps per trajectory.
     pub fn steps(steps: u64) -> Self {
         Self {
             length: Length::Steps(steps),
             warmup: Duration::ZERO,
             rate: None,
-            has_legs: false,
+            has_stages: false,
             payload_bytes: 0,
-            flaws: Flaws::NONE,
+            faults: Faults::NONE,
         }
     }
 
-    /// As it stands in a report.
+    /// As described in a report.
     pub fn load(&self, durable: bool) -> Load {
-        let concerned = Role::ALL.into_iter().filter(|role| self.flaws.concern(*role));
+        let affected = Role::ALL.into_iter().filter(|role| self.faults.affect(*role));
         Load {
             rate: self.rate,
             warmup_seconds: self.warmup.as_secs_f64(),
             length: self.length,
             payload_bytes: self.payload_bytes,
-            delay_us: u64::try_from(self.flaws.delay.as_micros()).unwrap_or(u64::MAX),
-            failures: self.flaws.failures,
-            faulty: concerned.map(|role| role.to_string()).collect(),
+            delay_us: u64::try_from(self.faults.delay.as_micros()).unwrap_or(u64::MAX),
+            failures: self.faults.failures,
+            faulty: affected.map(|role| role.to_string()).collect(),
             durable,
         }
     }
 
-    /// Steps of one run of each of so many trajectories: its committed steps stay in memory, so that a long test needs
-    /// several.
+    /// What to measure at a count of trajectories.
+    pub fn measurement(&self, trajectories: u32) -> Measurement {
+        Measurement {
+            trajectories,
+            length: self.length,
+            warmup: self.warmup,
+            rate: self.rate,
+            stages: if self.has_stages { stage_kinds(self.rate.is_some()) } else { Vec::new() },
+        }
+    }
+
+    /// Steps of one run of each trajectory. Committed steps stay in memory, so a long test needs several runs.
     ///
     /// # Errors
-    /// When even the shortest runs would not fit.
+    /// If even the shortest runs would not fit.
     pub fn run_steps(&self, trajectories: u32) -> Result<u64, LoadError> {
         let step = self.payload_bytes as u64 + STEP_BYTES;
         let all = step * u64::from(trajectories.max(1));
@@ -110,9 +116,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_are_as_long_as_their_lines_may_be() {
+    fn runs_are_as_long_as_memory_allows() {
         let with = |payload_bytes| Plan { payload_bytes, ..Plan::steps(1) };
-        // 2^28 bytes over the trajectories, 16 bytes and the payload a step.
+        // 2^28 bytes over the trajectories, with 16 bytes and the payload per step.
         for (payload, trajectories, steps) in
             [(0, 1, 1_000_000), (0, 1_000, 16_777), (0, 10_000, 1_677), (1_008, 1_024, 256), (1_048_560, 1_000, 2)]
         {
@@ -125,14 +131,14 @@ mod tests {
     }
 
     #[test]
-    fn only_agents_that_are_flawed_are_named() {
-        let flaws = Flaws { delay: Duration::from_micros(200), failures: 0.0, faulty: vec![Role::Verifier] };
-        assert!(flaws.concern(Role::Verifier) && !flaws.concern(Role::Executor));
-        let plan = Plan { flaws, ..Plan::steps(7) };
+    fn only_affected_agents_are_named() {
+        let faults = Faults { delay: Duration::from_micros(200), failures: 0.0, faulty: vec![Role::Verifier] };
+        assert!(faults.affect(Role::Verifier) && !faults.affect(Role::Executor));
+        let plan = Plan { faults, ..Plan::steps(7) };
         let load = plan.load(true);
         assert_eq!((load.delay_us, load.faulty.as_slice()), (200, &["verifier".to_owned()][..]));
         assert_eq!((load.length, load.rate, load.durable), (Length::Steps(7), None, true));
-        let none = Plan { flaws: Flaws { faulty: vec![Role::Executor], ..Flaws::NONE }, ..Plan::steps(1) };
+        let none = Plan { faults: Faults { faulty: vec![Role::Executor], ..Faults::NONE }, ..Plan::steps(1) };
         assert!(none.load(false).faulty.is_empty());
     }
 }

@@ -1,51 +1,47 @@
-//! The load on the ring: null agents within the process, so that what is left is coordination.
+//! The load on the ring: null agents in this process, so that only coordination is measured.
 
 use std::sync::Arc;
 
 use futures::future::join_all;
 
-use super::drive;
 use super::error::LoadError;
 use super::in_process::{InProcess, greedy};
-use super::null;
+use super::null_agents;
 use super::plan::Plan;
-use super::report::Point;
 use super::watch::is_solved;
 use crate::agents::{AgentSet, Names};
 use crate::evaluation::{NullExecutor, null_problem};
 use crate::runtime::{RunHandle, Runtime, RuntimePlan, Silent, Submission};
+use prime_loadtest::measure as measure_load;
+use prime_loadtest::report::Point;
 use prime_protocol::RunPlan;
 
 /// A closed loop on the ring.
 #[derive(Clone, Copy, Debug)]
 pub struct RingLoad {
-    /// Trajectories that go round at the same time.
+    /// Concurrent trajectories.
     pub trajectories: u32,
-    /// Steps of each.
+    /// Per trajectory.
     pub steps: u64,
 }
 
-/// What the null agents are called.
 pub fn names() -> Names {
-    null::names("null", "rules", "threshold")
+    null_agents::names("null", "rules", "threshold")
 }
 
-/// The null agents, with the flaws of the load.
-pub(super) fn null_agents(plan: &Plan, names: Names) -> std::io::Result<AgentSet> {
+/// The null agents, with the load's faults injected.
+pub(super) fn agents(plan: &Plan, names: Names) -> std::io::Result<AgentSet> {
     let payload = plan.payload_bytes;
-    null::agents(
+    null_agents::agents(
         names,
-        &plan.flaws,
+        &plan.faults,
         move || Arc::new(NullExecutor::with_payload(payload)),
-        || Arc::new(null::verifier()),
-        || Arc::new(null::coordinator()),
+        || Arc::new(null_agents::verifier()),
+        || Arc::new(null_agents::coordinator()),
     )
 }
 
-/// A closed loop without a warm-up. Must be called within an actix system.
-///
-/// # Errors
-/// As [`measure`].
+/// Measures a closed loop without a warm-up. Must be called within an actix system.
 pub async fn ring(load: RingLoad, runtime: &RuntimePlan) -> Result<Point, LoadError> {
     measure(&Plan::steps(load.steps), load.trajectories, runtime).await
 }
@@ -53,15 +49,12 @@ pub async fn ring(load: RingLoad, runtime: &RuntimePlan) -> Result<Point, LoadEr
 /// Measures a load on the ring. Must be called within an actix system.
 ///
 /// # Errors
-/// When a run does not end as it should, which would make the figures worthless.
+/// If a run fails, which invalidates the measurement.
 pub async fn measure(plan: &Plan, trajectories: u32, runtime: &RuntimePlan) -> Result<Point, LoadError> {
-    with_agents(plan, trajectories, runtime, null_agents(plan, names())?).await
+    with_agents(plan, trajectories, runtime, agents(plan, names())?).await
 }
 
-/// As [`measure`], with agents that take the steps of the null problem.
-///
-/// # Errors
-/// As [`measure`].
+/// As [`measure`], with other agents for the null problem.
 pub(super) async fn with_agents(
     plan: &Plan,
     trajectories: u32,
@@ -74,13 +67,14 @@ pub(super) async fn with_agents(
     start_cells(&runtime, runtime_cells).await;
     let problem = null_problem(steps);
     let next = |run| (Arc::clone(&problem), RunPlan::single(steps + 1), greedy(run));
-    let measured = drive::measure(plan, trajectories, is_solved, &InProcess::new(&runtime, next)).await;
-    // What the cells held must be given back before another load is weighed.
+    let measurement = plan.measurement(trajectories);
+    let measured = measure_load(&measurement, &InProcess::new(&runtime, is_solved, next)).await;
+    // Frees the cells' memory before the next load is measured.
     runtime.close();
-    measured?.point()
+    Ok(measured?.point(None)?)
 }
 
-/// Lets each cell carry out a run, so that its agents are there and nothing is made for the first time later.
+/// Executes a run on each cell, so that no agent is created and nothing allocated for the first time later.
 async fn start_cells(runtime: &Runtime, cells: usize) {
     let submission = |seed| Submission {
         problem: null_problem(1),
@@ -90,7 +84,7 @@ async fn start_cells(runtime: &Runtime, cells: usize) {
         suspended: None,
     };
     let mut handles: Vec<_> = (0..cells as u64).map(|seed| runtime.submit(submission(seed))).collect();
-    // Whatever comes of it: the load's own runs say what is wrong.
+    // Ignores failures: the load's own runs report them.
     join_all(handles.iter_mut().map(RunHandle::outcome)).await;
 }
 
@@ -103,11 +97,14 @@ mod tests {
 
     use super::*;
     use crate::agents::{AgentError, AsyncExecutor, Executor, Proposal, Sampling};
-    use crate::loadtest::report::Length;
     use crate::runtime::{Placement, RestartLimit};
+    use prime_loadtest::report::Length;
     use prime_protocol::Trajectory;
 
-    /// Stops once, for 200 ms.
+    #[global_allocator]
+    static ALLOCATOR: prime_allocator::Counting = prime_allocator::Counting;
+
+    /// Stalls once, for 200 ms.
     struct Stalling {
         executor: NullExecutor,
         turns: AtomicU64,
@@ -134,16 +131,16 @@ mod tests {
     }
 
     fn with_a_stall(rate: Option<f64>) -> Point {
-        let plan_of_load = Plan { rate, ..Plan::steps(1_000) };
+        let load_plan = Plan { rate, ..Plan::steps(1_000) };
         let stalling = || Stalling { executor: NullExecutor::with_payload(0), turns: AtomicU64::new(0) };
-        let agents = null::agents(
+        let agents = null_agents::agents(
             names(),
-            &plan_of_load.flaws,
+            &load_plan.faults,
             move || Arc::new(stalling()),
-            || Arc::new(null::verifier()),
-            || Arc::new(null::coordinator()),
+            || Arc::new(null_agents::verifier()),
+            || Arc::new(null_agents::coordinator()),
         );
-        let load = async { with_agents(&plan_of_load, 1, &plan(), agents?).await };
+        let load = async { with_agents(&load_plan, 1, &plan(), agents?).await };
         actix::System::new().block_on(load).expect("a point")
     }
 
@@ -151,8 +148,9 @@ mod tests {
     fn a_stall_is_hidden_by_a_closed_loop_and_not_by_an_open_one() {
         let closed = with_a_stall(None);
         assert!(closed.latency.max_us >= 199_000.0, "{:?}", closed.latency);
-        assert!(closed.latency.p99_us < 100_000.0, "one step of a thousand waited: {:?}", closed.latency);
-        // 200 of the thousand steps were due meanwhile, the first of them 200 ms before its time came.
+        assert!(closed.latency.p99_us * 10.0 < closed.latency.max_us, "one step of a thousand waited: {closed:?}");
+        // 200 of the thousand steps were due meanwhile, the first of them at the start of the stall. A slow machine only
+        // adds to these latencies.
         let open = with_a_stall(Some(1_000.0));
         assert_eq!(open.steps, 1_000);
         assert!(open.latency.p99_us > 150_000.0, "{:?}", open.latency);
@@ -160,26 +158,26 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_trajectory_has_a_size() {
+    fn idle_trajectories_use_memory() {
         let load = RingLoad { trajectories: 100, steps: 5 };
         let point = actix::System::new().block_on(ring(load, &plan())).expect("a point");
         assert_eq!((point.trajectories, point.steps), (100, 500));
-        let bytes = point.bytes_per_trajectory.expect("tests have the counting allocator");
+        let bytes = point.bytes_per_trajectory.expect("tests use the counting allocator");
         assert!(bytes > 0.0, "{bytes}");
     }
 
     #[test]
-    fn a_load_that_ends_too_early_has_no_figures() {
-        let plan_of_load = Plan { length: Length::Seconds(60.0), ..Plan::steps(1) };
-        let agents = null::agents(
+    fn a_load_whose_agents_fail_is_an_error() {
+        let load_plan = Plan { length: Length::Seconds(60.0), ..Plan::steps(1) };
+        let agents = null_agents::agents(
             names(),
-            &plan_of_load.flaws,
+            &load_plan.faults,
             || Arc::new(NullExecutor::with_payload(0)),
-            || Arc::new(null::verifier()),
+            || Arc::new(null_agents::verifier()),
             || panic!("no coordinator today"),
         );
-        let load = async { with_agents(&plan_of_load, 2, &plan(), agents?).await };
-        let error = actix::System::new().block_on(load).expect_err("it ends").to_string();
+        let load = async { with_agents(&load_plan, 2, &plan(), agents?).await };
+        let error = actix::System::new().block_on(load).expect_err("the agents fail").to_string();
         for part in ["trajectory", "agent_failed", "no coordinator today"] {
             assert!(error.contains(part), "{error}");
         }

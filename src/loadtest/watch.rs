@@ -1,21 +1,10 @@
-//! The observer of one trajectory: times its steps, and holds it until its next step is due.
+//! Observes the runs of one trajectory for the measurement.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use tokio::sync::mpsc;
-
-use super::gate::Gate;
-use super::session::{Phase, Session};
-use crate::runtime::{Event, Observer, Wake};
+use crate::runtime::{Event, Observer, Stage, StageTimes, Wake};
+use prime_loadtest::{StageKind, Tokens, Trajectory};
 use prime_protocol::{Ending, Outcome};
-
-/// How a run of a trajectory ended.
-pub struct Ended {
-    pub trajectory: u32,
-    /// Why the figures are worthless, if so.
-    pub failure: Option<String>,
-}
 
 /// Whether an outcome is one that the load expects.
 pub type Accepts = fn(&Outcome) -> bool;
@@ -25,121 +14,70 @@ pub fn is_solved(outcome: &Outcome) -> bool {
     outcome.verified
 }
 
-/// The agents did what they are there for, whatever came of it.
+/// The agents worked, whatever the result.
 pub fn is_over(outcome: &Outcome) -> bool {
     !matches!(outcome.ending, Ending::AgentFailed(_))
 }
 
-/// Watches one trajectory of the load, over all of its runs. Its counters are written by the trajectory's cell alone.
+/// The stages that a step is timed in. The last is the rest; in an open loop it includes the wait for the turn.
+pub fn stage_kinds(is_open_loop: bool) -> Vec<StageKind> {
+    let rest = if is_open_loop { "wait and supervise" } else { "supervise" };
+    let timed = Stage::ALL.into_iter().map(|stage| StageKind { name: stage.name(), is_work: stage.is_work() });
+    timed.chain([StageKind { name: rest, is_work: false }]).collect()
+}
+
+fn stage_nanos(times: &StageTimes) -> [u64; Stage::COUNT] {
+    Stage::ALL.map(|stage| u64::try_from(times.of(stage).as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// The observer of one run.
 pub struct Watch {
-    session: Arc<Session>,
-    trajectory: u32,
-    pub gate: Gate,
-    /// When its last step was decided, or its run began.
-    last: AtomicU64,
-    /// Steps that were decided since the load began.
-    decided: AtomicU64,
-    /// Of these, those that were measured.
-    measured: AtomicU64,
+    trajectory: Arc<Trajectory>,
     accepts: Accepts,
-    ended: mpsc::UnboundedSender<Ended>,
+    wants_stages: bool,
 }
 
 impl Watch {
-    pub fn new(session: Arc<Session>, trajectory: u32, accepts: Accepts, ended: mpsc::UnboundedSender<Ended>) -> Self {
-        Self {
-            session,
-            trajectory,
-            gate: Gate::default(),
-            last: AtomicU64::new(0),
-            decided: AtomicU64::new(0),
-            measured: AtomicU64::new(0),
-            accepts,
-            ended,
-        }
+    pub fn new(trajectory: Arc<Trajectory>, accepts: Accepts) -> Self {
+        let wants_stages = trajectory.session().wants_stages();
+        Self { trajectory, accepts, wants_stages }
     }
 
-    pub fn session(&self) -> &Arc<Session> {
-        &self.session
-    }
-
-    /// Its number, from 0.
-    pub fn trajectory(&self) -> u32 {
-        self.trajectory
-    }
-
-    /// Steps that were decided since the load began.
-    pub fn decided(&self) -> u64 {
-        self.decided.load(Ordering::Relaxed)
-    }
-
-    fn step(&self, event: &Event<'_>) {
-        let Event::Step { usage, timing, .. } = event else { return };
-        let now = self.session.now();
-        let last = self.last.load(Ordering::Relaxed);
-        let decided = self.decided();
-        self.last.store(now, Ordering::Relaxed);
-        self.decided.store(decided + 1, Ordering::Relaxed);
-        if !self.session.is(Phase::Measuring) {
-            return;
-        }
-        let from = self.session.schedule.as_ref().map_or(last, |schedule| schedule.due(self.trajectory, decided));
-        let nanos = now.saturating_sub(from).max(1);
-        self.session.write(|record| record.step(now, nanos, *usage, *timing));
-        if let Some(steps) = self.session.steps {
-            let measured = self.measured.load(Ordering::Relaxed) + 1;
-            self.measured.store(measured, Ordering::Relaxed);
-            if measured == steps {
-                self.session.count_finished();
-            }
-        }
-    }
-
-    /// Whether all of its steps are measured: it rests then, while others go on.
-    fn is_finished(&self) -> bool {
-        self.session.steps.is_some_and(|steps| self.measured.load(Ordering::Relaxed) >= steps)
+    pub fn trajectory(&self) -> &Trajectory {
+        &self.trajectory
     }
 }
 
 impl Observer for Watch {
     fn observe(&self, event: &Event<'_>) {
         match event {
-            Event::Step { .. } => self.step(event),
-            Event::Started => self.last.store(self.session.now(), Ordering::Relaxed),
-            Event::Mishap { .. } if self.session.is(Phase::Measuring) => {
-                self.session.write(|record| record.failures += 1);
+            Event::Step { usage, timing, .. } => {
+                let tokens = Tokens { prompt: usage.prompt, completion: usage.completion };
+                let nanos = timing.map(stage_nanos);
+                self.trajectory.step(tokens, nanos.as_ref().map(<[u64; Stage::COUNT]>::as_slice));
             }
+            Event::Started => self.trajectory.run_started(),
+            Event::Mishap { .. } => self.trajectory.turn_failed(),
             Event::Finished(outcome) => {
                 let name = || match &outcome.ending {
                     Ending::AgentFailed(reason) => format!("agent_failed ({reason})"),
                     ending => ending.name().to_owned(),
                 };
-                let failure = (!(self.accepts)(outcome)).then(name);
-                // Nobody listens when the load is over.
-                drop(self.ended.send(Ended { trajectory: self.trajectory, failure }));
+                self.trajectory.run_ended((!(self.accepts)(outcome)).then(name));
             }
             _ => {}
         }
     }
 
     fn wants_timing(&self) -> bool {
-        self.session.has_legs
+        self.wants_stages
     }
 
     fn is_behind(&self) -> bool {
-        self.gate.is_shut(self.decided()) || self.is_finished()
+        self.trajectory.must_wait()
     }
 
     fn wake_when_free(&self, wake: Wake) {
-        if self.is_finished() {
-            // Its run is ended with all others when the measurement is over.
-            return;
-        }
-        if self.session.is(Phase::Idle) {
-            self.gate.wait(self.decided(), wake);
-            self.session.count_idle();
-        } else {
-            self.gate.wait(self.decided(), wake);
-        }
+        self.trajectory.wait(wake);
     }
 }

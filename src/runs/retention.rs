@@ -42,8 +42,8 @@ impl Runs {
         while tokio::time::timeout(PERIOD, drained.wait_for(|drained| *drained)).await.is_err() {
             let app = self.app();
             let journal = &app.settings().journal;
-            let days = (journal.keep_days > 0).then_some(journal.keep_days);
-            let bytes = (journal.keep_bytes > 0).then_some(journal.keep_bytes);
+            let days = (journal.retention_days > 0).then_some(journal.retention_days);
+            let bytes = (journal.retention_bytes > 0).then_some(journal.retention_bytes);
             match self.collect(days, bytes).await {
                 Ok(removed) if removed.runs > 0 => {
                     tracing::info!(runs = removed.runs, bytes = removed.bytes, "removed finished runs");

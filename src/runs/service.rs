@@ -31,7 +31,7 @@ use prime_protocol::SuspendedRun;
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     #[error(
-        "there is no run {0}; finished runs are removed after journal.keep_days, and when the journal exceeds journal.keep_bytes"
+        "there is no run {0}; finished runs are removed after journal.retention_days, and when the journal exceeds journal.retention_bytes"
     )]
     NotFound(String),
     #[error("{open} runs are open, and server.queue_max is {limit}: try again later")]
@@ -121,7 +121,7 @@ impl Runs {
         metrics: Arc<Metrics>,
         telemetry: Option<Telemetry>,
     ) -> std::io::Result<Arc<Self>> {
-        let window = Duration::from_millis(app.settings().journal.window_ms);
+        let window = Duration::from_millis(app.settings().journal.group_commit_ms);
         let committed = Arc::clone(&metrics);
         let measure = move |events, seconds| committed.journal_commit(events, seconds);
         let writer = Writer::start(Arc::clone(&journal), window, Box::new(measure))?;

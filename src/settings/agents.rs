@@ -1,5 +1,5 @@
-//! Section `agents`: which implementation plays each role, and its options. A definition, a file below
-//! `agents.folder`, is one of these sections under a name of its own.
+//! Section `agents`: the implementation of each role and its options. A definition, a file in `agents.folder`, is one of
+//! these sections under its own name.
 //!
 //! As in `sections.rs`, a field's doc comment is its public documentation.
 
@@ -15,7 +15,7 @@ use prime_protocol::Role;
 pub struct Implementation {
     pub name: &'static str,
     pub about: &'static str,
-    /// The options of its role's section that it uses; a definition with any other is refused.
+    /// The options of its role's section that it uses; a definition may have no others.
     pub options: &'static [&'static str],
 }
 
@@ -23,7 +23,7 @@ const fn row(name: &'static str, about: &'static str, options: &'static [&'stati
     Implementation { name, about, options }
 }
 
-/// Options of executors that ask a model; of `llama` an engine's, of `openai` a pool's.
+/// Options of executors that ask a model.
 const MODEL_EXECUTOR: &[&str] = &[
     "engine",
     "pool",
@@ -32,7 +32,7 @@ const MODEL_EXECUTOR: &[&str] = &[
     "system",
     "history",
     "history_steps",
-    "chat",
+    "chat_template",
     "grammar",
     "temperature",
     "top_p",
@@ -50,50 +50,46 @@ const MODEL_VERIFIER: &[&str] = &[
     "system",
     "history",
     "history_steps",
-    "chat",
+    "chat_template",
     "grammar",
 ];
 
 /// Options of coordinators that ask a model.
 const MODEL_COORDINATOR: &[&str] =
-    &["engine", "pool", "prompt", "system", "history", "history_steps", "chat", "asks_when_clean"];
+    &["engine", "pool", "prompt", "system", "history", "history_steps", "chat_template", "ask_on_clean_steps"];
 
 /// Known values of `agents.executor.implementation`.
 pub const EXECUTORS: [Implementation; 7] = [
-    row("llama", "a model through llama.cpp, on an engine of this machine", MODEL_EXECUTOR),
+    row("llama", "a model in a local llama.cpp engine", MODEL_EXECUTOR),
     row(
         "openai",
         "a model behind OpenAI-compatible servers: llama-server, vLLM, SGLang or a hosted API",
         MODEL_EXECUTOR,
     ),
-    row("process", "a program of yours, in any language, over JSON Lines", &["program"]),
-    row("reference", "the task's own algorithm; no model, and labelled so in every output", &[]),
-    row("scripted", "the algorithm with errors, by seed; for tests", &["error_rate"]),
-    row("replay", "given or recorded proposals, in order; for tests and debugging", &["lines", "recording"]),
-    row("escalation", "a small executor first, a large one on disagreement", &["escalation"]),
+    row("process", "your own program in any language, over JSON Lines", &["program"]),
+    row("reference", "the task's own algorithm; not a model, labelled as such in every output", &[]),
+    row("scripted", "the algorithm with seeded errors; for tests", &["error_rate"]),
+    row("replay", "replays given or recorded proposals; for tests and debugging", &["lines", "recording"]),
+    row("escalation", "a small executor first, a large one if its samples differ", &["escalation"]),
 ];
 
 /// Known values of `agents.verifier.implementation`.
 pub const VERIFIERS: [Implementation; 7] = [
     row("rules", "the task's constraints of the chosen kinds (the paper's lightweight verifier)", &["kinds"]),
-    row("llama", "a model through llama.cpp, with the paper's prompt or a single token", MODEL_VERIFIER),
-    row(
-        "openai",
-        "a model behind OpenAI-compatible servers, with the paper's prompt or a single token",
-        MODEL_VERIFIER,
-    ),
-    row("process", "a program of yours, in any language, over JSON Lines", &["program", "kinds"]),
-    row("ensemble", "several verifiers side by side: the median of their scores", &["ensemble"]),
+    row("llama", "a model in a local llama.cpp engine: report, single token or likelihood", MODEL_VERIFIER),
+    row("openai", "a model behind OpenAI-compatible servers: report, single token or likelihood", MODEL_VERIFIER),
+    row("process", "your own program in any language, over JSON Lines", &["program", "kinds"]),
+    row("ensemble", "several verifiers in parallel: the median of their scores", &["ensemble"]),
     row("reference", "exact, by the task's algorithm; for training and evaluation only", &[]),
-    row("none", "accepts everything; no answer is then called verified", &[]),
+    row("none", "accepts everything; no answer then counts as verified", &[]),
 ];
 
 /// Known values of `agents.coordinator.implementation`.
 pub const COORDINATORS: [Implementation; 5] = [
-    row("adaptive", "thresholds that follow the observed rate of rejections", &["adaptive"]),
-    row("llama", "a model that sees the verdict and names a decision", MODEL_COORDINATOR),
+    row("adaptive", "thresholds that follow the observed rejection rate", &["adaptive"]),
+    row("llama", "a model in a local llama.cpp engine that sees the verdict", MODEL_COORDINATOR),
     row("openai", "a model behind OpenAI-compatible servers that sees the verdict", MODEL_COORDINATOR),
-    row("process", "a program of yours, in any language, over JSON Lines", &["program"]),
+    row("process", "your own program in any language, over JSON Lines", &["program"]),
     row("threshold", "compares the violation score with run.tau_soft and run.tau_hard (the paper's policy)", &[]),
 ];
 
@@ -106,7 +102,7 @@ pub fn implementations(role: Role) -> &'static [Implementation] {
     }
 }
 
-/// The schema of the name of an implementation or a definition.
+/// The schema of an agent's name.
 pub(super) fn agent_name(role: &str) -> serde_json::Value {
     serde_json::json!({ "type": "string", "format": role })
 }
@@ -116,16 +112,16 @@ pub(super) fn agent_name(role: &str) -> serde_json::Value {
 #[serde(deny_unknown_fields)]
 pub struct Agents {
     /// Folder of role definitions: `executor/NAME.toml`, `verifier/NAME.toml` and `coordinator/NAME.toml`, each with the
-    /// options of its role's section, and templates `*.j2` beside them. A relative path starts at the working directory.
-    /// What is there counts before the built-in definition of the same name.
+    /// options of its role's section, and templates `*.j2` beside them. A relative path is relative to the working
+    /// directory. Files override built-in definitions of the same name.
     pub folder: String,
     /// Proposes the next step.
     pub executor: ExecutorAgent,
     /// Scores the violations of a step.
     pub verifier: VerifierAgent,
-    /// Decides Proceed, Retry or Backtrack.
+    /// Decides between Proceed, Retry and Backtrack.
     pub coordinator: CoordinatorAgent,
-    /// An A/B comparison: a share of the runs gets another agent in one role.
+    /// An A/B test: a share of the runs uses another agent in one role.
     pub split: Split,
 }
 
@@ -133,57 +129,57 @@ pub struct Agents {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExecutorAgent {
-    /// What a definition is for, in words.
+    /// What a definition is for.
     #[schemars(extend("format" = "words"))]
     pub description: String,
     /// Who proposes steps: the name of an implementation, with the options of this section, or of a definition.
-    /// `llama` (a model through llama.cpp), `openai` (a model behind OpenAI-compatible servers), `process` (a program of
-    /// yours), `escalation` (a small executor, and a large one on disagreement), `reference` (the algorithm itself;
-    /// labelled as such in every output), `scripted` (the algorithm with errors at `error_rate`, by seed; for tests) or
+    /// `llama` (a model in a local llama.cpp engine), `openai` (a model behind OpenAI-compatible servers), `process` (your own
+    /// program), `escalation` (a small executor, and a large one on disagreement), `reference` (the algorithm itself;
+    /// labelled as such in every output), `scripted` (the algorithm with seeded errors at `error_rate`; for tests) or
     /// `replay` (the given `lines` or a `recording`; for tests and for trying out checks).
     #[schemars(extend("format" = "executor"))]
     pub implementation: String,
-    /// Name of the entry of `engines` that `llama` asks.
+    /// `llama`: the name of an entry of `engines`.
     pub engine: String,
-    /// Name of the entry of `pools` that `openai` asks.
+    /// `openai`: the name of an entry of `pools`.
     #[schemars(extend("format" = "words"))]
     pub pool: String,
-    /// Most tokens of one proposal. A longer one is cut off and counts as unparsable.
+    /// Maximum tokens of a proposal. A longer one is truncated and usually cannot be parsed.
     #[schemars(range(min = 1, max = 32_768))]
     pub max_tokens: u32,
-    /// Template of the prompt: the file `executor/NAME.j2` below `agents.folder`, or a built-in one: `compact` (one line; what the
-    /// shipped model was trained on) or `step` (the whole task in words, for models that follow instructions).
+    /// Prompt template: `executor/NAME.j2` in `agents.folder`, or a built-in one: `compact` (one line; the prompt that the
+    /// shipped model was trained on) or `step` (the whole task in words, for instruction-following models).
     #[schemars(extend("format" = "words"))]
     pub prompt: String,
-    /// Template of the instructions that stay the same from turn to turn; empty = none.
+    /// Template of the system prompt; empty = none.
     #[schemars(extend("format" = "words"))]
     pub system: String,
-    /// How many of the committed steps the prompt shows: `none`, `window` (the last `history_steps`) or `full`.
+    /// Which committed steps the prompt includes: `none`, `window` (the last `history_steps`) or `full`.
     pub history: HistoryName,
-    /// Committed steps that `history = "window"` shows.
+    /// Number of steps for `history = "window"`.
     #[schemars(range(min = 1, max = 100_000))]
     pub history_steps: u32,
-    /// Whether `llama` puts the prompt into the chat template of the model's file; otherwise the model continues the text.
-    pub chat: bool,
-    /// Whether answers are held to the task's grammar: one free line at most, then an action. Without it the last line of
-    /// a free answer is taken. A server is held to it where its `dialect` can be.
+    /// `llama`: whether to apply the chat template of the model's file; otherwise the model continues the prompt.
+    pub chat_template: bool,
+    /// Whether the task's grammar constrains the output: at most one free line, then an action. Otherwise the last line of a
+    /// free answer is used. A server is constrained if its `dialect` supports it.
     pub grammar: bool,
-    /// Sampling temperature in place of `run.temperature`.
+    /// Overrides `run.temperature`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f64", range(min = 0.0, max = 2.0))]
     pub temperature: Option<f64>,
-    /// Nucleus sampling in place of `run.top_p`.
+    /// Overrides `run.top_p`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f64", range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     pub top_p: Option<f64>,
-    /// Probability of a wrong proposal of `scripted`, per step.
+    /// `scripted`: probability of a wrong proposal.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub error_rate: f64,
-    /// What `replay` proposes: the first line first, from the first again after the last.
+    /// `replay`: the lines to propose, in order; starts over after the last.
     #[schemars(length(max = 1_000_000))]
     pub lines: Vec<String>,
-    /// In place of `lines`: a recorded run whose proposals `replay` makes again, a file that `prime-agents run --trace` or
-    /// `prime-agents runs trace` wrote. Empty = none.
+    /// `replay`: a trace file written by `prime-agents run --trace` or `prime-agents runs trace` whose proposals to replay
+    /// instead of `lines`. Empty = none.
     #[schemars(extend("format" = "words"))]
     pub recording: String,
     /// Options of `escalation`.
@@ -197,16 +193,16 @@ pub struct ExecutorAgent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Escalation {
-    /// The executor that is asked first: an implementation or a definition.
+    /// The executor to try first: an implementation or a definition.
     #[schemars(extend("format" = "executor"))]
     pub small: String,
-    /// The executor that is asked when the first one's proposals differ.
+    /// The executor to use when the small one's proposals differ.
     #[schemars(extend("format" = "executor"))]
     pub large: String,
-    /// Proposals of the small executor for one step; when all are the same, it is proposed.
+    /// Proposals of the small executor per step; if all agree, the line is proposed.
     #[schemars(range(min = 1, max = 64))]
     pub samples: u32,
-    /// Rejections at one state after which the large executor is asked at once.
+    /// Rejections in one state after which the large executor is asked directly.
     #[schemars(range(min = 1, max = 1_000))]
     pub after_rejections: u32,
 }
@@ -215,51 +211,51 @@ pub struct Escalation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VerifierAgent {
-    /// What a definition is for, in words.
+    /// What a definition is for.
     #[schemars(extend("format" = "words"))]
     pub description: String,
     /// Who checks steps: the name of an implementation, with the options of this section, or of a definition. `rules`
-    /// (the task's constraints, of the chosen `kinds`), `llama` (a model through llama.cpp), `openai` (a model behind
-    /// OpenAI-compatible servers), `ensemble` (the median of several), `process` (a program of yours), `reference` (exact,
-    /// by the task's algorithm; for training and evaluation only) or `none` (accepts everything; no answer is then called
+    /// (the task's constraints of the chosen `kinds`), `llama` (a model in a local llama.cpp engine), `openai` (a model behind
+    /// OpenAI-compatible servers), `ensemble` (the median of several), `process` (your own program), `reference` (exact, by
+    /// the task's algorithm; for training and evaluation only) or `none` (accepts everything; no answer then counts as
     /// verified).
     #[schemars(extend("format" = "verifier"))]
     pub implementation: String,
-    /// Kinds of constraints that `rules` checks. Every result names them. `transition` decides most steps of many tasks
-    /// outright, so it is left out of the default.
+    /// Kinds of constraints that `rules` checks. Every result names them. `transition` alone determines most steps of many
+    /// tasks, so it is not a default.
     #[schemars(length(min = 1, max = 4))]
     pub kinds: Vec<Kind>,
-    /// Name of the entry of `engines` that `llama` asks.
+    /// `llama`: the name of an entry of `engines`.
     pub engine: String,
-    /// Name of the entry of `pools` that `openai` asks.
+    /// `openai`: the name of an entry of `pools`.
     #[schemars(extend("format" = "words"))]
     pub pool: String,
-    /// What a model writes: `report` (the paper's: each constraint with PASS or FAIL, and a score), `token` (`1` or `0`, with
-    /// its log-probability; for small models that were trained to it) or `likelihood` (asked as an executor is and held to the
-    /// proposed line after one free line of its own; for the models of executors).
+    /// A model's verdict format: `report` (the paper's: PASS or FAIL for each constraint, and a score), `token` (`1` or `0`
+    /// with its log-probability; for small models trained on this format) or `likelihood` (prompted like an executor, then
+    /// constrained to the proposed line after one free line; for models of executors).
     pub verdict: VerdictName,
-    /// Least probability. A less probable `1` of `verdict = "token"` counts as a minor violation; an answer of `likelihood`
-    /// with a less probable token makes the step wrong (0 there = 0.05). 0 = off.
+    /// Minimum probability. With `token`, a `1` of lower probability counts as a minor violation; with `likelihood`, a token
+    /// of lower probability makes the step wrong (0 = 0.05). 0 = off.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub confidence_min: f64,
-    /// Most tokens of a report, or of an answer of `likelihood`.
+    /// Maximum tokens of a report, or of the output of `likelihood`.
     #[schemars(range(min = 1, max = 32_768))]
     pub max_tokens: u32,
-    /// Template of the prompt: the file `verifier/NAME.j2` below `agents.folder`, or a built-in one: `check` (the paper's),
-    /// `token` or `likelihood`. Empty = the one that goes with `verdict`.
+    /// Prompt template: `verifier/NAME.j2` in `agents.folder`, or a built-in one: `check` (the paper's), `token` or
+    /// `likelihood`. Empty = the one for `verdict`.
     #[schemars(extend("format" = "words"))]
     pub prompt: String,
-    /// Template of the instructions that stay the same from turn to turn; empty = none.
+    /// Template of the system prompt; empty = none.
     #[schemars(extend("format" = "words"))]
     pub system: String,
-    /// How many of the committed steps the prompt shows: `none`, `window` (the last `history_steps`) or `full`.
+    /// Which committed steps the prompt includes: `none`, `window` (the last `history_steps`) or `full`.
     pub history: HistoryName,
-    /// Committed steps that `history = "window"` shows.
+    /// Number of steps for `history = "window"`.
     #[schemars(range(min = 1, max = 100_000))]
     pub history_steps: u32,
-    /// Whether `llama` puts the prompt into the chat template of the model's file; otherwise the model continues the text.
-    pub chat: bool,
-    /// Whether a report is held to its grammar. A server is held to it where its `dialect` can be.
+    /// `llama`: whether to apply the chat template of the model's file; otherwise the model continues the prompt.
+    pub chat_template: bool,
+    /// Whether a grammar constrains reports. A server is constrained if its `dialect` supports it.
     pub grammar: bool,
     /// Options of `ensemble`.
     pub ensemble: Ensemble,
@@ -272,11 +268,10 @@ pub struct VerifierAgent {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ensemble {
-    /// The verifiers that judge each step side by side: implementations or definitions.
+    /// The verifiers that judge each step in parallel: implementations or definitions.
     #[schemars(length(min = 1, max = 16), extend("items" = agent_name("verifier")))]
     pub members: Vec<String>,
-    /// Difference between the highest and the lowest score (the paper's δ) above which a step is marked for review by a
-    /// person.
+    /// Spread of the scores (the paper's δ) above which a step is marked for human review.
     #[schemars(range(min = 0.0, max = 1_000.0))]
     pub delta: f64,
 }
@@ -285,35 +280,35 @@ pub struct Ensemble {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CoordinatorAgent {
-    /// What a definition is for, in words.
+    /// What a definition is for.
     #[schemars(extend("format" = "words"))]
     pub description: String,
     /// Who decides: the name of an implementation, with the options of this section, or of a definition. `threshold`
     /// (compares the violation score with `run.tau_soft` and `run.tau_hard`), `adaptive` (the same, with thresholds that
-    /// follow the observed rate of rejections), `llama` or `openai` (a model that sees the verdict) or `process` (a program
-    /// of yours).
+    /// follow the observed rejection rate), `llama` or `openai` (a model that sees the verdict) or `process` (your own
+    /// program).
     #[schemars(extend("format" = "coordinator"))]
     pub implementation: String,
-    /// Name of the entry of `engines` that `llama` asks.
+    /// `llama`: the name of an entry of `engines`.
     pub engine: String,
-    /// Name of the entry of `pools` that `openai` asks.
+    /// `openai`: the name of an entry of `pools`.
     #[schemars(extend("format" = "words"))]
     pub pool: String,
-    /// Template of the prompt: the file `coordinator/NAME.j2` below `agents.folder`, or a built-in one: `decide`.
+    /// Prompt template: `coordinator/NAME.j2` in `agents.folder`, or the built-in `decide`.
     #[schemars(extend("format" = "words"))]
     pub prompt: String,
-    /// Template of the instructions that stay the same from turn to turn; empty = none.
+    /// Template of the system prompt; empty = none.
     #[schemars(extend("format" = "words"))]
     pub system: String,
-    /// How many of the committed steps the prompt shows: `none`, `window` (the last `history_steps`) or `full`.
+    /// Which committed steps the prompt includes: `none`, `window` (the last `history_steps`) or `full`.
     pub history: HistoryName,
-    /// Committed steps that `history = "window"` shows.
+    /// Number of steps for `history = "window"`.
     #[schemars(range(min = 1, max = 100_000))]
     pub history_steps: u32,
-    /// Whether `llama` puts the prompt into the chat template of the model's file; otherwise the model continues the text.
-    pub chat: bool,
-    /// Whether a model is asked about clean steps (V = 0) too; otherwise they proceed.
-    pub asks_when_clean: bool,
+    /// `llama`: whether to apply the chat template of the model's file; otherwise the model continues the prompt.
+    pub chat_template: bool,
+    /// Whether to ask a model about clean steps (V = 0) too; otherwise they proceed.
+    pub ask_on_clean_steps: bool,
     /// Options of `adaptive`.
     pub adaptive: AdaptiveOptions,
     /// Options of `process`.
@@ -321,26 +316,26 @@ pub struct CoordinatorAgent {
     pub program: Program,
 }
 
-/// Section `agents.coordinator.adaptive`: both thresholds are moved by `gain` times the difference between the observed
-/// rate of rejections of a trajectory and `target`.
+/// Section `agents.coordinator.adaptive`: shifts both thresholds by `gain` times the difference between a trajectory's
+/// observed rejection rate and `target`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AdaptiveOptions {
-    /// Share of the proposals whose rejection is aimed at: above it the thresholds rise, below it they fall.
+    /// Target rejection rate: above it the thresholds rise, below it they fall.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub target: f64,
-    /// Change of the thresholds for a change of the rate from 0 to 1.
+    /// Change of the thresholds if the rate changes from 0 to 1.
     #[schemars(range(min = 0.0, max = 1_000.0))]
     pub gain: f64,
-    /// Proposals at the target's rate that count as made before the first one: the more, the slower the change.
+    /// Number of prior proposals assumed at the target rate: the more, the slower the change.
     #[schemars(range(max = 1_000_000.0), extend("exclusiveMinimum" = 0.0))]
     pub smoothing: f64,
     /// Lowest threshold; at most `run.tau_soft`.
     #[schemars(range(min = 0.0, max = 1_000.0))]
-    pub lowest: f64,
+    pub tau_min: f64,
     /// Highest threshold; at least `run.tau_hard`.
     #[schemars(range(min = 0.0, max = 1_000.0))]
-    pub highest: f64,
+    pub tau_max: f64,
 }
 
 /// A value of `history`.
@@ -367,13 +362,13 @@ pub enum VerdictName {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Split {
-    /// The role in which runs differ.
+    /// The role in which the runs differ.
     pub role: Role,
-    /// The agent that a share of the runs gets in place of the configured one: an implementation or a definition. Empty =
-    /// off. A run whose request chooses the role's agent itself does not take part.
+    /// The alternative agent: an implementation or a definition. Empty = off. Runs whose request chooses the role's agent
+    /// do not take part.
     #[schemars(extend("format" = "words"))]
     pub other: String,
-    /// Share of the runs that get `other`.
+    /// Share of the runs that use `other`.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub share: f64,
 }

@@ -1,4 +1,4 @@
-//! One entry of `server.keys`: who may use the daemon. Holds the hash of a key, never the key.
+//! One entry of `server.keys`. Holds the hash of a key, never the key.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,23 +13,23 @@ const NAME_BYTES_MAX: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApiKey {
-    /// Who has the key: small letters, digits, `-` and `_`, up to 64. What is made with the key belongs to this name.
+    /// The owner: up to 64 lower-case letters, digits, `-` and `_`. Runs submitted with the key belong to this name.
     #[schemars(extend("format" = "name"))]
     pub name: String,
-    /// SHA-256 of the key, 64 hexadecimal digits. The key itself is nowhere.
+    /// SHA-256 of the key, 64 hexadecimal digits. The key itself is not stored.
     #[schemars(with = "String", extend("format" = "sha256"))]
     pub sha256: KeyHash,
-    /// In place of `server.requests_per_second`.
+    /// Overrides `server.requests_per_second`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1_000_000))]
     pub requests_per_second: Option<u32>,
-    /// In place of `server.concurrent_max`.
+    /// Overrides `server.concurrent_max`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1_000_000))]
     pub concurrent_max: Option<u32>,
 }
 
-/// Whether a text can name a key or an engine: small letters, digits, `-` and `_`, 1 to 64.
+/// Whether a text is a valid name: 1 to 64 lower-case letters, digits, `-` and `_`.
 pub fn is_name(text: &str) -> bool {
     let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     (1..=NAME_BYTES_MAX).contains(&text.len()) && text.bytes().all(allowed)
@@ -40,9 +40,8 @@ pub fn is_name(text: &str) -> bool {
 #[serde(try_from = "String", into = "String")]
 pub struct KeyHash(pub [u8; 32]);
 
-/// A text that is not the hash of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a SHA-256: 64 hexadecimal digits are needed")]
+#[error("not a SHA-256: use 64 hexadecimal digits")]
 pub struct KeyHashError;
 
 impl FromStr for KeyHash {

@@ -1,5 +1,5 @@
-//! Checks a tree of values against the schema: keys, types, ranges, choices. Values carry their origin, so a finding
-//! names where the value stands. The `config` crate alone would round 8.5 to a whole number and read `true` as 1.
+//! Validates a tree of values against the schema: keys, types, ranges, choices. Values carry their origin, so an error names
+//! where the value was set. The `config` crate alone would round 8.5 to an integer and read `true` as 1.
 
 use std::net::SocketAddr;
 use std::str::FromStr;
@@ -10,16 +10,17 @@ use serde_json::{Number, Value as Json};
 use super::api_key::{KeyHash, is_name};
 use super::error::SettingsError;
 use super::nearest::nearest;
+use super::renamed::new_name;
 use super::schema::{child, choices, is_list_of_tables, is_map, keys};
 use prime_engine::Device;
 use prime_protocol::Role;
 
-/// Finds the first thing in `value` that the schema does not allow. Names of agents are not looked up.
+/// Returns the first violation of the schema. Agent names are not checked.
 pub(super) fn check(value: &Value, root: &Json) -> Result<(), SettingsError> {
     Checker { root, agents: &|_| None }.value(value, root, "")
 }
 
-/// As [`check`], with the names of the agents of each role.
+/// Like [`check`], but also checks agent names.
 pub(super) fn check_agents(
     value: &Value,
     root: &Json,
@@ -28,7 +29,7 @@ pub(super) fn check_agents(
     Checker { root, agents: &|role| Some(agents(role)) }.value(value, root, "")
 }
 
-/// The role whose agents a text names.
+/// The role if the value is an agent's name.
 fn role_of(schema: &Json) -> Option<Role> {
     let format = schema["format"].as_str()?;
     Role::ALL.into_iter().find(|role| role.name() == format)
@@ -53,7 +54,7 @@ impl Checker<'_> {
         };
         let fits = match (kind, &value.kind) {
             (Some("object"), ValueKind::Table(table)) => {
-                // Sorted, so that the first finding does not depend on a hash.
+                // Sorted, so that the first error does not depend on hashing.
                 let mut entries: Vec<_> = table.iter().collect();
                 entries.sort_by_key(|(name, _)| *name);
                 return entries.into_iter().try_for_each(|(name, below)| self.entry(name, below, schema, key));
@@ -106,11 +107,15 @@ impl Checker<'_> {
                 origin: origin(value),
                 key: at.to_owned(),
                 found: format!("given an entry called \"{name}\""),
-                expected: "a table whose names have only small letters, digits, `-` and `_`".to_owned(),
+                expected: "a table whose names have only lower-case letters, digits, `-` and `_`".to_owned(),
             });
         }
         if let Some(below) = child(schema, name) {
             return self.value(value, below, &key);
+        }
+        if let Some(new) = new_name(schema, name) {
+            let new = if at.is_empty() { new.to_owned() } else { format!("{at}.{new}") };
+            return Err(SettingsError::RenamedKey { key, origin: origin(value), new });
         }
         // In `engines.big.modle`, `big` is the name to put into the suggestions.
         let (section, below) = key.split_once('.').unwrap_or((&key, ""));
@@ -138,24 +143,24 @@ fn choice(value: &Value, key: &str, schema: &Json, known: Vec<String>) -> Result
     }
 }
 
-/// Where a value stands, for a message.
+/// Where a value was set.
 pub(super) fn origin(value: &Value) -> String {
     value.origin().unwrap_or("the settings").to_owned()
 }
 
-/// What a name of an engine or a preset may look like: something that an environment variable can also say.
+/// Whether this is a valid name of an engine or a preset, which an environment variable must be able to express.
 fn is_map_key(name: &str) -> bool {
     let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     !name.is_empty() && !name.contains("__") && name.bytes().all(allowed)
 }
 
-/// Whether a text is the address of a server, as far as can be said without a look at it.
+/// Whether a text looks like a server's URL.
 fn is_url(text: &str) -> bool {
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
     rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(char::is_whitespace))
 }
 
-/// A table in a list is not put together from layers, so it must have all that it needs.
+/// A table in a list is not merged from layers, so it must be complete.
 fn complete(item: &Value, schema: &Json, key: &str) -> Result<(), SettingsError> {
     let ValueKind::Table(table) = &item.kind else { return Ok(()) };
     let mut required = schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str);
@@ -168,12 +173,12 @@ fn complete(item: &Value, schema: &Json, key: &str) -> Result<(), SettingsError>
     })
 }
 
-/// Whether a value may be one text or a list of such texts.
+/// Whether a value may be a string or a list of strings.
 fn is_one_or_more(schema: &Json) -> bool {
     schema["type"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "array"))
 }
 
-/// The one type of a value; what is optional may be left out, but not be empty.
+/// The type of a value. An optional one may be omitted but not null.
 pub(super) fn kind_of(schema: &Json) -> Option<&str> {
     match &schema["type"] {
         Json::Array(kinds) => kinds.iter().filter_map(Json::as_str).find(|kind| *kind != "null"),
@@ -191,7 +196,7 @@ fn integer(kind: &ValueKind) -> Option<i128> {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "whole numbers given for a fraction are small or out of range anyway")]
+#[expect(clippy::cast_precision_loss, reason = "large integers are out of range anyway")]
 fn float(kind: &ValueKind) -> Option<f64> {
     match kind {
         ValueKind::Float(number) => Some(*number),
@@ -226,7 +231,7 @@ fn found(value: &Value) -> String {
     }
 }
 
-/// What a schema asks for, in words: also the column "values" of the reference page.
+/// What a schema allows, in words; also the column "values" of the reference page.
 pub(super) fn expected(schema: &Json) -> String {
     if let Some(known) = choices(schema) {
         return format!("one of {}", quoted(&known));
@@ -254,11 +259,11 @@ pub(super) fn expected(schema: &Json) -> String {
                 format!("the name of a {role}: an implementation or a definition").replace("a executor", "an executor")
             }
             Some("words") => "a text".to_owned(),
-            Some("name") => "a text of up to 64 small letters, digits, `-` and `_`".to_owned(),
+            Some("name") => "a text of up to 64 lower-case letters, digits, `-` and `_`".to_owned(),
             Some("sha256") => "a SHA-256, 64 hexadecimal digits, as `prime-agents key new NAME` prints it".to_owned(),
-            Some("url") => "an address such as \"http://127.0.0.1:8080/v1\"".to_owned(),
+            Some("url") => "a URL such as \"http://127.0.0.1:8080/v1\"".to_owned(),
             Some("json-object") => "a JSON object, such as \"{}\"".to_owned(),
-            Some("http-address") => "empty, or an address such as \"http://127.0.0.1:4318\"".to_owned(),
+            Some("http-address") => "empty, or a URL such as \"http://127.0.0.1:4318\"".to_owned(),
             Some("socket-address") => "an IP address and port, such as \"127.0.0.1:7433\"".to_owned(),
             _ => "a text that is not empty".to_owned(),
         },

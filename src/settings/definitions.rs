@@ -1,5 +1,5 @@
-//! Role definitions: agents with options and a prompt of their own, each a file `agents/<role>/NAME.toml`. The shipped
-//! ones are built in; files in `agents.folder` count before them.
+//! Role definitions: named agents with their own options and prompt, each a file `agents/<role>/NAME.toml`. The shipped ones
+//! are built in; files in `agents.folder` override them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,11 +17,11 @@ use super::layers::Layer;
 use super::schema::child;
 use prime_protocol::Role;
 
-/// The folder that need not exist: the default.
+/// The default folder, which need not exist.
 const DEFAULT_FOLDER: &str = "agents";
-/// The origin of definitions and templates in the executable.
+/// The origin of built-in definitions and templates.
 pub const BUILT_IN: &str = "built in";
-/// Largest file that is read, in bytes.
+/// Maximum size of a file in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 macro_rules! built_in {
@@ -30,7 +30,7 @@ macro_rules! built_in {
     };
 }
 
-/// Definitions in the executable: role, file, text.
+/// Built-in definitions: role, file, text.
 const DEFINITIONS: [(&str, &str, &str); 6] = built_in![
     "executor" / "instruct.toml",
     "verifier" / "strict.toml",
@@ -40,7 +40,7 @@ const DEFINITIONS: [(&str, &str, &str); 6] = built_in![
     "coordinator" / "chair.toml",
 ];
 
-/// Templates in the executable: role, file, text.
+/// Built-in templates: role, file, text.
 const TEMPLATES: [(&str, &str, &str); 6] = built_in![
     "executor" / "compact.j2",
     "executor" / "step.j2",
@@ -50,20 +50,20 @@ const TEMPLATES: [(&str, &str, &str); 6] = built_in![
     "coordinator" / "decide.j2",
 ];
 
-/// An agent under a name of its own.
+/// A named agent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Defined<A> {
-    /// The options of its role's section, those that the definition leaves out as configured.
+    /// The options of its role's section; those that the definition omits are as configured.
     pub options: A,
     /// `built in`, or the file.
     #[serde(skip)]
     pub origin: String,
-    /// Options that the file itself gives, sorted.
+    /// Options set in the file, sorted.
     #[serde(skip)]
     pub given: Vec<String>,
 }
 
-/// A prompt's text, from a file.
+/// The text of a prompt template.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Template {
     pub text: String,
@@ -71,20 +71,20 @@ pub struct Template {
     pub origin: String,
 }
 
-/// All role definitions, by name.
+/// All role definitions and templates, by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Definitions {
     pub executors: BTreeMap<String, Defined<ExecutorAgent>>,
     pub verifiers: BTreeMap<String, Defined<VerifierAgent>>,
     pub coordinators: BTreeMap<String, Defined<CoordinatorAgent>>,
-    /// Templates, by `role/file`, as `executor/step.j2`.
+    /// Templates by `role/file`, such as `executor/step.j2`.
     pub templates: BTreeMap<String, Template>,
 }
 
-/// The text of a definition, and where it stands.
+/// The text of a definition and its location.
 struct Source {
     text: String,
-    /// As messages call it.
+    /// Its path for messages.
     place: String,
     origin: String,
 }
@@ -93,7 +93,7 @@ fn io(path: &Path, cause: &std::io::Error) -> SettingsError {
     SettingsError::Definition { path: path.to_owned(), message: cause.to_string() }
 }
 
-/// Reads a file of a sensible size.
+/// Reads a file up to the maximum size.
 fn read(path: &Path) -> Result<String, SettingsError> {
     let bytes = std::fs::metadata(path).map_err(|cause| io(path, &cause))?.len();
     if bytes > FILE_BYTES_MAX {
@@ -103,7 +103,7 @@ fn read(path: &Path) -> Result<String, SettingsError> {
     std::fs::read_to_string(path).map_err(|cause| io(path, &cause))
 }
 
-/// The files of a role's folder, sorted; none where there is no such folder.
+/// The files of a role's folder, sorted; empty if there is no such folder.
 fn files(folder: &Path) -> Result<Vec<std::path::PathBuf>, SettingsError> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -121,20 +121,20 @@ fn stem_of<'a>(path: &'a Path, extension: &str) -> Option<&'a str> {
     path.file_stem().filter(|_| is_it)?.to_str()
 }
 
-/// The definitions of a role, by name.
+/// The sources of a role's definitions, by name.
 type Sources = BTreeMap<String, Source>;
 
 impl Definitions {
-    /// Reads the definitions of `folder` over the built-in ones. `sections` is the merged section `agents`, from which a
-    /// definition takes what it leaves out; `schema` is that of the configuration.
+    /// Loads the built-in definitions and those of `folder`. `sections` is the merged section `agents`, from which omitted
+    /// options are taken; `schema` is that of the configuration.
     ///
     /// # Errors
-    /// The first thing that is wrong with one, with its file and line.
+    /// The first invalid definition, with file and line.
     pub(super) fn read(folder: &str, sections: &Value, schema: &Json) -> Result<Self, SettingsError> {
         let mut all = Self::default();
         let folder_path = Path::new(folder);
         if folder != DEFAULT_FOLDER && !folder_path.is_dir() {
-            let message = "is no folder; set `agents.folder` to the folder of your definitions".to_owned();
+            let message = "not a folder; set `agents.folder` to the folder of your definitions".to_owned();
             return Err(SettingsError::Definition { path: folder_path.to_owned(), message });
         }
         let mut sources: BTreeMap<Role, Sources> = BTreeMap::new();
@@ -187,15 +187,15 @@ impl Definitions {
 fn check_name(role: Role, name: &str, path: &Path) -> Result<(), SettingsError> {
     let refuse = |message: String| Err(SettingsError::Definition { path: path.to_owned(), message });
     if !is_name(name) {
-        return refuse("a definition is named by its file: small letters, digits, `-` and `_`, 1 to 64".to_owned());
+        return refuse("a definition's file name must have 1 to 64 lower-case letters, digits, `-` and `_`".to_owned());
     }
     if implementations(role).iter().any(|known| known.name == name) {
-        return refuse(format!("`{name}` is the name of an implementation; give the file another name"));
+        return refuse(format!("`{name}` is the name of an implementation; rename the file"));
     }
     Ok(())
 }
 
-/// Reads the definitions of one role.
+/// Loads the definitions of one role.
 fn defined<A: DeserializeOwned>(
     role: Role,
     sources: Sources,
@@ -218,7 +218,7 @@ fn defined<A: DeserializeOwned>(
             });
         }
         let mut base = base.clone();
-        // A description is nobody else's.
+        // Descriptions are not inherited.
         base.0.remove("description");
         let empty = Layer(Map::from_iter([("description".to_owned(), Value::new(None, String::new()))]));
         let merged = Config::builder()

@@ -1,9 +1,8 @@
-//! What can be wrong with a configuration. Every message names the key, the source and the mend.
+//! Configuration errors. Every message names the key, where it is set, and the fix.
 
 use std::path::PathBuf;
 
-/// Why a configuration was refused. `origin` is where the value came from: `FILE:LINE`, an environment variable or a
-/// `--set` argument.
+/// `origin` is where the value was set: `FILE:LINE`, an environment variable or a `--set` argument.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingsError {
@@ -42,7 +41,7 @@ pub enum SettingsError {
     Definition {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it, and what to do.
+        /// What is wrong and what to do.
         message: String,
     },
     /// A file is not TOML.
@@ -64,19 +63,29 @@ pub enum SettingsError {
     UnknownKey {
         /// Dotted.
         key: String,
-        /// Where it stands.
+        /// Where it is set.
         origin: String,
-        /// The right key that looks most like it.
+        /// The most similar known key.
         nearest: Option<String>,
-        /// The keys that exist there, for when none looks like it.
+        /// The known keys, if none is similar.
         known: Vec<String>,
+    },
+    /// A key that was renamed.
+    #[error("{origin}: `{key}` was renamed; use `{new}` instead")]
+    RenamedKey {
+        /// Dotted.
+        key: String,
+        /// Where it is set.
+        origin: String,
+        /// The new name, dotted.
+        new: String,
     },
     /// A value of the wrong type.
     #[error("{origin}: `{key}` is {found}, but must be {expected}")]
     WrongType {
         /// Dotted.
         key: String,
-        /// Where it stands.
+        /// Where it is set.
         origin: String,
         /// Kind and value.
         found: String,
@@ -88,7 +97,7 @@ pub enum SettingsError {
     OutOfRange {
         /// Dotted.
         key: String,
-        /// Where it stands.
+        /// Where it is set.
         origin: String,
         /// The value.
         found: String,
@@ -100,13 +109,13 @@ pub enum SettingsError {
     UnknownName {
         /// Dotted.
         key: String,
-        /// Where it stands.
+        /// Where it is set.
         origin: String,
         /// The name.
         found: String,
-        /// The right name that looks most like it.
+        /// The most similar known name.
         nearest: Option<String>,
-        /// All names.
+        /// All known names.
         known: Vec<String>,
     },
     /// A key without a default is not set.
@@ -114,17 +123,17 @@ pub enum SettingsError {
     Missing {
         /// Dotted.
         key: String,
-        /// Where its table stands.
+        /// Where its table is.
         origin: String,
-        /// An assignment that would do.
+        /// An example assignment.
         example: String,
     },
-    /// Two values that do not go together.
+    /// Two conflicting values.
     #[error("{origin}: {message}")]
     Conflict {
-        /// Where the first key stands.
+        /// Where the first key is set.
         origin: String,
-        /// Both keys and values, and the mend.
+        /// Both keys and values, and the fix.
         message: String,
     },
     /// The layers cannot be merged; the checks above should have found the reason.
@@ -132,7 +141,7 @@ pub enum SettingsError {
     Merge(config::ConfigError),
 }
 
-/// The end of a message about a name: the nearest one if there is one, else all of them.
+/// The end of a message about an unknown name: the most similar one, or all.
 fn suggestion(nearest: Option<&str>, known: &[String]) -> String {
     match nearest {
         Some(nearest) if known.is_empty() => format!("; did you mean `{nearest}`?"),

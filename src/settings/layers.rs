@@ -1,5 +1,5 @@
-//! One layer of configuration: reads a file, the environment or the `--set` arguments into values that remember where
-//! they came from. No merging and no checking here.
+//! One layer of configuration: reads a file, the environment or a `--set` argument into values with their origin. Does not
+//! merge or validate.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -9,13 +9,14 @@ use config::{Map, Source, Value, ValueKind};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::engine::is_built_in;
 use super::environment;
 use super::error::SettingsError;
 
 /// Longest configuration file, in bytes.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// A table of values, one level of the precedence.
+/// A table of values at one level of precedence.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layer(pub Map<String, Value>);
 
@@ -30,7 +31,7 @@ impl Source for Layer {
 }
 
 impl Layer {
-    /// A file given by `--config`. Relative model paths start at its folder.
+    /// A file given by `--config`. Relative model paths are resolved against its folder.
     pub(super) fn file(path: &Path) -> Result<Self, SettingsError> {
         let unreadable = |cause| SettingsError::Unreadable { path: path.to_owned(), cause };
         let mut text = String::new();
@@ -42,12 +43,12 @@ impl Layer {
         }
         let mut layer = Self::text(&text, &path.display().to_string())?;
         if let Some(folder) = path.parent() {
-            layer.start_models_at(folder);
+            layer.resolve_models(folder);
         }
         Ok(layer)
     }
 
-    /// TOML text; `name` is what messages call it.
+    /// TOML text; `name` is its origin in messages.
     pub(super) fn text(text: &str, name: &str) -> Result<Self, SettingsError> {
         let line = |offset: usize| 1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count();
         let place = |offset: usize| format!("{name}:{}", line(offset));
@@ -87,7 +88,7 @@ impl Layer {
         Ok(layer)
     }
 
-    /// Sets a dotted key. A value that is no TOML is a text, so that quotes are not needed: `log.level=debug`.
+    /// Sets a dotted key. A value that is not TOML is taken as a string, so that `log.level=debug` needs no quotes.
     fn assign(&mut self, key: &str, value: &str, origin: &str) {
         let place = |_| origin.to_owned();
         let line = format!("value = {value}");
@@ -112,15 +113,16 @@ impl Layer {
         table.insert(last.to_owned(), value);
     }
 
-    fn start_models_at(&mut self, folder: &Path) {
+    fn resolve_models(&mut self, folder: &Path) {
         let Some(ValueKind::Table(engines)) = self.0.get_mut("engines").map(|value| &mut value.kind) else { return };
-        #[expect(clippy::iter_over_hash_type, reason = "each entry is changed by itself")]
+        #[expect(clippy::iter_over_hash_type, reason = "entries are independent")]
         for engine in engines.values_mut() {
             let ValueKind::Table(engine) = &mut engine.kind else { continue };
             if let Some(ValueKind::String(model)) = engine.get_mut("model").map(|value| &mut value.kind)
                 && !model.is_empty()
+                && !is_built_in(Path::new(model.as_str()))
             {
-                // `join` leaves an absolute path as it is.
+                // `join` keeps an absolute path.
                 *model = folder.join(&*model).to_string_lossy().into_owned();
             }
         }
@@ -140,7 +142,7 @@ fn convert(value: &Spanned<DeValue<'_>>, place: &dyn Fn(usize) -> String) -> Val
         DeValue::String(text) => ValueKind::String(text.to_string()),
         DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
             Ok(number) => ValueKind::I64(number),
-            // Beyond 64 bits: no option goes that far, so the number is out of range in any case.
+            // Beyond 64 bits a number is out of range for every option.
             Err(_) => ValueKind::I128(if number.as_str().starts_with('-') { i128::MIN } else { i128::MAX }),
         },
         DeValue::Float(number) => ValueKind::Float(number.as_str().parse().unwrap_or(f64::NAN)),

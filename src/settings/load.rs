@@ -1,4 +1,4 @@
-//! Puts the layers together and checks the whole. Reads the given files and nothing else.
+//! Merges the layers and validates the result. Reads only the given files.
 
 use std::path::PathBuf;
 
@@ -14,17 +14,17 @@ use super::nearest::nearest;
 use super::resolve::unknown;
 use super::sections::Settings;
 
-/// The shipped defaults, as the user reads them: `config/default.toml`.
+/// The shipped defaults, `config/default.toml`.
 pub const DEFAULT_TOML: &str = include_str!("../../config/default.toml");
 
 impl Settings {
     /// Merges the shipped defaults, `files` in order, the variables of `environment` that begin with `PRIME__`, and the
-    /// `--set` arguments `sets` in order, and checks the result. [`read_environment`](super::read_environment) gives
+    /// `--set` arguments `sets` in order, and validates the result. [`read_environment`](super::read_environment) gives
     /// `environment`.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its key, its source and what to write instead. A layer's mistake is one even
-    /// when a later layer overrides it.
+    /// The first error, with its key, its source and the fix. An error in a layer counts even if a later layer overrides the
+    /// value.
     pub fn load(
         files: &[PathBuf],
         environment: impl Iterator<Item = (String, String)>,
@@ -59,18 +59,18 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Checks every range and every relation between values. [`Settings::load`] has done so; this is for settings that
+    /// Validates every range and every relation between values. [`Settings::load`] already does; this is for settings that
     /// were changed in code.
     ///
     /// # Errors
-    /// The first value that is not allowed.
+    /// The first invalid value.
     pub fn validate(&self) -> Result<(), SettingsError> {
         let values = Config::try_from(self).map_err(SettingsError::Merge)?.cache;
         check_agents(&values, &Self::schema(), &|role| self.agent_names(role))?;
         self.check_together(&values)
     }
 
-    /// What no schema says: values that must fit each other. `origins` tells where they stand.
+    /// Checks relations between values, which a schema cannot express. `origins` has their sources.
     fn check_together(&self, origins: &Value) -> Result<(), SettingsError> {
         let conflict =
             |key: &[&str], message: String| SettingsError::Conflict { origin: origin_of(origins, key), message };
@@ -173,8 +173,8 @@ impl Settings {
         Ok(())
     }
 
-    /// A short name for what decides the course of a run (the configured agents with all that they are made of, the
-    /// templates of prompts, and the sections `engines`, `pools` and `run`): 16 hexadecimal digits, the same on every machine and for every
+    /// A hash of everything that determines the course of a run (the configured agents with all their parts, the prompt
+    /// templates, and the sections `engines`, `pools` and `run`): 16 hexadecimal digits, independent of the machine and the
     /// order of keys.
     #[must_use]
     pub fn hash(&self) -> String {
@@ -184,7 +184,7 @@ impl Settings {
         format!("{short:016x}")
     }
 
-    /// The settings as a configuration file, every key written out.
+    /// The settings as a configuration file with every key.
     #[must_use]
     pub fn to_toml(&self) -> String {
         toml::to_string(self).expect("invariant: every option has a form in TOML")
@@ -198,7 +198,7 @@ impl Default for Settings {
     }
 }
 
-/// For every engine that a layer names: the shipped `engines.tiny` without its model, below everything else.
+/// The lowest layer: for every engine that a layer names, the shipped `engines.tiny` without its model.
 fn engine_template(layers: &[Layer]) -> Layer {
     let engines = |layer: &Layer| table(layer.0.get("engines")?).cloned();
     let Some(mut template) = layers.first().and_then(engines).and_then(|shipped| table(shipped.get("tiny")?).cloned())
@@ -211,7 +211,7 @@ fn engine_template(layers: &[Layer]) -> Layer {
     Layer(Map::from_iter([("engines".to_owned(), Value::new(None, all))]))
 }
 
-/// `model` is the one key of an engine that cannot be taken from another.
+/// `model` is the only option of an engine without a default.
 fn require_models(merged: &Value) -> Result<(), SettingsError> {
     let engines = table(merged).and_then(|root| table(root.get("engines")?));
     let mut engines: Vec<_> = engines.into_iter().flatten().collect();

@@ -1,11 +1,11 @@
-//! Typed configuration: layers of sources in, one checked [`Settings`] out.
+//! Typed configuration: merges layers of sources into one validated [`Settings`].
 //!
-//! Precedence, lowest first: the shipped `config/default.toml` (embedded), each `--config FILE` in order,
-//! `PRIME__SECTION__KEY=value` in the environment, `--set section.key=value`. The doc comment of a field is its
-//! entry in the reference (`docs/configuration.md`), its `range` is what is checked: nothing is written twice.
+//! Precedence, lowest first: the embedded `config/default.toml`, each `--config FILE` in order,
+//! `PRIME__SECTION__KEY=value` in the environment, `--set section.key=value`. A field's doc comment is its entry in the
+//! reference (`docs/configuration.md`), and its `range` attribute is what is validated.
 //!
-//! This module must not open a model, a socket or a device, and reads no environment by itself: whether a value can
-//! be *used* is found out by the part that uses it.
+//! This module opens no model, socket or device and does not read the environment itself: whether a value is *usable* is up
+//! to the part that uses it.
 
 mod agents;
 mod api_key;
@@ -20,6 +20,7 @@ mod nearest;
 mod preset;
 mod program;
 mod reference;
+mod renamed;
 mod resolve;
 mod schema;
 mod search;
@@ -32,7 +33,7 @@ pub use agents::{
 };
 pub use api_key::{ApiKey, KeyHash, KeyHashError, is_name};
 pub use definitions::{BUILT_IN, Defined, Definitions, Template};
-pub use engine::{Engine, ModelMissing};
+pub use engine::{Engine, ModelMissing, ModelSource};
 pub use environment::read_environment;
 pub use error::SettingsError;
 pub use load::DEFAULT_TOML;
@@ -43,4 +44,4 @@ pub use reference::reference_markdown;
 pub use resolve::{ListedAgent, RoleOptions};
 pub use search::{AheadOptions, BeamOptions, GroupOptions, GroupSize, StrategyName, VoteName};
 pub use sections::{Budget, Log, LogFormat, LogLevel, Placement, Reward, Run, Runtime, Server, Settings};
-pub use upstreams::{Api, Dialect, Upstream, Upstreams};
+pub use upstreams::{Api, Dialect, Upstream, UpstreamPool};

@@ -1,8 +1,8 @@
-//! Which right name the user probably meant. Pure.
+//! Suggestions for misspelt names. Pure.
 
-/// The candidate that looks most like `wanted`, or `None` when none does.
+/// The candidate most similar to `wanted`, or `None` if none is similar.
 ///
-/// A misplaced key (`fanout` for `run.fanout`) counts as near: the last parts are compared too.
+/// A misplaced key (`fanout` for `run.fanout`) counts as similar: the last parts are compared too.
 pub(super) fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = wanted.to_lowercase();
     let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
@@ -13,7 +13,7 @@ pub(super) fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a
             let tail = strsim::damerau_levenshtein(&last(&wanted), &last(candidate));
             let limit = |text: &str| (text.chars().count() / 3).clamp(1, 4);
             let near = whole <= limit(&wanted) || tail <= limit(&last(&wanted)).min(2);
-            // The tail decides, the place breaks ties: `run.fanuot` is `run.fanout`, whatever else is near.
+            // The last part decides, the section breaks ties: `run.fanuot` is `run.fanout`, whatever else is similar.
             near.then_some((tail.min(whole), whole, candidate))
         })
         .min()
@@ -28,7 +28,7 @@ mod tests {
         ["run", "run.fanout", "run.max_rounds", "run.restarts_max", "server.bind", "runtime.restarts_max"];
 
     #[test]
-    fn near_and_misplaced_keys_are_found() {
+    fn similar_and_misplaced_keys_are_found() {
         for (wanted, right) in [
             ("run.fanuot", "run.fanout"),
             ("run.Fan_Out", "run.fanout"),
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_made_up() {
+    fn dissimilar_names_are_not_suggested() {
         for wanted in ["", "colour", "run.colour", "x"] {
             assert_eq!(nearest(wanted, KEYS), None, "{wanted}");
         }

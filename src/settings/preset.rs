@@ -1,4 +1,4 @@
-//! A preset: what a run is asked for, under a name.
+//! A preset: a named set of run options. No logic here.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,52 +6,52 @@ use serde::{Deserialize, Serialize};
 use super::search::{StrategyName, VoteName};
 use prime_protocol::Role;
 
-/// One entry of `presets`. What it leaves out stays as configured.
+/// One entry of `presets`. Omitted options stay as configured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Preset {
-    /// How a run searches, in place of `run.strategy`.
+    /// Overrides `run.strategy`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "StrategyName")]
     pub strategy: Option<StrategyName>,
-    /// How answers are counted, in place of `run.vote`.
+    /// Overrides `run.vote`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "VoteName")]
     pub vote: Option<VoteName>,
-    /// Whether proposals are begun before the verdict on the step before, in place of `run.speculate`.
+    /// Overrides `run.speculate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "bool")]
     pub speculate: Option<bool>,
-    /// Trajectories of one round, in place of `run.fanout`.
+    /// Overrides `run.fanout`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u32", range(min = 1, max = 256))]
     pub fanout: Option<u32>,
-    /// Most rounds of a run, in place of `run.max_rounds`.
+    /// Overrides `run.max_rounds`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u32", range(min = 1, max = 100))]
     pub max_rounds: Option<u32>,
-    /// Sampling temperature, in place of `run.temperature`.
+    /// Overrides `run.temperature`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f64", range(min = 0.0, max = 2.0))]
     pub temperature: Option<f64>,
-    /// Nucleus sampling, in place of `run.top_p`.
+    /// Overrides `run.top_p`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f64", range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     pub top_p: Option<f64>,
-    /// Who proposes steps, in place of `agents.executor.implementation`. The presets are yours, so
-    /// `server.allow_executors` does not count here.
+    /// Overrides `agents.executor.implementation`. Not limited by `server.allow_executors`, because only the operator defines
+    /// presets.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", extend("format" = "executor"))]
     pub executor: Option<String>,
-    /// Who checks steps, in place of `agents.verifier.implementation`.
+    /// Overrides `agents.verifier.implementation`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", extend("format" = "verifier"))]
     pub verifier: Option<String>,
-    /// Who decides, in place of `agents.coordinator.implementation`.
+    /// Overrides `agents.coordinator.implementation`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", extend("format" = "coordinator"))]
     pub coordinator: Option<String>,
-    /// Limits of a run, each at most the same one of `run.budget`.
+    /// Limits of a run, each at most that of `run.budget`.
     #[serde(skip_serializing_if = "PresetBudget::is_empty")]
     pub budget: PresetBudget,
 }
@@ -60,22 +60,22 @@ pub struct Preset {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PresetBudget {
-    /// Most proposals, accepted or not.
+    /// Maximum proposals, accepted or not.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u64", range(min = 1, max = 1_000_000_000_000_u64))]
     pub steps: Option<u64>,
-    /// Most tokens, prompt and completion together.
+    /// Maximum tokens, prompt and completion together.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u64", range(min = 1, max = 1_000_000_000_000_000_u64))]
     pub tokens: Option<u64>,
-    /// Longest time in milliseconds.
+    /// Maximum wall-clock time in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u64", range(min = 1, max = 2_592_000_000_u64))]
     pub wall_ms: Option<u64>,
 }
 
 impl Preset {
-    /// The agent that it asks for in a role.
+    /// The agent that it selects for a role.
     #[must_use]
     pub fn agent(&self, role: Role) -> Option<&str> {
         match role {

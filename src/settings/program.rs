@@ -1,38 +1,38 @@
-//! A program that plays a role: how it is started, and the limits of its turns.
+//! The configuration of a process agent: command, limits, environment. No logic here.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A program that speaks JSON Lines, as `docs/process-agents.md` describes it.
+/// A program that speaks the JSON Lines protocol of `docs/process-agents.md`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Program {
-    /// The program and its arguments, such as `["python3", "-B", "verifier.py"]`. No shell reads it. A program without a
-    /// `/` is looked for in `PATH`; relative paths start at the working directory.
+    /// The program and its arguments, such as `["python3", "-B", "verifier.py"]`. Not run through a shell. A program without
+    /// a `/` is searched in `PATH`; relative paths are relative to the working directory.
     #[schemars(length(max = 256))]
     pub command: Vec<String>,
-    /// Processes of the program that run side by side. Each does one turn at a time; further turns wait.
+    /// Number of processes. Each handles one turn at a time; further turns wait.
     #[schemars(range(min = 1, max = 256))]
     pub processes: u32,
-    /// Longest time in milliseconds that one turn may take. Then the process is killed and started again.
+    /// Timeout in milliseconds of a turn. Then the process is killed and restarted.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub timeout_ms: u64,
-    /// Longest time in milliseconds until a process that was started has answered the greeting.
+    /// Timeout in milliseconds for a new process to answer the handshake.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub start_timeout_ms: u64,
-    /// Most bytes of an answer's line, without its end. A process that writes a longer one is killed and started again.
+    /// Maximum bytes of an answer line, newline excluded. A process that writes a longer one is killed and restarted.
     #[schemars(range(min = 256, max = 67_108_864))]
     pub line_bytes_max: u64,
-    /// Most restarts of one process within `restart_window_ms`; with one more, its turns fail at once until the window
-    /// has passed. The first restart is made at once, each further one in the window after twice the wait, up to 5
-    /// seconds. A process that is killed because its turn was given up does not count.
+    /// Maximum restarts of one process within `restart_window_ms`; after one more its turns fail immediately until the window
+    /// has passed. The first restart is immediate; later ones follow with exponential backoff of up to 5 seconds. Killing a
+    /// process because its turn was cancelled does not count.
     #[schemars(range(min = 0, max = 1_000))]
     pub restarts_max: u32,
-    /// Time in milliseconds over which restarts are counted.
+    /// Sliding window in milliseconds over which restarts are counted.
     #[schemars(range(min = 1, max = 86_400_000))]
     pub restart_window_ms: u64,
-    /// Names of environment variables that the program gets, beside `PATH` and `LANG`. It gets no others, so that no
-    /// secret reaches it that is not named here.
+    /// Names of environment variables to pass besides `PATH` and `LANG`. The program gets no others, so it sees no secret
+    /// that is not named here.
     #[schemars(length(max = 256))]
     pub pass_env: Vec<String>,
 }

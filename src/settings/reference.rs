@@ -1,4 +1,4 @@
-//! The reference page of the configuration, made from the schema and the shipped defaults. Pure.
+//! The configuration reference page, generated from the schema and the shipped defaults. Pure.
 
 use std::fmt::Write as _;
 
@@ -11,23 +11,23 @@ use super::sections::Settings;
 const HEAD: &str = "\
 # Configuration
 
-This page is made from the types in `src/settings/`; change it there and run
+This page is generated from the types in `src/settings/`: edit them and run
 `prime-agents config schema --markdown > docs/configuration.md`.
 
-What counts, strongest last:
+Sources, in increasing precedence:
 
 1. the shipped defaults, [`config/default.toml`](../config/default.toml);
 2. each `--config FILE`, in the order given;
 3. environment variables: `PRIME__RUN__FANOUT=4` sets `run.fanout` (`__` between the parts, any case);
 4. `--set run.fanout=4`, in the order given.
 
-Values in the environment and of `--set` are read as TOML, and as text when they are not TOML, so
+Values in the environment and of `--set` are parsed as TOML, or taken as strings if they are not TOML, so
 `--set log.level=debug` needs no quotes and a list is `--set 'agents.verifier.kinds=[\"format\", \"terminal\"]'`.
-Unknown keys, wrong types and values out of range are errors, also in a layer that a later one overrides.
-`prime-agents config show` prints what is in force and `prime-agents config check` checks it.
+Unknown keys, wrong types and values out of range are errors, even in a layer that a later one overrides.
+`prime-agents config show` prints the effective configuration, and `prime-agents config check` validates it.
 ";
 
-/// The page `docs/configuration.md`.
+/// The text of `docs/configuration.md`.
 #[must_use]
 pub fn reference_markdown() -> String {
     let defaults = serde_json::to_value(Settings::default()).expect("invariant: every option has a form in JSON");

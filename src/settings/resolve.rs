@@ -1,4 +1,4 @@
-//! From the name of an agent to its options: an implementation with those of its role's section, or a definition.
+//! Resolves an agent's name to its options: an implementation with those of its role's section, or a definition.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,19 +17,19 @@ use prime_protocol::Role;
 pub trait RoleOptions: Clone + Serialize {
     const ROLE: Role;
 
-    /// What it is for, in words.
+    /// What it is for.
     fn description(&self) -> &str;
     fn implementation(&self) -> &str;
     fn set_implementation(&mut self, name: &str);
-    /// The engine that it asks, where its implementation asks one.
+    /// Its engine, if its implementation uses one.
     fn engine(&self) -> Option<&str>;
-    /// The pool that it asks, where its implementation asks one.
+    /// Its pool, if its implementation uses one.
     fn pool(&self) -> Option<&str>;
-    /// The program that it runs, where its implementation runs one.
+    /// Its program, if its implementation runs one.
     fn program(&self) -> Option<&Program>;
-    /// The agents of the same role that it is made of, by name.
+    /// Names of the agents of the same role that it is composed of.
     fn members(&self) -> Vec<&str>;
-    /// The templates of its prompts, as `role/file`, where its implementation asks a model.
+    /// Its prompt templates as `role/file`, if its implementation asks a model.
     fn templates(&self) -> Vec<String>;
     /// The role's section.
     fn section(settings: &Settings) -> &Self;
@@ -102,11 +102,11 @@ role_options! {
     CoordinatorAgent, Coordinator, coordinator, coordinators, [];
 }
 
-/// An agent as lists show it.
+/// An agent in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ListedAgent {
     pub name: String,
-    /// Its own name, unless it is a definition.
+    /// Equal to the name unless it is a definition.
     pub implementation: String,
     pub description: String,
     /// `implementation`, `built in` or the definition's file.
@@ -117,14 +117,14 @@ pub struct ListedAgent {
 const ASKS_A_MODEL: [&str; 2] = ["llama", "openai"];
 
 impl ExecutorAgent {
-    /// The template of its prompt.
+    /// The name of its prompt template.
     pub fn prompt_name(&self) -> &str {
         &self.prompt
     }
 }
 
 impl VerifierAgent {
-    /// The template of its prompt: the one that goes with the form of its verdicts, unless another is given.
+    /// The name of its prompt template; by default the one for its verdict format.
     pub fn prompt_name(&self) -> &str {
         match self.verdict {
             _ if !self.prompt.is_empty() => &self.prompt,
@@ -136,16 +136,16 @@ impl VerifierAgent {
 }
 
 impl CoordinatorAgent {
-    /// The template of its prompt.
+    /// The name of its prompt template.
     pub fn prompt_name(&self) -> &str {
         &self.prompt
     }
 }
 
-/// Deepest nesting of agents that are made of others.
+/// Maximum nesting depth of composite agents.
 const DEPTH_MAX: usize = 4;
 
-/// An agent that the configuration reaches: its role, its name, and its options as JSON.
+/// Options as JSON of the agents that the configuration uses, by role and name.
 type Reached = BTreeMap<(Role, String), serde_json::Value>;
 
 impl Settings {
@@ -156,7 +156,7 @@ impl Settings {
         implementations.chain(self.definitions.names(role)).map(str::to_owned).collect()
     }
 
-    /// A role's agents, for people: implementations, then definitions.
+    /// A role's agents for display: implementations, then definitions.
     #[must_use]
     pub fn agent_list<A: RoleOptions>(&self) -> Vec<ListedAgent> {
         let implementation = |known: &Implementation| ListedAgent {
@@ -175,8 +175,8 @@ impl Settings {
         implementations(A::ROLE).iter().map(implementation).chain(definitions).collect()
     }
 
-    /// The options of an agent by its name; `implementation` in them is that of an implementation. `None` where there is no
-    /// such agent.
+    /// The options of an agent by name; their `implementation` is always an implementation's name. `None` if there is no such
+    /// agent.
     #[must_use]
     pub fn agent<A: RoleOptions>(&self, name: &str) -> Option<A> {
         if let Some(defined) = A::defined(&self.definitions).get(name) {
@@ -191,24 +191,26 @@ impl Settings {
     /// The configured agent of a role.
     ///
     /// # Panics
-    /// When the settings were not validated.
+    /// The settings were not validated.
     #[must_use]
     pub fn configured<A: RoleOptions>(&self) -> A {
         self.agent(A::section(self).implementation()).expect("invariant: validated settings name existing agents")
     }
 
-    /// The engines that these agents ask: the configured ones, those of presets, and the other one of `agents.split`.
+    /// The engines of the configured agents, of those of presets, and of the alternative of `agents.split`.
     #[must_use]
     pub fn engines_needed(&self) -> Vec<String> {
         let mut engines = BTreeSet::new();
-        self.visit_at_hand::<ExecutorAgent>(&mut |options| engines.extend(options.engine().map(str::to_owned)));
-        self.visit_at_hand::<VerifierAgent>(&mut |options| engines.extend(options.engine().map(str::to_owned)));
-        self.visit_at_hand::<CoordinatorAgent>(&mut |options| engines.extend(options.engine().map(str::to_owned)));
+        self.visit_preconfigured::<ExecutorAgent>(&mut |options| engines.extend(options.engine().map(str::to_owned)));
+        self.visit_preconfigured::<VerifierAgent>(&mut |options| engines.extend(options.engine().map(str::to_owned)));
+        self.visit_preconfigured::<CoordinatorAgent>(&mut |options| {
+            engines.extend(options.engine().map(str::to_owned))
+        });
         engines.into_iter().collect()
     }
 
-    /// Visits the agents of a role that runs can have without a choice of their own.
-    fn visit_at_hand<A: RoleOptions>(&self, visit: &mut dyn FnMut(&A)) {
+    /// Visits the agents of a role that runs can have without choosing one in the request.
+    fn visit_preconfigured<A: RoleOptions>(&self, visit: &mut dyn FnMut(&A)) {
         let split = &self.agents.split;
         let presets = self.presets.values().filter_map(|preset| preset.agent(A::ROLE));
         let other = (split.role == A::ROLE && !split.other.is_empty()).then_some(split.other.as_str());
@@ -218,7 +220,7 @@ impl Settings {
         }
     }
 
-    /// Visits an agent and all that it is made of.
+    /// Visits an agent and its parts.
     fn walk<A: RoleOptions>(&self, name: &str, depth: usize, visit: &mut dyn FnMut(&str, &A)) {
         let Some(options) = self.agent::<A>(name) else { return };
         visit(name, &options);
@@ -227,7 +229,7 @@ impl Settings {
         }
     }
 
-    /// Visits the configured agent of a role and all that it is made of, each with its name.
+    /// Visits the configured agent of a role and its parts, each with its name.
     pub fn walk_configured<A: RoleOptions>(&self, visit: &mut dyn FnMut(&str, &A)) {
         self.walk::<A>(A::section(self).implementation(), 0, visit);
     }
@@ -239,7 +241,7 @@ impl Settings {
         });
     }
 
-    /// What decides how the configured agents work: their options, and those of the agents that they are made of.
+    /// The options of the configured agents and their parts.
     pub(super) fn reached(&self) -> Vec<(String, serde_json::Value)> {
         let mut reached = Reached::new();
         self.reach::<ExecutorAgent>(&mut reached);
@@ -248,7 +250,7 @@ impl Settings {
         reached.into_iter().map(|((role, name), options)| (format!("{role}.{name}"), options)).collect()
     }
 
-    /// Checks the agents of a role: what definitions name, and that nothing is made of itself.
+    /// Checks a role's agents: definitions refer to known names, and no agent contains itself.
     pub(super) fn check_role<A: RoleOptions>(&self, origins: &Value) -> Result<(), SettingsError> {
         let role = A::ROLE;
         for (name, defined) in A::defined(&self.definitions) {
@@ -289,7 +291,7 @@ impl Settings {
         depth: usize,
     ) -> Result<(), SettingsError> {
         if depth > DEPTH_MAX {
-            let message = format!("`{name}` is made of agents more than {DEPTH_MAX} deep: does it contain itself?");
+            let message = format!("`{name}` has agents nested more than {DEPTH_MAX} deep: does it contain itself?");
             return Err(SettingsError::Conflict { origin: place.to_owned(), message });
         }
         if let Some(engine) = options.engine()
@@ -299,7 +301,7 @@ impl Settings {
         }
         if options.program().is_some_and(|program| program.command.is_empty()) {
             let message = format!(
-                "`{name}` is a program, and `program.command` is empty; set it to the program and its arguments, such as \
+                "`{name}` is a program, but `program.command` is empty; set it to the program and its arguments, such as \
                  [\"python3\", \"agents/examples/{}.py\"]",
                 A::ROLE
             );
@@ -308,7 +310,7 @@ impl Settings {
         if let Some(pool) = options.pool() {
             if self.pools.is_empty() {
                 let message = format!(
-                    "`{name}` asks the pool of servers `{pool}`, and none is configured: add [[pools.NAME.upstreams]] with url, \
+                    "`{name}` uses the server pool `{pool}`, but no pool is configured: add [[pools.NAME.upstreams]] with url, \
                      model and concurrent_max, and set `pool` to NAME"
                 );
                 return Err(SettingsError::Conflict { origin: place.to_owned(), message });

@@ -1,5 +1,5 @@
-//! The JSON Schema of the configuration: made from the types, and the one source of keys, types and ranges for the
-//! check, the suggestions and the reference page.
+//! The JSON Schema of the configuration: generated from the types, and the only source of keys, types and ranges for
+//! validation, suggestions and the reference page.
 
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
@@ -9,8 +9,8 @@ use super::sections::Settings;
 use prime_protocol::Role;
 
 impl Settings {
-    /// The JSON Schema (draft 2020-12) of a configuration file, with the documentation as descriptions. Every key is
-    /// optional in a file; `required` lists those that the whole, with the defaults, has.
+    /// The JSON Schema (draft 2020-12) of a configuration file, with the documentation as descriptions. Every key is optional
+    /// in a file; `required` lists those of the merged configuration.
     #[must_use]
     pub fn schema() -> Value {
         let generator = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
@@ -19,7 +19,7 @@ impl Settings {
 }
 
 impl Settings {
-    /// The JSON Schema of a role's definition files. A file needs `implementation` alone.
+    /// The JSON Schema of a role's definition files. Only `implementation` is required.
     #[must_use]
     pub fn definition_schema(role: Role) -> Value {
         let schema = Self::schema();
@@ -34,23 +34,23 @@ impl Settings {
     }
 }
 
-/// The schema of the value below `key`, or `None` when the table has no such key.
+/// The schema of the value at `key`, or `None` if the table has no such key.
 pub(super) fn child<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
     let named = schema.get("properties").and_then(|properties| properties.get(key));
     named.or_else(|| schema.get("additionalProperties").filter(|other| other.is_object()))
 }
 
-/// Whether a table's keys are the user's to choose.
+/// Whether a table has user-defined keys.
 pub(super) fn is_map(schema: &Value) -> bool {
     schema.get("additionalProperties").is_some_and(Value::is_object)
 }
 
-/// Whether a value is a list of tables, written as `[[section]]`.
+/// Whether a value is an array of tables, `[[section]]`.
 pub(super) fn is_list_of_tables(schema: &Value) -> bool {
     schema["items"]["type"] == "object"
 }
 
-/// The texts that a value may have, when they are a fixed list.
+/// The allowed strings, if they are a fixed list.
 pub(super) fn choices(schema: &Value) -> Option<Vec<String>> {
     let texts = |values: &[Value]| values.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect();
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
@@ -60,7 +60,7 @@ pub(super) fn choices(schema: &Value) -> Option<Vec<String>> {
     Some(variants.iter().filter_map(|variant| variant.get("const")?.as_str().map(str::to_owned)).collect())
 }
 
-/// Every dotted key of the configuration, tables included. `chosen` stands for the names that are the user's to choose.
+/// Every dotted key of the configuration, tables included. `chosen` replaces user-defined names.
 pub(super) fn keys(schema: &Value, chosen: &str) -> Vec<String> {
     fn walk(schema: &Value, at: &str, chosen: &str, out: &mut Vec<String>) {
         let mut visit = |key: &str, below: &Value| {

@@ -1,4 +1,4 @@
-//! How a run searches: the strategy, the vote, and their parameters. Part of section `run`.
+//! Search options of section `run`: strategy, vote, and their parameters. No logic here.
 
 use clap::ValueEnum;
 use schemars::JsonSchema;
@@ -12,11 +12,11 @@ use utoipa::ToSchema;
 pub enum StrategyName {
     /// The paper's protocol.
     Iterative,
-    /// One trajectory of the likeliest actions.
+    /// One trajectory of the most likely actions.
     Greedy,
-    /// The least violating of several single passes.
+    /// The single pass with the fewest violations.
     BestOfN,
-    /// The likeliest partial trajectories side by side.
+    /// The most likely partial trajectories in parallel.
     Beam,
     /// A vote on each step, until an action is ahead by k.
     Ahead,
@@ -27,9 +27,9 @@ pub enum StrategyName {
 #[serde(rename_all = "snake_case")]
 #[value(rename_all = "snake_case")]
 pub enum VoteName {
-    /// One vote an answer.
+    /// One vote per trajectory.
     Majority,
-    /// Near numbers are the same.
+    /// Close numbers agree.
     Tolerance,
     /// Clean trajectories weigh more.
     Weighted,
@@ -39,11 +39,11 @@ pub enum VoteName {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BeamOptions {
-    /// Partial trajectories that are kept (the paper's B).
+    /// Beam width: partial trajectories kept (the paper's B).
     #[schemars(range(min = 1, max = 64))]
     pub width: u32,
-    /// Proposals that are drawn for each of them (the paper's top-k): the likeliest action, and samples. `width` times
-    /// this is at most 256.
+    /// Proposals per partial trajectory (the paper's top-k): the most likely action, and samples. `width` times this is at
+    /// most 256.
     #[schemars(range(min = 1, max = 64))]
     pub actions: u32,
 }
@@ -52,21 +52,21 @@ pub struct BeamOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AheadOptions {
-    /// Votes by which an action must be ahead of every other before it is taken; 0 = the least that reaches
-    /// `reliability` over T_max steps, with samples that are right with the probability `step_accuracy`.
+    /// Lead in votes that an action needs over every other; 0 = the smallest that reaches `reliability` over T_max steps if a
+    /// sample is right with probability `step_accuracy`.
     #[schemars(range(min = 0, max = 1_000))]
     pub k: u32,
-    /// Probability that all steps of a run are to be right.
+    /// Target probability that all steps of a run are right.
     #[schemars(range(max = 0.999_999_999_999), extend("exclusiveMinimum" = 0.0))]
     pub reliability: f64,
-    /// Probability that one proposal is right, as `prime-agents bench steps` measures it for your model and tasks. From it
-    /// come k and the error bound of each result; 0 = unknown (then give `k`).
+    /// Probability that one proposal is right, as measured by `prime-agents bench steps` for your model and tasks. Determines
+    /// k and the error bound of each result; 0 = unknown (then set `k`).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub step_accuracy: f64,
-    /// Most proposals for one step: then the leader is taken with the lead that it has, and counted as undecided.
+    /// Maximum proposals per step; then the leader is taken and the step is counted as undecided.
     #[schemars(range(min = 1, max = 10_000))]
     pub samples_max: u32,
-    /// A proposal with more characters, its derivation included, is discarded before the vote: a red flag.
+    /// A proposal with more characters, derivation included, is a red flag and is discarded before the vote.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub characters_max: u32,
 }
@@ -78,13 +78,13 @@ pub struct GroupOptions {
     /// `fixed` (the fan-out is `run.fanout`) or `dynamic` (the paper's G(d) = min + (max − min) · σ(d − midpoint), where d is
     /// log10 of T_max, the length of the problem's longest valid trace).
     pub size: GroupSize,
-    /// Least fan-out of `dynamic`.
+    /// Minimum fan-out of `dynamic`.
     #[schemars(range(min = 1, max = 256))]
     pub min: u32,
-    /// Greatest fan-out of `dynamic`.
+    /// Maximum fan-out of `dynamic`.
     #[schemars(range(min = 1, max = 256))]
     pub max: u32,
-    /// Difficulty d at which the fan-out is half way (the paper's d₀).
+    /// Difficulty d at which the fan-out is halfway (the paper's d₀).
     #[schemars(range(min = -20.0, max = 20.0))]
     pub midpoint: f64,
 }

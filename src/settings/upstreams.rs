@@ -1,56 +1,56 @@
-//! A pool of servers that speak OpenAI's protocol, as it is configured. No logic here.
+//! The configuration of a pool of OpenAI-compatible servers. No logic here.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A pool of servers that answer for one model: llama-server, vLLM, SGLang or a hosted service. Requests go to the server
-/// with the least load, and those that begin alike to the same one.
+/// A pool of servers for one model: llama-server, vLLM, SGLang or a hosted service. Requests go to the least loaded server;
+/// requests with a common prefix prefer the same one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Upstreams {
-    /// What is asked: `chat` (`/chat/completions`, for models that follow instructions) or `completions` (`/completions`
-    /// with the bare prompt, for models that continue a text).
+pub struct UpstreamPool {
+    /// The endpoint: `chat` (`/chat/completions`, for instruction-following models) or `completions` (`/completions` with the
+    /// bare prompt, for base models).
     pub api: Api,
-    /// How a grammar is handed over, which holds answers to the form of an action: `plain` (not at all; the model answers
-    /// freely), `llama_server`, `vllm` (from 0.12) or `sglang`.
+    /// How grammars are passed, which constrain the output to valid actions: `plain` (not at all; the model answers freely),
+    /// `llama_server`, `vllm` (0.12 or later) or `sglang`.
     pub dialect: Dialect,
-    /// Longest time in milliseconds of one request, from the connection to the last byte of the answer.
+    /// Timeout in milliseconds of one request, from connecting to the last byte of the response.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub timeout_ms: u64,
-    /// Longest time in milliseconds until a connection is made.
+    /// Timeout in milliseconds for connecting.
     #[schemars(range(min = 1, max = 600_000))]
     pub connect_timeout_ms: u64,
-    /// Most bytes of an answer; a longer one is given up.
+    /// Maximum size of a response in bytes; a larger one is an error.
     #[schemars(range(min = 1_024, max = 1_073_741_824))]
-    pub answer_bytes_max: u64,
-    /// Further attempts after one that failed and may go better: on another server where there is one.
+    pub response_bytes_max: u64,
+    /// Retries after a transient failure, on another server if there is one.
     #[schemars(range(min = 0, max = 100))]
     pub retries_max: u32,
-    /// Longest pause in milliseconds before the first further attempt. It doubles with each one; the pause itself is drawn
-    /// between 0 and it.
+    /// Maximum backoff in milliseconds before the first retry; it doubles with each one. The delay is drawn between 0 and
+    /// this maximum (full jitter).
     #[schemars(range(min = 1, max = 600_000))]
     pub backoff_ms: u64,
-    /// Longest pause in milliseconds before any attempt, also where a server asks for a longer one (`Retry-After`).
+    /// Upper limit in milliseconds of every delay, including a server's `Retry-After`.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub backoff_max_ms: u64,
-    /// Longest time in milliseconds that a request waits for a server that has a place for it, over all its attempts.
+    /// Maximum time in milliseconds that a request waits for a server with capacity, over all its attempts.
     #[schemars(range(min = 1, max = 86_400_000))]
     pub queue_timeout_ms: u64,
-    /// Failures in a row after which a server is left alone for `breaker_ms`; 0 = never.
+    /// Consecutive failures that open a server's circuit breaker for `breaker_ms`; 0 = never.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub breaker_failures: u32,
-    /// Time in milliseconds that a server is left alone. Then it gets one request on trial, which decides.
+    /// Time in milliseconds that an open circuit breaker rejects requests. Then one trial request decides.
     #[schemars(range(min = 1, max = 86_400_000))]
     pub breaker_ms: u64,
-    /// Time in milliseconds between two looks at whether a server is there. One that does not answer, or with a status of
-    /// 500 and above, gets no requests until it does. 0 = off.
+    /// Interval in milliseconds of health probes. A server that does not answer, or with a status of 500 or above, gets no
+    /// requests until it recovers. 0 = off.
     #[schemars(range(min = 0, max = 86_400_000))]
     pub health_interval_ms: u64,
-    /// What is asked for then: a path below `url`, such as `models`, or with a slash at its beginning a path of the whole
-    /// server, such as `/health` (of llama-server, vLLM and SGLang).
+    /// Path of the health probe: relative to `url`, such as `models`, or with a leading slash relative to the server, such as
+    /// `/health` (llama-server, vLLM, SGLang).
     pub health_path: String,
-    /// Further fields of every request, as a JSON object, such as `'{"chat_template_kwargs": {"enable_thinking": false}}'`.
-    /// They replace what is sent otherwise; `null` leaves a field out, for servers that do not know it.
+    /// Additional fields of every request as a JSON object, such as `'{"chat_template_kwargs": {"enable_thinking": false}}'`.
+    /// They override other fields; `null` removes a field, for servers that do not support it.
     #[schemars(extend("format" = "json-object"))]
     pub extra: String,
     /// The servers, as a list of tables.
@@ -62,19 +62,19 @@ pub struct Upstreams {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Upstream {
-    /// The address up to its version, such as `http://127.0.0.1:8080/v1`, without a key in it.
+    /// The base URL including the version, such as `http://127.0.0.1:8080/v1`, without a key.
     #[schemars(extend("format" = "url"))]
     pub url: String,
     /// The model's name on this server.
     pub model: String,
-    /// The NAME of the environment variable that holds the key. The key itself is in no file. Left out = no key.
+    /// The name of the environment variable that holds the API key, which is never stored in a file. Omitted = no key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key_env: Option<String>,
-    /// Most requests that this server gets at the same time: the sequences that it can decode at once.
+    /// Maximum concurrent requests to this server: the number of sequences that it decodes in parallel.
     #[schemars(range(min = 1, max = 100_000))]
     pub concurrent_max: u32,
-    /// Its share beside others of the same `concurrent_max`. A server with a weight near 0 is asked only when the others
-    /// are full.
+    /// Its share relative to servers with the same `concurrent_max`. A server with a weight near 0 gets only the overflow of
+    /// the others.
     #[serde(default = "one")]
     #[schemars(range(max = 1_000.0), extend("exclusiveMinimum" = 0.0))]
     pub weight: f64,
@@ -84,17 +84,17 @@ fn one() -> f64 {
     1.0
 }
 
-/// Which of a server's two ways to ask.
+/// Which endpoint of a server to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Api {
-    /// Messages of a system and a user.
+    /// System and user messages.
     Chat,
     /// A text to continue.
     Completions,
 }
 
-/// How a server takes a grammar.
+/// How a server accepts a grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Dialect {
@@ -108,7 +108,7 @@ pub enum Dialect {
     Sglang,
 }
 
-impl Default for Upstreams {
+impl Default for UpstreamPool {
     /// A pool without servers.
     fn default() -> Self {
         Self {
@@ -116,7 +116,7 @@ impl Default for Upstreams {
             dialect: Dialect::Plain,
             timeout_ms: 120_000,
             connect_timeout_ms: 5_000,
-            answer_bytes_max: 4_194_304,
+            response_bytes_max: 4_194_304,
             retries_max: 3,
             backoff_ms: 250,
             backoff_max_ms: 10_000,
@@ -140,9 +140,9 @@ mod tests {
     use super::super::layers::Layer;
     use super::*;
 
-    fn read(text: &str) -> Result<Upstreams, String> {
+    fn read(text: &str) -> Result<UpstreamPool, String> {
         let schema = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-        let schema = schema.into_generator().into_root_schema_for::<Upstreams>().to_value();
+        let schema = schema.into_generator().into_root_schema_for::<UpstreamPool>().to_value();
         let layer = Layer::text(text, "f.toml").map_err(|error| error.to_string())?;
         check(&Value::new(None, layer.0.clone()), &schema).map_err(|error| error.to_string())?;
         let merged = Config::builder().add_source(layer).build().unwrap();
@@ -152,7 +152,7 @@ mod tests {
     const SERVER: &str = "[[upstreams]]\nurl = \"https://host/v1\"\nmodel = \"m\"\nconcurrent_max = 4\n";
 
     #[test]
-    fn what_is_left_out_has_a_default_and_what_is_written_is_read_again() {
+    fn omitted_options_have_defaults_and_pools_round_trip() {
         let mut pool = read(&format!("api = \"completions\"\ndialect = \"llama_server\"\n{SERVER}")).unwrap();
         let server = Upstream {
             url: "https://host/v1".to_owned(),
@@ -163,7 +163,7 @@ mod tests {
         };
         let upstreams = vec![server];
         let expected =
-            Upstreams { api: Api::Completions, dialect: Dialect::LlamaServer, upstreams, ..Upstreams::default() };
+            UpstreamPool { api: Api::Completions, dialect: Dialect::LlamaServer, upstreams, ..UpstreamPool::default() };
         assert_eq!(pool, expected);
         for key in [None, Some("HOST_KEY".to_owned())] {
             pool.upstreams[0].api_key_env = key;
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_found_where_they_stand() {
+    fn errors_name_their_line() {
         for (text, expected) in [
             (
                 "api = \"chats\"",
@@ -183,7 +183,7 @@ mod tests {
             ("retries = 3", "f.toml:1: unknown key `retries`"),
             (
                 &SERVER.replace("https", "ftp"),
-                "f.toml:2: `upstreams.url` is the text \"ftp://host/v1\", but must be an address",
+                "f.toml:2: `upstreams.url` is the text \"ftp://host/v1\", but must be a URL",
             ),
             (&SERVER.replace("model", "name"), "f.toml:3: unknown key `upstreams.name`"),
             (&SERVER.replace("model = \"m\"", ""), "f.toml:1: `upstreams.model` is missing"),

@@ -39,7 +39,7 @@ fn has_huge_number(line: &str) -> bool {
 
 #[test]
 fn automata_accept_the_lines_that_parsers_accept() {
-    let words = Words::of_bytes();
+    let words = byte_vocabulary();
     for task in tasks::all().chain(tasks::variants()) {
         let (slug, forms) = (task.spec().slug, task.spec().actions);
         let grammar = format!("root ::= action\n{}", pattern::gbnf(forms));
@@ -69,7 +69,7 @@ fn automata_accept_the_lines_that_parsers_accept() {
 
 #[test]
 fn every_path_through_an_automaton_is_an_action_line() {
-    let words = Words::of_bytes();
+    let words = byte_vocabulary();
     for task in tasks::all() {
         let (slug, forms) = (task.spec().slug, task.spec().actions);
         let grammar = format!("root ::= action\n{}", pattern::gbnf(forms));

@@ -101,7 +101,7 @@ impl World {
 
     /// Submits runs, each repeatedly until it is acknowledged.
     fn submit(&self) {
-        let agent = client();
+        let client = client();
         while let Some(number) = self.next() {
             let mut generation = 0;
             loop {
@@ -110,7 +110,7 @@ impl World {
                     generation = state.generation;
                     state.address.clone().expect("it is up")
                 };
-                match post_with_key(&agent, &address, &key(number), &request(number)) {
+                match post_with_key(&client, &address, &key(number), &request(number)) {
                     Ok(answer) => {
                         assert!([200, 202].contains(&answer.status), "{answer:?}");
                         let id = answer.body["id"].as_str().expect("an id").to_owned();
@@ -139,9 +139,9 @@ fn start_and_kill(home: &Arc<Home>, lines: u32, requests: u32) {
         let start = log.len();
         assert!(stderr.read_line(&mut log).unwrap() > 0, "it exited: {log}");
         if let Some((_, address)) = log[start..].trim().split_once("ready on http://") {
-            let agent = client();
+            let client = client();
             for _ in 0..requests {
-                agent.get(format!("http://{address}/v1/runs?limit=1")).call().unwrap();
+                client.get(format!("http://{address}/v1/runs?limit=1")).send().unwrap();
             }
             break;
         }

@@ -7,10 +7,13 @@ use std::process::{Child, ChildStderr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use prime_agents::http_client;
+use prime_agents::sse::{Events, Message};
+use reqwest::blocking::{Client, ClientBuilder, Response};
+use reqwest::header::CONTENT_TYPE;
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use ureq::Agent;
 
 use crate::binary::{REFERENCE, prime, shown};
 
@@ -23,7 +26,7 @@ pub struct Daemon {
     /// What it logs after it was ready.
     stderr: BufReader<ChildStderr>,
     pub address: String,
-    pub agent: Agent,
+    pub client: Client,
     /// From the start of the process to its being ready.
     pub ready_after: Duration,
     /// Keeps the journal's folder.
@@ -57,19 +60,19 @@ pub struct Answer {
     pub retry_after: Option<String>,
 }
 
-impl From<ureq::http::Response<ureq::Body>> for Answer {
-    fn from(response: ureq::http::Response<ureq::Body>) -> Self {
+impl From<Response> for Answer {
+    fn from(response: Response) -> Self {
         Self::read(response).unwrap()
     }
 }
 
 impl Answer {
     /// Reads a response whose connection may break.
-    pub fn read(mut response: ureq::http::Response<ureq::Body>) -> Result<Self, ureq::Error> {
+    pub fn read(response: Response) -> Result<Self, reqwest::Error> {
         let header = |name| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
         let (location, retry_after) = (header("Location"), header("Retry-After"));
         let status = response.status().as_u16();
-        let text = response.body_mut().read_to_string()?;
+        let text = response.text()?;
         let body =
             serde_json::from_str(&text).unwrap_or_else(|_| panic!("{status} with a body that is not JSON: {text}"));
         Ok(Self { status, body, location, retry_after })
@@ -91,13 +94,8 @@ pub fn is_over(record: &Value) -> bool {
 }
 
 /// A client that keeps its connections and accepts every status.
-pub fn client() -> Agent {
-    let config = Agent::config_builder()
-        .http_status_as_error(false)
-        .timeout_global(Some(PATIENCE))
-        .max_idle_connections_per_host(64)
-        .build();
-    Agent::new_with_config(config)
+pub fn client() -> Client {
+    ClientBuilder::from(http_client::builder(false)).timeout(PATIENCE).build().unwrap()
 }
 
 impl Daemon {
@@ -141,8 +139,8 @@ impl Daemon {
             before += &line;
         };
         let ready_after = started.elapsed();
-        let agent = client();
-        Ok(Self { child, stderr, address, agent, ready_after, home: Arc::clone(home) })
+        let client = client();
+        Ok(Self { child, stderr, address, client, ready_after, home: Arc::clone(home) })
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -150,22 +148,23 @@ impl Daemon {
     }
 
     pub fn get(&self, path: &str) -> Answer {
-        self.agent.get(self.url(path)).call().unwrap().into()
+        self.client.get(self.url(path)).send().unwrap().into()
     }
 
     /// The whole body of an answer that is a stream.
     pub fn text(&self, path: &str) -> String {
-        let mut response = self.agent.get(self.url(path)).call().unwrap();
+        let response = self.client.get(self.url(path)).send().unwrap();
         assert_eq!(response.status(), 200, "{path}");
-        response.body_mut().with_config().limit(1 << 30).read_to_string().unwrap()
+        response.text().unwrap()
     }
 
     pub fn post_text(&self, path: &str, body: &str) -> Answer {
-        self.agent.post(self.url(path)).content_type("application/json").send(body).unwrap().into()
+        let request = self.client.post(self.url(path)).header(CONTENT_TYPE, "application/json");
+        request.body(body.to_owned()).send().unwrap().into()
     }
 
     pub fn post(&self, path: &str) -> Answer {
-        self.agent.post(self.url(path)).send_empty().unwrap().into()
+        self.client.post(self.url(path)).send().unwrap().into()
     }
 
     pub fn submit(&self, request: &Value) -> Answer {
@@ -174,7 +173,7 @@ impl Daemon {
 
     /// Submits a run under an idempotency key.
     pub fn with_key(&self, key: &str, request: &Value) -> Answer {
-        post_with_key(&self.agent, &self.address, key, request).unwrap()
+        post_with_key(&self.client, &self.address, key, request).unwrap()
     }
 
     /// Submits a run; returns its path.
@@ -207,9 +206,9 @@ impl Daemon {
 
     /// Waits until a run has this many durable events; returns its record then.
     pub fn with_events(&self, location: &str, count: u64) -> Value {
-        let response = self.agent.get(self.url(&format!("{location}/events"))).call().unwrap();
+        let response = self.client.get(self.url(&format!("{location}/events"))).send().unwrap();
         assert_eq!(response.status(), 200, "{location}");
-        let mut lines = BufReader::new(response.into_body().into_reader()).lines().map(Result::unwrap);
+        let mut lines = BufReader::new(response).lines().map(Result::unwrap);
         let last = format!("id: {count}");
         assert!(lines.any(|line| line == last), "{location} ended before event {count}");
         self.get(location).body
@@ -251,9 +250,9 @@ impl Daemon {
 }
 
 /// Submits a run under an idempotency key to a daemon that may be killed meanwhile.
-pub fn post_with_key(agent: &Agent, address: &str, key: &str, request: &Value) -> Result<Answer, ureq::Error> {
-    let post = agent.post(format!("http://{address}/v1/runs")).header("Idempotency-Key", key);
-    Answer::read(post.content_type("application/json").send(request.to_string())?)
+pub fn post_with_key(client: &Client, address: &str, key: &str, request: &Value) -> Result<Answer, reqwest::Error> {
+    let post = client.post(format!("http://{address}/v1/runs")).header("Idempotency-Key", key);
+    Answer::read(post.header(CONTENT_TYPE, "application/json").body(request.to_string()).send()?)
 }
 
 impl Drop for Daemon {
@@ -271,12 +270,11 @@ pub fn long_run() -> Value {
 
 /// The events of a run as server-sent events carry them: numbers, names and lines.
 pub fn server_sent(text: &str) -> Vec<(u64, String, String)> {
-    let field = |block: &str, name: &str| {
-        let line = block.lines().find_map(|line| line.strip_prefix(name));
-        line.unwrap_or_default().to_owned()
+    let mut events = Events::new(text.as_bytes());
+    let messages = std::iter::from_fn(|| events.next().unwrap());
+    let event = |message| match message {
+        Message::Event { id, name, data } => Some((id.unwrap_or(0), name, data)),
+        Message::KeepAlive => None,
     };
-    text.split("\n\n")
-        .filter(|block| block.contains("data: "))
-        .map(|block| (field(block, "id: ").parse().unwrap_or(0), field(block, "event: "), field(block, "data: ")))
-        .collect()
+    messages.filter_map(event).collect()
 }

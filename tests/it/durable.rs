@@ -122,22 +122,17 @@ fn a_watcher_sees_every_event_once_across_a_kill() {
     let run = daemon.submitted(&lively(14, 2));
     let mut seen = Vec::new();
     // Part of the stream, as far as it came.
-    let mut response = daemon.agent.get(daemon.url(&format!("{run}/events"))).call().unwrap();
+    let mut response = daemon.client.get(daemon.url(&format!("{run}/events"))).send().unwrap();
     let mut part = vec![0; 200_000];
-    response.body_mut().as_reader().read_exact(&mut part).unwrap();
+    response.read_exact(&mut part).unwrap();
     drop(response);
     let part = String::from_utf8(part).unwrap();
     let whole_events = part.rfind("\n\n").unwrap();
-    seen.extend(server_sent(&part[..whole_events]));
+    seen.extend(server_sent(&part[..whole_events + 2]));
     let last = seen.last().unwrap().0;
     let daemon = Daemon::start_in(&daemon.kill(), &[]);
-    let mut response = daemon
-        .agent
-        .get(daemon.url(&format!("{run}/events")))
-        .header("Last-Event-ID", last.to_string())
-        .call()
-        .unwrap();
-    let text = response.body_mut().with_config().limit(1 << 30).read_to_string().unwrap();
+    let request = daemon.client.get(daemon.url(&format!("{run}/events")));
+    let text = request.header("Last-Event-ID", last.to_string()).send().unwrap().text().unwrap();
     seen.extend(server_sent(&text));
     let (_, name, result) = seen.pop().unwrap();
     let result: Value = serde_json::from_str(&result).unwrap();
@@ -159,8 +154,8 @@ fn a_drain_with_runs_and_watchers_is_quick_and_loses_nothing() {
         .iter()
         .map(|run| {
             let url = daemon.url(&format!("{run}/events?after=1000000000"));
-            let mut response = daemon.agent.get(url).call().unwrap();
-            std::thread::spawn(move || response.body_mut().read_to_string().map(|text| text.len()))
+            let response = daemon.client.get(url).send().unwrap();
+            std::thread::spawn(move || response.text().map(|text| text.len()))
         })
         .collect();
     let daemon = Arc::into_inner(daemon).unwrap();
@@ -258,7 +253,7 @@ fn finished_runs_are_listed_and_removed() {
     let removed = daemon.post_text("/v1/gc", r#"{"bytes_max": 1}"#);
     assert_eq!((removed.status, &removed.body["runs"]), (200, &json!(7)), "{removed:?}");
     assert_eq!(daemon.get("/v1/runs").body["runs"].as_array().unwrap().len(), 1);
-    daemon.get(&runs[0]).refused(404, None, &["journal.keep_days"]);
+    daemon.get(&runs[0]).refused(404, None, &["journal.retention_days"]);
     assert_eq!(daemon.get(&open).status, 200, "open runs always stay");
     daemon.post_text("/v1/gc", r#"{"older_than_days": 36501}"#).refused(400, Some("older_than_days"), &["36500"]);
     daemon.post_text("/v1/gc", r#"{"older_than": 1}"#).refused(400, Some("older_than"), &["older_than_days"]);

@@ -1,12 +1,12 @@
-//! The load test on a daemon: what it reports is what the daemon did.
+//! The load test on a daemon reports what the daemon did.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::time::Duration;
 
-use prime_agents::loadtest::histogram;
-use prime_agents::loadtest::http::{HttpLoad, HttpLoadError, Measured, http};
-use prime_agents::loadtest::report::Length;
+use prime_loadtest::histogram;
+use prime_loadtest::http::{HttpLoad, HttpLoadError, HttpMeasured, http};
+use prime_loadtest::report::Length;
 use serde_json::{Value, json};
 
 use crate::daemon::{Daemon, is_over};
@@ -16,21 +16,21 @@ fn load(url: String, length: Length) -> HttpLoad {
     HttpLoad { url, key: None, request, trajectories: 4, rate: None, warmup: Duration::ZERO, length }
 }
 
-fn measured(load: &HttpLoad) -> Result<Measured, HttpLoadError> {
+fn measured(load: &HttpLoad) -> Result<HttpMeasured, HttpLoadError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(http(load))
 }
 
-/// Runs and steps, as the daemon counts them. All are over.
+/// Runs and steps as the daemon counts them. All runs must be over.
 fn counted(daemon: &Daemon) -> (u64, u64) {
     let page = daemon.get("/v1/runs?limit=1000").body;
-    assert_eq!(page["next"], Value::Null, "one page has them all");
+    assert_eq!(page["next"], Value::Null, "all fit on one page");
     let runs = page["runs"].as_array().unwrap();
     assert!(runs.iter().all(is_over));
     (runs.len() as u64, runs.iter().map(|run| run["steps"].as_u64().unwrap()).sum())
 }
 
-fn runs(measured: &Measured) -> u64 {
+fn runs(measured: &HttpMeasured) -> u64 {
     histogram::decode(&measured.point.histogram).unwrap().len()
 }
 
@@ -42,11 +42,11 @@ fn a_closed_loop_counts_what_the_daemon_did() {
     assert_eq!(counted(&daemon), (12, 84));
     let point = &measured.point;
     assert_eq!((runs(&measured), point.steps, point.failures, point.rate), (12, 84, 0, None));
-    let legs: Vec<_> = point.legs.iter().map(|leg| leg.name.as_str()).collect();
-    assert_eq!(legs, ["accept", "run"]);
-    let sum = point.legs.iter().map(|leg| leg.latency.mean_us).sum::<f64>();
+    let stages: Vec<_> = point.stages.iter().map(|stage| stage.name.as_str()).collect();
+    assert_eq!(stages, ["accept", "run"]);
+    let sum = point.stages.iter().map(|stage| stage.latency.mean_us).sum::<f64>();
     let mean = point.latency.mean_us;
-    assert!((sum - mean).abs() < mean * 0.02, "the legs {sum} are the whole way {mean}");
+    assert!((sum - mean).abs() < mean * 0.02, "the stages, {sum} in total, add up to {mean}");
     assert!(measured.remarks[0].contains("12 runs ended") && measured.remarks[0].contains("12 verified"));
 }
 
@@ -60,30 +60,31 @@ fn an_open_loop_counts_what_was_due() {
     let rate = measured.point.rate.unwrap();
     // Due at 0, 20, …, 480 ms.
     assert!(counted_runs <= 25 && rate.due == 50.0 && rate.behind >= 25 - counted_runs, "{rate:?}");
-    assert_eq!(measured.point.legs[0].name, "late");
+    assert_eq!(measured.point.stages[0].name, "late");
 }
 
 #[test]
-fn a_rate_that_cannot_be_reached_is_said() {
+fn an_unsustainable_rate_is_reported() {
     let daemon = Daemon::start(&[]);
     let load = HttpLoad { rate: Some(20_000.0), trajectories: 1, ..load(daemon.url(""), Length::Seconds(0.3)) };
     let measured = measured(&load).unwrap();
     let rate = measured.point.rate.unwrap();
     assert!(!rate.is_held && rate.reached < rate.due && rate.behind > 5_000, "{rate:?}");
-    // Runs were late because others were before them, and that counts.
+    // Waiting for earlier runs is part of the latency.
     assert!(measured.point.latency.max_us > 100_000.0, "{:?}", measured.point.latency);
     let remark = measured.remarks.iter().find(|remark| remark.contains("the rate was not held")).unwrap();
-    assert!(remark.contains("20,000 runs/s were due") && remark.contains("never handed in"), "{remark}");
+    assert!(remark.contains("20,000 runs/s were due") && remark.contains("never submitted"), "{remark}");
 }
 
 #[test]
 fn the_warm_up_is_not_measured() {
     let daemon = Daemon::start(&[]);
-    let load = HttpLoad { warmup: Duration::from_millis(300), ..load(daemon.url(""), Length::Seconds(0.3)) };
+    let load = HttpLoad { warmup: Duration::from_millis(100), ..load(daemon.url(""), Length::Steps(20)) };
     let measured = measured(&load).unwrap();
     let (counted_runs, _) = counted(&daemon);
-    assert!(runs(&measured) < counted_runs, "{} of {counted_runs}", runs(&measured));
-    assert_eq!(measured.point.steps, 7 * runs(&measured));
+    // Each client's first run is due at once.
+    assert!(counted_runs >= 16, "{counted_runs}");
+    assert_eq!((runs(&measured), measured.point.steps), (12, 84));
 }
 
 #[test]
@@ -110,7 +111,7 @@ fn mistakes_end_the_test_at_once() {
         let error = measured(&load).unwrap_err().to_string();
         assert!(parts.iter().all(|part| error.contains(part)), "{parts:?} are missing in {error:?}");
     };
-    refused(own(keyed.url("")), &["wants another key", "PRIME_API_KEY"]);
+    refused(own(keyed.url("")), &["does not accept the key", "PRIME_API_KEY"]);
     let with_key = |request| HttpLoad { key: Some("abc".to_owned()), request, ..own(keyed.url("")) };
     refused(with_key(json!({"task": "n-quens"})), &["status 400", "did you mean `n-queens`?"]);
     assert_eq!(
@@ -126,9 +127,9 @@ fn mistakes_end_the_test_at_once() {
         assert!(stream.read(&mut buffer).unwrap() > 0);
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello").unwrap();
     });
-    refused(own(address.clone()), &["not as a daemon of prime-agents does", "is --url right?"]);
+    refused(own(address.clone()), &["is not a prime-agents daemon", "check --url"]);
     foreign.join().unwrap();
-    // Now nobody listens there.
+    // Nothing listens there now.
     refused(own(address), &["no daemon answers", "prime-agents serve", "--url"]);
     refused(own("localhost".to_owned()), &["http://HOST:PORT"]);
     refused(HttpLoad { trajectories: 0, ..own(keyed.url("")) }, &["no trajectories"]);

@@ -1,13 +1,17 @@
 //! Malformed requests to every route: each is refused as a client error or does what it says, and the daemon survives.
 #![allow(clippy::disallowed_methods, reason = "the number of cases comes from the environment")]
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
 use prime_bench::tasks::{self, Difficulty};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
+use reqwest::blocking::Response;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, PATIENCE};
 use crate::figures::{chaos_seed, from_env, optimised};
 
 /// Nesting beyond what the daemon reads.
@@ -191,14 +195,26 @@ fn check(what: &str, status: u16, text: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn check_response(
-    answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
-    what: &str,
-) -> Result<(), TestCaseError> {
-    let mut answer = answer.map_err(|error| TestCaseError::fail(format!("{error} for {what}")))?;
+fn check_response(answer: Result<Response, reqwest::Error>, what: &str) -> Result<(), TestCaseError> {
+    let answer = answer.map_err(|error| TestCaseError::fail(format!("{error} for {what}")))?;
     let status = answer.status().as_u16();
-    let text = answer.body_mut().with_config().limit(1 << 30).lossy_utf8(true).read_to_string();
+    let text = answer.text();
     check(what, status, &text.map_err(|error| TestCaseError::fail(format!("{error} in the answer to {what}")))?)
+}
+
+/// A request with exactly this target, which an HTTP client would normalise. With HTTP/1.0 the body is what follows the
+/// headers until the connection is closed.
+fn raw(address: &str, method: &str, target: &str) -> std::io::Result<(u16, String)> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream
+        .write_all(format!("{method} {target} HTTP/1.0\r\nHost: {address}\r\nContent-Length: 0\r\n\r\n").as_bytes())?;
+    let mut response = Vec::new();
+    stream.read_to_end(&mut response)?;
+    let response = String::from_utf8_lossy(&response);
+    let (head, body) = response.split_once("\r\n\r\n").unwrap_or((&response, ""));
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+    Ok((status.ok_or(std::io::ErrorKind::InvalidData)?, body.to_owned()))
 }
 
 fn daemon() -> Daemon {
@@ -240,7 +256,8 @@ fn malformed_bodies_are_client_errors() {
         });
     let sent = runner(optimised(1_000, 400)).run(&request, |(path, bytes)| {
         let what = format!("POST {path} {}", String::from_utf8_lossy(&bytes[..bytes.len().min(2_000)]));
-        check_response(daemon.agent.post(daemon.url(path)).content_type("application/json").send(&bytes[..]), &what)
+        let post = daemon.client.post(daemon.url(path)).header("Content-Type", "application/json");
+        check_response(post.body(bytes).send(), &what)
     });
     sent.unwrap_or_else(|error| panic!("{error}"));
     ends_well(daemon);
@@ -261,13 +278,12 @@ fn malformed_paths_and_queries_are_client_errors() {
             .into_iter()
             .map(|byte| if may_stand(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
             .collect();
-        let url = daemon.url(&format!("/{}", text.trim_start_matches('/')));
-        let what = format!("{method} {url}");
-        if (method == "POST") == is_other {
-            check_response(daemon.agent.get(&url).call(), &what)
-        } else {
-            check_response(daemon.agent.post(&url).send_empty(), &what)
-        }
+        let target = format!("/{}", text.trim_start_matches('/'));
+        let method = if (method == "POST") == is_other { "GET" } else { "POST" };
+        let what = format!("{method} {target}");
+        let answer = raw(&daemon.address, method, &target);
+        let (status, text) = answer.map_err(|error| TestCaseError::fail(format!("{error} for {what}")))?;
+        check(&what, status, &text)
     });
     sent.unwrap_or_else(|error| panic!("{error}"));
     ends_well(daemon);

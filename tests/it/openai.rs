@@ -1,8 +1,9 @@
 //! The daemon from the side of OpenAI's clients: chat completions whole and streamed, models, errors, disconnects.
 
-use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::io::{Read, Write as _};
 use std::net::TcpStream;
 
+use prime_agents::sse::{Events, Message};
 use serde_json::{Value, json};
 
 use crate::daemon::{Answer, Daemon, long_run};
@@ -31,7 +32,7 @@ fn run_of(daemon: &Daemon, prime: &Value) -> Value {
 /// The actions of a run's only trajectory, from its trace.
 fn actions(daemon: &Daemon, prime: &Value) -> Vec<String> {
     let trace = daemon.url(&format!("/v1/runs/{}/trace?states=false", prime["run"].as_str().unwrap()));
-    let text = daemon.agent.get(trace).call().unwrap().body_mut().read_to_string().unwrap();
+    let text = daemon.client.get(trace).send().unwrap().text().unwrap();
     let events = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     events
         .filter_map(|event| (event["event"] == "step").then(|| event["action"].as_str().unwrap().to_owned()))
@@ -40,17 +41,20 @@ fn actions(daemon: &Daemon, prime: &Value) -> Vec<String> {
 
 /// The data of the events of a stream, as they arrive.
 fn events(reader: impl Read) -> impl Iterator<Item = String> {
-    let lines = BufReader::new(reader).lines().map(Result::unwrap);
-    lines.filter_map(|line| line.strip_prefix("data: ").map(str::to_owned))
+    let mut events = Events::new(reader);
+    std::iter::from_fn(move || events.next().unwrap()).filter_map(|message| match message {
+        Message::Event { data, .. } => Some(data),
+        Message::KeepAlive => None,
+    })
 }
 
 /// Requests a stream; returns the data of its events.
 fn stream(daemon: &Daemon, request: &Value) -> impl Iterator<Item = String> + use<> {
-    let post = daemon.agent.post(daemon.url("/v1/chat/completions")).content_type("application/json");
-    let response = post.send(request.to_string()).unwrap();
+    let post = daemon.client.post(daemon.url("/v1/chat/completions")).header("Content-Type", "application/json");
+    let response = post.body(request.to_string()).send().unwrap();
     assert_eq!(response.status().as_u16(), 200);
     assert_eq!(response.headers()["Content-Type"], "text/event-stream");
-    events(response.into_body().into_reader())
+    events(response)
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn wrong_answers_are_rejected_and_right_ones_verified() {
     );
     assert_eq!(record["answer"], json!({"x": 5, "y": 7}));
     assert_eq!((&record["outcome"], &record["votes"][0]["votes"]), (&json!("agreed"), &json!(2)));
-    assert_eq!(record["labels"], json!(["executor `replay` proposes given lines, it is no model"]));
+    assert_eq!(record["labels"], json!(["executor `replay` replays given lines, not a model"]));
     let trace = daemon.text(&format!("{run}/trace"));
     let steps: Vec<Value> = trace.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let found: Vec<_> = steps

@@ -21,7 +21,7 @@ fn example(name: &str) -> String {
     path.to_str().expect("plain").to_owned()
 }
 
-/// The examples' verifier and coordinator, with an executor of the test.
+/// The example verifier and coordinator, with the test's own executor.
 fn agents(executor: &Program) -> AgentSet {
     let kinds: Kinds = [Kind::Format, Kind::Invariant, Kind::Terminal].into_iter().collect();
     let thresholds = Thresholds { soft: Score::ZERO, hard: Score::ZERO, retries_max: 0 };
@@ -39,7 +39,7 @@ fn agents(executor: &Program) -> AgentSet {
     )
 }
 
-/// Outcomes of runs of tower-of-hanoi, spread over two cells.
+/// Outcomes of tower-of-hanoi runs, distributed over two cells.
 fn outcomes(executor: &Program, runs: u64) -> Vec<(Outcome, u64)> {
     let agents = agents(executor);
     let plan = RuntimePlan {
@@ -98,7 +98,7 @@ fn programs_solve_and_verify_in_a_ring() {
 
 #[test]
 fn an_executor_that_dies_and_errs_loses_no_run() {
-    // Every ninth turn ends it, and some moves are wrong.
+    // It exits in every ninth turn, and some moves are wrong.
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("dying.py");
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("agents/examples");

@@ -112,6 +112,6 @@ fn a_key_is_needed_where_there_are_keys() {
     let sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     let daemon = Daemon::start(&[&format!("server.keys=[{{name=\"ci\", sha256=\"{sha256}\"}}]")]);
     daemon.post("/v1/reload").refused(401, None, &["key"]);
-    let asked = daemon.agent.post(daemon.url("/v1/reload")).header("Authorization", "Bearer abc").send_empty();
+    let asked = daemon.client.post(daemon.url("/v1/reload")).header("Authorization", "Bearer abc").send();
     assert_eq!(asked.unwrap().status(), 200);
 }

@@ -187,10 +187,10 @@ fn a_review_has_the_name_of_its_key_and_runs_are_their_owners() {
         let authorization = format!("Bearer {key}");
         match body {
             Some(body) => {
-                let post = daemon.agent.post(daemon.url(path)).header("Authorization", authorization);
-                post.content_type("application/json").send(body.to_string()).unwrap().into()
+                let post = daemon.client.post(daemon.url(path)).header("Authorization", authorization);
+                post.header("Content-Type", "application/json").body(body.to_string()).send().unwrap().into()
             }
-            None => daemon.agent.get(daemon.url(path)).header("Authorization", authorization).call().unwrap().into(),
+            None => daemon.client.get(daemon.url(path)).header("Authorization", authorization).send().unwrap().into(),
         }
     };
     let mut record = send("abc", "/v1/runs", Some(&disputed())).body;

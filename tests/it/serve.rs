@@ -144,10 +144,10 @@ fn unknown_paths_and_runs_are_errors_in_json() {
     daemon.get("/v1/runs/run_0000000000000000").refused(404, None, &["run_0000000000000000"]);
     daemon.get("/v2/runs").refused(404, None, &["README"]);
     daemon.get("/").refused(404, None, &[]);
-    let put: Answer = daemon.agent.put(daemon.url("/v1/runs")).send("{}").unwrap().into();
+    let put: Answer = daemon.client.put(daemon.url("/v1/runs")).body("{}").send().unwrap().into();
     put.refused(405, None, &["method", "GET, POST"]);
     daemon.post_text("/livez", "{}").refused(405, None, &["method"]);
-    let deleted: Answer = daemon.agent.delete(daemon.url("/v1/runs/x")).call().unwrap().into();
+    let deleted: Answer = daemon.client.delete(daemon.url("/v1/runs/x")).send().unwrap().into();
     deleted.refused(405, None, &["method"]);
 }
 
@@ -186,7 +186,7 @@ fn with_keys_any_address_can_be_bound_and_requests_need_one() {
     let daemon = Daemon::start(&["server.bind=0.0.0.0:0", &keys]);
     assert_eq!(daemon.get("/livez").status, 200);
     daemon.get("/v1/runs/x").refused(401, None, &["Authorization: Bearer KEY"]);
-    let asked = daemon.agent.get(daemon.url("/v1/runs/x")).header("Authorization", "Bearer abc").call();
+    let asked = daemon.client.get(daemon.url("/v1/runs/x")).header("Authorization", "Bearer abc").send();
     Answer::from(asked.unwrap()).refused(404, None, &["x"]);
 }
 

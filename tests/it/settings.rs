@@ -1,4 +1,4 @@
-//! The configuration as a user meets it: precedence, mistakes and their messages, the shipped files, the reference.
+//! The configuration from a user's view: precedence, errors and their messages, the shipped files, the reference.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn with_sets(arguments: &[&str]) -> Result<Settings, String> {
     Settings::load(NO_FILES, environment(&[]), &sets(arguments)).map_err(|error| error.to_string())
 }
 
-/// Loads with this text as a config file; `FILE` in the message stands for its path.
+/// Loads with this text as a config file; `FILE` in the message replaces its path.
 fn with_file(text: &str) -> Result<Settings, String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("my.toml");
@@ -207,7 +207,7 @@ fn the_ends_of_ranges_are_allowed() {
     }
 }
 
-/// A number without both ends could silently be cut to the width of its type.
+/// A number without both bounds could silently be truncated to its type.
 #[test]
 fn every_number_of_the_schema_has_both_ends() {
     fn walk(schema: &serde_json::Value, at: &str) {
@@ -240,7 +240,7 @@ fn unknown_names_list_the_known_ones() {
         ("engines.tiny.isolation", &["process", "thread"]),
         ("agents.executor.engine", &["tiny"]),
     ] {
-        // What asks a pool or runs a program needs more than its name.
+        // Agents with a pool or a program need further options.
         for name in known.iter().filter(|name| !["openai", "process"].contains(name)) {
             with_sets(&[&format!("{key}={name}")]).unwrap();
         }
@@ -296,25 +296,52 @@ fn files_that_are_missing_or_no_toml_are_named() {
 }
 
 #[test]
-fn a_mistake_counts_even_when_a_later_layer_overrides_it() {
+fn an_error_counts_even_if_a_later_layer_overrides_it() {
     let message = with_sets(&["run.fanout=0", "run.fanout=8"]).unwrap_err();
     assert!(message.starts_with("--set run.fanout=0: "), "{message}");
 }
 
 #[test]
-fn model_paths_in_a_file_start_at_its_folder() {
+fn renamed_keys_are_refused_with_their_new_names() {
+    for (set, new) in [
+        ("agents.executor.chat=true", "agents.executor.chat_template"),
+        ("agents.coordinator.asks_when_clean=true", "agents.coordinator.ask_on_clean_steps"),
+        ("agents.coordinator.adaptive.lowest=0.1", "agents.coordinator.adaptive.tau_min"),
+        ("agents.coordinator.adaptive.highest=1.0", "agents.coordinator.adaptive.tau_max"),
+        ("engines.tiny.kv=shared", "engines.tiny.kv_cache"),
+        ("engines.tiny.kept_max=1", "engines.tiny.cached_sequences_max"),
+        ("pools.gpu.answer_bytes_max=5000", "pools.gpu.response_bytes_max"),
+        ("journal.window_ms=1", "journal.group_commit_ms"),
+        ("journal.keep_days=1", "journal.retention_days"),
+        ("journal.keep_bytes=1", "journal.retention_bytes"),
+    ] {
+        let key = set.split('=').next().unwrap();
+        let expected = format!("--set {set}: `{key}` was renamed; use `{new}` instead");
+        assert_eq!(with_sets(&[set]).unwrap_err(), expected);
+    }
+    let message = with_sets(&["run.chat=1"]).unwrap_err();
+    assert!(message.contains("unknown key `run.chat`"), "only where the new name exists: {message}");
+}
+
+#[test]
+fn model_paths_in_a_file_are_relative_to_its_folder() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("my.toml");
-    fs::write(&path, "[engines.a]\nmodel = \"a.gguf\"\n[engines.b]\nmodel = \"/models/b.gguf\"").unwrap();
+    fs::write(
+        &path,
+        "[engines.a]\nmodel = \"a.gguf\"\n[engines.b]\nmodel = \"/models/b.gguf\"\n[engines.d]\nmodel = \"prime-tiny\"",
+    )
+    .unwrap();
     let settings = Settings::load(&[path], environment(&[]), &sets(&["engines.c.model=c.gguf"])).unwrap();
     assert_eq!(settings.engines["a"].model, folder.path().join("a.gguf"));
     assert_eq!(settings.engines["b"].model, Path::new("/models/b.gguf"));
     assert_eq!(settings.engines["c"].model, Path::new("c.gguf"));
-    assert_eq!(settings.engines["tiny"].model, Path::new("models/prime-tiny.gguf"));
+    assert_eq!(settings.engines["tiny"].model, Path::new("prime-tiny"));
+    assert_eq!(settings.engines["d"].model, Path::new("prime-tiny"), "the built-in model is not a path");
 }
 
 #[test]
-fn settings_changed_in_code_are_checked_too() {
+fn settings_changed_in_code_are_validated() {
     let mut settings = Settings::default();
     settings.validate().unwrap();
     settings.run.fanout = 0;
@@ -334,12 +361,12 @@ fn the_hash_is_of_the_effective_values() {
 }
 
 #[test]
-fn what_is_shown_can_be_loaded_again() {
+fn shown_settings_can_be_loaded() {
     let settings =
         with_sets(&["engines.big.model=/models/big.gguf", "presets.mine.budget={steps=5}", "run.seed=7"]).unwrap();
     let again: Settings = toml::from_str(&settings.to_toml()).unwrap();
     assert_eq!(again.to_toml(), settings.to_toml());
-    // A file's model path starts at the file's folder, so only absolute ones survive a move.
+    // Model paths are relative to the file's folder, so only absolute ones survive a move.
     let mut loaded = with_file(&settings.to_toml()).unwrap();
     for (name, engine) in &mut loaded.engines {
         engine.model.clone_from(&settings.engines[name].model);
@@ -347,7 +374,7 @@ fn what_is_shown_can_be_loaded_again() {
     assert_eq!(loaded.to_toml(), settings.to_toml());
 }
 
-/// The numbers that issue and paper fix, written out once more.
+/// The numbers fixed by the specification and the paper.
 #[test]
 fn the_shipped_defaults_are_the_documented_ones() {
     let settings = Settings::default();
@@ -413,7 +440,7 @@ fn mistakes_in_keys_are_named() {
         (format!("nmae = \"a\"\nsha256 = \"{ABC}\""), &["FILE:2", "did you mean `server.keys.name`?"]),
         (
             format!("name = \"a b\"\nsha256 = \"{ABC}\""),
-            &["FILE:2: `server.keys.name` is the text \"a b\"", "small letters"],
+            &["FILE:2: `server.keys.name` is the text \"a b\"", "lower-case letters"],
         ),
         (format!("name = \"\"\nsha256 = \"{ABC}\""), &["FILE:2: `server.keys.name`"]),
         (format!("name = 5\nsha256 = \"{ABC}\""), &["FILE:2: `server.keys.name` is 5", "a text"]),

@@ -1,4 +1,4 @@
-//! The model that is shipped, through the whole binary with the shipped configuration.
+//! The built-in model, through the whole binary with the default configuration.
 
 use std::path::Path;
 
@@ -22,6 +22,36 @@ fn it_solves_instances_of_the_benchmark_and_they_are_verified() {
         assert_eq!(result["agents"]["executor"], "llama");
         assert!(result["tokens"]["completion"].as_u64().is_some_and(|tokens| tokens > 0), "{result}");
     }
+}
+
+/// The binary alone in an empty folder, as `cargo install` leaves it.
+#[test]
+fn the_binary_needs_no_other_file() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let binary = folder.path().join("prime-agents");
+    let built = env!("CARGO_BIN_EXE_prime-agents");
+    // A link is cheaper, but cannot be made on another file system.
+    std::fs::hard_link(built, &binary).or_else(|_| std::fs::copy(built, &binary).map(drop)).expect("a copy");
+    let empty = tempfile::tempdir().expect("a temporary folder");
+    let cache = folder.path().join("cache");
+    let command = |arguments: &[&str]| -> Done {
+        let mut command = std::process::Command::new(&binary);
+        command.args(arguments).env_clear().env("XDG_CACHE_HOME", &cache).current_dir(empty.path());
+        command.output().expect("the binary starts").into()
+    };
+    let result = command(&["run", "tower-of-hanoi", "--output", "json"]).json(0);
+    assert_eq!((&result["verified"], &result["agents"]["executor"]), (&json!(true), &json!("llama")), "{result}");
+    for (arguments, part) in [
+        (&["agents", "check"][..], "engine tiny: prime-tiny (built in)"),
+        (&["doctor"], "prime-tiny (built in) on "),
+        (&["agents", "show", "verifier", "tiny"], "likelihood"),
+    ] {
+        let done = command(arguments);
+        assert!(done.stdout.contains(part), "{part:?} is missing in {}{}", done.stdout, done.stderr);
+    }
+    let cached: Vec<_> = std::fs::read_dir(cache.join("prime-agents")).expect("the cache").collect();
+    assert_eq!(cached.len(), 1, "the model is written once: {cached:?}");
+    assert_eq!(std::fs::read_dir(empty.path()).expect("a folder").count(), 0, "nothing else is written");
 }
 
 /// A command in a checkout.
@@ -161,11 +191,11 @@ fn the_shipped_model_judges_by_what_it_finds_likely() {
         assert_eq!(tried.code, 0, "{}", tried.stderr);
         tried.stdout
     };
-    // Seven discs from peg 0 to peg 2: the first move goes to the target.
+    // Seven discs from peg 0 to peg 2: the first move is to the target.
     let (right, wrong) = (tried("move 1 0 2"), tried("move 1 0 1"));
     assert!(right.contains("V = 0;") && right.contains("log p"), "{right}");
     assert!(wrong.contains("V = 1;") && wrong.contains("improbable"), "{wrong}");
-    // A whole run with an executor that errs: what rules on invariants let pass is found.
+    // A whole run with a faulty executor: it detects errors that rules on invariants accept.
     let sets = [
         "agents.verifier.implementation=tiny",
         "agents.executor.implementation=scripted",

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketType, connect, socket, sockopt};
-
 use serde_json::json;
 
 use crate::daemon::{Daemon, PATIENCE};
@@ -103,8 +102,8 @@ fn normal(daemon: &Daemon, path: &str, least: usize, stop: &AtomicBool) -> Vec<D
 
 #[test]
 fn slow_clients_are_disconnected_and_nobody_waits_for_them() {
-    let limits = if is_chaos() { &[][..] } else { &SHORT };
-    let daemon = Daemon::start(&[&["server.connections_max=600", "log.level=warn"], limits].concat());
+    let limits: &[&str] = if is_chaos() { &[] } else { &SHORT };
+    let daemon = Daemon::start(&[&["server.connections_max=600", "log.level=warn"][..], limits].concat());
     let address: SocketAddr = daemon.address.parse().unwrap();
     // Its events are far more than the kernel buffers.
     let input = json!({"n": optimised(16, 14), "from": 0, "to": 2});

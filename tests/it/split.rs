@@ -1,4 +1,4 @@
-//! Two agents of a role, compared on shares of the runs.
+//! A/B tests: two agents of a role, each on a share of the runs.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ fn request(seed: u64) -> Value {
 }
 
 #[test]
-fn runs_are_on_the_side_that_their_seed_gives_and_are_counted() {
+fn the_seed_determines_a_runs_arm() {
     let daemon = Daemon::start(&HALF);
     let mut sides: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     let mut hashes: BTreeMap<String, Value> = BTreeMap::new();
@@ -29,7 +29,7 @@ fn runs_are_on_the_side_that_their_seed_gives_and_are_counted() {
         sides.entry(side).or_default().push(seed);
     }
     assert!(sides["a"].len() > 4 && sides["b"].len() > 4, "{sides:?}");
-    // The same again is on the same side, and has the name of the settings with its own agents.
+    // The same request is in the same arm, and has the hash of the settings with that arm's agents.
     let again = daemon.finished(&daemon.submitted(&request(0)));
     assert_eq!(again["config_hash"], hashes[again["split"].as_str().unwrap()]);
     let plain = Daemon::start(&["server.allow_verifiers=[\"rules\", \"strict\"]"]);
@@ -71,7 +71,7 @@ fn runs_are_on_the_side_that_their_seed_gives_and_are_counted() {
 }
 
 #[test]
-fn who_chooses_the_agent_takes_no_part() {
+fn runs_that_choose_their_agent_are_excluded() {
     let all = ["agents.split.role=verifier", "agents.split.other=strict", "agents.split.share=1.0"];
     let more = ["server.allow_verifiers=[\"rules\"]", "presets.mine={verifier=\"none\"}", "presets.quick={fanout=1}"];
     let daemon = Daemon::start(&[&all[..], &more].concat());
@@ -89,14 +89,14 @@ fn who_chooses_the_agent_takes_no_part() {
         let record = daemon.submit(&request).body;
         assert_eq!((record["split"].as_str(), &record["verifier"]), (side, &json!(verifier)), "{record}");
     }
-    // The agent of a side need not be one that requests may choose.
+    // An arm's agent need not be one that requests may choose.
     let mut refused = request(1);
     refused["agents"] = json!({"verifier": "strict"});
     daemon.submit(&refused).refused(400, Some("agents.verifier"), &["not allowed"]);
 }
 
 #[test]
-fn a_run_goes_on_with_the_agent_of_its_side() {
+fn a_resumed_run_keeps_its_arm() {
     let all = ["agents.split.role=verifier", "agents.split.other=strict", "agents.split.share=1.0"];
     let daemon = Daemon::start(&all);
     let run = daemon.submitted(&json!({"task": "tower-of-hanoi", "input": {"n": 15, "from": 0, "to": 2}, "fanout": 1}));
@@ -109,7 +109,7 @@ fn a_run_goes_on_with_the_agent_of_its_side() {
 }
 
 #[test]
-fn the_command_run_obeys_it_and_says_so() {
+fn the_command_run_takes_part() {
     let sets: Vec<_> = HALF.iter().flat_map(|set| ["--set", *set]).collect();
     let side = |seed: u64| {
         let seed = format!("run.seed={seed}");
@@ -120,7 +120,7 @@ fn the_command_run_obeys_it_and_says_so() {
     };
     let sides: Vec<_> = (0..6).map(side).collect();
     assert!(sides.contains(&"a".to_owned()) && sides.contains(&"b".to_owned()), "{sides:?}");
-    // A daemon puts the same instance with the same seed on the same side.
+    // A daemon assigns the same instance with the same seed to the same arm.
     let daemon = Daemon::start(&HALF);
     let of_daemon = (0..6).map(|seed| daemon.submit(&request(seed)).body["split"].as_str().unwrap().to_owned());
     assert_eq!(of_daemon.collect::<Vec<_>>(), sides);

@@ -1,4 +1,4 @@
-//! Agents swapped by configuration alone, each against a real counterpart: a server that speaks OpenAI's protocol, and
+//! Agents swapped by configuration alone, each against a real counterpart: an OpenAI-compatible server, and
 //! programs in Python.
 
 use std::path::Path;
@@ -17,7 +17,7 @@ pub fn example(name: &str) -> String {
     json!(["python3", "-B", shown(&path)]).to_string()
 }
 
-/// The next move of the recursive rule for three discs, from the pegs in a prompt: what a good model would answer.
+/// The next move for three discs by the recursive rule, from the pegs in a prompt: what a good model would answer.
 fn next_move(prompt: &str) -> String {
     // The prompt's state is one line of JSON with the pegs from bottom to top.
     let at = prompt.rfind("\"pegs\":").expect("the state is shown");
@@ -25,7 +25,7 @@ fn next_move(prompt: &str) -> String {
     let end = rest.find("]]").expect("three pegs") + 2;
     let pegs: Vec<Vec<u32>> = serde_json::from_str(&rest[..end]).expect("pegs");
     let peg_of = |disc: u32| pegs.iter().position(|peg| peg.contains(&disc)).expect("every disc lies somewhere");
-    // The greatest disc that is not where it must go names what has to move, from the greatest down.
+    // Working down from the largest disc, find the one that must move next.
     let (mut target, mut step) = (2, None);
     for disc in (1..=3).rev() {
         let peg = peg_of(disc);
@@ -103,7 +103,7 @@ fn a_server_that_is_gone_ends_the_run_by_name_and_not_the_daemon() {
     assert!(mishaps.iter().all(|event| event["role"] == "executor" && event["failure"] == "unreachable"), "{trace}");
     let last = events.iter().find(|event| event["event"] == "turn_failed").expect("a final failure");
     assert_eq!((&last["role"], &last["failure"]), (&json!("executor"), &json!("unreachable")));
-    // The daemon goes on with those that need no server.
+    // The daemon keeps serving agents that need no server.
     let other = daemon.submitted(&json!({"task": "tower-of-hanoi", "agents": {"executor": "reference"}}));
     assert_eq!(daemon.finished(&other)["status"], "verified");
 }
@@ -120,7 +120,7 @@ fn a_verifier_in_python_finds_what_is_wrong() {
 }
 
 #[test]
-fn programs_that_misbehave_fail_their_run_by_name_and_not_the_daemon() {
+fn misbehaving_programs_fail_their_runs_but_not_the_daemon() {
     let faults = [
         ("garbage", "import sys\nfor line in sys.stdin: print('certainly!', flush=True)", "malformed"),
         ("dies", "import sys\nprint('{\"prime\":1}', flush=True)\nsys.stdin.readline()\nsys.exit(3)", "died"),
@@ -159,7 +159,7 @@ fn programs_that_misbehave_fail_their_run_by_name_and_not_the_daemon() {
 }
 
 #[test]
-fn definitions_with_mistakes_are_refused_with_file_and_line() {
+fn invalid_definitions_are_refused_with_file_and_line() {
     let check = |role: &str, name: &str, text: &str, parts: &[&str]| {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join(role)).unwrap();
@@ -173,6 +173,8 @@ fn definitions_with_mistakes_are_refused_with_file_and_line() {
     };
     let mine = "mine.toml";
     check("verifier", mine, "implementation = \"rules\"\nkind = [\"format\"]", &["mine.toml:2", "kind", "`kinds`"]);
+    let renamed = "implementation = \"llama\"\nchat = true";
+    check("executor", mine, renamed, &["mine.toml:2", "`chat` was renamed", "`chat_template`"]);
     check("verifier", mine, "kinds = [\"format\"]", &["mine.toml", "`implementation` is missing"]);
     check("verifier", mine, "implementation = \"rulez\"", &["mine.toml", "rulez", "did you mean `rules`?"]);
     check(
@@ -182,7 +184,7 @@ fn definitions_with_mistakes_are_refused_with_file_and_line() {
         &["mine.toml", "`engine`", "`rules`", "kinds"],
     );
     check("verifier", "rules.toml", "implementation = \"none\"", &["rules.toml", "name of an implementation"]);
-    check("executor", "My Own.toml", "implementation = \"reference\"", &["small letters"]);
+    check("executor", "My Own.toml", "implementation = \"reference\"", &["lower-case letters"]);
     let ensemble = "implementation = \"ensemble\"\n[ensemble]\nmembers = [\"mine\", \"rules\"]";
     check("verifier", mine, ensemble, &["mine.toml", "contain itself"]);
     let member = "implementation = \"ensemble\"\n[ensemble]\nmembers = [\"rule\"]";
@@ -217,7 +219,7 @@ fn agents_are_listed_shown_and_tried() {
 }
 
 #[test]
-fn a_recorded_run_is_made_again_proposal_by_proposal() {
+fn a_recorded_run_is_replayed_proposal_by_proposal() {
     let (_folder, trace) = file("trace.jsonl", "");
     let arguments = ["n-queens", "--set", "run.fanout=1", "--set", "run.max_rounds=1"];
     let erring = ["--set", "agents.executor.error_rate=0.3", "--trace", shown(&trace)];

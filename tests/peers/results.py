@@ -17,7 +17,7 @@ def row(**phases):
 
 
 def point(trajectories, rate, p50_us):
-    """A point of a report of `prime-agents loadtest`, as src/loadtest/report.rs writes it."""
+    """A point of a report of `prime-agents loadtest`, as crates/loadtest/src/report.rs writes it."""
     us = {"mean_us": p50_us, "p50_us": p50_us, "p90_us": p50_us, "p99_us": 9.5, "p999_us": 9.75, "max_us": 80.0}
     return {
         "trajectories": trajectories,
@@ -25,7 +25,7 @@ def point(trajectories, rate, p50_us):
         "seconds": 0.5,
         "steps_per_second": rate,
         "latency": us,
-        "legs": [{"name": "judge", "is_work": False, "latency": us}],
+        "stages": [{"name": "judge", "is_work": False, "latency": us}],
         "coordination_share": None,
         "cpu_us_per_step": 0.75,
         "allocations_per_step": 2.5,
@@ -37,7 +37,7 @@ def point(trajectories, rate, p50_us):
     }
 
 
-def report(points, form=1):
+def report(points, form=2):
     facts = {"form": form, "version": "0.1.0", "started": "2026-01-01T00:00:00Z", "mode": "ring", "remarks": []}
     return json.dumps({**facts, "points": points}, indent=2)
 

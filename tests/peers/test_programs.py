@@ -31,11 +31,11 @@ class Reports(unittest.TestCase):
         del lacking["latency"]["p50_us"]
         cases = [
             ("", "printed no JSON"),
-            ("[]", "form None"),
-            ('{"mode": "ring"}', "form None, and form 1 is read here"),
-            (report([], form=2), "form 2, and form 1 is read here"),
-            (report([lacking]), "lacks what its form has: 'p50_us'"),
-            ('{"form": 1}', "lacks what its form has: 'points'"),
+            ("[]", "format None"),
+            ('{"mode": "ring"}', "report format None instead of 2"),
+            (report([], form=1), "report format 1 instead of 2"),
+            (report([lacking]), "lacks a field: 'p50_us'"),
+            ('{"form": 2}', "lacks a field: 'points'"),
         ]
         for text, message in cases:
             with self.subTest(text=text[:20]), self.assertRaises(loadtest.NotAReport) as raised:

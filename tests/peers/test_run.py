@@ -78,7 +78,7 @@ class Comparison(unittest.TestCase):
         self.program("prime-agents", f"cat <<'END'\n{report([], form=7)}\nEND")
         code, printed, _ = self.run_it("--rounds", "2", "--only", "^prime-agents, a cell$")
         self.assertEqual(code, 0)
-        self.assertIn("- No figures of prime-agents, a cell: a report of form 7, and form 1 is read here", printed)
+        self.assertIn("- No figures of prime-agents, a cell: report format 7 instead of 2", printed)
         self.assertTrue((self.folder / "out" / "results-only.json").is_file())
         self.assertFalse((self.folder / "out" / "results.json").exists())
         # And a page without marks is left alone.

@@ -1,4 +1,4 @@
-//! Splits for dataset tools: one table a task, with the prompt, as JSON Lines or Parquet, and the card that names them.
+//! Exports for dataset tools: one split per task, with prompts, as JSON Lines or Parquet, and a dataset card.
 
 use std::fs;
 use std::io::{self, Write};
@@ -146,7 +146,7 @@ fn write_json_lines(rows: &[Row], out: &mut Whole) -> io::Result<()> {
     })
 }
 
-/// The dataset card: which file is which split. Split names have underscores, because dataset tools allow no hyphens.
+/// The dataset card, which maps files to splits. Split names have underscores: dataset tools reject hyphens.
 fn card(tasks: &[&'static dyn AnyTask], selection: &Selection, format: Format) -> String {
     let mut card = String::from("---\npretty_name: PRIME-Bench\nconfigs:\n- config_name: default\n  data_files:\n");
     for task in tasks {
@@ -167,13 +167,13 @@ fn card(tasks: &[&'static dyn AnyTask], selection: &Selection, format: Format) -
     card
 }
 
-/// Letters, digits and underscores, and no digit first.
+/// Letters, digits and underscores; the first is not a digit.
 fn split_name(slug: &str) -> String {
     let name = slug.replace('-', "_");
     if name.starts_with(|c: char| c.is_ascii_digit()) { format!("task_{name}") } else { name }
 }
 
-/// Writes one split a task below `folder/data`, and the card. `finished` is called after each row.
+/// Writes one split per task below `folder/data`, and the card. Calls `finished` after each row.
 ///
 /// # Errors
 /// When a file cannot be written.

@@ -1,4 +1,4 @@
-//! Files that appear whole or not at all, plain or compressed by their name.
+//! Files that appear only when complete, compressed if their name ends in `.zst`.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-/// Level of zstd: about a tenth of the size of a trace at the speed of writing it.
+/// zstd level: a tenth of a trace's size, without slowing down its generation.
 const ZSTD_LEVEL: i32 = 3;
 
-/// A file under construction. It gets its name in [`Whole::finish`]; without that nothing remains of it, and an
-/// older file of the name stays.
+/// A file under construction. [`Whole::finish`] gives it its name; otherwise it leaves no trace, and an older file of
+/// that name stays.
 pub struct Whole {
     out: Option<Encoder>,
     target: PathBuf,
-    /// The name until it is finished, where the file system has no files without one.
+    /// The temporary name, if the file system does not support unnamed files.
     temporary: Option<PathBuf>,
     content: Sha256,
     bytes: u64,
@@ -42,7 +42,7 @@ fn temporary_name(target: &Path) -> PathBuf {
     folder_of(target).join(format!(".{name}.{}.partial", std::process::id()))
 }
 
-/// A file that has no name and vanishes with the process, if the file system can do that.
+/// An unnamed file that vanishes with the process, if the file system supports it.
 #[cfg(target_os = "linux")]
 fn unnamed(folder: &Path) -> Option<File> {
     use rustix::fs::{Mode, OFlags, open};
@@ -69,7 +69,7 @@ fn give_name(_: &File, _: &Path) -> io::Result<()> {
 }
 
 impl Whole {
-    /// Starts a file; a name that ends in `.zst` is compressed.
+    /// Starts a file, compressed if its name ends in `.zst`.
     ///
     /// # Errors
     /// When the folder cannot be written.
@@ -90,7 +90,7 @@ impl Whole {
         Ok(Self { out: Some(out), target: target.to_owned(), temporary, content: Sha256::new(), bytes: 0 })
     }
 
-    /// Makes the file durable and gives it its name, in place of an older one.
+    /// Makes the file durable and gives it its name, replacing an older file.
     ///
     /// # Errors
     /// When the rest cannot be written or the name cannot be given.

@@ -1,4 +1,4 @@
-//! A folder of contract lines, one file a task, and the manifest that says what it holds.
+//! A folder of generated instances: one file per task, and a manifest.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,7 @@ use prime_bench::tasks::AnyTask;
 /// The manifest's file name.
 pub const MANIFEST: &str = "manifest.json";
 
-/// What a folder holds and how it was made. Files that it names are complete; a rerun leaves them alone.
+/// The contents of a folder and how they were generated. Files listed are complete; a rerun keeps them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// The version of the program.
@@ -33,7 +33,7 @@ pub struct Manifest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRecord {
     pub lines: u64,
-    /// Reference steps of its instances together.
+    /// Sum of the reference steps of its instances.
     pub steps: u64,
     /// Before compression.
     pub bytes: u64,
@@ -63,7 +63,7 @@ impl Manifest {
         }
     }
 
-    /// What must agree for a folder to be filled further.
+    /// What must match to resume filling a folder.
     fn terms(&self) -> String {
         let levels: Vec<_> = self.selection.difficulties.iter().map(|level| level.name()).collect();
         format!(
@@ -85,8 +85,8 @@ impl Manifest {
     }
 }
 
-/// Writes instances as lines, spread over threads and in order; returns the sum of their steps. `finished` is called
-/// after each line.
+/// Writes instances as lines, in order, on several threads; returns the sum of their steps. Calls `finished` after each
+/// line.
 ///
 /// # Errors
 /// When `out` fails.
@@ -108,8 +108,8 @@ pub fn write_lines(
     Ok(steps.into_inner())
 }
 
-/// Fills a folder with one file a task, `<slug>.jsonl` or, compressed, `<slug>.jsonl.zst`. Files that are there
-/// already, from an earlier run of the same selection, are kept. `finished` is called with the number of lines done.
+/// Fills a folder with one file per task, `<slug>.jsonl` or `<slug>.jsonl.zst`. Keeps files from an earlier run of the
+/// same selection. Calls `finished` with the number of lines done.
 ///
 /// # Errors
 /// When the folder cannot be written or was made for another selection.

@@ -1,5 +1,5 @@
-//! PRIME-Bench as files: folders of contract lines with or without traces, and splits for dataset tools. A file has its
-//! name only when it is complete.
+//! PRIME-Bench as files: folders of instances with or without traces, and exports for dataset tools. A file appears
+//! only when it is complete.
 
 pub mod export;
 pub mod files;

@@ -1,13 +1,13 @@
-//! Work spread over threads whose output comes out in order, in memory that does not grow with it.
+//! Parallel production of ordered output in bounded memory.
 
 use std::io::{self, Write};
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-/// Bytes of one piece of output.
+/// Bytes per piece of output.
 const PIECE: usize = 64 << 10;
-/// Pieces that wait between a worker and the writer.
+/// Pieces queued between a worker and the writer.
 const WAITING: usize = 64;
 
 enum Piece {
@@ -16,12 +16,12 @@ enum Piece {
     End,
 }
 
-/// The writer has gone: it failed, and says why itself.
+/// The writer has stopped. It reports its own error.
 fn gone<E>(_: E) -> io::Error {
     io::Error::from(io::ErrorKind::BrokenPipe)
 }
 
-/// Where a worker writes its item.
+/// A worker's output.
 struct Pieces {
     pending: Vec<u8>,
     pieces: SyncSender<Piece>,
@@ -60,8 +60,8 @@ fn copy_item(pieces: &Receiver<Piece>, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// Lets `produce` write each item on one of `threads` threads; `out` receives them in the order of `items`, and
-/// `finished` is called after each. An item may be of any length: at most some megabytes a thread wait.
+/// Calls `produce` for each item on one of `threads` threads, writes the output to `out` in the order of `items`, and
+/// calls `finished` after each. Items may be of any length: at most a few megabytes per thread are buffered.
 ///
 /// # Errors
 /// The first error of `produce` or of `out`.
@@ -97,7 +97,7 @@ pub fn ordered<I: Sync>(
             finished(item);
             Ok(())
         });
-        // Workers that still write find their reader gone and stop.
+        // Workers that still write notice the closed channel and stop.
         drop(outputs);
         let mut failed = None;
         for worker in workers {
@@ -108,7 +108,7 @@ pub fn ordered<I: Sync>(
             }
         }
         match (copied, failed) {
-            // A closed pipe between us is the consequence; the worker's error is the cause.
+            // The closed channel is the consequence; the worker's error is the cause.
             (Err(error), Some(cause)) if error.kind() == io::ErrorKind::BrokenPipe => Err(cause),
             (copied, _) => copied,
         }

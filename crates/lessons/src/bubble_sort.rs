@@ -1,4 +1,4 @@
-//! Bubble Sort: numbers are compared digit by digit, places with the end of the pass.
+//! Bubble Sort: compares numbers digit by digit, and places with the end of the pass.
 
 use std::cmp::Ordering;
 
@@ -50,8 +50,7 @@ impl Lesson for Of {
     }
 }
 
-/// Two numbers compared place by place from the sign on: each pair of characters with its relation, up to the first
-/// that differs.
+/// Compares two numbers character by character from the sign on, up to the first difference.
 fn comparison(a: i64, b: i64) -> String {
     let mut line = String::new();
     for (x, y) in format!("{a:+05}").chars().zip(format!("{b:+05}").chars()) {

@@ -1,4 +1,4 @@
-//! DFA Simulation: the row of the transition table, then the entry of the letter that is read.
+//! DFA Simulation: the row of the transition table, then the entry of the letter read.
 
 use prime_bench::tasks::automata::dfa_simulation::{DfaSimulation, Instance, State};
 

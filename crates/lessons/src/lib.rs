@@ -1,7 +1,7 @@
-//! Lessons: what a small model is shown of a task's state, and the derivation that it learns to write before the action.
+//! Lessons: the view of a state that a small model is shown, and the derivation it learns to write before the action.
 //!
-//! Training and serving share this crate, so that a model is asked in exactly the words that it was trained on. A task
-//! without a lesson is shown as [`Machine::view`] has it. Lessons know tasks; they do not know agents or models.
+//! Training and serving share this crate, so a model is prompted exactly as it was trained. A task without a lesson is
+//! shown as [`Machine::view`]. Lessons know tasks; they must not know agents or models.
 
 mod bubble_sort;
 mod dfa_simulation;
@@ -19,15 +19,15 @@ pub use prompt::{action_line, compact, completion, token_check};
 trait Lesson: Sync {
     type Task: Task;
 
-    /// One short line of regular form: what the next step depends on, and little else. It follows from instance and
-    /// state alone and does not depend on [`Task::reference`].
+    /// One short line of regular form with what the next step depends on. Computed from instance and state, never from
+    /// [`Task::reference`].
     fn view(instance: &<Self::Task as Task>::Instance, state: &<Self::Task as Task>::State) -> String;
 
-    /// The short derivation that leads from the view to the reference action. `None` where the state has no next step.
+    /// A short derivation of the reference action from the view. `None` if the state has no next step.
     fn derivation(instance: &<Self::Task as Task>::Instance, state: &<Self::Task as Task>::State) -> Option<String>;
 }
 
-/// A lesson without its types.
+/// A lesson with its types erased.
 struct AnyLesson {
     slug: &'static str,
     view: fn(&dyn Machine) -> Option<String>,
@@ -68,12 +68,12 @@ pub fn is_taught(slug: &str) -> bool {
     lesson(slug).is_some()
 }
 
-/// What a model is shown of the state: the lesson's line, or [`Machine::view`] where the task has no lesson.
+/// The view of the state: the lesson's line, or [`Machine::view`] if the task has no lesson.
 pub fn view(machine: &dyn Machine) -> String {
     lesson(machine.spec().slug).and_then(|lesson| (lesson.view)(machine)).unwrap_or_else(|| machine.view())
 }
 
-/// The derivation of the reference action; `None` without a lesson, and where the state has no next step.
+/// The derivation of the reference action; `None` without a lesson or a next step.
 pub fn derivation(machine: &dyn Machine) -> Option<String> {
     lesson(machine.spec().slug).and_then(|lesson| (lesson.derivation)(machine))
 }

@@ -1,4 +1,5 @@
-//! Long Division: multiples of the divisor are subtracted until the result is negative.
+//! Long Division: subtracts the divisor until the result is negative.
+// Subtract until the result goes below zero. It is written modulo 10^width with its sign behind, so that the
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::mathematical::long_division::{Instance, LongDivision, State};
@@ -21,8 +22,7 @@ impl Lesson for Of {
         let (width, divisor) = (width_of(&instance.divisor), instance.divisor());
         let part = state.r * 10 + instance.digit(state.pos)?;
         let mut line = reversed(part, width);
-        // Subtract until the result goes below zero. It is written modulo 10^width with its sign behind, so that the
-        // comparison falls out of the last borrow.
+        // The result is written modulo 10^width with its sign last, so that the sign is the last borrow.
         for times in 1..=9.min(u64::from(action.digit) + 1) {
             let (rest, sign) = match part.checked_sub(times * divisor) {
                 Some(rest) => (rest, '+'),
@@ -34,12 +34,12 @@ impl Lesson for Of {
     }
 }
 
-/// Digits from the lowest up, in a field of at least `width`: subtraction then runs in reading order.
+/// Digits, lowest first, padded to `width`: subtraction then runs in reading order.
 fn reversed(number: u64, width: usize) -> String {
     format!("{number:0width$}").chars().rev().collect()
 }
 
-/// Width of numbers in views and derivations: a digit more than the divisor has, at least that of the hard level.
+/// Width of numbers in views and derivations: one digit more than the divisor, at least that of the hard level.
 fn width_of(divisor: &str) -> usize {
     (divisor.len() + 1).max(7)
 }

@@ -1,4 +1,4 @@
-//! N-Queens: the squares that each queen attacks in the row, then the columns that are left.
+//! N-Queens: the squares that each queen attacks in the row, then the free columns.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::classic_puzzles::attacks;
@@ -40,7 +40,7 @@ impl Lesson for Of {
     }
 }
 
-/// Letters for columns in derivations, so that they differ from the digits of the view.
+/// Derivations name columns by letters, unlike the digits of the view.
 fn letter(column: usize) -> char {
     char::from(b'A' + u8::try_from(column % 26).expect("invariant: below 26"))
 }

@@ -1,4 +1,4 @@
-//! The compact prompt of small models, and how their completions are written and read.
+//! The compact prompts of small models, and the format of their completions.
 
 use std::sync::LazyLock;
 
@@ -23,14 +23,14 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     templates
 });
 
-/// What the executor sees: the task and a local view of the state, one line (`agents/executor/compact.j2`).
+/// The executor's prompt: the task and the view of the state, one line (`agents/executor/compact.j2`).
 pub fn compact(machine: &dyn Machine) -> String {
     let variables = context! { task => context! { slug => machine.spec().slug }, view => view(machine) };
     let template = TEMPLATES.get_template(COMPACT).expect("invariant: the template was added");
     template.render(variables).expect("invariant: the built-in templates use these variables, as a test shows")
 }
 
-/// What a single-token verifier sees: task, view and the proposed line (`agents/verifier/token.j2`).
+/// The prompt of a single-token verifier: task, view and the proposed line (`agents/verifier/token.j2`).
 pub fn token_check(machine: &dyn Machine, line: &str) -> String {
     let task = context! { slug => machine.spec().slug };
     let template = TEMPLATES.get_template(TOKEN).expect("invariant: the template was added");
@@ -38,8 +38,8 @@ pub fn token_check(machine: &dyn Machine, line: &str) -> String {
     rendered.expect("invariant: the built-in templates use these variables, as a test shows")
 }
 
-/// What a trained executor writes for the reference step: the lesson's derivation, then the action. `None` at the end
-/// of a trace.
+/// The completion of a trained executor for the reference step: the lesson's derivation, then the action. `None` at the
+/// end of a trace.
 pub fn completion(machine: &dyn Machine) -> Option<String> {
     let action = machine.reference()?;
     Some(match derivation(machine) {

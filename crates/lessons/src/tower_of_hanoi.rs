@@ -1,4 +1,4 @@
-//! Tower of Hanoi: each disk with the peg on which the larger ones want it.
+//! Tower of Hanoi: each disk with the peg that the larger ones need it on.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::classic_puzzles::tower_of_hanoi::{Instance, State, TowerOfHanoi};

@@ -1,4 +1,4 @@
-//! Answers: from the text of a line to a value.
+//! Parses the text of an answer into a value.
 
 use serde_json::Value;
 
@@ -9,16 +9,16 @@ use super::pattern::Pattern;
 use super::schema::Schema;
 use prime_bench::tasks::Refusal;
 
-/// What a text must be to be an answer.
+/// The required form of an answer.
 #[derive(Debug)]
 pub enum Answers {
-    /// Any text but an empty one.
+    /// Any non-empty text.
     Text,
     Pattern(Pattern),
     Schema(Schema),
 }
 
-/// A line that is none, with the reason in detail.
+/// A line that is not an answer, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     pub refusal: Refusal,
@@ -35,7 +35,7 @@ impl Refused {
     }
 }
 
-/// Levels of lists and objects in a value; no more than one above the limit are looked at.
+/// Nesting depth of a value; stops one level above the limit.
 pub fn depth_of(value: &Value, left: usize) -> usize {
     let below = |values: &mut dyn Iterator<Item = &Value>| values.map(|value| depth_of(value, left - 1)).max();
     match value {
@@ -55,7 +55,7 @@ impl Answers {
         })
     }
 
-    /// Reads a text; blanks round it do not count.
+    /// Parses a text, ignoring surrounding whitespace.
     pub fn read(&self, text: &str) -> Result<Value, Refused> {
         let text = text.trim();
         if text.is_empty() {

@@ -1,4 +1,4 @@
-//! A problem that a client wrote, read and ready to be solved.
+//! A client's problem, compiled and ready to run.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use prime_bench::tasks::page::Page;
 use prime_bench::tasks::spec::PaperFigures;
 use prime_bench::tasks::{BadInput, Category, Constraint, Kind, Machine, Problem, Rule, Severity, Spec, TaskRng};
 
-/// The spec of all problems of clients. Their constraints are each problem's own: [`Machine::broken`] names them.
+/// The spec of every client problem. Constraints belong to the problem: [`Machine::broken`] names them.
 pub static SPEC: Spec = Spec {
     id: u16::MAX,
     slug: "problem",
@@ -39,10 +39,10 @@ pub static SPEC: Spec = Spec {
     page: &Page::EMPTY,
 };
 
-/// A constraint in words, for a verifier that reads.
+/// A constraint in words, for a verifier that reads text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Textual<'a> {
-    /// Its place in a set of violations.
+    /// Its index in a set of violations.
     pub index: usize,
     pub name: &'a str,
     pub severity: Severity,
@@ -56,7 +56,7 @@ struct Read {
     checks: Checks,
 }
 
-/// A client's problem. A copy is a handle.
+/// A client's problem. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Custom(Arc<Read>);
 
@@ -72,7 +72,7 @@ fn statement(definition: &Definition) -> Result<(), Fault> {
 }
 
 fn input(definition: &Definition) -> Result<(), Fault> {
-    // First of all: what follows recurses.
+    // First: the rest recurses.
     if depth_of(&definition.input, JSON_DEPTH_MAX + 1) > JSON_DEPTH_MAX {
         let problem = format!("the input is nested more than {JSON_DEPTH_MAX} deep");
         return Err(Fault::new(problem, "write it flatter"));
@@ -80,12 +80,12 @@ fn input(definition: &Definition) -> Result<(), Fault> {
     Fault::unless_short("the input", definition.input.to_string().len(), INPUT_BYTES_MAX)
 }
 
-/// Checks a name, and takes it.
+/// Validates a name.
 fn name<'d>(constraint: &'d ConstraintDefinition, taken: &mut BTreeSet<&'d str>) -> Result<(), Fault> {
     let name = constraint.name.as_str();
     Fault::unless_short("the name", name.len(), NAME_BYTES_MAX)?;
     if name.trim().is_empty() || name.trim() != name || name.chars().any(char::is_control) {
-        return Err(Fault::new(format!("{name:?} is no name"), "write one without blanks round it"));
+        return Err(Fault::new(format!("{name:?} is not a name"), "write one without blanks round it"));
     }
     if name == "format" {
         return Err(Fault::new("the name `format` is that of the lines' own form", "write another one"));
@@ -96,7 +96,7 @@ fn name<'d>(constraint: &'d ConstraintDefinition, taken: &mut BTreeSet<&'d str>)
     Ok(())
 }
 
-/// Checks that there is either a check or a text.
+/// Checks that exactly one of check and text is given.
 fn judge(constraint: &ConstraintDefinition, path: &str) -> Result<(), ProblemError> {
     match (&constraint.check, &constraint.text) {
         (Some(_), None) => Ok(()),
@@ -130,7 +130,7 @@ fn constraints(definition: &Definition) -> Result<(), ProblemError> {
 }
 
 impl Custom {
-    /// Reads the JSON of a problem.
+    /// Parses a problem from JSON.
     ///
     /// # Errors
     /// As [`Custom::new`], and for fields that are missing, unknown or of the wrong type.
@@ -143,10 +143,10 @@ impl Custom {
         Self::new(definition)
     }
 
-    /// Checks a definition and compiles what is in it; takes up to some 20 ms a check.
+    /// Validates a definition and compiles it; takes up to about 20 ms per check.
     ///
     /// # Errors
-    /// The first field that cannot be used, with what to do about it.
+    /// The first unusable field, with a remedy.
     pub fn new(definition: Definition) -> Result<Self, ProblemError> {
         statement(&definition).map_err(|fault| fault.at("problem.statement"))?;
         input(&definition).map_err(|fault| fault.at("problem.input"))?;
@@ -160,7 +160,7 @@ impl Custom {
         Ok(Self(Arc::new(Read { definition, answers, checks })))
     }
 
-    /// The JSON that [`Custom::read`] makes the same problem of.
+    /// JSON from which [`Custom::read`] makes the same problem.
     pub fn definition(&self) -> Value {
         serde_json::to_value(&self.0.definition).expect("invariant: definitions serialise")
     }
@@ -169,7 +169,7 @@ impl Custom {
         &self.0.definition
     }
 
-    /// The constraints in words. Nothing here judges them.
+    /// The constraints in words. This crate does not judge them.
     pub fn textual(&self) -> impl Iterator<Item = Textual<'_>> {
         let constraints = self.0.definition.constraints.iter().enumerate();
         constraints.filter_map(|(place, constraint)| {
@@ -178,12 +178,12 @@ impl Custom {
         })
     }
 
-    /// The kind of each constraint, in their order; `None` for those in words.
+    /// The kind of each constraint, in order; `None` for those in words.
     pub fn kinds(&self) -> impl Iterator<Item = Option<Kind>> {
         (0..self.0.definition.constraints.len()).map(|place| self.0.checks.kind_of(place))
     }
 
-    /// The problem as the runtime takes it.
+    /// The problem for the runtime.
     pub fn problem(&self) -> Arc<dyn Problem> {
         Arc::new(self.clone())
     }
@@ -222,7 +222,7 @@ impl Problem for Custom {
         None
     }
 
-    /// A state between two steps: the lines so far, without an answer.
+    /// A state between steps: the lines so far, without an answer.
     fn machine_at(&self, state: &Value) -> Result<Box<dyn Machine>, BadInput> {
         let bad = |detail: &str| BadInput { task: SPEC.slug, detail: detail.to_owned() };
         let lines = state["steps"].as_array().ok_or_else(|| bad("field `steps`: give the lines so far, a list"))?;

@@ -1,4 +1,4 @@
-//! A problem as a client writes it in JSON, and as it is written again.
+//! The JSON format of a client's problem.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use prime_bench::tasks::Severity;
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schema(as = Problem))]
 pub struct Definition {
-    /// What is to be done, in words.
+    /// The problem statement.
     pub statement: String,
     /// The data that the statement speaks of: any JSON.
     #[serde(default)]

@@ -1,10 +1,10 @@
-//! What is wrong with a problem that a client wrote, where, and what to do.
+//! Errors in a client's problem: where, what is wrong, and what to do.
 
 use std::fmt::{self, Display, Write};
 
 use super::limits::QUOTE_BYTES_MAX;
 
-/// A definition that cannot be used.
+/// An invalid definition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {problem}; {remedy}")]
 pub struct ProblemError {
@@ -22,7 +22,7 @@ impl ProblemError {
     }
 }
 
-/// What is wrong with a part of a definition, and what to do; whoever knows the field adds its path.
+/// An error in part of a definition, without its path, which the caller adds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub problem: String,
@@ -47,7 +47,7 @@ impl Fault {
     }
 }
 
-/// Takes text up to a length, and refuses what comes after.
+/// Accepts text up to a length, then fails.
 struct Short(String);
 
 impl Write for Short {
@@ -63,10 +63,10 @@ impl Write for Short {
     }
 }
 
-/// The beginning of what a library says, on one line. Values in it are not written out beyond that.
+/// The beginning of a library's message, on one line. Formats no more than that.
 pub(super) fn quoted(text: &dyn Display) -> String {
     let mut short = Short(String::new());
-    // The error says only that it was cut.
+    // An error only means that the text was cut.
     let _ = write!(short, "{text}");
     short.0
 }

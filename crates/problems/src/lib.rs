@@ -1,5 +1,5 @@
-//! Problems of clients: a statement, an input, and constraints that are evaluated or read. They run on the same machines'
-//! interface as the tasks of the benchmark. Whatever a client writes is bounded before it is used: see [`limits`].
+//! Client problems: a statement, an input, and constraints that are evaluated or read by a verifier. They implement the
+//! benchmark's machine interface. All client input is bounded before use: see [`limits`].
 
 mod answer;
 mod checks;

@@ -1,4 +1,4 @@
-//! The machine of a client's problem: lines become steps, and one of them the answer.
+//! The machine of a client's problem: lines are steps, one of them the answer.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,7 +13,7 @@ use super::steps::Steps;
 use super::view::view;
 use prime_bench::tasks::{Broken, Kind, Kinds, Machine, Problem, Refusal, Snapshot, Spec, Violations};
 
-/// Begins the line of an answer where lines are steps.
+/// Prefix of the answer line if lines are steps.
 const ANSWER: &str = "answer:";
 
 #[derive(Clone, Debug, Default)]
@@ -22,7 +22,7 @@ struct State {
     answer: Option<Arc<Value>>,
 }
 
-/// A successor that waits for its verdict. Its checks are evaluated when they are asked for, and once.
+/// A successor awaiting its verdict. Its checks are evaluated lazily, and once.
 #[derive(Debug)]
 struct Candidate {
     state: State,
@@ -195,7 +195,7 @@ impl Machine for Walk {
         None
     }
 
-    /// All that an executor is shown, in several lines.
+    /// The executor's view, in several lines.
     fn view(&self) -> String {
         view(&self.problem, &self.state.steps.lines())
     }

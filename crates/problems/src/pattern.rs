@@ -1,5 +1,4 @@
-//! Regular expressions that a client wrote, bounded. The engine has no look-around and no back references, and takes
-//! time in proportion to the text.
+//! Bounded regular expressions from clients. The engine has no look-around or back-references and runs in linear time.
 
 use regex::{Regex, RegexBuilder};
 
@@ -19,7 +18,7 @@ fn compile(pattern: &str, size_max: usize) -> Result<Regex, regex::Error> {
 }
 
 impl Pattern {
-    /// A pattern that is looked for anywhere in a text.
+    /// A pattern that may match anywhere in a text.
     pub fn anywhere(pattern: &str) -> Result<Self, Fault> {
         Fault::unless_short("the pattern", pattern.len(), PATTERN_BYTES_MAX)?;
         for kib in [1, 4, 16, 64] {
@@ -41,9 +40,9 @@ impl Pattern {
         }
     }
 
-    /// A pattern that must match a text from its beginning to its end.
+    /// A pattern that must match the whole text.
     pub fn whole(pattern: &str) -> Result<Self, Fault> {
-        // By itself first, so that none closes the group that is put round it.
+        // Compiled alone first, so that it cannot close the group added around it.
         Self::anywhere(pattern)?;
         Self::anywhere(&format!(r"\A(?:{pattern})\z"))
     }
@@ -52,7 +51,7 @@ impl Pattern {
         self.regex.is_match(text)
     }
 
-    /// A bound on the work of a match, in units a byte of text: the engine may walk the whole program at each byte.
+    /// A bound on the work of a match, in units per byte of text: the engine may visit the whole program at each byte.
     pub fn work_per_byte(&self) -> u64 {
         self.kib
     }
@@ -72,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_or_too_large_is_refused_with_the_reason() {
+    fn invalid_or_large_patterns_are_refused_with_the_reason() {
         for (pattern, part) in [
             ("a)|(?:b", "not a regular expression"),
             ("(?x)a # comment", "not a regular expression"),

@@ -1,5 +1,5 @@
-//! A JSON Schema that a client wrote, bounded: references stay within it and are written out before it is compiled, so
-//! that nothing is fetched, nothing recurses, and a small schema cannot stand for a huge one.
+//! A client's JSON Schema, bounded. References must be local and are inlined before compilation: nothing is fetched,
+//! nothing recurses, and a small schema cannot expand to a huge one.
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::{Map, Value};
@@ -8,13 +8,13 @@ use super::error::{Fault, quoted};
 use super::limits::{PATTERN_SIZE_MAX, SCHEMA_BYTES_MAX, SCHEMA_DEPTH_MAX, SCHEMA_NODES_MAX};
 use super::pattern::Pattern;
 
-/// Keywords whose values are data: what looks like a schema in them is none.
+/// Keywords whose values are data, not schemas.
 const DATA: [&str; 5] = ["const", "enum", "default", "examples", "example"];
 
-/// Keywords whose values are maps from names to schemas: a name in them is no keyword.
+/// Keywords whose values map names to schemas: the names are not keywords.
 const NAMED: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 
-/// Keywords that reach beyond the schema, or whose work is no sum over its parts.
+/// Keywords that refer outside the schema, or whose cost is not a sum over its parts.
 const REFUSED: [&str; 8] = [
     "$dynamicRef",
     "$dynamicAnchor",
@@ -30,11 +30,11 @@ const REFUSED: [&str; 8] = [
 #[derive(Debug)]
 pub struct Schema(Validator);
 
-/// Writes the references of a schema out.
+/// Inlines the references of a schema.
 struct Expansion<'s> {
     root: &'s Value,
     nodes: usize,
-    /// Size of its patterns in KiB when they are compiled.
+    /// Compiled size of its patterns in KiB.
     patterns_kib: u64,
 }
 
@@ -122,7 +122,7 @@ impl Expansion<'_> {
             }
             match keyword.as_str() {
                 "$ref" => referred = Some(self.schema(&self.target(value)?, depth + 2)?),
-                // Nothing refers to them any more.
+                // No longer referenced.
                 "$defs" | "definitions" => {}
                 data if DATA.contains(&data) => {
                     self.data(value, depth + 1)?;
@@ -137,7 +137,7 @@ impl Expansion<'_> {
             }
         }
         if let Some(target) = referred {
-            // Whatever stands beside a reference holds too.
+            // Keywords beside a reference apply, too.
             match written.entry("allOf").or_insert_with(|| Value::Array(Vec::new())) {
                 Value::Array(all) => all.push(target),
                 _ => return Err(Fault::new("`allOf` is not a list", "write a list of schemas")),
@@ -171,7 +171,7 @@ impl Schema {
     }
 
     /// # Errors
-    /// Says what of the value is not valid.
+    /// The part of the value that is invalid.
     pub fn check(&self, value: &Value) -> Result<(), String> {
         if self.0.is_valid(value) {
             return Ok(());
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn references_within_the_schema_hold_with_what_stands_beside_them() {
+    fn local_references_apply_with_their_siblings() {
         let schema = Schema::new(&json!({
             "$defs": {"small": {"type": "integer", "maximum": 9}, "list": {"items": {"$ref": "#/$defs/small"}}},
             "allOf": [{"type": "array"}],

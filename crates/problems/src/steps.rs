@@ -1,8 +1,8 @@
-//! The lines of a trace. A copy is a handle, so that snapshots of a long trace share what they have in common.
+//! The lines of a trace as a persistent list: snapshots share their common prefix.
 
 use std::sync::Arc;
 
-/// Lines from the first to the last; the last is on top.
+/// Lines of a trace, newest on top.
 #[derive(Clone, Debug, Default)]
 pub struct Steps(Option<Arc<Step>>);
 
@@ -55,7 +55,7 @@ impl Steps {
 }
 
 impl Drop for Steps {
-    /// One after another: the drop of a long chain must not recurse.
+    /// Iteratively: dropping a long chain must not recurse.
     fn drop(&mut self) {
         let mut next = self.0.take();
         while let Some(mut step) = next.and_then(Arc::into_inner) {

@@ -94,7 +94,7 @@ fn lines_of_the_wrong_form_are_refused_and_the_verdict_says_why() {
 }
 
 #[test]
-fn where_one_line_is_asked_for_it_is_the_answer() {
+fn a_single_line_is_the_answer() {
     let problem = custom(&json!({
         "statement": "Name a colour.",
         "steps": "single",
@@ -203,7 +203,7 @@ fn an_executor_is_shown_the_problem_and_what_to_write() {
 }
 
 #[test]
-fn mistakes_are_named_with_their_place() {
+fn mistakes_name_their_path() {
     let with = |path: &str, value: Value| {
         let mut json = factors();
         *json.pointer_mut(path).expect("a field") = value;
@@ -238,7 +238,7 @@ fn mistakes_are_named_with_their_place() {
         (with("/constraints", json!(many)), "problem.constraints", "there are 32 constraints"),
         (named("product"), "problem.constraints[1].name", "is taken"),
         (named("format"), "problem.constraints[1].name", "`format`"),
-        (named(""), "problem.constraints[1].name", "is no name"),
+        (named(""), "problem.constraints[1].name", "is not a name"),
         (named(&"x".repeat(65)), "problem.constraints[1].name", "65 bytes"),
         (both, "problem.constraints[2]", "both `check` and `text`"),
         (neither, "problem.constraints[2]", "neither `check` nor `text`"),

@@ -1,4 +1,4 @@
-//! What an executor is shown of a problem (`agents/executor/problem.j2`).
+//! The executor's view of a problem (`agents/executor/problem.j2`).
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! Coordinators: any decision is one.
+//! Rules of coordinators: every decision is valid.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::finding::Findings;
 use super::turns::Turn;
-use super::{Demands, drive};
+use super::{Requirements, drive};
 use crate::agents::{AgentError, Coordinator, Ruling};
 use prime_protocol::Role;
 
@@ -21,5 +21,5 @@ impl drive::Subject for Subject {
         self.0.decide(&turn.trajectory, &turn.line, &turn.verdict).await
     }
 
-    fn check(_: &Turn, _: &Ruling, _: &Demands, _: &mut Findings) {}
+    fn check(_: &Turn, _: &Ruling, _: &Requirements, _: &mut Findings) {}
 }

@@ -1,4 +1,4 @@
-//! Gives an agent its turns, one after another, given up amid, and from two threads, and looks at what it does.
+//! Drives an agent: turns in sequence, cancelled turns, and turns from two threads.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -9,16 +9,16 @@ use async_trait::async_trait;
 use futures::FutureExt;
 use tokio::time::timeout;
 
-use super::Demands;
+use super::Requirements;
 use super::finding::{Finding, Findings, Rule};
 use super::turns::{Turn, turns};
 use crate::agents::AgentError;
 use prime_bench::tasks::Kinds;
 use prime_protocol::Role;
 
-/// How long a turn is under way before it is given up. Long enough for a request to be sent.
-const UNDER_WAY: Duration = Duration::from_millis(20);
-/// Turns from each of two threads.
+/// When to cancel a turn: late enough for a request to be sent.
+const CANCEL_AFTER: Duration = Duration::from_millis(20);
+/// Turns per thread.
 const CONCURRENT_TURNS: usize = 8;
 
 /// An agent of some role.
@@ -30,17 +30,17 @@ pub(super) trait Subject: Send + Sync + 'static {
     async fn turn(&self, turn: &Turn) -> Result<Self::Answer, AgentError>;
 
     /// Looks at an answer.
-    fn check(turn: &Turn, answer: &Self::Answer, demands: &Demands, findings: &mut Findings);
+    fn check(turn: &Turn, answer: &Self::Answer, requirements: &Requirements, findings: &mut Findings);
 }
 
-/// How a turn went. What is wrong with it is noted by then.
+/// How a turn ended; findings are already recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Went {
+enum Outcome {
     Answered,
     Refused,
     Panicked,
-    /// The agent hangs: nothing more can be learnt.
-    Unanswered,
+    /// The agent hangs; the suite stops.
+    TimedOut,
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
@@ -48,31 +48,31 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message")
 }
 
-async fn take<S: Subject>(agent: &S, turn: &Turn, demands: &Demands, findings: &mut Findings) -> Went {
+async fn take<S: Subject>(agent: &S, turn: &Turn, requirements: &Requirements, findings: &mut Findings) -> Outcome {
     let work = AssertUnwindSafe(async { agent.turn(turn).await }).catch_unwind();
-    match timeout(demands.within, work).await {
+    match timeout(requirements.timeout, work).await {
         Err(_) => {
-            findings.note(Rule::Answers, &turn.name, format!("there was no answer within {:?}", demands.within));
-            Went::Unanswered
+            findings.note(Rule::Answers, &turn.name, format!("no answer within {:?}", requirements.timeout));
+            Outcome::TimedOut
         }
         Ok(Err(panic)) => {
             findings.note(Rule::NoPanic, &turn.name, format!("it panicked: {}", panic_text(panic.as_ref())));
-            Went::Panicked
+            Outcome::Panicked
         }
         Ok(Ok(Err(error))) => {
             check_error::<S>(turn, &error, findings);
-            Went::Refused
+            Outcome::Refused
         }
         Ok(Ok(Ok(answer))) => {
-            S::check(turn, &answer, demands, findings);
-            Went::Answered
+            S::check(turn, &answer, requirements, findings);
+            Outcome::Answered
         }
     }
 }
 
 fn check_error<S: Subject>(turn: &Turn, error: &AgentError, findings: &mut Findings) {
     if !error.agent.starts_with(S::ROLE.name()) {
-        let detail = format!("the error is of {:?}; begin with the role, as in {} `name`", error.agent, S::ROLE);
+        let detail = format!("the error names {:?}; begin with the role, as in {} `name`", error.agent, S::ROLE);
         findings.note(Rule::NamedError, &turn.name, detail);
     }
     if error.reason.trim().is_empty() {
@@ -80,112 +80,117 @@ fn check_error<S: Subject>(turn: &Turn, error: &AgentError, findings: &mut Findi
     }
 }
 
-/// All of a trajectory that an agent could have changed.
-fn print(turn: &Turn) -> impl PartialEq + use<> {
+/// Everything in a trajectory that an agent could modify.
+fn fingerprint(turn: &Turn) -> impl PartialEq + use<> {
     let trajectory = &turn.trajectory;
     let (notes, top) = trajectory.stack.notes();
     let stack = (notes.to_vec(), top.clone(), trajectory.stack.lines().map(str::to_owned).collect::<Vec<_>>());
     (trajectory.state(), stack, trajectory.machine.state(), trajectory.machine.violations(Kinds::ALL))
 }
 
-/// Takes all turns. Returns how each went, and whether the agent hangs.
-async fn in_order<S: Subject>(agent: &S, turns: &[Turn], demands: &Demands, findings: &mut Findings) -> Vec<Went> {
+/// Takes all turns in order; returns their outcomes up to the first timeout.
+async fn in_order<S: Subject>(
+    agent: &S,
+    turns: &[Turn],
+    requirements: &Requirements,
+    findings: &mut Findings,
+) -> Vec<Outcome> {
     let mut all = Vec::new();
     for turn in turns {
-        let before = print(turn);
-        let went = take(agent, turn, demands, findings).await;
-        if print(turn) != before {
-            findings.note(Rule::Untouched, &turn.name, "the trajectory is another one than before");
+        let before = fingerprint(turn);
+        let went = take(agent, turn, requirements, findings).await;
+        if fingerprint(turn) != before {
+            findings.note(Rule::Unmodified, &turn.name, "the trajectory was modified");
         }
         all.push(went);
-        if went == Went::Unanswered {
+        if went == Outcome::TimedOut {
             break;
         }
     }
     all
 }
 
-/// Gives turns up, before and after they are under way.
-async fn given_up<S: Subject>(agent: &S, turn: &Turn, demands: &Demands, findings: &mut Findings) {
-    for wait in [None, Some(UNDER_WAY), None] {
+/// Cancels turns, some before and some after a request is sent.
+async fn cancelled<S: Subject>(agent: &S, turn: &Turn, requirements: &Requirements, findings: &mut Findings) {
+    for wait in [None, Some(CANCEL_AFTER), None] {
         let work = AssertUnwindSafe(async { agent.turn(turn).await }).catch_unwind();
         let panicked = match wait {
             None => work.now_or_never().is_some_and(|result| result.is_err()),
             Some(wait) => timeout(wait, work).await.is_ok_and(|result| result.is_err()),
         };
         if panicked {
-            findings.note(Rule::NoPanic, &turn.name, "it panicked in a turn that was to be given up");
+            findings.note(Rule::NoPanic, &turn.name, "it panicked in a cancelled turn");
         }
     }
     let mut after = Findings::default();
-    let went = take(agent, turn, demands, &mut after).await;
-    if went != Went::Answered {
-        let detail = format!("after turns that were given up, this one {}", worded(went));
-        findings.note(Rule::UsableAfterDrop, &turn.name, detail);
+    let went = take(agent, turn, requirements, &mut after).await;
+    if went != Outcome::Answered {
+        let detail = format!("after cancelled turns, this one {}", describe(went));
+        findings.note(Rule::UsableAfterCancel, &turn.name, detail);
     }
     findings.add(after);
 }
 
-fn worded(went: Went) -> &'static str {
+fn describe(went: Outcome) -> &'static str {
     match went {
-        Went::Answered => "is answered",
-        Went::Refused => "is an error, and was none before",
-        Went::Panicked => "panics, and did not before",
-        Went::Unanswered => "is not answered",
+        Outcome::Answered => "is answered",
+        Outcome::Refused => "fails but did not before",
+        Outcome::Panicked => "panics but did not before",
+        Outcome::TimedOut => "is not answered",
     }
 }
 
-/// The first turns again, on a thread with a runtime of its own, as cells have.
-fn on_a_thread<S: Subject>(agent: &S, demands: &Demands) -> (Findings, Vec<Went>) {
+/// Repeats the first turns on a thread with its own runtime, as in a cell.
+fn on_a_thread<S: Subject>(agent: &S, requirements: &Requirements) -> (Findings, Vec<Outcome>) {
     let mut findings = Findings::default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(runtime) = runtime else { return (findings, Vec::new()) };
     let turns = turns(S::ROLE);
     let first = &turns[..CONCURRENT_TURNS.min(turns.len())];
-    let went = runtime.block_on(in_order(agent, first, demands, &mut findings));
+    let went = runtime.block_on(in_order(agent, first, requirements, &mut findings));
     (findings, went)
 }
 
 async fn concurrently<S: Subject>(
     agent: &Arc<S>,
     turns: &[Turn],
-    alone: &[Went],
-    demands: &Demands,
+    alone: &[Outcome],
+    requirements: &Requirements,
     findings: &mut Findings,
 ) {
     let threads = [(); 2].map(|()| {
-        let (agent, demands) = (Arc::clone(agent), demands.clone());
-        tokio::task::spawn_blocking(move || on_a_thread(agent.as_ref(), &demands))
+        let (agent, requirements) = (Arc::clone(agent), requirements.clone());
+        tokio::task::spawn_blocking(move || on_a_thread(agent.as_ref(), &requirements))
     });
     for thread in threads {
         let Ok((found, went)) = thread.await else {
-            findings.note(Rule::Concurrent, "two threads", "one of them panicked outside of a turn");
+            findings.note(Rule::Concurrent, "two threads", "a thread panicked outside a turn");
             continue;
         };
         findings.add(found);
         for ((turn, alone), went) in turns.iter().zip(alone).zip(went) {
-            if *alone == Went::Answered && went != Went::Answered {
-                let detail = format!("used from two threads, this turn {}", worded(went));
+            if *alone == Outcome::Answered && went != Outcome::Answered {
+                let detail = format!("from two threads, this turn {}", describe(went));
                 findings.note(Rule::Concurrent, &turn.name, detail);
             }
         }
     }
 }
 
-/// Drives an agent through everything.
-pub(super) async fn drive<S: Subject>(agent: S, demands: &Demands) -> Vec<Finding> {
+/// Runs the whole suite.
+pub(super) async fn drive<S: Subject>(agent: S, requirements: &Requirements) -> Vec<Finding> {
     let agent = Arc::new(agent);
     let turns = turns(S::ROLE);
     let mut findings = Findings::default();
-    let went = in_order(agent.as_ref(), &turns, demands, &mut findings).await;
-    if went.last() == Some(&Went::Unanswered) {
+    let went = in_order(agent.as_ref(), &turns, requirements, &mut findings).await;
+    if went.last() == Some(&Outcome::TimedOut) {
         return findings.into_vec();
     }
-    // An agent that never answers has nothing to lose.
-    let answered = turns.iter().zip(&went).find(|(_, went)| **went == Went::Answered);
+    // Without an answered turn there is nothing to compare with.
+    let answered = turns.iter().zip(&went).find(|(_, went)| **went == Outcome::Answered);
     if let Some((turn, _)) = answered {
-        given_up(agent.as_ref(), turn, demands, &mut findings).await;
+        cancelled(agent.as_ref(), turn, requirements, &mut findings).await;
     }
-    concurrently(&agent, &turns, &went, demands, &mut findings).await;
+    concurrently(&agent, &turns, &went, requirements, &mut findings).await;
     findings.into_vec()
 }

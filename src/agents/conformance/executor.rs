@@ -1,4 +1,4 @@
-//! Executors: lines, and what comes with them.
+//! Rules of executors: lines and log-probabilities.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::finding::{Findings, Rule};
 use super::turns::Turn;
-use super::{Demands, drive};
+use super::{Requirements, drive};
 use crate::agents::{AgentError, Executor, Proposal};
 use prime_protocol::Role;
 
@@ -21,21 +21,25 @@ impl drive::Subject for Subject {
         self.0.propose(&turn.trajectory, turn.sampling).await
     }
 
-    fn check(turn: &Turn, proposal: &Proposal, demands: &Demands, findings: &mut Findings) {
+    fn check(turn: &Turn, proposal: &Proposal, requirements: &Requirements, findings: &mut Findings) {
         let bytes = proposal.line.len();
         if proposal.line.contains(['\n', '\r']) {
-            findings.note(Rule::OneLine, &turn.name, "the proposal has the end of a line in it");
+            findings.note(Rule::OneLine, &turn.name, "the proposal contains a line break");
         }
-        if bytes > demands.line_bytes_max {
-            let detail = format!("the proposal has {bytes} bytes, more than {}", demands.line_bytes_max);
+        if bytes > requirements.line_bytes_max {
+            let detail = format!("the proposal has {bytes} bytes, more than {}", requirements.line_bytes_max);
             findings.note(Rule::OneLine, &turn.name, detail);
         }
         if let Some(wrong) = proposal.logprobs.iter().find(|logprob| !logprob.is_finite() || **logprob > 0.0) {
-            findings.note(Rule::Logprob, &turn.name, format!("{wrong} is no ln p"));
+            findings.note(Rule::Logprob, &turn.name, format!("{wrong} is not a log-probability"));
         }
         let (tokens, logprobs) = (proposal.tokens.len(), proposal.logprobs.len());
         if tokens > 0 && logprobs > 0 && tokens != logprobs {
-            findings.note(Rule::Logprob, &turn.name, format!("there are {tokens} tokens and {logprobs} of their ln p"));
+            findings.note(
+                Rule::Logprob,
+                &turn.name,
+                format!("there are {tokens} tokens but {logprobs} log-probabilities"),
+            );
         }
     }
 }

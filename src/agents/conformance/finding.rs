@@ -1,42 +1,42 @@
-//! What the suite reports.
+//! Rules and findings.
 
 use std::fmt;
 
-/// Findings of one rule that are kept; more would say the same.
+/// Maximum findings per rule.
 const PER_RULE_MAX: usize = 3;
 
-/// What every agent must keep.
+/// The rules of every agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rule {
     /// Every turn ends in time, with an answer or an error.
     Answers,
-    /// Nothing panics, whatever the line.
+    /// No input causes a panic.
     NoPanic,
-    /// An error names the agent, its role first, and says what happened.
+    /// An error names the agent, role first, and gives a reason.
     NamedError,
-    /// A proposal is one line of at most so many bytes.
+    /// A proposal is one line of bounded length.
     OneLine,
-    /// ln p is a number of at most 0, and one for each token where tokens are given.
+    /// Log-probabilities are at most 0, and one per token if tokens are given.
     Logprob,
-    /// A violation is a constraint of the task, or a name that the agent is known to give.
+    /// A violation is a constraint of the task, or one of the agent's own names.
     KnownViolation,
-    /// Who finds nothing wrong names no violations.
+    /// A clean verdict names no violations.
     ClearVerdict,
-    /// The kinds of constraints that a verifier checks never change.
+    /// A verifier's kinds of constraints never change.
     StableKinds,
-    /// The trajectory is as it was.
-    Untouched,
-    /// An agent whose turns were given up goes on as before.
-    UsableAfterDrop,
-    /// Two threads may use the agent at the same time.
+    /// The trajectory is not modified.
+    Unmodified,
+    /// The agent works after turns were cancelled.
+    UsableAfterCancel,
+    /// Two threads can use the agent concurrently.
     Concurrent,
 }
 
-/// A rule that an agent breaks, and where.
+/// A violated rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     pub rule: Rule,
-    /// The turn at which it shows: task, state and line.
+    /// The turn: task, state and line.
     pub turn: String,
     pub detail: String,
 }
@@ -47,7 +47,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Findings so far, the first few of each rule.
+/// The first few findings of each rule.
 #[derive(Default)]
 pub(super) struct Findings(Vec<Finding>);
 

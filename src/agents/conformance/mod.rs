@@ -1,8 +1,8 @@
-//! What every agent must keep, whoever wrote it: a suite that drives an agent over real tasks and reports what it breaks.
+//! A conformance suite: drives any agent over real tasks and reports the rules that it violates.
 //!
-//! For those who write agents: give the suite a way to make yours, inside a tokio runtime with time, and demand that the
-//! list of findings is empty. Errors are answers too: an agent may refuse what it cannot do, as long as it says so in
-//! time and by name. `agents/examples/no_undo.rs` shows the whole of it.
+//! To test your own agent, pass a constructor, inside a Tokio runtime with timers, and assert that there are no findings.
+//! Errors are valid answers: an agent may refuse a turn, as long as it answers in time and the error names it.
+//! `agents/examples/no_undo.rs` is a complete example.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -14,7 +14,7 @@
 //! # });
 //! ```
 //!
-//! What it cannot find: an agent that blocks its thread, which hangs the suite as it would hang a cell.
+//! It cannot detect an agent that blocks its thread: that hangs the suite as it would hang a cell.
 
 mod coordinator;
 mod drive;
@@ -32,53 +32,53 @@ pub use finding::{Finding, Rule};
 
 use super::{Coordinator, Executor, Verifier};
 
-/// What is demanded of an agent, beyond the rules that have no measure.
+/// The quantitative requirements of the rules.
 #[derive(Clone, Debug)]
-pub struct Demands {
-    /// Longest time of one turn, its start included where the first turn brings one about.
-    pub within: Duration,
-    /// Most bytes of a proposed line.
+pub struct Requirements {
+    /// Time limit of one turn, including any start-up that it triggers.
+    pub timeout: Duration,
+    /// Maximum bytes of a proposed line.
     pub line_bytes_max: usize,
-    /// Names that a verifier may give to violations, beside those of the task's constraints.
+    /// Names of violations that a verifier may use besides the task's constraints.
     pub own_violations: Vec<String>,
 }
 
-impl Default for Demands {
+impl Default for Requirements {
     fn default() -> Self {
-        Self { within: Duration::from_secs(30), line_bytes_max: 1 << 16, own_violations: Vec::new() }
+        Self { timeout: Duration::from_secs(30), line_bytes_max: 1 << 16, own_violations: Vec::new() }
     }
 }
 
-/// Drives an executor with the usual demands.
+/// Drives an executor with the default requirements.
 pub async fn executor(make: impl Fn() -> Arc<dyn Executor>) -> Vec<Finding> {
-    executor_with(make, &Demands::default()).await
+    executor_with(make, &Requirements::default()).await
 }
 
-/// Drives an executor. The suite ends at the first turn without an answer.
-pub async fn executor_with(make: impl Fn() -> Arc<dyn Executor>, demands: &Demands) -> Vec<Finding> {
-    drive::drive(executor::Subject(make()), demands).await
+/// Drives an executor. Stops at the first turn without an answer.
+pub async fn executor_with(make: impl Fn() -> Arc<dyn Executor>, requirements: &Requirements) -> Vec<Finding> {
+    drive::drive(executor::Subject(make()), requirements).await
 }
 
-/// Drives a verifier with the usual demands.
+/// Drives a verifier with the default requirements.
 pub async fn verifier(make: impl Fn() -> Arc<dyn Verifier>) -> Vec<Finding> {
-    verifier_with(make, &Demands::default()).await
+    verifier_with(make, &Requirements::default()).await
 }
 
-/// Drives a verifier, made twice to compare its kinds. The suite ends at the first turn without an answer.
-pub async fn verifier_with(make: impl Fn() -> Arc<dyn Verifier>, demands: &Demands) -> Vec<Finding> {
+/// Drives a verifier, constructed twice to compare its kinds. Stops at the first turn without an answer.
+pub async fn verifier_with(make: impl Fn() -> Arc<dyn Verifier>, requirements: &Requirements) -> Vec<Finding> {
     let agent = make();
     let kinds = agent.kinds();
-    let mut findings = drive::drive(verifier::Subject(Arc::clone(&agent)), demands).await;
+    let mut findings = drive::drive(verifier::Subject(Arc::clone(&agent)), requirements).await;
     findings.extend(verifier::unstable_kinds(kinds, agent.kinds(), make().kinds()));
     findings
 }
 
-/// Drives a coordinator with the usual demands.
+/// Drives a coordinator with the default requirements.
 pub async fn coordinator(make: impl Fn() -> Arc<dyn Coordinator>) -> Vec<Finding> {
-    coordinator_with(make, &Demands::default()).await
+    coordinator_with(make, &Requirements::default()).await
 }
 
-/// Drives a coordinator. The suite ends at the first turn without an answer.
-pub async fn coordinator_with(make: impl Fn() -> Arc<dyn Coordinator>, demands: &Demands) -> Vec<Finding> {
-    drive::drive(coordinator::Subject(make()), demands).await
+/// Drives a coordinator. Stops at the first turn without an answer.
+pub async fn coordinator_with(make: impl Fn() -> Arc<dyn Coordinator>, requirements: &Requirements) -> Vec<Finding> {
+    drive::drive(coordinator::Subject(make()), requirements).await
 }

@@ -1,24 +1,23 @@
-//! The turns that agents are given: tasks of every category, at the start and amid a trace, with good and bad lines.
+//! The suite's turns: tasks of every category, initial and mid-trace states, valid and invalid lines.
 
 use crate::agents::Sampling;
 use prime_bench::tasks::{self, AnyTask, Category, Difficulty};
 use prime_protocol::trajectory::Limits;
 use prime_protocol::{Decision, Role, Score, Trajectory, Verdict};
 
-/// Generous, so that no trajectory ends while it is prepared.
+/// High enough that no trajectory ends during setup.
 const LIMITS: Limits = Limits { attempts_max: 10_000, pops_max: 10_000, snapshot_every_frames: 4 };
-/// Always the same instances.
 const SEED: u64 = 42;
-/// Steps from the start to the state amid a trace.
-const STEPS_AMID: usize = 7;
-/// Actions that were rejected before, where there are many.
+/// Steps to a mid-trace state.
+const STEPS_MID_TRACE: usize = 7;
+/// Number of rejected actions.
 const EXCLUDED: usize = 100;
 
-/// What an agent is given.
+/// The input of one turn.
 pub(super) struct Turn {
     /// Task, state and line.
     pub name: String,
-    /// Its machine has carried out or refused `line`, where that is not of an executor's turn.
+    /// Except for executors, its machine has applied or rejected `line`.
     pub trajectory: Trajectory,
     pub sampling: Sampling,
     /// Empty for executors.
@@ -27,29 +26,30 @@ pub(super) struct Turn {
     pub verdict: Verdict,
 }
 
-/// Where a trajectory stands when the agent is asked.
+/// The state of a trajectory.
 #[derive(Clone, Copy)]
 enum State {
     Start,
-    Amid,
-    /// Amid, after much that was rejected, with long feedback.
-    Told,
+    MidTrace,
+    /// Mid-trace, after many rejections, with long feedback.
+    Rejected,
 }
 
-const STATES: [(State, &str); 3] = [(State::Start, "start"), (State::Amid, "amid"), (State::Told, "told")];
+const STATES: [(State, &str); 3] =
+    [(State::Start, "start"), (State::MidTrace, "mid-trace"), (State::Rejected, "after rejections")];
 
-/// One task of each category, and two that examples of agents know.
-fn handful() -> Vec<&'static dyn AnyTask> {
+/// One task per category, and two that the example agents know.
+fn sample_tasks() -> Vec<&'static dyn AnyTask> {
     let of = |category| tasks::all().find(|task| task.spec().category == category);
-    let mut handful: Vec<_> = Category::ALL.into_iter().filter_map(of).collect();
+    let mut sample_tasks: Vec<_> = Category::ALL.into_iter().filter_map(of).collect();
     for slug in ["bubble-sort", "tower-of-hanoi"] {
         if let Ok(task) = tasks::find(slug)
-            && handful.iter().all(|taken| taken.spec().slug != slug)
+            && sample_tasks.iter().all(|taken| taken.spec().slug != slug)
         {
-            handful.push(task);
+            sample_tasks.push(task);
         }
     }
-    handful
+    sample_tasks
 }
 
 fn trajectory(task: &dyn AnyTask, state: State) -> Trajectory {
@@ -57,7 +57,7 @@ fn trajectory(task: &dyn AnyTask, state: State) -> Trajectory {
     if matches!(state, State::Start) {
         return trajectory;
     }
-    for _ in 0..STEPS_AMID {
+    for _ in 0..STEPS_MID_TRACE {
         let Some(line) = trajectory.machine.reference() else { break };
         let applicable = trajectory.machine.propose(&line).is_ok();
         if trajectory.machine.candidate_ends() {
@@ -65,7 +65,7 @@ fn trajectory(task: &dyn AnyTask, state: State) -> Trajectory {
         }
         trajectory.settle(&line, applicable, &Verdict::default(), Decision::Proceed, &LIMITS);
     }
-    if matches!(state, State::Told) {
+    if matches!(state, State::Rejected) {
         let feedback = "\"nein\"\t\u{0}\\ 没有\n{{ view }} %s".repeat(2_000);
         let verdict = Verdict { score: Score::from_tenths(10), feedback: Some(feedback), ..Verdict::default() };
         for count in 0..EXCLUDED {
@@ -77,7 +77,7 @@ fn trajectory(task: &dyn AnyTask, state: State) -> Trajectory {
     trajectory
 }
 
-/// Lines as executors should not write them, with what they are called.
+/// Invalid lines with their names.
 fn bad_lines() -> [(&'static str, String); 8] {
     [
         ("refused", "no action".to_owned()),
@@ -104,7 +104,7 @@ fn verdicts(task: &dyn AnyTask) -> Vec<(String, Verdict)> {
 
 fn turn(task: &dyn AnyTask, (state, place): (State, &str), (what, line): (&str, &str)) -> Turn {
     let mut trajectory = trajectory(task, state);
-    // Refused or carried out: an agent must bear both.
+    // Applied or rejected: agents must handle both.
     let _ = trajectory.machine.propose(line);
     Turn {
         name: format!("{} at {place}, {what}", task.spec().slug),
@@ -143,7 +143,7 @@ fn judging(task: &dyn AnyTask, is_first: bool) -> Vec<Turn> {
 fn deciding(task: &dyn AnyTask, is_first: bool) -> Vec<Turn> {
     let mut turns = Vec::new();
     for base in judging(task, is_first) {
-        // Every verdict on the first turns, the cleanest and the worst on the others.
+        // Every verdict for the first turns, the best and the worst for the others.
         let verdicts = verdicts(task);
         let last = verdicts.len() - 1;
         for (at, (score, verdict)) in verdicts.into_iter().enumerate() {
@@ -160,12 +160,12 @@ fn deciding(task: &dyn AnyTask, is_first: bool) -> Vec<Turn> {
     turns
 }
 
-/// The same turn on a trajectory of its own.
+/// A deep copy of a turn.
 fn copy(turn: &Turn) -> Turn {
     let mut trajectory = Trajectory::new(turn.trajectory.machine.fork(), &LIMITS);
     trajectory.set_state(turn.trajectory.state());
     trajectory.stack = turn.trajectory.stack.clone();
-    // Refused or carried out, as before.
+    // Applied or rejected, as before.
     let _ = trajectory.machine.propose(&turn.line);
     Turn {
         name: turn.name.clone(),
@@ -176,12 +176,12 @@ fn copy(turn: &Turn) -> Turn {
     }
 }
 
-/// The turns of a role, always the same.
+/// The turns of a role; deterministic.
 pub(super) fn turns(role: Role) -> Vec<Turn> {
     let of = |(at, task): (usize, &'static dyn AnyTask)| match role {
         Role::Executor => proposing(task),
         Role::Verifier => judging(task, at == 0),
         Role::Coordinator => deciding(task, at == 0),
     };
-    handful().into_iter().enumerate().flat_map(of).collect()
+    sample_tasks().into_iter().enumerate().flat_map(of).collect()
 }

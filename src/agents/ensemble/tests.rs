@@ -8,7 +8,7 @@ use prime_bench::tasks::{self, Difficulty, Kind};
 use prime_problems::Custom;
 use prime_protocol::Limits;
 
-/// Says the same of every step.
+/// Returns the same verdict for every step.
 struct Says {
     answer: Result<(u32, Vec<&'static str>), Failure>,
     reads: bool,
@@ -51,7 +51,7 @@ fn ensemble(members: impl IntoIterator<Item = Says>) -> EnsembleVerifier {
     let members = members
         .into_iter()
         .enumerate()
-        .map(|(at, verifier)| Member { name: format!("v{at}"), verifier: Arc::new(verifier) });
+        .map(|(at, verifier)| EnsembleMember { name: format!("v{at}"), verifier: Arc::new(verifier) });
     EnsembleVerifier::new(members.collect(), Score::from_tenths(5)).expect("an ensemble")
 }
 
@@ -67,7 +67,7 @@ fn judge(members: impl IntoIterator<Item = Says>) -> Result<Verdict, AgentError>
 }
 
 #[test]
-fn the_score_is_the_higher_median() {
+fn the_score_is_the_upper_median() {
     for (scores, median) in [
         (&[0][..], 0),
         (&[0, 6], 6),
@@ -87,7 +87,7 @@ fn the_score_is_the_higher_median() {
 }
 
 #[test]
-fn constraints_count_that_half_of_the_members_name() {
+fn constraints_that_half_of_the_members_name_are_violated() {
     let rows: [(&[&[&'static str]], &[&str]); 5] = [
         (&[&["a"], &["b", "a"], &["b"]], &["a", "b"]),
         (&[&["b"], &["a"]], &["b", "a"]),
@@ -103,7 +103,7 @@ fn constraints_count_that_half_of_the_members_name() {
 }
 
 #[test]
-fn scores_far_apart_ask_for_a_review() {
+fn a_wide_spread_of_scores_asks_for_review() {
     for (scores, is_asked) in [([0, 0, 5], false), ([0, 0, 6], true), ([6, 10, 6], false), ([0, 10, 0], true)] {
         let verdict = judge(scores.map(|tenths| says(tenths, &[]))).expect("a verdict");
         assert_eq!(verdict.needs_review, is_asked, "{scores:?}");
@@ -124,14 +124,14 @@ fn half_of_the_members_are_enough() {
 }
 
 #[test]
-fn an_ensemble_looks_at_what_any_member_looks_at() {
+fn an_ensemble_checks_the_kinds_of_all_members() {
     let of = |kind| Says { kind, ..says(0, &[]) };
     let kinds = ensemble([of(Kind::Format), of(Kind::Terminal), of(Kind::Format)]).kinds();
     assert_eq!(kinds, Kinds::from_iter([Kind::Format, Kind::Terminal]));
 }
 
 #[test]
-fn constraints_in_words_are_judged_by_readers_or_not_at_all() {
+fn constraints_in_natural_language_need_a_member_that_reads_them() {
     let reader = |answer| Says { answer, reads: true, kind: Kind::Invariant };
     assert!(ensemble([says(0, &[]), reader(Ok((0, Vec::new())))]).reads_words());
     assert!(!ensemble([says(0, &[]), says(0, &[]), reader(Ok((0, Vec::new())))]).reads_words(), "it would be outvoted");
@@ -145,8 +145,8 @@ fn constraints_in_words_are_judged_by_readers_or_not_at_all() {
 }
 
 #[test]
-fn members_have_names_of_their_own() {
-    let member = |name: &str| Member { name: name.to_owned(), verifier: Arc::new(says(0, &[])) };
+fn member_names_are_unique() {
+    let member = |name: &str| EnsembleMember { name: name.to_owned(), verifier: Arc::new(says(0, &[])) };
     for (members, part) in
         [(vec![], "at least one"), (vec![member("a"), member("b"), member("a")], "two verifiers called `a`")]
     {

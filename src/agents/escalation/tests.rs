@@ -10,7 +10,7 @@ use prime_protocol::{Decision, Limits, Verdict};
 const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8 };
 const SAMPLING: Sampling = Sampling { temperature: 1.0, top_p: 1.0, seed: 9 };
 
-/// Proposes its lines in turn, and keeps the seeds.
+/// Proposes its lines in turn and records the seeds.
 struct Lines {
     lines: Vec<Result<&'static str, Failure>>,
     seeds: Mutex<Vec<u64>>,
@@ -41,7 +41,7 @@ fn propose(small: Lined, rejected: &[&str]) -> (Result<Proposal, AgentError>, Ve
     let samples = u32::try_from(small.len()).expect("few");
     let small = Arc::new(Lines { lines: small, seeds: Mutex::default() });
     let large = Arc::new(Lines { lines: vec![Ok("large line")], seeds: Mutex::default() });
-    let named = |name: &str, executor: Arc<Lines>| Named { name: name.into(), executor };
+    let named = |name: &str, executor: Arc<Lines>| NamedExecutor { name: name.into(), executor };
     let executor = EscalatingExecutor::new(named("tiny", Arc::clone(&small)), named("big", large), samples, 2);
     let proposal = block_on(executor.expect("samples").propose(&trajectory(rejected), SAMPLING));
     let seeds = small.seeds.lock().expect("no panic with the lock").clone();
@@ -49,7 +49,7 @@ fn propose(small: Lined, rejected: &[&str]) -> (Result<Proposal, AgentError>, Ve
 }
 
 #[test]
-fn the_large_executor_is_asked_where_the_small_one_is_not_of_one_mind_or_was_wrong() {
+fn the_large_executor_is_asked_where_the_small_ones_samples_differ_or_were_rejected() {
     let (a, b) = (Ok("a"), Ok("b"));
     let rows: [(Lined, &[&str], &str, &str, u64); 8] = [
         (vec![a], &[], "a", "tiny", 10),
@@ -73,7 +73,7 @@ fn the_large_executor_is_asked_where_the_small_one_is_not_of_one_mind_or_was_wro
 }
 
 #[test]
-fn samples_have_seeds_of_their_own_that_follow_from_the_turns() {
+fn samples_have_their_own_seeds_derived_from_the_turns() {
     let seeds = propose(vec![Ok("a"); 3], &[]).1;
     assert_eq!(seeds, propose(vec![Ok("a"); 3], &[]).1, "the same each time");
     assert_eq!(seeds[0], SAMPLING.seed);
@@ -81,11 +81,12 @@ fn samples_have_seeds_of_their_own_that_follow_from_the_turns() {
 }
 
 #[test]
-fn a_small_executor_that_is_wrongly_configured_is_no_reason_to_spend_on_the_large_one() {
+fn a_permanent_failure_of_the_small_executor_is_returned() {
     let proposal = propose(vec![Err(Failure::Timeout)], &[]).0.expect("the large one's");
     assert_eq!(proposal.source.as_deref(), Some("big"));
     let error = propose(vec![Err(Failure::Refused)], &[]).0.expect_err("a wrong key");
     assert_eq!(error.failure, Failure::Refused);
-    let lines = || Named { name: "x".into(), executor: Arc::new(Lines { lines: Vec::new(), seeds: Mutex::default() }) };
+    let lines =
+        || NamedExecutor { name: "x".into(), executor: Arc::new(Lines { lines: Vec::new(), seeds: Mutex::default() }) };
     assert!(EscalatingExecutor::new(lines(), lines(), 0, 1).is_err(), "no samples");
 }

@@ -1,4 +1,4 @@
-//! A Coordinator that is a language model: it reads the verdict and names a decision.
+//! A coordinator that is a language model: it sees the verdict and names a decision.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,32 +6,31 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{affinity, label, malformed, rendered, seed};
-use crate::agents::model::{Ask, Model};
-use crate::agents::prompt::{History, Prompt, Scene, TemplateError, Templates};
+use crate::agents::model::{CompletionRequest, Model};
+use crate::agents::prompt::{History, Prompt, PromptContext, TemplateError, Templates};
 use crate::agents::{AgentError, AsyncCoordinator, Ruling, Sampling};
 use prime_protocol::{Decision, Role, Score, Thresholds, Trajectory, Verdict};
 
 const GRAMMAR: &str = "root ::= \"Proceed\" | \"Retry\" | \"Backtrack\"";
-/// A word in the smallest pieces that tokenizers have, and an end of text.
+/// Enough for one word in the smallest tokens, and an end of text.
 const TOKENS_MAX: u32 = 12;
 
-/// How a coordinator asks its model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CoordinatorOptions {
-    /// What configuration and messages call it.
+    /// Its name in the configuration and in messages.
     pub name: String,
-    /// The template of the prompt, by name.
+    /// The name of the prompt template.
     pub template: String,
-    /// The template of the instructions that do not change from turn to turn.
+    /// The name of the system prompt's template.
     pub system: Option<String>,
-    /// What the model is shown, and held to.
+    /// Shown to the model and enforced.
     pub thresholds: Thresholds,
     pub history: History,
-    /// Whether the model is asked about clean steps (V = 0) too; otherwise they proceed.
-    pub asks_when_clean: bool,
-    /// 0 is greedy, and answers the same question the same way.
+    /// Whether to ask about clean steps (V = 0) too; otherwise they proceed.
+    pub ask_on_clean_steps: bool,
+    /// 0 is greedy.
     pub temperature: f32,
-    /// The user's own variables, for the templates.
+    /// User-defined template variables.
     pub variables: BTreeMap<String, String>,
 }
 
@@ -43,17 +42,15 @@ impl CoordinatorOptions {
             system: None,
             thresholds,
             history: History::Window(8),
-            asks_when_clean: false,
+            ask_on_clean_steps: false,
             temperature: 0.0,
             variables: BTreeMap::new(),
         }
     }
 }
 
-/// Decides what a model names, within the limits of the thresholds.
-///
-/// Whatever the model says, a step with V above τ_hard does not proceed, and a step is not asked for again more than
-/// `retries_max` times at one state: both become Backtrack.
+/// Lets a model decide within the thresholds: Proceed with V above τ_hard, and Retry after `retries_max` retries in the same
+/// state, become Backtrack.
 pub struct LlmCoordinator {
     model: Arc<dyn Model>,
     prompt: Prompt,
@@ -63,8 +60,8 @@ pub struct LlmCoordinator {
     grammar: Arc<str>,
 }
 
-/// The decision that an answer names; blanks round it do not count.
-fn read(answer: &str) -> Option<Decision> {
+/// The decision that a completion names, ignoring surrounding whitespace.
+fn parse(answer: &str) -> Option<Decision> {
     match answer.trim() {
         "Proceed" => Some(Decision::Proceed),
         "Retry" => Some(Decision::Retry),
@@ -73,7 +70,7 @@ fn read(answer: &str) -> Option<Decision> {
     }
 }
 
-/// A decision within the limits.
+/// Enforces the thresholds.
 fn limited(decision: Decision, thresholds: Thresholds, score: Score, retries_here: u32) -> Decision {
     match decision {
         Decision::Proceed if score > thresholds.hard => Decision::Backtrack,
@@ -84,7 +81,7 @@ fn limited(decision: Decision, thresholds: Thresholds, score: Score, retries_her
 
 impl LlmCoordinator {
     /// # Errors
-    /// When a template does not exist or asks for a variable that coordinators do not have.
+    /// A template does not exist or uses a variable that coordinators do not have.
     pub fn new(
         model: Arc<dyn Model>,
         templates: &Templates,
@@ -101,31 +98,32 @@ impl LlmCoordinator {
 impl AsyncCoordinator for LlmCoordinator {
     async fn decide(&self, trajectory: &Trajectory, line: &str, verdict: &Verdict) -> Result<Ruling, AgentError> {
         let options = &self.options;
-        if verdict.score == Score::ZERO && !options.asks_when_clean {
+        if verdict.score == Score::ZERO && !options.ask_on_clean_steps {
             return Ok(Decision::Proceed.into());
         }
-        let scene = Scene {
+        let context = PromptContext {
             is_held: true,
             action: line,
             verdict: Some(verdict),
             thresholds: Some(options.thresholds),
-            ..Scene::new(trajectory, options.history, &options.variables)
+            ..PromptContext::new(trajectory, options.history, &options.variables)
         };
-        let ask = Ask {
-            system: self.system.as_ref().map(|system| rendered(&self.agent, system, &scene)).transpose()?,
-            prompt: rendered(&self.agent, &self.prompt, &scene)?,
+        let request = CompletionRequest {
+            system: self.system.as_ref().map(|system| rendered(&self.agent, system, &context)).transpose()?,
+            prompt: rendered(&self.agent, &self.prompt, &context)?,
             grammar: Some(Arc::clone(&self.grammar)),
             sampling: Sampling { temperature: options.temperature, top_p: 1.0, seed: seed(trajectory, line) },
             max_tokens: TOKENS_MAX,
             logprobs: false,
             affinity: affinity(trajectory),
         };
-        let reply = self.model.ask(ask).await.map_err(|error| AgentError { agent: self.agent.clone(), ..error })?;
-        let decision = read(&reply.text)
-            .ok_or_else(|| malformed(&self.agent, "it is none of Proceed, Retry and Backtrack", &reply.text))?;
+        let completion =
+            self.model.complete(request).await.map_err(|error| AgentError { agent: self.agent.clone(), ..error })?;
+        let decision = parse(&completion.text)
+            .ok_or_else(|| malformed(&self.agent, "it is not Proceed, Retry or Backtrack", &completion.text))?;
         let retries_here = trajectory.stack.top().retries;
         let decision = limited(decision, options.thresholds, verdict.score, retries_here);
-        Ok(Ruling { decision, usage: reply.usage })
+        Ok(Ruling { decision, usage: completion.usage })
     }
 }
 

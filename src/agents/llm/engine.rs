@@ -1,59 +1,58 @@
-//! A model in an engine of this machine.
+//! A model in a local engine.
 
 use async_trait::async_trait;
 
-use crate::agents::model::{Ask, Model, Reply};
+use crate::agents::model::{Completion, CompletionRequest, Model};
 use crate::agents::{AgentError, Failure};
 use prime_engine::{Engine, Finish, Format, Request, Sampling};
 use prime_protocol::Usage;
 
-/// Asks an engine.
 pub struct EngineModel {
     engine: Engine,
-    /// Whether the prompt is put into the chat template of the model's file; otherwise the model continues it.
+    /// Whether to apply the chat template of the model's file; otherwise the model continues the prompt.
     is_chat: bool,
 }
 
 impl EngineModel {
-    /// With `is_chat` the model's file must carry a chat template: otherwise every request fails and says so.
+    /// With `is_chat` the model's file must have a chat template; otherwise every request fails with a message that says so.
     pub fn new(engine: Engine, is_chat: bool) -> Self {
         Self { engine, is_chat }
     }
 }
 
-/// What an engine is asked for the same.
-fn request(ask: Ask, is_chat: bool) -> Request {
-    let (prompt, format) = match (is_chat, ask.system) {
-        (true, system) => (ask.prompt, Format::Chat { system }),
-        (false, None) => (ask.prompt, Format::Raw),
-        // A model that only continues has its instructions before the rest.
-        (false, Some(system)) => (format!("{system}\n{}", ask.prompt), Format::Raw),
+/// Translates a request.
+fn engine_request(request: CompletionRequest, is_chat: bool) -> Request {
+    let (prompt, format) = match (is_chat, request.system) {
+        (true, system) => (request.prompt, Format::Chat { system }),
+        (false, None) => (request.prompt, Format::Raw),
+        // A completion model gets the system prompt in front.
+        (false, Some(system)) => (format!("{system}\n{}", request.prompt), Format::Raw),
     };
-    let crate::agents::Sampling { temperature, top_p, seed } = ask.sampling;
+    let crate::agents::Sampling { temperature, top_p, seed } = request.sampling;
     Request {
         prompt,
         format,
-        grammar: ask.grammar,
+        grammar: request.grammar,
         sampling: Sampling { temperature, top_p, seed },
-        max_tokens: ask.max_tokens,
-        logprobs: ask.logprobs,
+        max_tokens: request.max_tokens,
+        logprobs: request.logprobs,
         ignore_end: false,
-        group: ask.affinity,
+        group: request.affinity,
     }
 }
 
 #[async_trait]
 impl Model for EngineModel {
-    async fn ask(&self, ask: Ask) -> Result<Reply, AgentError> {
-        // The engine has sent the turn again itself where that can help.
+    async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
+        // The engine has already retried where that can help.
         let failed = |error: prime_engine::EngineError| AgentError::new("model", Failure::Engine, error.to_string());
-        let generation = self.engine.generate(request(ask, self.is_chat)).await.map_err(failed)?;
-        Ok(Reply {
+        let generation = self.engine.generate(engine_request(request, self.is_chat)).await.map_err(failed)?;
+        Ok(Completion {
             usage: Usage { prompt: u64::from(generation.prompt_tokens), completion: generation.tokens.len() as u64 },
             text: generation.text,
             tokens: generation.tokens,
             logprobs: generation.logprobs,
-            is_cut: generation.finish == Finish::Length,
+            is_truncated: generation.finish == Finish::Length,
             source: None,
         })
     }
@@ -63,8 +62,8 @@ impl Model for EngineModel {
 mod tests {
     use super::*;
 
-    fn ask(system: Option<&str>) -> Ask {
-        Ask {
+    fn completion_request(system: Option<&str>) -> CompletionRequest {
+        CompletionRequest {
             system: system.map(str::to_owned),
             prompt: "two and two".to_owned(),
             grammar: Some("root ::= \"4\"".into()),
@@ -76,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn instructions_go_where_the_model_takes_them() {
+    fn the_system_prompt_goes_where_the_model_expects_it() {
         let chat = |system: Option<&str>| Format::Chat { system: system.map(str::to_owned) };
         for (system, is_chat, prompt, format) in [
             (None, false, "two and two", Format::Raw),
@@ -84,7 +83,7 @@ mod tests {
             (None, true, "two and two", chat(None)),
             (Some("be brief"), true, "two and two", chat(Some("be brief"))),
         ] {
-            let request = request(ask(system), is_chat);
+            let request = engine_request(completion_request(system), is_chat);
             assert_eq!((request.prompt.as_str(), &request.format), (prompt, &format));
             assert_eq!(request.sampling, Sampling { temperature: 0.5, top_p: 0.9, seed: 7 });
             assert_eq!((request.grammar.as_deref(), request.max_tokens), (Some("root ::= \"4\""), 3));

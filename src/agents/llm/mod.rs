@@ -1,29 +1,29 @@
-//! Agents that are language models: each asks a [`Model`](super::model::Model) with a template, and reads the answer.
-//! What a model answers is never trusted: lines go through the task's machine, and everything else is read strictly.
+//! Agents that are language models: each renders a template, asks a [`Model`](super::model::Model) and parses the completion.
+//! Model output is never trusted: lines go through the task's machine, and everything else is parsed strictly.
 
 mod coordinator;
 mod engine;
 mod executor;
-pub mod make;
+pub mod from_settings;
 mod report;
 mod verifier;
 
 #[cfg(test)]
-mod fake;
+mod fake_model;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 pub use coordinator::{CoordinatorOptions, LlmCoordinator};
 pub use engine::EngineModel;
 pub use executor::{ExecutorOptions, LlmExecutor};
-pub use report::{Report, read_report, report_grammar};
-pub use verifier::{LlmVerifier, Mode, VerifierOptions};
+pub use report::{Report, parse_report, report_grammar};
+pub use verifier::{LlmVerifier, VerdictFormat, VerifierOptions};
 
-use super::prompt::{Prompt, Scene, TemplateError};
+use super::prompt::{Prompt, PromptContext, TemplateError};
 use super::{AgentError, Failure};
 use prime_protocol::{Role, Trajectory};
 
-/// The same for all turns of an instance: what has seen one of them has the beginning of the others.
+/// Equal for all turns of an instance, because their prompts share a prefix.
 fn affinity(trajectory: &Trajectory) -> u64 {
     let problem = trajectory.machine.problem();
     let mut hasher = DefaultHasher::new();
@@ -32,29 +32,31 @@ fn affinity(trajectory: &Trajectory) -> u64 {
     hasher.finish()
 }
 
-/// A seed that follows from the turn, for roles that are not given one.
+/// A seed derived from the turn, for roles that get none.
 fn seed(trajectory: &Trajectory, line: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     (trajectory.counts.proposals, trajectory.stack.depth(), line).hash(&mut hasher);
     hasher.finish()
 }
 
-/// Who a role's agent of this name is in messages.
+/// How messages name a role's agent.
 fn label(role: Role, name: &str) -> String {
     format!("{role} `{name}`")
 }
 
-/// A rendered prompt, or the failure of the agent that has the template.
-fn rendered(agent: &str, prompt: &Prompt, scene: &Scene<'_>) -> Result<String, AgentError> {
-    prompt.render(scene).map_err(|error: TemplateError| AgentError::new(agent, Failure::Unsupported, error.to_string()))
+/// Renders a prompt; an error names the agent.
+fn rendered(agent: &str, prompt: &Prompt, context: &PromptContext<'_>) -> Result<String, AgentError> {
+    prompt
+        .render(context)
+        .map_err(|error: TemplateError| AgentError::new(agent, Failure::Unsupported, error.to_string()))
 }
 
-/// An answer that is not what was asked for, with its beginning.
-fn malformed(agent: &str, what: &str, answer: &str) -> AgentError {
+/// An unusable completion, quoted in part.
+fn malformed(agent: &str, problem: &str, text: &str) -> AgentError {
     const SHOWN: usize = 120;
-    let mut shown: String = answer.chars().take(SHOWN).collect();
-    if shown.len() < answer.len() {
+    let mut shown: String = text.chars().take(SHOWN).collect();
+    if shown.len() < text.len() {
         shown.push('…');
     }
-    AgentError::new(agent, Failure::Malformed, format!("the model's answer cannot be used: {what}: {shown:?}"))
+    AgentError::new(agent, Failure::Malformed, format!("the model's answer is unusable: {problem}: {shown:?}"))
 }

@@ -1,18 +1,18 @@
-//! The report that a verifying model writes (the paper's appendix, "Verifier Prompt Template"): its grammar, and how it is
-//! read. It is read strictly: a report that leaves something out, adds something or contradicts itself is no verdict.
+//! The report of a verifying model (the paper's appendix, "Verifier Prompt Template"): grammar and parser. Parsing is strict:
+//! a report that omits something, adds something or contradicts itself is not a verdict.
 
 use prime_protocol::Score;
 
-/// A report that says one thing.
+/// A consistent report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// The constraints that fail, by place from 0, with the reasons; in order.
+    /// The failed constraints in order, by index, with the reasons.
     pub failed: Vec<(usize, String)>,
-    /// V, from 0 to 1; 0 where nothing fails.
+    /// V, from 0 to 1; 0 if nothing fails.
     pub score: Score,
 }
 
-/// The text after a prefix, without blanks round it.
+/// The trimmed text after a prefix.
 fn after<'a>(line: &'a str, prefix: &str) -> Result<&'a str, String> {
     line.strip_prefix(prefix).map(str::trim).ok_or_else(|| format!("the line {line:?} should begin with {prefix:?}"))
 }
@@ -36,26 +36,26 @@ fn score(text: &str) -> Result<Score, String> {
         && text.ends_with(|c: char| c.is_ascii_digit())
         && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let value: Option<f64> = if is_decimal { text.parse().ok() } else { None };
-    let value = value.ok_or_else(|| format!("the violation score {text:?} is no decimal number"))?;
+    let value = value.ok_or_else(|| format!("the violation score {text:?} is not a decimal number"))?;
     Some(value)
         .filter(|value| *value <= 1.0)
         .and_then(Score::from_value)
         .ok_or_else(|| format!("the violation score {text} is above 1"))
 }
 
-/// Reads a report on so many constraints. Blank lines and blanks at the ends of lines do not count.
+/// Parses a report on the given number of constraints. Blank lines and surrounding whitespace are ignored.
 ///
 /// # Errors
-/// What is missing, surplus, misspelt, out of range or contradictory.
-pub fn read_report(text: &str, constraints: usize) -> Result<Report, String> {
+/// What is missing, extra, misspelt, out of range or contradictory.
+pub fn parse_report(text: &str, constraints: usize) -> Result<Report, String> {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let mut next = |what: &str| lines.next().ok_or_else(|| format!("it ends before {what}"));
     let mut failed = Vec::new();
-    for place in 0..constraints {
-        let number = place + 1;
+    for index in 0..constraints {
+        let number = index + 1;
         let line = next(&format!("constraint {number} of {constraints}"))?;
         if let Some(reason) = finding(after(line, &format!("Constraint {number}:"))?, number)? {
-            failed.push((place, reason.to_owned()));
+            failed.push((index, reason.to_owned()));
         }
     }
     let is_valid = match after(next("the line `Overall`")?, "Overall:")? {
@@ -68,16 +68,16 @@ pub fn read_report(text: &str, constraints: usize) -> Result<Report, String> {
         return Err(format!("the line {line:?} comes after its end"));
     }
     match (is_valid, failed.first(), score == Score::ZERO) {
-        (true, Some((place, _)), _) => Err(format!("it says VALID, and constraint {} fails", place + 1)),
-        (true, None, false) => Err(format!("it says VALID, and the violation score is {score}")),
-        (false, _, true) => Err("it says INVALID, and the violation score is 0".to_owned()),
-        (false, None, false) if constraints > 0 => Err("it says INVALID, and no constraint fails".to_owned()),
+        (true, Some((index, _)), _) => Err(format!("it says VALID, but constraint {} fails", index + 1)),
+        (true, None, false) => Err(format!("it says VALID, but the violation score is {score}")),
+        (false, _, true) => Err("it says INVALID, but the violation score is 0".to_owned()),
+        (false, None, false) if constraints > 0 => Err("it says INVALID, but no constraint fails".to_owned()),
         (true, None, true) | (false, _, false) => Ok(Report { failed, score }),
     }
 }
 
-/// A grammar of the reports on so many constraints that contradict nothing in them: after a FAIL only INVALID may come, with
-/// a score above 0. Reasons are of one line, at least one character.
+/// The grammar of consistent reports on the given number of constraints: after a FAIL only INVALID with a score above 0 may
+/// follow. A reason is one line of at least one character.
 pub fn report_grammar(constraints: usize) -> String {
     let mut rules = vec![if constraints == 0 { "root ::= clean | broken" } else { "root ::= clean1" }.to_owned()];
     for number in 1..=constraints {
@@ -111,22 +111,22 @@ mod tests {
     }
 
     #[test]
-    fn a_report_is_read_line_by_line() {
-        assert_eq!(read_report(CLEAN, 2), Ok(Report { failed: Vec::new(), score: Score::ZERO }));
+    fn a_report_is_parsed_line_by_line() {
+        assert_eq!(parse_report(CLEAN, 2), Ok(Report { failed: Vec::new(), score: Score::ZERO }));
         let spaced = CLEAN.replace('\n', "  \r\n\n  ");
-        assert_eq!(read_report(&spaced, 2), Ok(Report { failed: Vec::new(), score: Score::ZERO }));
+        assert_eq!(parse_report(&spaced, 2), Ok(Report { failed: Vec::new(), score: Score::ZERO }));
         let broken =
             "Constraint 1: FAIL - übel - ja\nConstraint 2: PASS - ok\nOverall: INVALID\nViolation Score: 0.65\n";
         assert_eq!(
-            read_report(broken, 2),
+            parse_report(broken, 2),
             Ok(Report { failed: vec![(0, "übel - ja".to_owned())], score: score(0.65) })
         );
         let none = "Overall: INVALID\nViolation Score: 1";
-        assert_eq!(read_report(none, 0), Ok(Report { failed: Vec::new(), score: score(1.0) }));
+        assert_eq!(parse_report(none, 0), Ok(Report { failed: Vec::new(), score: score(1.0) }));
     }
 
     #[test]
-    fn whatever_is_no_report_is_refused_with_the_place() {
+    fn invalid_reports_are_refused_with_the_reason() {
         let with = |from: &str, to: &str| CLEAN.replace(from, to);
         for (text, part) in [
             (String::new(), "ends before constraint 1 of 2"),
@@ -149,26 +149,26 @@ mod tests {
             (with(": VALID", ": VALID."), "neither VALID nor INVALID"),
             (with("0.0", "1.01"), "above 1"),
             (with("0.0", "7"), "above 1"),
-            (with("0.0", "-0.1"), "no decimal number"),
-            (with("0.0", "NaN"), "no decimal number"),
-            (with("0.0", "1e-3"), "no decimal number"),
-            (with("0.0", "0.0.1"), "no decimal number"),
-            (with("0.0", "0,5"), "no decimal number"),
-            (with("0.0", "50%"), "no decimal number"),
-            (with("0.0", "٠"), "no decimal number"),
-            (with("0.0", ""), "no decimal number"),
-            (with(": VALID", ": INVALID"), "INVALID, and the violation score is 0"),
-            (with("0.0", "0.2"), "VALID, and the violation score is 0.2"),
-            (with("1: PASS", "1: FAIL"), "VALID, and constraint 1 fails"),
-            (with(": VALID", ": INVALID").replace("0.0", "0.5"), "INVALID, and no constraint fails"),
+            (with("0.0", "-0.1"), "not a decimal number"),
+            (with("0.0", "NaN"), "not a decimal number"),
+            (with("0.0", "1e-3"), "not a decimal number"),
+            (with("0.0", "0.0.1"), "not a decimal number"),
+            (with("0.0", "0,5"), "not a decimal number"),
+            (with("0.0", "50%"), "not a decimal number"),
+            (with("0.0", "٠"), "not a decimal number"),
+            (with("0.0", ""), "not a decimal number"),
+            (with(": VALID", ": INVALID"), "INVALID, but the violation score is 0"),
+            (with("0.0", "0.2"), "VALID, but the violation score is 0.2"),
+            (with("1: PASS", "1: FAIL"), "VALID, but constraint 1 fails"),
+            (with(": VALID", ": INVALID").replace("0.0", "0.5"), "INVALID, but no constraint fails"),
         ] {
-            let error = read_report(&text, 2).expect_err(&text);
+            let error = parse_report(&text, 2).expect_err(&text);
             assert!(error.contains(part), "{part:?} is missing in {error:?} of {text:?}");
         }
     }
 
     #[test]
-    fn a_grammar_names_every_constraint_once_and_keeps_the_two_ends_apart() {
+    fn the_grammar_names_every_constraint_once_and_allows_no_contradiction() {
         let two = "root ::= clean1\n\
              clean1 ::= \"Constraint 1: \" ( \"PASS\" reason clean2 | \"FAIL\" reason broken2 )\n\
              clean2 ::= \"Constraint 2: \" ( \"PASS\" reason clean | \"FAIL\" reason broken )\n\

@@ -1,27 +1,25 @@
-//! What a program may answer, read strictly: a field that is unknown, of the wrong type or out of range makes the answer
-//! useless, because nobody knows what was meant.
+//! Parses a program's answers strictly: an unknown field, a wrong type or a value out of range invalidates the answer.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::fault::{Fault, shown};
+use super::fault::{ProcessFault, quoted};
 use crate::agents::{Failure, Proposal, Ruling};
 use prime_bench::tasks::Severity;
 use prime_protocol::{Decision, Score, Usage, Verdict};
 
 /// The largest score of a verdict.
 const SCORE_MAX: f64 = 1_000.0;
-/// Most violations that a verdict names.
+/// Maximum violations of a verdict.
 const VIOLATIONS_MAX: usize = 64;
-/// Most bytes of the name of a violation.
+/// Maximum bytes of a violation's name.
 const NAME_BYTES_MAX: usize = 200;
-/// Most tokens that a turn can have cost.
+/// Maximum tokens of a turn.
 const TOKENS_MAX: u64 = 1_000_000_000_000;
 
-/// Tokens spent.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Spent {
+struct UsageFields {
     prompt: u64,
     completion: u64,
 }
@@ -36,7 +34,7 @@ struct ExecutorAnswer {
     action: Option<String>,
     derivation: Option<String>,
     logprob: Option<f64>,
-    usage: Option<Spent>,
+    usage: Option<UsageFields>,
 }
 
 #[derive(Deserialize)]
@@ -51,7 +49,7 @@ struct VerifierAnswer {
     violations: Option<Vec<String>>,
     feedback: Option<String>,
     logprob: Option<f64>,
-    usage: Option<Spent>,
+    usage: Option<UsageFields>,
 }
 
 #[derive(Deserialize)]
@@ -62,49 +60,49 @@ struct CoordinatorAnswer {
     error: Option<String>,
     retry: Option<bool>,
     decision: Option<Decision>,
-    usage: Option<Spent>,
+    usage: Option<UsageFields>,
 }
 
-fn read<A: DeserializeOwned>(line: &[u8]) -> Result<A, Fault> {
+fn parse<A: DeserializeOwned>(line: &[u8]) -> Result<A, ProcessFault> {
     serde_json::from_slice(line).map_err(|error| malformed(line, error))
 }
 
-fn malformed(line: &[u8], why: impl std::fmt::Display) -> Fault {
-    Fault::new(Failure::Malformed, format!("its answer cannot be used: {why}; it wrote {}", shown(line)))
+fn malformed(line: &[u8], why: impl std::fmt::Display) -> ProcessFault {
+    ProcessFault::new(Failure::Malformed, format!("it gave an invalid answer: {why}; it wrote {}", quoted(line)))
 }
 
-/// The error that an answer consists of, if it is one.
-fn refusal(line: &[u8], error: Option<String>, retry: Option<bool>, has_more: bool) -> Result<(), Fault> {
+/// Returns the error if the answer is one.
+fn check_error(line: &[u8], error: Option<String>, retry: Option<bool>, has_more: bool) -> Result<(), ProcessFault> {
     match (error, retry) {
-        (Some(_), _) if has_more => Err(malformed(line, "there is an `error` beside an answer")),
+        (Some(_), _) if has_more => Err(malformed(line, "it has both an `error` and an answer")),
         (Some(error), retry) => {
             let failure = if retry == Some(false) { Failure::Unsupported } else { Failure::ServerError };
-            Err(Fault::new(failure, format!("it said: {error}")))
+            Err(ProcessFault::new(failure, format!("it said: {error}")))
         }
-        (None, Some(_)) => Err(malformed(line, "`retry` stands without an `error`")),
+        (None, Some(_)) => Err(malformed(line, "`retry` without an `error`")),
         (None, None) => Ok(()),
     }
 }
 
-fn usage(line: &[u8], spent: Option<Spent>) -> Result<Usage, Fault> {
-    let Spent { prompt, completion } = spent.unwrap_or_default();
+fn usage(line: &[u8], spent: Option<UsageFields>) -> Result<Usage, ProcessFault> {
+    let UsageFields { prompt, completion } = spent.unwrap_or_default();
     if prompt.max(completion) > TOKENS_MAX {
-        return Err(malformed(line, "`usage` names more tokens than there can be"));
+        return Err(malformed(line, "`usage` has implausibly many tokens"));
     }
     Ok(Usage { prompt, completion })
 }
 
-fn logprob(line: &[u8], value: Option<f64>) -> Result<Option<f32>, Fault> {
+fn logprob(line: &[u8], value: Option<f64>) -> Result<Option<f32>, ProcessFault> {
     match value {
-        Some(value) if value > 0.0 => Err(malformed(line, "`logprob` is above 0, where no ln p is")),
-        #[expect(clippy::cast_possible_truncation, reason = "precision is lost, which is meant; the bounds hold")]
+        Some(value) if value > 0.0 => Err(malformed(line, "`logprob` is above 0")),
+        #[expect(clippy::cast_possible_truncation, reason = "single precision is intended; the bounds hold")]
         value => Ok(value.map(|value| value.max(f64::from(f32::MIN)) as f32)),
     }
 }
 
-pub(super) fn proposal(line: &[u8]) -> Result<Proposal, Fault> {
-    let answer: ExecutorAnswer = read(line)?;
-    refusal(line, answer.error, answer.retry, answer.action.is_some())?;
+pub(super) fn proposal(line: &[u8]) -> Result<Proposal, ProcessFault> {
+    let answer: ExecutorAnswer = parse(line)?;
+    check_error(line, answer.error, answer.retry, answer.action.is_some())?;
     let Some(action) = answer.action else { return Err(malformed(line, "`action` is missing")) };
     if action.contains(['\n', '\r']) {
         return Err(malformed(line, "`action` is more than one line"));
@@ -118,21 +116,21 @@ pub(super) fn proposal(line: &[u8]) -> Result<Proposal, Fault> {
     })
 }
 
-pub(super) fn verdict(line: &[u8]) -> Result<Verdict, Fault> {
-    let answer: VerifierAnswer = read(line)?;
+pub(super) fn verdict(line: &[u8]) -> Result<Verdict, ProcessFault> {
+    let answer: VerifierAnswer = parse(line)?;
     let violations = answer.violations.unwrap_or_default();
-    refusal(line, answer.error, answer.retry, answer.score.is_some() || answer.valid.is_some())?;
+    check_error(line, answer.error, answer.retry, answer.score.is_some() || answer.valid.is_some())?;
     let score = match (answer.score, answer.valid) {
         (Some(value), None) if (0.0..=SCORE_MAX).contains(&value) => Score::from_value(value),
         (Some(_), None) => return Err(malformed(line, format!("`score` must be from 0 to {SCORE_MAX}"))),
         (None, Some(true)) => Some(Score::ZERO),
         (None, Some(false)) => Some(Score::from_tenths(Severity::Critical.tenths())),
         (None, None) => return Err(malformed(line, "`score` or `valid` is missing")),
-        (Some(_), Some(_)) => return Err(malformed(line, "give either `score` or `valid`")),
+        (Some(_), Some(_)) => return Err(malformed(line, "it has both `score` and `valid`")),
     };
     let score = score.expect("invariant: the range was just checked");
     if score == Score::ZERO && !violations.is_empty() {
-        return Err(malformed(line, "it names `violations` and finds nothing wrong"));
+        return Err(malformed(line, "it names `violations` but finds nothing wrong"));
     }
     let is_name =
         |name: &String| !name.is_empty() && name.len() <= NAME_BYTES_MAX && !name.chars().any(char::is_control);
@@ -150,9 +148,9 @@ pub(super) fn verdict(line: &[u8]) -> Result<Verdict, Fault> {
     })
 }
 
-pub(super) fn ruling(line: &[u8]) -> Result<Ruling, Fault> {
-    let answer: CoordinatorAnswer = read(line)?;
-    refusal(line, answer.error, answer.retry, answer.decision.is_some())?;
+pub(super) fn ruling(line: &[u8]) -> Result<Ruling, ProcessFault> {
+    let answer: CoordinatorAnswer = parse(line)?;
+    check_error(line, answer.error, answer.retry, answer.decision.is_some())?;
     let Some(decision) = answer.decision else { return Err(malformed(line, "`decision` is missing")) };
     Ok(Ruling { decision, usage: usage(line, answer.usage)? })
 }

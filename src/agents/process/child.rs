@@ -1,4 +1,4 @@
-//! One running process of a program: it is greeted, asked line by line, and ended. When to do so is the slot's business.
+//! One running process of a program: handshake, request and answer lines, termination. The slot decides when.
 
 use std::ffi::OsString;
 use std::io;
@@ -14,60 +14,60 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
 use super::PROTOCOL_VERSION;
-use super::fault::{Fault, shown};
-use super::last_words::LastWords;
+use super::fault::{ProcessFault, quoted};
 use super::lines::{Line, Lines};
+use super::stderr_tail::StderrTail;
 use crate::agents::Failure;
 
-/// How long a process may take to end by itself once its streams are closed.
-const ENDING_WAIT: Duration = Duration::from_millis(500);
-/// How long to wait for a process that was killed. Only the kernel can delay it.
-const KILLED_WAIT: Duration = Duration::from_secs(5);
+/// How long a process may take to exit on its own once its standard input is closed.
+const EXIT_WAIT: Duration = Duration::from_millis(500);
+/// How long to wait for a killed process. Only the kernel can delay it.
+const KILL_WAIT: Duration = Duration::from_secs(5);
 
-/// What is needed to start a process.
+/// How to start a process.
 #[derive(Debug)]
-pub(super) struct Launch {
-    /// The role and the name, as "verifier `process`".
+pub(super) struct LaunchSpec {
+    /// Role and name, such as "verifier `process`".
     pub agent: Arc<str>,
     /// The program and its arguments; not empty.
     pub command: Vec<String>,
-    /// All of its environment.
+    /// Its entire environment.
     pub environment: Vec<(String, OsString)>,
     pub line_bytes_max: u64,
-    /// The greeting, with the end of its line.
+    /// The handshake, newline included.
     pub hello: Vec<u8>,
 }
 
-/// What a program answers to the greeting.
+/// A program's answer to the handshake.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Hello {
     prime: u32,
 }
 
-/// What every answer has.
+/// The part of every answer.
 #[derive(Deserialize)]
 struct Head {
     id: u64,
 }
 
-pub(super) struct Running {
+pub(super) struct ChildProcess {
     child: Child,
-    /// The group that the process leads, with whatever it starts.
+    /// The process group that it leads, with everything it starts.
     group: Option<Pid>,
     stdin: Option<ChildStdin>,
     stdout: Lines<ChildStdout>,
-    last_words: LastWords,
+    stderr_tail: StderrTail,
     line_bytes_max: u64,
 }
 
-impl Running {
-    /// Starts a process, at the head of a group of its own, so that what it starts itself ends with it.
-    pub fn start(launch: &Launch) -> Result<Self, Fault> {
+impl ChildProcess {
+    /// Starts a process as leader of its own process group, so that its children are killed with it.
+    pub fn start(launch: &LaunchSpec) -> Result<Self, ProcessFault> {
         let refused = |error: &io::Error| {
             let program = &launch.command[0];
-            let reason = format!("the program {program:?} cannot be started: {error}; correct `command`");
-            Fault::new(Failure::Refused, reason)
+            let reason = format!("cannot start the program {program:?}: {error}; correct `command`");
+            ProcessFault::new(Failure::Refused, reason)
         };
         let mut child = Command::new(&launch.command[0])
             .args(&launch.command[1..])
@@ -88,133 +88,132 @@ impl Running {
             stdin: child.stdin.take(),
             child,
             stdout: Lines::new(stdout, launch.line_bytes_max),
-            last_words: LastWords::keep(Arc::clone(&launch.agent), stderr),
+            stderr_tail: StderrTail::read(Arc::clone(&launch.agent), stderr),
             line_bytes_max: launch.line_bytes_max,
         })
     }
 
-    /// Greets the process, and waits until it has answered.
-    pub async fn greet(&mut self, hello: &[u8]) -> Result<(), Fault> {
+    /// Sends the handshake and waits for the answer.
+    pub async fn handshake(&mut self, hello: &[u8]) -> Result<(), ProcessFault> {
         let line = self.ask(hello).await?;
         let prime = match serde_json::from_slice::<Hello>(&line) {
             Ok(Hello { prime }) => prime,
             Err(error) => {
-                let line = shown(&line);
-                let reason = format!("it answered the greeting with {line} instead of {{\"prime\":1}}: {error}");
-                return Err(Fault::new(Failure::Malformed, reason));
+                let line = quoted(&line);
+                let reason = format!("it answered the handshake with {line} instead of {{\"prime\":1}}: {error}");
+                return Err(ProcessFault::new(Failure::Malformed, reason));
             }
         };
         if prime != PROTOCOL_VERSION {
-            let reason = format!("it speaks version {prime} of the protocol, and version {PROTOCOL_VERSION} is needed");
-            return Err(Fault::new(Failure::Refused, reason));
+            let reason = format!("it speaks version {prime} of the protocol, but version {PROTOCOL_VERSION} is needed");
+            return Err(ProcessFault::new(Failure::Refused, reason));
         }
         self.check_silent()
     }
 
-    /// Sends a request, and waits for the line that answers it.
-    pub async fn exchange(&mut self, id: u64, request: &[u8]) -> Result<Vec<u8>, Fault> {
+    /// Sends a request and waits for the answer line.
+    pub async fn exchange(&mut self, id: u64, request: &[u8]) -> Result<Vec<u8>, ProcessFault> {
         self.check_silent()?;
         let line = self.ask(request).await?;
         match serde_json::from_slice(&line) {
             Ok(Head { id: answered }) if answered == id => Ok(line),
             Ok(Head { id: answered }) => {
-                let reason = format!("it answered request {answered} and was asked {id}: {}", shown(&line));
-                Err(Fault::new(Failure::Malformed, reason))
+                let reason = format!("it answered request {answered} instead of request {id}: {}", quoted(&line));
+                Err(ProcessFault::new(Failure::Malformed, reason))
             }
             Err(error) => {
-                let reason = format!("it wrote {} instead of an answer with \"id\":{id}: {error}", shown(&line));
-                Err(Fault::new(Failure::Malformed, reason))
+                let reason = format!("it wrote {} instead of an answer with \"id\":{id}: {error}", quoted(&line));
+                Err(ProcessFault::new(Failure::Malformed, reason))
             }
         }
     }
 
-    /// Waits until a process that was not asked ends or writes, which it should not.
-    pub async fn unasked(&mut self) -> Fault {
+    /// Resolves when an idle process exits or writes, which it must not.
+    pub async fn unsolicited(&mut self) -> ProcessFault {
         match self.stdout.peek().await {
-            Ok([]) | Err(_) => Fault::closed("standard output"),
-            Ok(written) => unasked(written),
+            Ok([]) | Err(_) => ProcessFault::closed("standard output"),
+            Ok(written) => unsolicited(written),
         }
     }
 
-    fn check_silent(&self) -> Result<(), Fault> {
+    fn check_silent(&self) -> Result<(), ProcessFault> {
         match self.stdout.left_over() {
             [] => Ok(()),
-            written => Err(unasked(written)),
+            written => Err(unsolicited(written)),
         }
     }
 
-    /// Writes and reads at the same time: a process that writes without reading must not block us.
-    async fn ask(&mut self, line: &[u8]) -> Result<Vec<u8>, Fault> {
+    /// Writes and reads concurrently: a process that writes without reading must not block us.
+    async fn ask(&mut self, line: &[u8]) -> Result<Vec<u8>, ProcessFault> {
         let Self { stdin, stdout, line_bytes_max, .. } = self;
-        let stdin = stdin.as_mut().expect("invariant: the stream is open until the process is ended");
+        let stdin = stdin.as_mut().expect("invariant: the stream is open until the process is terminated");
         let write = async {
-            stdin.write_all(line).await.map_err(|_| Fault::closed("standard input"))?;
-            stdin.flush().await.map_err(|_| Fault::closed("standard input"))
+            stdin.write_all(line).await.map_err(|_| ProcessFault::closed("standard input"))?;
+            stdin.flush().await.map_err(|_| ProcessFault::closed("standard input"))
         };
         let read = async {
             match stdout.next().await {
                 Ok(Line::Whole(line)) => Ok(line),
                 Ok(Line::TooLong) => Err(too_long(*line_bytes_max)),
-                Ok(Line::Closed) | Err(_) => Err(Fault::closed("standard output")),
+                Ok(Line::Closed) | Err(_) => Err(ProcessFault::closed("standard output")),
             }
         };
         tokio::try_join!(write, read).map(|((), line)| line)
     }
 
-    /// Ends the process after a fault, and adds to the fault what its end says.
-    pub async fn end(&mut self, mut fault: Fault) -> Fault {
+    /// Terminates the process after a fault; adds its exit status and standard error to the fault.
+    pub async fn terminate(&mut self, mut fault: ProcessFault) -> ProcessFault {
         drop(self.stdin.take());
-        let status = if fault.is_end { self.ending().await } else { None };
+        let status = if fault.has_exited { self.wait_for_exit().await } else { None };
         if let Some(status) = status {
-            fault.reason = said(status);
+            fault.reason = describe(status);
         }
         self.kill().await;
-        if fault.is_end && status.is_none() {
-            fault.reason += " without ending";
+        if fault.has_exited && status.is_none() {
+            fault.reason += " without exiting";
         }
-        let words = self.last_words.take().await;
-        if !words.is_empty() {
-            fault.reason += &format!("; the end of its standard error: {:?}", words.join("\n"));
+        let lines = self.stderr_tail.take().await;
+        if !lines.is_empty() {
+            fault.reason += &format!("; the end of its standard error: {:?}", lines.join("\n"));
         }
         fault
     }
 
-    /// Lets the process end by itself, because its standard input is closed, and kills it if it does not.
-    pub async fn finish(mut self) {
+    /// Closes standard input, waits for the process to exit, and kills it if it does not.
+    pub async fn shut_down(mut self) {
         drop(self.stdin.take());
-        self.ending().await;
+        self.wait_for_exit().await;
         self.kill().await;
     }
 
-    async fn ending(&mut self) -> Option<ExitStatus> {
-        timeout(ENDING_WAIT, self.child.wait()).await.ok()?.ok()
+    async fn wait_for_exit(&mut self) -> Option<ExitStatus> {
+        timeout(EXIT_WAIT, self.child.wait()).await.ok()?.ok()
     }
 
-    /// Kills the process and what it started.
+    /// Kills the process group.
     pub async fn kill(&mut self) {
         if let Some(group) = self.group.take() {
-            // There may be nobody left in it.
+            // The group may be empty.
             let _ = kill_process_group(group, Signal::KILL);
         }
-        // One that even the kernel cannot end in time is reaped later, by the runtime.
-        let _ = timeout(KILLED_WAIT, self.child.wait()).await;
+        // The runtime reaps a process that takes longer.
+        let _ = timeout(KILL_WAIT, self.child.wait()).await;
     }
 }
 
-fn too_long(bytes: u64) -> Fault {
-    let reason =
-        format!("it wrote more than {bytes} bytes without the end of a line; raise `line_bytes_max` if it must");
-    Fault::new(Failure::TooLong, reason)
+fn too_long(bytes: u64) -> ProcessFault {
+    let reason = format!("it wrote a line of more than {bytes} bytes; raise `line_bytes_max` if that is legitimate");
+    ProcessFault::new(Failure::TooLong, reason)
 }
 
-fn unasked(written: &[u8]) -> Fault {
-    Fault::new(Failure::Malformed, format!("it wrote {} before it was asked", shown(written)))
+fn unsolicited(written: &[u8]) -> ProcessFault {
+    ProcessFault::new(Failure::Malformed, format!("it wrote {} without a request", quoted(written)))
 }
 
-fn said(status: ExitStatus) -> String {
+fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("it ended with exit status {code}"),
-        (None, Some(signal)) => format!("it was ended by signal {signal}"),
-        (None, None) => format!("it ended: {status}"),
+        (None, Some(signal)) => format!("it was killed by signal {signal}"),
+        (None, None) => format!("it exited: {status}"),
     }
 }

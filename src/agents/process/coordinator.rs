@@ -1,4 +1,4 @@
-//! Coordinator `process`: a program decides what becomes of a step.
+//! Coordinator `process`: a program decides.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::agents::{AgentError, AsyncCoordinator, Ruling};
 use crate::settings::Program;
 use prime_protocol::{Role, Thresholds, Trajectory, Verdict};
 
-/// A program as coordinator. Copies share its processes, which end with the last copy.
+/// A program as coordinator. Clones share its processes, which are terminated with the last clone.
 #[derive(Clone)]
 pub struct ProcessCoordinator {
     pool: Arc<ProcessPool>,
@@ -18,11 +18,11 @@ pub struct ProcessCoordinator {
 }
 
 impl ProcessCoordinator {
-    /// Starts the program's processes, without waiting for them. `name` stands in errors and in the greeting. The program
-    /// is told the thresholds, and need not obey them.
+    /// Starts the program's processes without waiting for them. `name` appears in errors and in the handshake. The
+    /// program is told the thresholds but need not follow them.
     ///
     /// # Errors
-    /// When no program is named, or no thread can be had. A program that cannot be started fails turns instead.
+    /// No program is configured, or no thread can be started. A program that cannot be started fails turns instead.
     pub fn start(name: &str, program: &Program, thresholds: Thresholds) -> Result<Self, ProcessError> {
         Ok(Self { pool: Arc::new(ProcessPool::start(Role::Coordinator, name, program)?), thresholds })
     }

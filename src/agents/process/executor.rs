@@ -1,4 +1,4 @@
-//! Executor `process`: a program proposes the steps.
+//! Executor `process`: a program proposes steps.
 
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ use crate::agents::{AgentError, AsyncExecutor, Proposal, Sampling};
 use crate::settings::Program;
 use prime_protocol::{Role, Trajectory};
 
-/// A program as executor. Copies share its processes, which end with the last copy.
+/// A program as executor. Clones share its processes, which are terminated with the last clone.
 #[derive(Clone)]
 pub struct ProcessExecutor(Arc<ProcessPool>);
 
 impl ProcessExecutor {
-    /// Starts the program's processes, without waiting for them. `name` stands in errors and in the greeting.
+    /// Starts the program's processes without waiting for them. `name` appears in errors and in the handshake.
     ///
     /// # Errors
-    /// When no program is named, or no thread can be had. A program that cannot be started fails turns instead.
+    /// No program is configured, or no thread can be started. A program that cannot be started fails turns instead.
     pub fn start(name: &str, program: &Program) -> Result<Self, ProcessError> {
         Ok(Self(Arc::new(ProcessPool::start(Role::Executor, name, program)?)))
     }

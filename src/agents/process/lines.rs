@@ -1,16 +1,16 @@
-//! Lines from a program, of a bounded length.
+//! Reads lines of bounded length from a program.
 
 use std::io;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
-/// What a read for a line found.
+/// The result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// Without its end.
+    /// Without the newline.
     Whole(Vec<u8>),
     TooLong,
-    /// The stream ended; what came after its last line is no line.
+    /// End of the stream; an unterminated last line is dropped.
     Closed,
 }
 
@@ -24,10 +24,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Self { reader: BufReader::new(reader), bytes_max }
     }
 
-    /// The next line. A read that is given up loses what it has read so far.
-    ///
-    /// # Errors
-    /// Those of the stream.
+    /// The next line. Not cancellation safe: what was read so far is lost.
     pub async fn next(&mut self) -> io::Result<Line> {
         let mut line = Vec::new();
         (&mut self.reader).take(self.bytes_max + 1).read_until(b'\n', &mut line).await?;
@@ -38,16 +35,12 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Ok(if line.len() as u64 > self.bytes_max { Line::TooLong } else { Line::Closed })
     }
 
-    /// What was read and belongs to no line yet.
+    /// Bytes read beyond the last line.
     pub fn left_over(&self) -> &[u8] {
         self.reader.buffer()
     }
 
-    /// Waits until there is something to read, and shows it; empty at the end of the stream. Nothing is lost when it is
-    /// given up.
-    ///
-    /// # Errors
-    /// Those of the stream.
+    /// Waits for data without consuming it; empty at the end of the stream. Cancellation safe.
     pub async fn peek(&mut self) -> io::Result<&[u8]> {
         self.reader.fill_buf().await
     }
@@ -73,7 +66,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_follows_a_line_is_left_over() {
+    async fn bytes_after_a_line_are_left_over() {
         let mut lines = Lines::new(&b"a\nb"[..], 4);
         assert_eq!(lines.next().await.expect("memory"), Line::Whole(b"a".to_vec()));
         assert_eq!(lines.left_over(), b"b");

@@ -1,20 +1,20 @@
-//! Agents that are programs: they read requests and write answers as JSON Lines on their standard streams, as
-//! `docs/process-agents.md` describes for those who write one.
+//! Agents that are programs: they read requests and write answers as JSON Lines on their standard streams; the protocol is in
+//! `docs/process-agents.md`.
 //!
-//! Whatever a program does is the failure of one turn and no more. It is not trusted with the environment, and no
-//! trajectory is waited for by more than its own turn.
+//! Invariants: a misbehaving program fails one turn and nothing else; it sees no environment variable that is not passed
+//! explicitly; no turn waits for another trajectory's.
 
 mod answer;
 mod child;
 mod coordinator;
 mod executor;
 mod fault;
-mod last_words;
 mod lines;
 mod pool;
 mod request;
-mod restarts;
+mod restart_policy;
 mod slot;
+mod stderr_tail;
 #[cfg(test)]
 mod tests;
 mod verifier;
@@ -24,5 +24,5 @@ pub use executor::ProcessExecutor;
 pub use fault::ProcessError;
 pub use verifier::ProcessVerifier;
 
-/// Version of the protocol between this crate and programs.
+/// Version of the protocol with programs.
 pub const PROTOCOL_VERSION: u32 = 1;

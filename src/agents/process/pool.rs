@@ -1,4 +1,4 @@
-//! The processes of a program, driven by a thread of their own, so that no end of an actor's thread touches them.
+//! A program's processes, driven by a dedicated thread so that they outlive the actors' threads.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,37 +12,37 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use super::PROTOCOL_VERSION;
-use super::child::Launch;
+use super::child::LaunchSpec;
 use super::fault::ProcessError;
 use super::slot::{Job, Slot};
 use crate::agents::{AgentError, Failure};
 use crate::settings::Program;
 use prime_protocol::Role;
 
-/// What every program gets of the environment.
+/// Environment variables that every program gets.
 const ENVIRONMENT: [&str; 2] = ["PATH", "LANG"];
 
-/// Processes that take turns. Dropping it ends them, and waits until they have ended.
+/// Dropping it terminates the processes and waits for them.
 pub(super) struct ProcessPool {
     agent: Arc<str>,
     next_id: AtomicU64,
-    /// As many permits as there are slots without a turn.
+    /// One permit for each idle slot.
     free: Semaphore,
-    /// The slots without a turn, the one that has been so longest first.
+    /// Idle slots, longest idle first.
     idle: Mutex<VecDeque<usize>>,
     slots: Vec<mpsc::UnboundedSender<Job>>,
-    /// Both are taken when the pool is dropped.
+    /// Both are taken on drop.
     stop: Option<watch::Sender<()>>,
     driver: Option<JoinHandle<()>>,
 }
 
-/// A slot for one turn. It goes back when the turn is over or given up.
-struct Taken<'p> {
+/// A slot reserved for one turn; released on drop.
+struct SlotPermit<'p> {
     pool: &'p ProcessPool,
     slot: usize,
 }
 
-impl Drop for Taken<'_> {
+impl Drop for SlotPermit<'_> {
     fn drop(&mut self) {
         self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).push_back(self.slot);
         self.pool.free.add_permits(1);
@@ -50,13 +50,13 @@ impl Drop for Taken<'_> {
 }
 
 impl ProcessPool {
-    /// Starts the processes, and does not wait for them: one that cannot be started is an error of the turn that needs it.
+    /// Starts the processes without waiting for them: one that cannot be started fails the turns that need it.
     pub fn start(role: Role, name: &str, program: &Program) -> Result<Self, ProcessError> {
         let agent: Arc<str> = format!("{role} `{name}`").into();
         if program.command.is_empty() {
             return Err(ProcessError::NoCommand { agent: agent.to_string() });
         }
-        let launch = Arc::new(Launch {
+        let launch = Arc::new(LaunchSpec {
             agent: Arc::clone(&agent),
             command: program.command.clone(),
             environment: environment(&agent, program),
@@ -84,18 +84,19 @@ impl ProcessPool {
         })
     }
 
-    /// Waits for a process and asks it for the line that answers a request, which is made with its `id` then. Given up
-    /// before, it leaves the queue; after, the process is killed and started again.
+    /// Waits for a process and sends it a request, which is built with its `id` then. Cancelled while waiting, it leaves the
+    /// queue; cancelled later, the process is killed and restarted.
     pub async fn ask(&self, request: impl FnOnce(u64) -> Vec<u8> + Send) -> Result<Vec<u8>, AgentError> {
         self.free.acquire().await.expect("invariant: the semaphore is never closed").forget();
         let slot = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        let taken = Taken { pool: self, slot: slot.expect("invariant: there are no more permits than idle slots") };
+        let permit =
+            SlotPermit { pool: self, slot: slot.expect("invariant: there are no more permits than idle slots") };
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (reply, answered) = oneshot::channel();
         let job = Job { id, request: request(id), reply };
-        // Without a receiver the job is dropped, and the wait for its answer says so.
-        drop(self.slots[taken.slot].send(job));
-        let lost = |_| Err(self.error(Failure::Panicked, "the thread that drives its processes ended"));
+        // Without a receiver the job is dropped, and awaiting the reply fails.
+        drop(self.slots[permit.slot].send(job));
+        let lost = |_| Err(self.error(Failure::Panicked, "the thread that drives its processes has ended"));
         answered.await.unwrap_or_else(lost)
     }
 
@@ -108,20 +109,20 @@ impl Drop for ProcessPool {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(driver) = self.driver.take() {
-            // A panic of the thread was reported when it happened.
+            // A panic of the thread was reported when it occurred.
             drop(driver.join());
         }
     }
 }
 
-/// The environment that a program gets: what everyone gets, and what is named.
+/// A program's environment: the common variables and those in `pass_env`.
 fn environment(agent: &str, program: &Program) -> Vec<(String, std::ffi::OsString)> {
     let named = program.pass_env.iter().map(String::as_str);
     let mut environment = Vec::new();
     for name in ENVIRONMENT.into_iter().chain(named) {
         match std::env::var_os(name) {
             Some(value) => environment.push((name.to_owned(), value)),
-            None => tracing::debug!(agent, "the environment variable {name} is not set, and not passed on"),
+            None => tracing::debug!(agent, "environment variable {name} is not set and not passed"),
         }
     }
     environment

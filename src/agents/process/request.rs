@@ -1,4 +1,4 @@
-//! What a program is told: one request for each turn, the same for every role but for what that role does.
+//! The requests to programs: one for each turn, with a common part and the role's own.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,9 +8,9 @@ use prime_bench::tasks::page::ActionPage;
 use prime_bench::tasks::{Kind, Machine, Severity, Violations};
 use prime_protocol::{Thresholds, Trajectory, Verdict};
 
-/// What every role is told.
+/// The common part of every request.
 #[derive(Serialize)]
-pub(super) struct Situation<'t> {
+pub(super) struct TurnContext<'t> {
     task: &'static str,
     title: &'static str,
     /// Empty for a client's problem.
@@ -38,12 +38,12 @@ struct Constraint {
 pub(super) struct Propose<'t> {
     id: u64,
     #[serde(flatten)]
-    situation: Situation<'t>,
-    sampling: Draw,
+    context: TurnContext<'t>,
+    sampling: SamplingFields,
 }
 
 #[derive(Serialize)]
-struct Draw {
+struct SamplingFields {
     temperature: f32,
     top_p: f32,
     seed: u64,
@@ -53,7 +53,7 @@ struct Draw {
 pub(super) struct Judge<'t> {
     id: u64,
     #[serde(flatten)]
-    situation: Situation<'t>,
+    context: TurnContext<'t>,
     #[serde(flatten)]
     step: Step<'t>,
 }
@@ -62,9 +62,9 @@ pub(super) struct Judge<'t> {
 struct Step<'t> {
     action: &'t str,
     applicable: bool,
-    /// Why it could not be applied.
+    /// Why it is not applicable.
     refusal: Option<String>,
-    /// The state after it; `null` where it could not be applied.
+    /// The state after it; `null` if not applicable.
     after: Option<Value>,
     /// Whether the trace ends with it.
     ends: bool,
@@ -74,9 +74,9 @@ struct Step<'t> {
 pub(super) struct Decide<'t> {
     id: u64,
     #[serde(flatten)]
-    situation: Situation<'t>,
+    context: TurnContext<'t>,
     action: &'t str,
-    verdict: Found<'t>,
+    verdict: VerdictFields<'t>,
     retries: u32,
     retries_max: u32,
     tau_soft: f64,
@@ -84,27 +84,27 @@ pub(super) struct Decide<'t> {
 }
 
 #[derive(Serialize)]
-struct Found<'t> {
+struct VerdictFields<'t> {
     score: f64,
     violations: &'t [std::borrow::Cow<'static, str>],
     feedback: Option<&'t str>,
 }
 
-/// What becomes of an input's fields that a task hides from executors.
+/// Whether to include the input fields that a task hides from executors.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Hidden {
-    LeftOut,
-    Shown,
+enum HiddenFields {
+    Omit,
+    Include,
 }
 
-fn situation(trajectory: &Trajectory, hidden: Hidden) -> Situation<'_> {
+fn turn_context(trajectory: &Trajectory, hidden: HiddenFields) -> TurnContext<'_> {
     let machine = trajectory.machine.as_ref();
     let spec = machine.spec();
     let mut input = machine.problem().input();
-    if let (Hidden::LeftOut, Some(fields)) = (hidden, input.as_object_mut()) {
+    if let (HiddenFields::Omit, Some(fields)) = (hidden, input.as_object_mut()) {
         fields.retain(|name, _| !spec.hidden.contains(&name.as_str()));
     }
-    Situation {
+    TurnContext {
         task: spec.slug,
         title: spec.title,
         algorithm: spec.page.algorithm,
@@ -119,12 +119,12 @@ fn situation(trajectory: &Trajectory, hidden: Hidden) -> Situation<'_> {
     }
 }
 
-/// All constraints of the problem, in their order.
+/// All constraints of the problem, in order.
 fn constraints(machine: &dyn Machine) -> Vec<Constraint> {
     let mut all = Violations::NONE;
     (0..Violations::CONSTRAINTS_MAX).for_each(|index| all.require(index, false));
     let kind_of = |name: &str| machine.spec().constraints.iter().find(|c| c.name == name).map(|c| c.kind);
-    // A copy, because one that has refused a line words its constraints for that line.
+    // A fork, because a machine that has rejected a line words its constraints for that line.
     let named = machine.fork().broken(all).into_iter().map(|broken| Constraint {
         kind: kind_of(&broken.name),
         name: broken.name.into_owned(),
@@ -156,12 +156,12 @@ fn line(request: &impl Serialize) -> Vec<u8> {
 
 pub(super) fn propose(id: u64, trajectory: &Trajectory, sampling: Sampling) -> Vec<u8> {
     let Sampling { temperature, top_p, seed } = sampling;
-    let sampling = Draw { temperature, top_p, seed };
-    line(&Propose { id, situation: situation(trajectory, Hidden::LeftOut), sampling })
+    let sampling = SamplingFields { temperature, top_p, seed };
+    line(&Propose { id, context: turn_context(trajectory, HiddenFields::Omit), sampling })
 }
 
 pub(super) fn judge(id: u64, trajectory: &Trajectory, action: &str) -> Vec<u8> {
-    line(&Judge { id, situation: situation(trajectory, Hidden::Shown), step: step(trajectory, action) })
+    line(&Judge { id, context: turn_context(trajectory, HiddenFields::Include), step: step(trajectory, action) })
 }
 
 pub(super) fn decide(
@@ -173,9 +173,9 @@ pub(super) fn decide(
 ) -> Vec<u8> {
     line(&Decide {
         id,
-        situation: situation(trajectory, Hidden::LeftOut),
+        context: turn_context(trajectory, HiddenFields::Omit),
         action,
-        verdict: Found {
+        verdict: VerdictFields {
             score: verdict.score.value(),
             violations: &verdict.violations,
             feedback: verdict.feedback.as_deref(),

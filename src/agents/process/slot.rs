@@ -1,4 +1,4 @@
-//! One place of a pool: keeps a process in it, gives it turns one after another, and starts another when one ended.
+//! A worker slot of the pool: runs one process, gives it turns one at a time, and restarts it when it exits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,38 +6,38 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::child::{Launch, Running};
-use super::fault::Fault;
-use super::restarts::Restarts;
+use super::child::{ChildProcess, LaunchSpec};
+use super::fault::ProcessFault;
+use super::restart_policy::RestartPolicy;
 use crate::agents::{AgentError, Failure};
 use crate::settings::Program;
 
 /// A turn for a process.
 pub(super) struct Job {
     pub id: u64,
-    /// The request, with the end of its line.
+    /// The request, newline included.
     pub request: Vec<u8>,
-    /// Gets the line that answers it. Closed when the turn is given up.
+    /// Receives the answer line. Closed when the turn is cancelled.
     pub reply: oneshot::Sender<Result<Vec<u8>, AgentError>>,
 }
 
 pub(super) struct Slot {
-    launch: Arc<Launch>,
+    launch: Arc<LaunchSpec>,
     timeout_ms: u64,
     start_timeout_ms: u64,
     window_ms: u64,
     jobs: mpsc::UnboundedReceiver<Job>,
-    restarts: Restarts,
-    /// What the last process ended of.
-    last: Option<Fault>,
-    /// Every process is here from its start to its end, so that none is forgotten, wherever the work is interrupted.
-    running: Option<Running>,
+    restarts: RestartPolicy,
+    /// Why the last process was lost.
+    last_fault: Option<ProcessFault>,
+    /// Holds every process from start to termination, so that none leaks when a future is dropped.
+    running: Option<ChildProcess>,
 }
 
-type Started = Result<(), Fault>;
+type Started = Result<(), ProcessFault>;
 
 impl Slot {
-    pub fn new(launch: Arc<Launch>, program: &Program, jobs: mpsc::UnboundedReceiver<Job>) -> Self {
+    pub fn new(launch: Arc<LaunchSpec>, program: &Program, jobs: mpsc::UnboundedReceiver<Job>) -> Self {
         let window = Duration::from_millis(program.restart_window_ms);
         Self {
             launch,
@@ -45,13 +45,13 @@ impl Slot {
             start_timeout_ms: program.start_timeout_ms,
             window_ms: program.restart_window_ms,
             jobs,
-            restarts: Restarts::new(program.restarts_max, window),
-            last: None,
+            restarts: RestartPolicy::new(program.restarts_max, window),
+            last_fault: None,
             running: None,
         }
     }
 
-    /// Serves turns until the pool is dropped, which drops what `stop` listens to.
+    /// Serves turns until the pool is dropped, which drops the sender of `stop`.
     pub async fn run(mut self, mut stop: watch::Receiver<()>) {
         tokio::select! {
             biased;
@@ -59,14 +59,14 @@ impl Slot {
             () = self.serve() => {}
         }
         if let Some(running) = self.running.take() {
-            running.finish().await;
+            running.shut_down().await;
         }
     }
 
     async fn serve(&mut self) {
         let mut started = self.start().await;
         while let Some(job) = self.next(&mut started).await {
-            // A turn that was given up while it waited here costs nothing.
+            // Cancelled while queued.
             if job.reply.is_closed() {
                 continue;
             }
@@ -75,55 +75,56 @@ impl Slot {
             }
             match &started {
                 Ok(()) => started = self.turn(job).await,
-                // Who gave up the turn needs no error.
+                // A cancelled turn needs no error.
                 Err(fault) => drop(job.reply.send(Err(fault.clone().error(&self.launch.agent)))),
             }
         }
     }
 
-    /// The next turn; until it comes, the process is replaced if it ends or speaks unasked.
+    /// The next turn; while idle, a process that exits or writes is replaced.
     async fn next(&mut self, started: &mut Started) -> Option<Job> {
         loop {
             let Some(running) = self.running.as_mut() else { return self.jobs.recv().await };
             let fault = tokio::select! {
                 biased;
-                fault = running.unasked() => fault,
+                fault = running.unsolicited() => fault,
                 job = self.jobs.recv() => return job,
             };
-            self.end(fault).await;
+            self.terminate(fault).await;
             *started = self.start().await;
         }
     }
 
-    /// Starts a process, after a wait where it is a restart.
+    /// Starts a process, with backoff if it is a restart.
     async fn start(&mut self) -> Started {
-        let wait = self.restarts.wait(Instant::now()).map_err(|rest| self.exhausted(rest))?;
+        let wait = self.restarts.delay(Instant::now()).map_err(|rest| self.exhausted(rest))?;
         sleep(wait).await;
         let result = self.launch().await;
         if let Err(fault) = &result {
-            tracing::warn!(agent = &*self.launch.agent, "no process could be started: {}", fault.reason);
+            tracing::warn!(agent = &*self.launch.agent, "cannot start a process: {}", fault.reason);
         }
         result
     }
 
     async fn launch(&mut self) -> Started {
-        let running = self.running.insert(Running::start(&self.launch)?);
-        let greeting = running.greet(&self.launch.hello);
-        let greeted = timeout(Duration::from_millis(self.start_timeout_ms), greeting).await;
+        let running = self.running.insert(ChildProcess::start(&self.launch)?);
+        let handshake = running.handshake(&self.launch.hello);
+        let answered = timeout(Duration::from_millis(self.start_timeout_ms), handshake).await;
         let late = |_| {
             let ms = self.start_timeout_ms;
-            let reason = format!("it did not answer the greeting within {ms} ms; raise `start_timeout_ms` if it must");
-            Err(Fault::new(Failure::Timeout, reason))
+            let reason =
+                format!("it did not answer the handshake within {ms} ms; raise `start_timeout_ms` if it needs longer");
+            Err(ProcessFault::new(Failure::Timeout, reason))
         };
-        match greeted.unwrap_or_else(late) {
+        match answered.unwrap_or_else(late) {
             Ok(()) => Ok(()),
-            Err(fault) => Err(self.end(fault).await),
+            Err(fault) => Err(self.terminate(fault).await),
         }
     }
 
-    /// Gives a turn to the process, which is there and greeted.
+    /// Gives a turn to the running process.
     async fn turn(&mut self, mut job: Job) -> Started {
-        let running = self.running.as_mut().expect("invariant: a turn comes to a process that was started");
+        let running = self.running.as_mut().expect("invariant: a turn needs a running process");
         let exchange = timeout(Duration::from_millis(self.timeout_ms), running.exchange(job.id, &job.request));
         let answered = tokio::select! {
             biased;
@@ -132,20 +133,21 @@ impl Slot {
         };
         let late = |_| {
             let ms = self.timeout_ms;
-            let reason = format!("it gave no answer within {ms} ms and was killed; raise `timeout_ms` if it must");
-            Err(Fault::new(Failure::Timeout, reason))
+            let reason =
+                format!("it did not answer within {ms} ms and was killed; raise `timeout_ms` if it needs longer");
+            Err(ProcessFault::new(Failure::Timeout, reason))
         };
-        // Who gave up the turn meanwhile needs no answer.
+        // A cancelled turn needs no answer.
         match answered.map(|answered| answered.unwrap_or_else(late)) {
             Some(Ok(line)) => {
                 drop(job.reply.send(Ok(line)));
                 return Ok(());
             }
             Some(Err(fault)) => {
-                let fault = self.end(fault).await;
+                let fault = self.terminate(fault).await;
                 drop(job.reply.send(Err(fault.error(&self.launch.agent))));
             }
-            // Its answer would come later, and be taken for that of another turn. This is not its fault.
+            // Its late answer would be taken for another turn's. Not counted as a fault.
             None => {
                 running.kill().await;
                 self.running = None;
@@ -154,27 +156,27 @@ impl Slot {
         self.start().await
     }
 
-    /// Ends the process after a fault; returns the fault with what the end of the process says.
-    async fn end(&mut self, fault: Fault) -> Fault {
-        self.restarts.note(Instant::now());
+    /// Terminates the process after a fault; returns the fault with the exit status.
+    async fn terminate(&mut self, fault: ProcessFault) -> ProcessFault {
+        self.restarts.record(Instant::now());
         let Some(running) = &mut self.running else { return fault };
-        let fault = running.end(fault).await;
+        let fault = running.terminate(fault).await;
         self.running = None;
-        tracing::warn!(agent = &*self.launch.agent, "a process was lost: {}", fault.reason);
-        self.last = Some(fault.clone());
+        tracing::warn!(agent = &*self.launch.agent, "lost a process: {}", fault.reason);
+        self.last_fault = Some(fault.clone());
         fault
     }
 
-    fn exhausted(&self, rest: Duration) -> Fault {
-        let (failure, last) = match &self.last {
+    fn exhausted(&self, rest: Duration) -> ProcessFault {
+        let (failure, last) = match &self.last_fault {
             Some(fault) => (fault.failure, fault.reason.as_str()),
             None => (Failure::Died, "unknown"),
         };
         let (window, rest) = (self.window_ms, rest.as_millis());
         let reason = format!(
-            "it failed more often than `restarts_max` within {window} ms and is not started for {rest} ms; the last \
-             time: {last}"
+            "it failed more than `restarts_max` times within {window} ms and is not restarted for {rest} ms; last \
+             failure: {last}"
         );
-        Fault::new(failure, reason)
+        ProcessFault::new(failure, reason)
     }
 }

@@ -1,4 +1,4 @@
-//! Verifier `process`: a program judges the steps.
+//! Verifier `process`: a program judges steps.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::settings::Program;
 use prime_bench::tasks::Kinds;
 use prime_protocol::{Role, Trajectory, Verdict};
 
-/// A program as verifier. Copies share its processes, which end with the last copy.
+/// A program as verifier. Clones share its processes, which are terminated with the last clone.
 #[derive(Clone)]
 pub struct ProcessVerifier {
     pool: Arc<ProcessPool>,
@@ -19,11 +19,11 @@ pub struct ProcessVerifier {
 }
 
 impl ProcessVerifier {
-    /// Starts the program's processes, without waiting for them. `name` stands in errors and in the greeting. `kinds` are
-    /// the kinds of constraints that the program checks, as its owner says: every result names them.
+    /// Starts the program's processes without waiting for them. `name` appears in errors and in the handshake. `kinds`
+    /// are the kinds of constraints that the program checks, as declared by its owner; every result names them.
     ///
     /// # Errors
-    /// When no program is named, or no thread can be had. A program that cannot be started fails turns instead.
+    /// No program is configured, or no thread can be started. A program that cannot be started fails turns instead.
     pub fn start(name: &str, program: &Program, kinds: Kinds) -> Result<Self, ProcessError> {
         Ok(Self { pool: Arc::new(ProcessPool::start(Role::Verifier, name, program)?), kinds })
     }

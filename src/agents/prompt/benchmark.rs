@@ -1,5 +1,5 @@
-//! Whole-problem prompts for the benchmark: the paper's baseline, its structured prompt with components that can be
-//! switched off, its templates by kind of task, and the verifier's prompt (appendix, "Prompt Templates").
+//! Whole-problem prompts for the benchmark: the paper's baseline, its structured prompt with optional components, its
+//! templates by kind of task, and the verifier's prompt (appendix, "Prompt Templates").
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,10 +13,10 @@ use super::TEMPLATES;
 use prime_bench::tasks::page::{ActionPage, Example};
 use prime_bench::tasks::{Category, Constraint, Machine, Problem, Refusal, Spec};
 
-/// A prompt that asks for a whole problem at once.
+/// A style of whole-problem prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// The problem and nothing else.
+    /// Only the problem.
     Baseline,
     /// The paper's PRIME prompt, with these components.
     Structured(Components),
@@ -41,10 +41,10 @@ impl Components {
     pub const ALL: Self = Self { constraints: true, verification: true, examples: true, format: true };
     pub const NAMES: [&'static str; 4] = ["constraints", "verification", "examples", "format"];
 
-    /// Without one component.
+    /// Removes one component.
     ///
     /// # Errors
-    /// When there is no component of the name.
+    /// There is no component of this name.
     pub fn without(mut self, name: &str) -> Result<Self, String> {
         match name {
             "constraints" => self.constraints = false,
@@ -70,7 +70,7 @@ impl Style {
         }
     }
 
-    /// Whether the style is made for tasks of a category: the sorting template wants an array.
+    /// Whether the style suits tasks of a category: the sorting template needs an array.
     pub fn suits(self, category: Category) -> bool {
         self != Self::Sorting || category.sorts()
     }
@@ -93,7 +93,7 @@ impl FromStr for Style {
     }
 }
 
-/// What templates see of a task.
+/// The variable `task` of templates.
 #[derive(Serialize)]
 pub(super) struct TaskView {
     slug: &'static str,
@@ -108,12 +108,12 @@ pub(super) struct TaskView {
     answer: &'static [(&'static str, &'static str)],
     state: &'static [(&'static str, &'static str)],
     example: Example,
-    /// The example's input as JSON text, without what is hidden.
+    /// The example's input as JSON text, without hidden fields.
     example_input: String,
 }
 
 /// An input without the fields that its task hides from executors.
-pub(super) fn shown(spec: &Spec, mut input: Value) -> Value {
+pub(super) fn visible(spec: &Spec, mut input: Value) -> Value {
     if let Some(fields) = input.as_object_mut() {
         fields.retain(|name, _| !spec.hidden.contains(&name.as_str()));
     }
@@ -136,7 +136,7 @@ pub(super) fn view(spec: &'static Spec) -> TaskView {
         answer: page.answer,
         state: page.state,
         example: page.example,
-        example_input: shown(spec, example).to_string(),
+        example_input: visible(spec, example).to_string(),
     }
 }
 
@@ -145,12 +145,12 @@ fn render(name: &str, variables: Variable) -> String {
     template.render(variables).expect("invariant: the built-in templates use these variables, as a test shows")
 }
 
-/// The prompt that asks for a whole problem.
+/// The prompt for a whole problem.
 pub fn whole(problem: &dyn Problem, style: Style) -> String {
     let components = if let Style::Structured(components) = style { components } else { Components::ALL };
-    let input = shown(problem.spec(), problem.input());
+    let input = visible(problem.spec(), problem.input());
     let fields = input.as_object().expect("invariant: inputs are objects");
-    // As JSON texts: the templates' own JSON is made for web pages and escapes `<` and `>`.
+    // As JSON texts: minijinja's JSON filter escapes `<` and `>` for web pages.
     let values: BTreeMap<&str, String> =
         fields.iter().map(|(name, value)| (name.as_str(), value.to_string())).collect();
     let variables = context! {
@@ -166,7 +166,7 @@ pub fn whole(problem: &dyn Problem, style: Style) -> String {
 /// The prompt that asks a verifier to judge one action in a state.
 ///
 /// # Errors
-/// When the action cannot be applied: there is then no state after it to look at.
+/// The action is not applicable, so there is no state after it.
 pub fn verifier(machine: &dyn Machine, action: &str) -> Result<String, Refusal> {
     let mut after = machine.fork();
     after.replay(action)?;
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_task_hides_is_in_no_prompt_of_an_executor() {
+    fn hidden_fields_are_in_no_executor_prompt() {
         let problem = tasks::find("blind-maze").expect("listed").generate(Difficulty::Easy, 3);
         for style in [Style::Baseline, Style::Structured(Components::ALL), Style::StateMachine, Style::Mathematical] {
             let prompt = whole(problem.as_ref(), style);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn components_of_the_structured_prompt_are_switched_one_by_one() {
+    fn components_of_the_structured_prompt_are_independent() {
         let problem = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 3);
         let heads = ["\nCONSTRAINTS:\n", "\nVERIFICATION PROCEDURE:\n", "\nEXAMPLES:\n", "<actions>"];
         for (off, name) in Components::NAMES.into_iter().enumerate() {

@@ -1,10 +1,10 @@
-//! Tries a template on every kind of turn that there is, before a run does.
+//! Renders a template for every kind of turn, so that errors show before a run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::templates::{Prompt, TemplateError, Templates};
-use super::variables::{History, Scene};
+use super::variables::{History, PromptContext};
 use prime_bench::tasks::{self, Difficulty, Kind, Machine, Problem, Rule};
 use prime_protocol::{Decision, Limits, Role, Score, Thresholds, Trajectory, Verdict};
 
@@ -21,16 +21,16 @@ fn verdict() -> Verdict {
     }
 }
 
-/// The next line of a problem: the algorithm's, or for a client's problem any.
-fn next(machine: &dyn Machine) -> String {
+/// The next line: the reference's, or any for a client's problem.
+fn next_line(machine: &dyn Machine) -> String {
     machine.reference().unwrap_or_else(|| "a step".to_owned())
 }
 
 /// A trajectory with a committed step, a rejected line and feedback.
-fn troubled(problem: &dyn Problem) -> Trajectory {
+fn with_rejections(problem: &dyn Problem) -> Trajectory {
     let mut trajectory = Trajectory::new(problem.start(), &LIMITS);
-    let first = next(trajectory.machine.as_ref());
-    // A first line that ends the trace, or cannot be carried out, leaves the start as good a place.
+    let first = next_line(trajectory.machine.as_ref());
+    // If the first line ends the trace or is not applicable, the initial state will do.
     if trajectory.machine.propose(&first).is_ok() && !trajectory.machine.candidate_ends() {
         trajectory.settle(&first, true, &Verdict::default(), Decision::Proceed, &LIMITS);
     }
@@ -39,33 +39,37 @@ fn troubled(problem: &dyn Problem) -> Trajectory {
     trajectory
 }
 
-fn try_on(prompt: &Prompt, problem: &dyn Problem, variables: &BTreeMap<String, String>) -> Result<(), TemplateError> {
+fn render_for(
+    prompt: &Prompt,
+    problem: &dyn Problem,
+    variables: &BTreeMap<String, String>,
+) -> Result<(), TemplateError> {
     let rules: Vec<Rule> = problem.rules().into_iter().filter(|rule| rule.kind != Some(Kind::Format)).collect();
     let thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
     let fresh = Trajectory::new(problem.start(), &LIMITS);
     let (clean, broken) = (Verdict::default(), verdict());
     for (trajectory, verdict, history) in
-        [(&fresh, &clean, History::None), (&troubled(problem), &broken, History::Window(1))]
+        [(&fresh, &clean, History::None), (&with_rejections(problem), &broken, History::Window(1))]
     {
-        let action = next(trajectory.machine.as_ref());
-        prompt.render(&Scene {
+        let action = next_line(trajectory.machine.as_ref());
+        prompt.render(&PromptContext {
             is_held: history == History::None,
             action: &action,
             rules: &rules,
             verdict: (prompt.role() == Role::Coordinator).then_some(verdict),
             thresholds: Some(thresholds),
-            ..Scene::new(trajectory, history, variables)
+            ..PromptContext::new(trajectory, history, variables)
         })?;
     }
     Ok(())
 }
 
 impl Templates {
-    /// Renders a template of a role with an instance of every task, with `also`, such as a client's problem, and with
-    /// and without what a turn may lack: whatever a run could find missing is found here. Takes some 100 ms.
+    /// Renders a role's template for an instance of every task and for `also` (clients' problems), with and without the
+    /// optional parts of a turn. Takes about 100 ms.
     ///
     /// # Errors
-    /// The first place that cannot be rendered: template, line, variable.
+    /// The first expression that cannot be rendered: template, line, variable.
     pub fn check(
         &self,
         name: &str,
@@ -75,7 +79,9 @@ impl Templates {
     ) -> Result<(), TemplateError> {
         let prompt = self.prompt(name, role)?;
         let tasks = tasks::all().chain(tasks::variants()).map(|task| task.generate(Difficulty::Easy, 1));
-        tasks.chain(also.iter().map(Arc::clone)).try_for_each(|problem| try_on(&prompt, problem.as_ref(), variables))
+        tasks
+            .chain(also.iter().map(Arc::clone))
+            .try_for_each(|problem| render_for(&prompt, problem.as_ref(), variables))
     }
 }
 
@@ -100,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_built_in_templates_can_be_used_everywhere() {
+    fn the_built_in_templates_render_for_every_turn() {
         for (name, role) in [
             ("executor/compact.j2", Role::Executor),
             ("executor/step.j2", Role::Executor),
@@ -113,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_s_text_may_use_the_built_in_ones_and_stand_in_for_them() {
+    fn a_users_template_may_import_and_override_built_in_ones() {
         let uses =
             "{% from \"benchmark/parts.j2\" import actions -%}\n{{ actions(task) }}{{ variables.tone }}{{ state }}";
         assert_eq!(check(uses, Role::Executor), Ok(()));
@@ -122,12 +128,12 @@ mod tests {
         let prompt = other.expect("a template").prompt("executor/compact.j2", Role::Executor).expect("it is there");
         let problem = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 1);
         let trajectory = Trajectory::new(problem.start(), &LIMITS);
-        let scene = |history| prompt.render(&Scene::new(&trajectory, history, &BTreeMap::new()));
-        assert_eq!(scene(History::None), Ok("Bubble Sort!".to_owned()));
+        let context = |history| prompt.render(&PromptContext::new(&trajectory, history, &BTreeMap::new()));
+        assert_eq!(context(History::None), Ok("Bubble Sort!".to_owned()));
     }
 
     #[test]
-    fn what_is_wrong_with_a_template_is_found_before_a_run() {
+    fn template_errors_are_found_before_a_run() {
         for (text, role, parts) in [
             ("a\n{{ tsk.title }}", Role::Executor, ["line 2", "no variable `tsk` for executors"]),
             ("{{ task.titel }}", Role::Executor, ["line 1", "there is no `task.titel`"]),
@@ -150,6 +156,6 @@ mod tests {
         }
         let error =
             Templates::default().prompt("executor/stpe.j2", Role::Executor).err().expect("misspelt").to_string();
-        assert!(error.contains("there is none of this name") && error.contains("executor/step.j2"), "{error}");
+        assert!(error.contains("not found") && error.contains("executor/step.j2"), "{error}");
     }
 }

@@ -1,5 +1,5 @@
-//! Prompts from the templates of `agents/`, and how free answers are read. What the models that we train are asked is
-//! in `prime_lessons`.
+//! Prompts from the templates of `agents/`, and the parsing of free answers. The prompts that our own models are trained on
+//! are in `prime_lessons`.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ mod templates;
 mod variables;
 
 pub use templates::{Prompt, TemplateError, Templates};
-pub use variables::{History, Scene, names};
+pub use variables::{History, PromptContext, names};
 
 macro_rules! built_in {
     ($($name:literal),+ $(,)?) => { [$(($name, include_str!(concat!("../../../agents/", $name)))),+] };
@@ -39,7 +39,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut templates = Environment::new();
     templates.set_undefined_behavior(UndefinedBehavior::Strict);
     templates.set_keep_trailing_newline(true);
-    // Errors name the place; it costs nothing until there is one.
+    // For line numbers in errors; costs nothing until one occurs.
     templates.set_debug(true);
     for (name, text) in BUILT_IN {
         templates.add_template(name, text).expect("invariant: the built-in templates parse, as a test shows");
@@ -47,14 +47,14 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     templates
 });
 
-/// The action line of a free answer: its last line that is not blank, without blanks and backquotes round it. A line that
-/// only closes a block of code does not count.
+/// The action line of a free answer: its last non-blank line, without surrounding whitespace and backquotes. A line that
+/// only closes a code block is skipped.
 pub fn last_line(answer: &str) -> &str {
-    let bare = |line: &'_ str| -> bool { !line.trim().trim_matches('`').is_empty() };
-    answer.lines().rev().find(|line| bare(line)).map_or("", |line| line.trim().trim_matches('`').trim())
+    let has_text = |line: &'_ str| -> bool { !line.trim().trim_matches('`').is_empty() };
+    answer.lines().rev().find(|line| has_text(line)).map_or("", |line| line.trim().trim_matches('`').trim())
 }
 
-/// The grammar of a completion: any lines, then one action line of the task.
+/// The grammar of an executor's completion: an optional free line, then one action line of the task.
 pub fn grammar(spec: &Spec) -> String {
     format!("root ::= ([^\\n]* \"\\n\")? action\n{}", pattern::gbnf(spec.actions))
 }

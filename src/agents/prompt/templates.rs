@@ -1,14 +1,13 @@
-//! The set of templates: the built-in ones, and a user's own, which may stand in for them. Whatever can be wrong with a
-//! template is found before a run asks for it.
+//! The set of templates: the built-in ones, and a user's own, which may override them. Errors in a template are found before
+//! a run renders it.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::Arc;
 
 use dashmap::DashMap;
 use minijinja::{Environment, Error, ErrorKind, Value as Variable};
 
 use super::TEMPLATES;
-use super::variables::{self, Scene, names};
+use super::variables::{self, PromptContext, names};
 use prime_protocol::Role;
 
 /// A template that cannot be used.
@@ -18,7 +17,7 @@ pub struct TemplateError {
     pub template: String,
     /// From 1, where it is known.
     pub line: Option<usize>,
-    /// What is wrong, and what to do.
+    /// What is wrong and what to do.
     pub detail: String,
 }
 
@@ -28,7 +27,7 @@ impl TemplateError {
     }
 
     fn of(template: &str, error: &Error) -> Self {
-        // An error in a template that this one imports is at a line of the other.
+        // An error in an imported template has that template's line.
         let template = error.name().unwrap_or(template);
         let place = error.template_source().zip(error.range()).and_then(|(source, range)| source.get(range));
         let detail = match (error.kind(), place) {
@@ -43,20 +42,7 @@ impl TemplateError {
     }
 }
 
-/// The text for the rest of the process. Templates are borrowed from their texts; the few texts of configurations are kept
-/// once each, however often the configuration is read again.
-fn kept(text: String) -> &'static str {
-    static TEXTS: LazyLock<Mutex<BTreeSet<&'static str>>> = LazyLock::new(Mutex::default);
-    let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = texts.get(text.as_str()) {
-        return known;
-    }
-    let text: &'static str = Box::leak(text.into_boxed_str());
-    texts.insert(text);
-    text
-}
-
-/// Templates by name. A copy is a handle.
+/// Templates by name. Clones share them.
 #[derive(Clone)]
 pub struct Templates(Arc<Environment<'static>>);
 
@@ -67,37 +53,36 @@ impl Default for Templates {
 }
 
 impl Templates {
-    /// The built-in ones and these texts by name; a name of a built-in one takes its place. They may import each other.
+    /// The built-in templates and these texts by name, which override built-in ones of the same name. All may import each
+    /// other.
     ///
     /// # Errors
-    /// The first text that is no template, with the line.
+    /// The first invalid template, with the line.
     pub fn with(texts: impl IntoIterator<Item = (String, String)>) -> Result<Self, TemplateError> {
         let mut environment = TEMPLATES.clone();
         for (name, text) in texts {
-            let name = kept(name);
-            environment.add_template(name, kept(text)).map_err(|error| TemplateError::of(name, &error))?;
+            let added = environment.add_template_owned(name.clone(), text);
+            added.map_err(|error| TemplateError::of(&name, &error))?;
         }
         Ok(Self(Arc::new(environment)))
     }
 
-    /// The names of all templates, in order.
+    /// The names of all templates, sorted.
     pub fn names(&self) -> Vec<&str> {
         let mut names: Vec<_> = self.0.templates().map(|(name, _)| name).collect();
         names.sort_unstable();
         names
     }
 
-    /// A template made ready for a role's turns.
+    /// Prepares a template for a role's turns.
     ///
     /// # Errors
-    /// When there is no such template, or it asks for a variable that the role does not have.
+    /// There is no such template, or it uses a variable that the role does not have.
     pub fn prompt(&self, name: &str, role: Role) -> Result<Prompt, TemplateError> {
         let template = self.0.get_template(name).map_err(|error| match error.kind() {
-            ErrorKind::TemplateNotFound => TemplateError::new(
-                name,
-                None,
-                format!("there is none of this name; there are {}", self.names().join(", ")),
-            ),
+            ErrorKind::TemplateNotFound => {
+                TemplateError::new(name, None, format!("not found; known templates: {}", self.names().join(", ")))
+            }
             _ => TemplateError::of(name, &error),
         })?;
         let source = template.source();
@@ -109,30 +94,30 @@ impl Templates {
             .collect();
         unknown.sort_unstable();
         if let Some(unknown) = unknown.first() {
-            let detail = format!("there is no variable `{unknown}` for {role}s; there are {}", known.join(", "));
+            let detail = format!("there is no variable `{unknown}` for {role}s; known variables: {}", known.join(", "));
             return Err(TemplateError::new(name, line_of(source, unknown), detail));
         }
-        // What another template asks for is not seen here.
+        // Variables of included templates are not listed here.
         let is_whole = !["include", "extends"].iter().any(|word| source.contains(word));
         let wanted = known.iter().copied().filter(|name| !is_whole || asked.contains(*name)).collect();
         Ok(Prompt { environment: Arc::clone(&self.0), name: name.to_owned(), role, wanted, tasks: DashMap::new() })
     }
 }
 
-/// The first line in which a name stands as a word; from 1.
+/// The first line that contains a name as a word, from 1.
 fn line_of(source: &str, name: &str) -> Option<usize> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     source.lines().position(|line| line.split(|c| !is_name(c)).any(|word| word == name)).map(|at| at + 1)
 }
 
-/// A template that is ready for a role's turns.
+/// A template prepared for a role's turns.
 pub struct Prompt {
     environment: Arc<Environment<'static>>,
     name: String,
     role: Role,
-    /// The variables that it may ask for: nothing else is computed.
+    /// The variables that it may use; no others are computed.
     wanted: Vec<&'static str>,
-    /// What templates see of each task of the benchmark, made once.
+    /// The variable `task` of each benchmark task.
     tasks: DashMap<&'static str, Variable>,
 }
 
@@ -145,13 +130,13 @@ impl Prompt {
         self.role
     }
 
-    /// The prompt of a turn.
+    /// Renders a turn's prompt.
     ///
     /// # Errors
-    /// When the template asks for something that is not there, such as a field that a task does not have.
-    pub fn render(&self, scene: &Scene<'_>) -> Result<String, TemplateError> {
+    /// The template uses something undefined, such as a field that a task does not have.
+    pub fn render(&self, context: &PromptContext<'_>) -> Result<String, TemplateError> {
         let variables: Variable =
-            self.wanted.iter().map(|name| (*name, variables::value(name, self.role, scene, &self.tasks))).collect();
+            self.wanted.iter().map(|name| (*name, variables::value(name, self.role, context, &self.tasks))).collect();
         let rendered = self.environment.get_template(&self.name).and_then(|template| template.render(variables));
         rendered.map_err(|error| TemplateError::of(&self.name, &error))
     }

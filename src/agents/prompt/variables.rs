@@ -1,4 +1,4 @@
-//! The variables of prompts: what each role's templates may ask for, and how it follows from a turn.
+//! Template variables: which each role has, and how a turn determines their values.
 
 use std::collections::BTreeMap;
 
@@ -9,24 +9,24 @@ use super::benchmark;
 use prime_bench::tasks::{Problem, Rule};
 use prime_protocol::{Role, Thresholds, Trajectory, Verdict};
 
-/// How many of the committed steps a prompt shows.
+/// How many of the committed steps a prompt includes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum History {
-    /// None: the state says it all.
+    /// None: the state is enough.
     #[default]
     None,
-    /// The last ones, so many.
+    /// The last ones, up to this number.
     Window(usize),
     Full,
 }
 
-/// A turn as prompts see it. What a role does not have is left at its default.
-pub struct Scene<'a> {
+/// The data of a turn from which template variables are computed. Fields that a role does not have stay at their defaults.
+pub struct PromptContext<'a> {
     pub trajectory: &'a Trajectory,
     pub history: History,
-    /// The user's own: `variables.NAME`.
+    /// User-defined: `variables.NAME`.
     pub variables: &'a BTreeMap<String, String>,
-    /// Whether the answer is held to a grammar.
+    /// Whether a grammar constrains the answer.
     pub is_held: bool,
     /// The proposed line, for verifiers and coordinators.
     pub action: &'a str,
@@ -38,17 +38,17 @@ pub struct Scene<'a> {
     pub thresholds: Option<Thresholds>,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> PromptContext<'a> {
     pub fn new(trajectory: &'a Trajectory, history: History, variables: &'a BTreeMap<String, String>) -> Self {
         Self { trajectory, history, variables, is_held: false, action: "", rules: &[], verdict: None, thresholds: None }
     }
 }
 
-/// The variables of every role's templates.
+/// Variables of every role.
 const COMMON: [&str; 10] =
     ["task", "client", "input", "state", "view", "depth", "steps", "step_offset", "rejected", "variables"];
 
-/// The variables that a role's templates may ask for.
+/// The variables of a role's templates.
 pub fn names(role: Role) -> Vec<&'static str> {
     let own: &[&str] = match role {
         Role::Executor => &["feedback", "is_held"],
@@ -68,7 +68,7 @@ pub fn names(role: Role) -> Vec<&'static str> {
     COMMON.iter().chain(own).copied().collect()
 }
 
-/// What templates see of a client's problem: the same fields as of a task, most of them empty.
+/// The variable `task` for a client's problem: the same fields as for a task, most of them empty.
 fn client_view(problem: &dyn Problem) -> Variable {
     let spec = problem.spec();
     let nothing: [(); 0] = [];
@@ -89,9 +89,9 @@ fn client_view(problem: &dyn Problem) -> Variable {
     }
 }
 
-fn steps(scene: &Scene<'_>) -> (usize, Vec<String>) {
-    let stack = &scene.trajectory.stack;
-    let shown = match scene.history {
+fn steps(context: &PromptContext<'_>) -> (usize, Vec<String>) {
+    let stack = &context.trajectory.stack;
+    let shown = match context.history {
         History::None => 0,
         History::Window(last) => last.min(stack.depth()),
         History::Full => stack.depth(),
@@ -101,20 +101,25 @@ fn steps(scene: &Scene<'_>) -> (usize, Vec<String>) {
     (stack.depth() - shown, steps)
 }
 
-/// The state after the proposed line, and whether the trace ends there; of a line that cannot be carried out, nothing.
-fn after(scene: &Scene<'_>) -> (Option<String>, bool) {
-    let mut after = scene.trajectory.machine.fork();
-    match after.replay(scene.action) {
+/// The state after the proposed line, and whether the trace ends there; `None` if the line is not applicable.
+fn after(context: &PromptContext<'_>) -> (Option<String>, bool) {
+    let mut after = context.trajectory.machine.fork();
+    match after.replay(context.action) {
         Ok(()) => (Some(after.state().to_string()), after.ended()),
         Err(_) => (None, false),
     }
 }
 
-/// A variable of a turn; its name is one of [`names`].
-pub(super) fn value(name: &str, role: Role, scene: &Scene<'_>, tasks: &DashMap<&'static str, Variable>) -> Variable {
-    let trajectory = scene.trajectory;
+/// The value of a variable; `name` is one of [`names`].
+pub(super) fn value(
+    name: &str,
+    role: Role,
+    context: &PromptContext<'_>,
+    tasks: &DashMap<&'static str, Variable>,
+) -> Variable {
+    let trajectory = context.trajectory;
     let machine = trajectory.machine.as_ref();
-    let verdict = scene.verdict;
+    let verdict = context.verdict;
     match name {
         "task" => {
             let problem = machine.problem();
@@ -128,22 +133,22 @@ pub(super) fn value(name: &str, role: Role, scene: &Scene<'_>, tasks: &DashMap<&
         "client" => (!machine.problem().has_reference()).into(),
         "input" => {
             let data = machine.problem().data();
-            // A verifier judges with all that is known; whoever proposes or decides must not see what is hidden.
-            let data = if role == Role::Verifier { data } else { benchmark::shown(machine.spec(), data) };
+            // Only verifiers see the fields that a task hides.
+            let data = if role == Role::Verifier { data } else { benchmark::visible(machine.spec(), data) };
             data.to_string().into()
         }
         "state" => machine.state().to_string().into(),
         "view" => prime_lessons::view(machine).into(),
         "depth" => trajectory.stack.depth().into(),
-        "steps" => steps(scene).1.into(),
-        "step_offset" => steps(scene).0.into(),
+        "steps" => steps(context).1.into(),
+        "step_offset" => steps(context).0.into(),
         "rejected" => trajectory.stack.top().excluded.iter().map(|line| line.to_string()).collect(),
-        "variables" => Variable::from_serialize(scene.variables),
-        "is_held" => scene.is_held.into(),
-        "action" => scene.action.into(),
-        "after" => after(scene).0.into(),
-        "ends" => after(scene).1.into(),
-        "constraints" => Variable::from_serialize(scene.rules),
+        "variables" => Variable::from_serialize(context.variables),
+        "is_held" => context.is_held.into(),
+        "action" => context.action.into(),
+        "after" => after(context).0.into(),
+        "ends" => after(context).1.into(),
+        "constraints" => Variable::from_serialize(context.rules),
         "feedback" => match verdict {
             Some(verdict) => verdict.feedback.clone().into(),
             None => trajectory.feedback.clone().into(),
@@ -153,10 +158,10 @@ pub(super) fn value(name: &str, role: Role, scene: &Scene<'_>, tasks: &DashMap<&
             verdict.map(|verdict| verdict.violations.iter().map(ToString::to_string).collect::<Vec<_>>()).into()
         }
         "needs_review" => verdict.is_some_and(|verdict| verdict.needs_review).into(),
-        "tau_soft" => scene.thresholds.map(|thresholds| thresholds.soft.value()).into(),
-        "tau_hard" => scene.thresholds.map(|thresholds| thresholds.hard.value()).into(),
+        "tau_soft" => context.thresholds.map(|thresholds| thresholds.soft.value()).into(),
+        "tau_hard" => context.thresholds.map(|thresholds| thresholds.hard.value()).into(),
         "retries" => trajectory.stack.top().retries.into(),
-        "retries_max" => scene.thresholds.map(|thresholds| thresholds.retries_max).into(),
+        "retries_max" => context.thresholds.map(|thresholds| thresholds.retries_max).into(),
         _ => Variable::UNDEFINED,
     }
 }

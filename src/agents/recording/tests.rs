@@ -22,7 +22,7 @@ fn read(lines: &[String]) -> Arc<Recording> {
     Arc::new(Recording::read(&lines.join("\n")).expect("a record"))
 }
 
-/// Two trajectories whose turns came in any order: 1 commits its first line, 0 is wrong at first.
+/// Two interleaved trajectories: 1 commits its first line, the first line of 0 is wrong.
 fn two(first: &str) -> Vec<String> {
     vec![
         r#"{"event":"started"}"#.to_owned(),
@@ -41,7 +41,7 @@ fn ask(executor: &RecordingExecutor, trajectory: &Trajectory, seed: u64) -> Resu
 }
 
 #[test]
-fn with_the_runs_seed_each_trajectory_is_done_again() {
+fn with_the_runs_seed_each_trajectory_is_reproduced() {
     let mut trajectory = start();
     let first = trajectory.machine.reference().expect("a start");
     let executor = RecordingExecutor::new(read(&two(&first)), Some(42));
@@ -66,7 +66,7 @@ fn with_the_runs_seed_each_trajectory_is_done_again() {
 }
 
 #[test]
-fn without_a_seed_a_turn_is_found_by_what_was_committed_and_tried() {
+fn without_a_seed_a_turn_is_found_by_its_committed_lines_and_attempts() {
     let mut trajectory = start();
     let first = trajectory.machine.reference().expect("a start");
     let executor = RecordingExecutor::new(read(&two(&first)), None);
@@ -83,9 +83,9 @@ fn without_a_seed_a_turn_is_found_by_what_was_committed_and_tried() {
 }
 
 #[test]
-fn a_popped_state_goes_on_counting_its_proposals() {
+fn a_state_keeps_counting_proposals_after_a_pop() {
     let first = start().machine.reference().expect("a start");
-    // Committed, wrong above, popped, and then another line below.
+    // Committed, wrong in the next state, popped, then another line.
     let record = [step(0, 0, &first, "proceed"), step(0, 1, "wrong", "backtrack"), step(0, 0, "other", "backtrack")];
     let executor = RecordingExecutor::new(read(&record), None);
     let limits = Limits { attempts_max: 1, ..LIMITS };
@@ -99,7 +99,7 @@ fn a_popped_state_goes_on_counting_its_proposals() {
 }
 
 #[test]
-fn what_is_no_record_is_refused_with_the_line() {
+fn invalid_traces_are_refused_with_the_line() {
     let good = step(0, 0, "a", "proceed");
     for (text, line, part) in [
         (String::new(), 1, "ends without a step"),

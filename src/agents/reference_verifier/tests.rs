@@ -15,13 +15,13 @@ fn at(problem: &dyn Problem, lines: &[&str]) -> Trajectory {
 }
 
 fn judge(trajectory: &mut Trajectory, line: &str) -> Verdict {
-    // A refused line leaves no candidate, which is what the verifier then sees.
+    // A rejected line leaves no candidate; verifiers must handle that.
     let _ = trajectory.machine.propose(line);
     block_on(ReferenceVerifier.judge(trajectory, line)).expect("a verdict")
 }
 
 #[test]
-fn the_reference_is_never_rejected_and_a_changed_line_always() {
+fn the_reference_is_never_rejected_and_a_corrupted_line_always_is() {
     for task in tasks::all().chain(tasks::variants()) {
         let problem = InstanceId::new(task, Difficulty::Easy, 0, BASE_SEED).expect("in range").problem();
         let mut trajectory = Trajectory::new(problem.start(), &LIMITS);
@@ -29,7 +29,7 @@ fn the_reference_is_never_rejected_and_a_changed_line_always() {
             let Some(line) = trajectory.machine.reference() else { break };
             let slug = task.spec().slug;
             for wrong in [String::new(), format!("{line} "), format!("{line}9"), "nonsense".to_owned()] {
-                // One figure more may be an action of its own, and in a search a good one.
+                // An appended digit may form another valid action, in a search even a right one.
                 if trajectory.machine.choices().is_some_and(|choices| choices.contains(&wrong)) {
                     continue;
                 }
@@ -43,7 +43,7 @@ fn the_reference_is_never_rejected_and_a_changed_line_always() {
 }
 
 #[test]
-fn a_line_that_cannot_be_applied_breaks_the_format_and_another_step_the_transition() {
+fn an_inapplicable_line_violates_the_format_and_another_step_the_transition() {
     let problem = tasks::find("bubble-sort").expect("listed").read_input(&json!({"a": [3, 1, 2]})).expect("valid");
     for (line, names) in
         [("cmp 0 1", &[][..]), ("cmp 1 2", &["next-step"]), ("cmp 0 9", &["format"]), ("x", &["format"])]
@@ -55,8 +55,8 @@ fn a_line_that_cannot_be_applied_breaks_the_format_and_another_step_the_transiti
 }
 
 #[test]
-fn in_a_search_a_choice_that_leads_on_as_well_is_as_good() {
-    // A board of 4 has two solutions: 1 3 0 2 and 2 0 3 1. The algorithm begins with column 0, which is a dead end.
+fn in_a_search_an_equally_short_choice_is_right() {
+    // A board of 4 has two solutions: 1 3 0 2 and 2 0 3 1. The algorithm starts with column 0, a dead end.
     let input = json!({"n": 4, "order": [0, 1, 2, 3]});
     let queens = tasks::find("n-queens").expect("listed").read_input(&input).expect("valid");
     let clean = |lines: &[&str], line: &str| judge(&mut at(queens.as_ref(), lines), line).score == Score::ZERO;
@@ -65,7 +65,7 @@ fn in_a_search_a_choice_that_leads_on_as_well_is_as_good() {
     assert!(!clean(&[], "place 0 3"), "no solution begins there, in this order");
     assert!(clean(&["place 0 1"], "place 1 3") && !clean(&["place 0 1"], "place 1 0"));
     assert!(!clean(&["place 0 1"], "back 0"), "no choice, and not the algorithm's");
-    // (13 - 9) * (10 - 4) = 24, and there are other ways; the algorithm finds one of them first.
+    // (13 - 9) * (10 - 4) = 24 is one of several solutions; the algorithm finds one of them first.
     let numbers = json!({"numbers": [4, 9, 10, 13], "target": 24});
     let game = tasks::find("24-game").expect("listed");
     let game = game.read_input(&numbers).expect("valid");
@@ -83,8 +83,8 @@ fn in_a_search_a_choice_that_leads_on_as_well_is_as_good() {
 }
 
 #[test]
-fn where_the_algorithm_prescribes_nothing_no_step_is_right() {
-    // After a wrong calculation nothing makes 24 any more.
+fn where_the_algorithm_prescribes_nothing_every_step_is_wrong() {
+    // After a wrong calculation 24 is unreachable.
     let task = tasks::find("24-game").expect("listed");
     let problem = task.read_input(&json!({"numbers": [4, 9, 10, 13], "target": 24})).expect("valid");
     let start = at(problem.as_ref(), &[]);

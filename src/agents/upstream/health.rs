@@ -1,17 +1,17 @@
-//! Looks at a server again and again, whether it is there.
+//! Periodic health probes.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::attempts::Asker;
+use super::retry::RetryingClient;
 
-/// Never ends by itself; ends with its runtime.
-pub(super) async fn watch(asker: Arc<Asker>, index: usize, interval: Duration) {
+/// Probes one backend until the runtime shuts down.
+pub(super) async fn probe_forever(client: Arc<RetryingClient>, index: usize, interval: Duration) {
     loop {
-        let found = asker.http.look(&asker.pool.members()[index]).await;
-        asker.pool.looked(index, found);
+        let result = client.http.probe(&client.pool.backends()[index]).await;
+        client.pool.probed(index, result);
         sleep(interval).await;
     }
 }

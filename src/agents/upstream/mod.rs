@@ -1,35 +1,36 @@
-//! A model behind servers that speak OpenAI's protocol: llama-server, vLLM, SGLang or a hosted service. One
-//! [`OpenAiModel`] is shared by all cells.
+//! A model behind OpenAI-compatible servers: llama-server, vLLM, SGLang or a hosted service. All cells share one
+//! [`OpenAiModel`] per pool.
 //!
-//! Everything that concerns the servers runs on one thread of its own with its own runtime (`lane.rs`): connections,
-//! timers, looks at whether a server is there. A connection belongs to the runtime that it was made in, and the runtimes
-//! of cells end with their cells; with a client for each cell, one cell's warm connections would be of no use to the
-//! others, and limits would need a second place to be kept in. The price is a hop between threads for each request.
+//! Connections, timers and health probes run on one dedicated thread with its own Tokio runtime (`runtime_thread.rs`).
+//! A connection belongs to the runtime that opened it, and a cell's runtime ends with the cell: one client per cell
+//! could not share warm connections or concurrency limits. The price is one hop between threads per request.
 //!
-//! A question passes `attempts.rs` (how often) → `pool.rs` (where, and the queue) → `http.rs` (one request). What decides
-//! is pure: `choice.rs`, `breaker.rs`, `request.rs`, `reply.rs`, `retry_after.rs`.
+//! A request passes `retry.rs` (attempts) → `pool.rs` (routing and queueing) → `http.rs` (one exchange). The decisions
+//! are pure: `balancer.rs`, `breaker.rs`, `wait_queue.rs`, `request.rs`, `response.rs`, `retry_after.rs`.
 //!
-//! A key must not get into a message, a log or a record: `member.rs` holds it, and `problem.rs` takes it out of what
-//! servers say.
+//! Invariant: an API key never reaches a message, a log or a record. `backend.rs` holds it; `attempt_error.rs` removes
+//! it from text that servers send.
 
-mod attempts;
+mod attempt_error;
+mod backend;
+mod backend_state;
+mod balancer;
 mod breaker;
-mod choice;
 mod error;
 mod health;
 mod http;
-mod lane;
-mod member;
-mod place;
+mod permit;
 mod pool;
-mod problem;
-mod reply;
+
 mod request;
+mod response;
+mod retry;
 mod retry_after;
-mod standing;
+mod runtime_thread;
 mod status;
 #[cfg(test)]
 mod tests;
+mod wait_queue;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,88 +39,88 @@ use async_trait::async_trait;
 use serde_json::{Map, Value};
 
 use super::AgentError;
-use super::model::{Ask, Model, Reply};
-use crate::settings::Upstreams;
-use attempts::{Asker, Patience};
-use http::Http;
-use lane::Lane;
-use member::Member;
+use super::model::{Completion, CompletionRequest, Model};
+use crate::settings::UpstreamPool;
+use backend::Backend;
+use http::HttpClient;
 use pool::Pool;
-use request::{Form, OWN_FIELDS};
+use request::{RESERVED_FIELDS, RequestFormat};
+use retry::{RetryPolicy, RetryingClient};
+use runtime_thread::RuntimeThread;
 
 pub use breaker::BreakerState;
-pub use error::UpstreamsError;
+pub use error::PoolError;
 pub use status::UpstreamStatus;
 
 /// A pool of servers as a model.
 pub struct OpenAiModel {
-    asker: Arc<Asker>,
-    lane: Lane,
+    client: Arc<RetryingClient>,
+    thread: RuntimeThread,
 }
 
 impl OpenAiModel {
-    /// Starts the pool's thread, and with it the looks at whether the servers are there; waits for none of them. `lookup`
-    /// gives the value of an environment variable, and is asked for the keys once, here.
+    /// Starts the pool's thread and its health probes; does not wait for any server. `lookup` returns the value of an
+    /// environment variable and is asked for keys only here.
     ///
     /// # Errors
-    /// When the settings cannot be used, a key is not set, or there is no thread to be had.
-    pub fn new(settings: &Upstreams, lookup: impl Fn(&str) -> Option<String>) -> Result<Self, UpstreamsError> {
-        let form = Form { api: settings.api, dialect: settings.dialect, extra: extra(&settings.extra)? };
-        let mut members: Vec<Member> = Vec::new();
+    /// The settings are invalid, a key is not set, or no thread can be started.
+    pub fn new(settings: &UpstreamPool, lookup: impl Fn(&str) -> Option<String>) -> Result<Self, PoolError> {
+        let format = RequestFormat { api: settings.api, dialect: settings.dialect, extra: extra(&settings.extra)? };
+        let mut backends: Vec<Backend> = Vec::new();
         for upstream in &settings.upstreams {
-            let mut member = Member::new(upstream, form.path(), &settings.health_path, &lookup)?;
-            if let Some(other) = members.iter().find(|other| other.name == member.name) {
-                if other.ask_url == member.ask_url {
-                    return Err(UpstreamsError::Twice { name: member.name.to_string() });
+            let mut backend = Backend::new(upstream, format.path(), &settings.health_path, &lookup)?;
+            if let Some(other) = backends.iter().find(|other| other.name == backend.name) {
+                if other.completion_url == backend.completion_url {
+                    return Err(PoolError::Duplicate { name: backend.name.to_string() });
                 }
-                member.name = member.longer_name();
+                backend.name = backend.qualified_name();
             }
-            members.push(member);
+            backends.push(backend);
         }
-        if members.is_empty() {
-            return Err(UpstreamsError::Empty);
+        if backends.is_empty() {
+            return Err(PoolError::Empty);
         }
-        let http = Http::new(settings, &members).map_err(|error| UpstreamsError::Client(error.to_string()))?;
-        let count = members.len();
-        let pool = Arc::new(Pool::new(settings, members));
-        let asker = Arc::new(Asker { pool, http, form, patience: Patience::new(settings) });
-        let lane = Lane::start("upstreams").map_err(UpstreamsError::Thread)?;
+        let http = HttpClient::new(settings, &backends).map_err(|error| PoolError::Client(error.to_string()))?;
+        let count = backends.len();
+        let pool = Arc::new(Pool::new(settings, backends));
+        let client = Arc::new(RetryingClient { pool, http, format, policy: RetryPolicy::new(settings) });
+        let thread = RuntimeThread::start("upstreams").map_err(PoolError::Thread)?;
         if settings.health_interval_ms > 0 {
             let interval = Duration::from_millis(settings.health_interval_ms);
             for index in 0..count {
-                lane.keep(health::watch(Arc::clone(&asker), index, interval));
+                thread.spawn_detached(health::probe_forever(Arc::clone(&client), index, interval));
             }
         }
-        Ok(Self { asker, lane })
+        Ok(Self { client, thread })
     }
 
-    /// How the servers stand, in the order of the configuration.
+    /// The servers' states, in the order of the configuration.
     pub fn snapshot(&self) -> Vec<UpstreamStatus> {
-        self.asker.pool.snapshot()
+        self.client.pool.snapshot()
     }
 
-    /// Requests that wait for a server to have a place.
+    /// Requests that are waiting for a server with capacity.
     pub fn waiting(&self) -> usize {
-        self.asker.pool.waiting()
+        self.client.pool.waiting()
     }
 }
 
 #[async_trait]
 impl Model for OpenAiModel {
-    async fn ask(&self, ask: Ask) -> Result<Reply, AgentError> {
-        let asker = Arc::clone(&self.asker);
-        let errand = self.lane.run(async move { asker.ask(&ask).await });
-        errand.await.unwrap_or_else(|error| Err(attempts::broken(error.is_panic())))
+    async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
+        let client = Arc::clone(&self.client);
+        let task = self.thread.spawn(async move { client.complete(&request).await });
+        task.await.unwrap_or_else(|error| Err(retry::thread_failed(error.is_panic())))
     }
 }
 
-/// The further fields of requests.
-fn extra(text: &str) -> Result<Map<String, Value>, UpstreamsError> {
-    let bad = |reason: String| UpstreamsError::Extra { reason };
+/// Parses the additional request fields.
+fn extra(text: &str) -> Result<Map<String, Value>, PoolError> {
+    let invalid = |reason: String| PoolError::Extra { reason };
     let extra: Map<String, Value> =
-        serde_json::from_str(text).map_err(|error| bad(format!("is no JSON object: {error}")))?;
-    match OWN_FIELDS.into_iter().find(|name| extra.contains_key(*name)) {
-        Some(name) => Err(bad(format!("has the field `{name}`, which is set for every request: leave it out"))),
+        serde_json::from_str(text).map_err(|error| invalid(format!("is not a JSON object: {error}")))?;
+    match RESERVED_FIELDS.into_iter().find(|name| extra.contains_key(*name)) {
+        Some(name) => Err(invalid(format!("has the field `{name}`, which every request sets: remove it"))),
         None => Ok(extra),
     }
 }

@@ -1,264 +1,232 @@
-//! The servers of a pool and the queue before them: gives out places, in the order of arrival. Sends nothing itself.
+//! Routes requests to the backends of a pool and queues those that must wait. Sends nothing itself.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::attempt_error::AttemptError;
+use super::backend::Backend;
+use super::backend_state::BackendState;
+use super::balancer::choose;
 use super::breaker::{Admission, Breaker};
-use super::choice::choose;
-use super::member::Member;
-use super::place::Place;
-use super::problem::Problem;
-use super::standing::Standing;
+use super::permit::Permit;
 use super::status::UpstreamStatus;
+use super::wait_queue::{RoutingHint, Ticket, WaitQueue};
 use crate::agents::Failure;
-use crate::settings::Upstreams;
+use crate::settings::UpstreamPool;
 
-/// See the module.
 pub(super) struct Pool {
-    members: Vec<Member>,
-    /// Longest pause that a server may ask for.
-    rest_max: Duration,
-    /// Held for a few comparisons, and never while something waits.
-    state: Mutex<State>,
+    backends: Vec<Backend>,
+    /// Upper bound for `Retry-After`.
+    pause_max: Duration,
+    /// Held for a few comparisons, never across an await.
+    inner: Mutex<Inner>,
 }
 
-struct State {
-    /// In the order of the members.
-    standings: Vec<Standing>,
-    /// Nobody in here can be given a place at present, but for what time alone has changed.
-    waiting: VecDeque<Waiting>,
-    arrivals: u64,
+struct Inner {
+    /// In the order of `backends`.
+    states: Vec<BackendState>,
+    /// No waiter could be served at the last check; only timers can change that.
+    waiting: WaitQueue<oneshot::Sender<Permit>>,
 }
 
-/// Who wants a place.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Wish {
-    pub affinity: u64,
-    /// The server where it just failed.
-    pub avoid: Option<usize>,
-}
-
-struct Waiting {
-    arrival: u64,
-    wish: Wish,
-    sender: oneshot::Sender<Place>,
-}
-
-/// Takes a waiting one out of the queue when it no longer waits.
+/// Leaves the queue when dropped.
 struct Queued<'a> {
     pool: &'a Pool,
-    arrival: u64,
+    ticket: Ticket,
 }
 
 impl Drop for Queued<'_> {
     fn drop(&mut self) {
-        self.pool.state().waiting.retain(|waiting| waiting.arrival != self.arrival);
+        self.pool.inner().waiting.remove(self.ticket);
     }
 }
 
 impl Pool {
-    pub fn new(settings: &Upstreams, members: Vec<Member>) -> Self {
-        let rest = Duration::from_millis(settings.breaker_ms);
-        let standing = |_: &Member| Standing::new(Breaker::new(settings.breaker_failures, rest));
-        let standings = members.iter().map(standing).collect();
-        let state = State { standings, waiting: VecDeque::new(), arrivals: 0 };
-        Self { members, rest_max: Duration::from_millis(settings.backoff_max_ms), state: Mutex::new(state) }
+    pub fn new(settings: &UpstreamPool, backends: Vec<Backend>) -> Self {
+        let cooldown = Duration::from_millis(settings.breaker_ms);
+        let new_state = |_: &Backend| BackendState::new(Breaker::new(settings.breaker_failures, cooldown));
+        let inner = Inner { states: backends.iter().map(new_state).collect(), waiting: WaitQueue::new() };
+        Self { backends, pause_max: Duration::from_millis(settings.backoff_max_ms), inner: Mutex::new(inner) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn members(&self) -> &[Member] {
-        &self.members
+    pub fn backends(&self) -> &[Backend] {
+        &self.backends
     }
 
-    /// How the servers stand, in the order of the configuration.
+    /// The backends' states, in the order of the configuration.
     pub fn snapshot(&self) -> Vec<UpstreamStatus> {
         let now = Instant::now();
-        let state = self.state();
-        state.standings.iter().zip(&self.members).map(|(standing, member)| standing.status(member, now)).collect()
+        let inner = self.inner();
+        inner.states.iter().zip(&self.backends).map(|(state, backend)| state.status(backend, now)).collect()
     }
 
-    /// Requests that wait for a place.
+    /// Requests in the queue.
     pub fn waiting(&self) -> usize {
-        self.state().waiting.len()
+        self.inner().waiting.len()
     }
 
-    /// A place at the server that is best for this wish. Must be called in the runtime that the requests run in.
+    /// Waits up to `patience` for a permit at the best backend. Must be called in the runtime that sends the requests.
     ///
     /// # Errors
-    /// When there was none for so long.
-    pub async fn place(self: &Arc<Self>, wish: Wish, patience: Duration) -> Result<Place, Problem> {
-        // Whoever has waited for a time to come goes first.
-        self.settle();
-        let (arrival, receiver) = {
-            let mut state = self.state();
-            if let Some(place) = self.pick(&mut state, wish, Instant::now()) {
-                return Ok(place);
+    /// No backend had capacity in time.
+    pub async fn acquire(self: &Arc<Self>, hint: RoutingHint, patience: Duration) -> Result<Permit, AttemptError> {
+        // Earlier waiters go first where only time has changed.
+        self.dispatch();
+        let (ticket, receiver) = {
+            let mut inner = self.inner();
+            if let Some(permit) = self.pick(&mut inner.states, hint, Instant::now()) {
+                return Ok(permit);
             }
             let (sender, receiver) = oneshot::channel();
-            let arrival = state.arrivals;
-            state.arrivals += 1;
-            state.waiting.push_back(Waiting { arrival, wish, sender });
-            (arrival, receiver)
+            (inner.waiting.push(hint, sender), receiver)
         };
-        let _queued = Queued { pool: self, arrival };
+        let _queued = Queued { pool: self, ticket };
         match timeout(patience, receiver).await {
-            Ok(Ok(place)) => Ok(place),
-            Ok(Err(_)) | Err(_) => Err(self.no_place()),
+            Ok(Ok(permit)) => Ok(permit),
+            Ok(Err(_)) | Err(_) => Err(self.exhausted()),
         }
     }
 
-    fn pick(self: &Arc<Self>, state: &mut State, wish: Wish, now: Instant) -> Option<Place> {
-        let all = state.standings.iter().zip(&self.members).enumerate();
-        let open = all.filter(|(_, (standing, _))| standing.is_open(now));
-        let candidates: Vec<_> = open.map(|(index, (standing, member))| standing.candidate(index, member)).collect();
-        let index = choose(&candidates, wish.affinity, wish.avoid)?;
-        let standing = &mut state.standings[index];
-        standing.in_flight += 1;
-        let is_trial = standing.breaker.admission(now) == Admission::OnTrial;
+    fn pick(self: &Arc<Self>, states: &mut [BackendState], hint: RoutingHint, now: Instant) -> Option<Permit> {
+        let all = states.iter().zip(&self.backends).enumerate();
+        let open = all.filter(|(_, (state, _))| state.accepts_requests(now));
+        let candidates: Vec<_> = open.map(|(index, (state, backend))| state.candidate(index, backend)).collect();
+        let index = choose(&candidates, hint.affinity, hint.avoid)?;
+        let state = &mut states[index];
+        state.in_flight += 1;
+        let is_trial = state.breaker.admission(now) == Admission::Trial;
         if is_trial {
-            standing.breaker.begin_trial();
+            state.breaker.begin_trial();
         }
-        Some(Place::new(Arc::clone(self), index, is_trial))
+        Some(Permit::new(Arc::clone(self), index, is_trial))
     }
 
-    /// Gives places to those who wait, as far as there are any.
-    pub fn settle(self: &Arc<Self>) {
+    /// Hands out permits to waiters while there is capacity.
+    pub fn dispatch(self: &Arc<Self>) {
         let now = Instant::now();
-        let mut given = Vec::new();
-        {
-            let mut state = self.state();
-            let mut at = 0;
-            while at < state.waiting.len() && self.has_room(&state, now) {
-                let wish = state.waiting[at].wish;
-                match self.pick(&mut state, wish, now) {
-                    Some(place) => given.extend(state.waiting.remove(at).map(|waiting| (waiting.sender, place))),
-                    None => at += 1,
-                }
-            }
-        }
-        for (sender, place) in given {
-            // One who has gone meanwhile does not take it: it is dropped, and thereby free again.
-            drop(sender.send(place));
+        let served = {
+            let Inner { states, waiting } = &mut *self.inner();
+            waiting.serve(|hint| self.pick(states, hint, now))
+        };
+        for (sender, permit) in served {
+            // A waiter that has just left does not take the permit: it is dropped, and thereby released.
+            drop(sender.send(permit));
         }
     }
 
-    fn has_room(&self, state: &State, now: Instant) -> bool {
-        let mut all = state.standings.iter().zip(&self.members);
-        all.any(|(standing, member)| standing.is_open(now) && standing.in_flight < member.concurrent_max)
-    }
-
-    /// Whether a server other than this one takes requests.
+    /// Whether a backend other than this one accepts requests.
     pub fn has_other(&self, index: usize) -> bool {
         let now = Instant::now();
-        self.state().standings.iter().enumerate().any(|(other, standing)| other != index && standing.is_open(now))
+        self.inner().states.iter().enumerate().any(|(other, state)| other != index && state.accepts_requests(now))
     }
 
-    /// A request goes to a server.
-    pub(super) fn began(&self, index: usize, is_retry: bool) {
-        let standing = &mut self.state().standings[index];
-        standing.requests += 1;
-        standing.retries += u64::from(is_retry);
+    /// Counts a request that is about to be sent.
+    pub(super) fn sending(&self, index: usize, is_retry: bool) {
+        let state = &mut self.inner().states[index];
+        state.requests += 1;
+        state.retries += u64::from(is_retry);
     }
 
-    /// A server has answered a request.
     pub(super) fn succeeded(&self, index: usize, is_trial: bool) {
-        self.state().standings[index].breaker.succeeded(is_trial);
+        self.inner().states[index].breaker.succeeded(is_trial);
     }
 
-    /// A server has failed a request.
-    pub(super) fn failed(self: &Arc<Self>, index: usize, is_trial: bool, problem: &Problem) {
+    pub(super) fn failed(self: &Arc<Self>, index: usize, is_trial: bool, error: &AttemptError) {
         let now = Instant::now();
-        let mut wakes = Vec::new();
+        let mut wake_at = Vec::new();
         {
-            let standing = &mut self.state().standings[index];
-            *standing.failures.entry(problem.failure).or_default() += 1;
-            standing.trouble = Some(problem.reason.clone());
-            if problem.is_fault {
-                if let Some(until) = standing.breaker.failed(is_trial, now) {
+            let state = &mut self.inner().states[index];
+            *state.failures.entry(error.failure).or_default() += 1;
+            state.last_error = Some(error.reason.clone());
+            if error.is_fault {
+                if let Some(until) = state.breaker.failed(is_trial, now) {
                     tracing::warn!(
-                        upstream = &*self.members[index].name,
-                        reason = problem.reason,
-                        "left alone for a time after failures in a row"
+                        upstream = &*self.backends[index].name,
+                        reason = error.reason,
+                        "circuit breaker opened after consecutive failures"
                     );
-                    wakes.push(until);
+                    wake_at.push(until);
                 }
             } else {
-                standing.breaker.succeeded(is_trial);
+                state.breaker.succeeded(is_trial);
             }
-            if let Some(rest) = problem.retry_after {
-                let until = now + rest.min(self.rest_max);
-                standing.rests_until = Some(until);
-                wakes.push(until);
+            if let Some(pause) = error.retry_after {
+                let until = now + pause.min(self.pause_max);
+                state.paused_until = Some(until);
+                wake_at.push(until);
             }
         }
-        for at in wakes {
+        for at in wake_at {
             let pool = Arc::clone(self);
-            // Ends with the runtime, if not before.
+            // Ends with the runtime at the latest.
             tokio::spawn(async move {
                 sleep_until(at).await;
-                pool.settle();
+                pool.dispatch();
             });
         }
     }
 
-    /// A place is free again; `is_open_trial` when it was on trial and came to no result.
-    pub(super) fn left(self: &Arc<Self>, index: usize, is_open_trial: bool) {
+    /// Takes back a permit; `is_open_trial` for a trial request without an outcome.
+    pub(super) fn release(self: &Arc<Self>, index: usize, is_open_trial: bool) {
         {
-            let standing = &mut self.state().standings[index];
-            standing.in_flight -= 1;
+            let state = &mut self.inner().states[index];
+            state.in_flight -= 1;
             if is_open_trial {
-                standing.breaker.abandon_trial(Instant::now());
+                state.breaker.abandon_trial(Instant::now());
             }
         }
-        self.settle();
+        self.dispatch();
     }
 
-    /// What a look at a server found.
-    pub fn looked(self: &Arc<Self>, index: usize, found: Result<(), Problem>) {
+    /// Records the result of a health probe.
+    pub fn probed(self: &Arc<Self>, index: usize, result: Result<(), AttemptError>) {
         let changed = {
-            let standing = &mut self.state().standings[index];
-            let changed = standing.is_healthy != found.is_ok();
-            standing.is_healthy = found.is_ok();
-            if let Err(problem) = &found {
-                standing.trouble = Some(problem.reason.clone());
+            let state = &mut self.inner().states[index];
+            let changed = state.is_healthy != result.is_ok();
+            state.is_healthy = result.is_ok();
+            if let Err(error) = &result {
+                state.last_error = Some(error.reason.clone());
             }
             changed
         };
         if !changed {
             return;
         }
-        let upstream = &*self.members[index].name;
-        match found {
-            Ok(()) => tracing::info!(upstream, "is there again"),
-            Err(problem) => tracing::warn!(upstream, reason = problem.reason, "gets no requests until it answers"),
+        let upstream = &*self.backends[index].name;
+        match result {
+            Ok(()) => tracing::info!(upstream, "healthy again"),
+            Err(error) => {
+                tracing::warn!(upstream, reason = error.reason, "unhealthy: gets no requests until it answers")
+            }
         }
-        self.settle();
+        self.dispatch();
     }
 
-    /// Why nobody has a place to give.
-    fn no_place(&self) -> Problem {
+    /// Why no permit was available.
+    fn exhausted(&self) -> AttemptError {
         let now = Instant::now();
-        let state = self.state();
-        if state.standings.iter().any(|standing| standing.is_there(now)) {
-            let places: u64 = self.members.iter().map(|member| u64::from(member.concurrent_max)).sum();
+        let inner = self.inner();
+        if inner.states.iter().any(|state| state.is_available(now)) {
+            let capacity: u64 = self.backends.iter().map(|backend| u64::from(backend.concurrent_max)).sum();
             let reason = format!(
-                "no place became free within `queue_timeout_ms` (places: {places}, waiting: {}): raise it or \
-                 `concurrent_max`, or let fewer runs go at once",
-                state.waiting.len()
+                "no server had capacity within `queue_timeout_ms` (capacity: {capacity} requests, waiting: {}): raise it \
+                 or `concurrent_max`, or run fewer runs at once",
+                inner.waiting.len()
             );
-            return Problem::lasting(Failure::Overloaded, reason);
+            return AttemptError::permanent(Failure::Overloaded, reason);
         }
-        let trouble = |(standing, member): (&Standing, &Member)| {
-            format!("{}: {}", member.name, standing.trouble.as_deref().unwrap_or("it does not answer"))
+        let last_error = |(state, backend): (&BackendState, &Backend)| {
+            format!("{}: {}", backend.name, state.last_error.as_deref().unwrap_or("it does not answer"))
         };
-        let troubles: Vec<_> = state.standings.iter().zip(&self.members).map(trouble).collect();
-        Problem::lasting(Failure::Unreachable, format!("no server takes requests: {}", troubles.join("; ")))
+        let last_errors: Vec<_> = inner.states.iter().zip(&self.backends).map(last_error).collect();
+        let reason = format!("no server is available: {}", last_errors.join("; "));
+        AttemptError::permanent(Failure::Unreachable, reason)
     }
 }

@@ -1,24 +1,24 @@
-//! The body of a request, from what a model is asked. Pure.
+//! The JSON body of a request. Pure.
 
 use serde_json::{Map, Value, json};
 
-use crate::agents::model::Ask;
+use crate::agents::model::CompletionRequest;
 use crate::settings::{Api, Dialect};
 
-/// Fields that `extra` must leave alone, because the answer could not be read or would be another question's.
-pub(super) const OWN_FIELDS: [&str; 5] = ["model", "messages", "prompt", "stream", "n"];
+/// Fields that `extra` must not set: the response could not be parsed, or would answer another request.
+pub(super) const RESERVED_FIELDS: [&str; 5] = ["model", "messages", "prompt", "stream", "n"];
 
-/// How every request of a pool is made.
+/// How a pool formats its requests.
 #[derive(Clone, Debug)]
-pub(super) struct Form {
+pub(super) struct RequestFormat {
     pub api: Api,
     pub dialect: Dialect,
-    /// Fields that replace ours; those that are null leave ours out.
+    /// Fields that override ours; a null removes ours.
     pub extra: Map<String, Value>,
 }
 
-impl Form {
-    /// The path below a server's address.
+impl RequestFormat {
+    /// The endpoint, relative to a server's URL.
     pub fn path(&self) -> &'static str {
         match self.api {
             Api::Chat => "chat/completions",
@@ -26,31 +26,31 @@ impl Form {
         }
     }
 
-    pub fn body(&self, ask: &Ask, model: &str) -> Value {
+    pub fn body(&self, request: &CompletionRequest, model: &str) -> Value {
         let mut body = Map::new();
         let mut put = |name: &str, value: Value| body.insert(name.to_owned(), value);
         put("model", model.into());
         match self.api {
             Api::Chat => {
-                let system = ask.system.as_ref().map(|text| json!({ "role": "system", "content": text }));
-                let user = json!({ "role": "user", "content": ask.prompt });
+                let system = request.system.as_ref().map(|text| json!({ "role": "system", "content": text }));
+                let user = json!({ "role": "user", "content": request.prompt });
                 put("messages", system.into_iter().chain([user]).collect());
             }
             Api::Completions => {
-                put("prompt", ask.prompt.as_str().into());
+                put("prompt", request.prompt.as_str().into());
             }
         }
-        put("max_tokens", ask.max_tokens.into());
-        put("temperature", decimal(ask.sampling.temperature));
-        put("top_p", decimal(ask.sampling.top_p));
-        // 31 bits: what every server can take.
-        put("seed", (ask.sampling.seed % (1 << 31)).into());
+        put("max_tokens", request.max_tokens.into());
+        put("temperature", decimal(request.sampling.temperature));
+        put("top_p", decimal(request.sampling.top_p));
+        // 31 bits: what every server accepts.
+        put("seed", (request.sampling.seed % (1 << 31)).into());
         put("stream", false.into());
-        if ask.logprobs {
+        if request.logprobs {
             match self.api {
                 Api::Chat => {
                     put("logprobs", true.into());
-                    // Without it, llama-server computes the 20 likeliest of each token.
+                    // Otherwise llama-server computes the 20 most likely alternatives of each token.
                     put("top_logprobs", 1.into());
                 }
                 Api::Completions => {
@@ -61,7 +61,7 @@ impl Form {
                 put("return_token_ids", true.into());
             }
         }
-        if let Some(grammar) = ask.grammar.as_deref() {
+        if let Some(grammar) = request.grammar.as_deref() {
             match self.dialect {
                 Dialect::Plain => None,
                 Dialect::LlamaServer => put("grammar", grammar.into()),
@@ -77,7 +77,7 @@ impl Form {
     }
 }
 
-/// The number as people write it: 0.7, and not the 0.699999988… that single precision makes of it.
+/// The shortest decimal that parses to this number: 0.7, not 0.699999988…
 fn decimal(number: f32) -> Value {
     number.to_string().parse::<f64>().map_or(Value::Null, Value::from)
 }
@@ -87,8 +87,8 @@ mod tests {
     use super::*;
     use crate::agents::Sampling;
 
-    fn ask() -> Ask {
-        Ask {
+    fn request() -> CompletionRequest {
+        CompletionRequest {
             system: Some("Be brief.".to_owned()),
             prompt: "State: 1".to_owned(),
             grammar: Some("root ::= \"a\"".into()),
@@ -99,14 +99,14 @@ mod tests {
         }
     }
 
-    fn form(api: Api, dialect: Dialect, extra: Value) -> Form {
+    fn format(api: Api, dialect: Dialect, extra: Value) -> RequestFormat {
         let Value::Object(extra) = extra else { panic!("an object") };
-        Form { api, dialect, extra }
+        RequestFormat { api, dialect, extra }
     }
 
     #[test]
-    fn a_chat_has_messages_and_a_grammar_in_the_servers_own_field() {
-        let body = form(Api::Chat, Dialect::LlamaServer, json!({})).body(&ask(), "m");
+    fn a_chat_request_has_messages_and_the_grammar_in_the_servers_field() {
+        let body = format(Api::Chat, Dialect::LlamaServer, json!({})).body(&request(), "m");
         let expected = json!({
             "model": "m",
             "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "State: 1"}],
@@ -117,8 +117,8 @@ mod tests {
     }
 
     #[test]
-    fn a_text_to_continue_is_the_bare_prompt() {
-        let body = form(Api::Completions, Dialect::Vllm, json!({})).body(&ask(), "m");
+    fn a_completion_request_has_the_bare_prompt() {
+        let body = format(Api::Completions, Dialect::Vllm, json!({})).body(&request(), "m");
         let expected = json!({
             "model": "m", "prompt": "State: 1",
             "max_tokens": 400, "temperature": 0.7, "top_p": 0.95, "seed": 9, "stream": false,
@@ -128,17 +128,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_wanted_or_not_known_is_left_out() {
-        let ask = Ask { system: None, logprobs: false, ..ask() };
+    fn unrequested_and_unsupported_fields_are_omitted() {
+        let request = CompletionRequest { system: None, logprobs: false, ..request() };
         let extra = json!({"seed": null, "top_p": 0.5, "chat_template_kwargs": {"enable_thinking": false}});
-        let body = form(Api::Chat, Dialect::Plain, extra).body(&ask, "m");
+        let body = format(Api::Chat, Dialect::Plain, extra).body(&request, "m");
         let expected = json!({
             "model": "m", "messages": [{"role": "user", "content": "State: 1"}],
             "max_tokens": 400, "temperature": 0.7, "top_p": 0.5, "stream": false,
             "chat_template_kwargs": {"enable_thinking": false},
         });
         assert_eq!(body, expected);
-        let body = form(Api::Chat, Dialect::Sglang, json!({})).body(&Ask { grammar: None, ..ask }, "m");
+        let body =
+            format(Api::Chat, Dialect::Sglang, json!({})).body(&CompletionRequest { grammar: None, ..request }, "m");
         assert!(body.get("ebnf").is_none());
     }
 }

@@ -1,5 +1,5 @@
-//! How long a server asks to be left alone: the header `Retry-After`, in seconds or as a date. A date is read against
-//! the server's own `Date`, so that no clock is needed and none can be wrong.
+//! The header `Retry-After`, in seconds or as a date. A date is compared with the server's own `Date`, so no local clock
+//! is read.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 
-/// The time asked for; none where it is not said, or not so that it can be understood.
+/// The requested delay; `None` if the header is missing or cannot be parsed.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name| headers.get(name)?.to_str().ok().map(str::trim);
     let asked = text(RETRY_AFTER)?;
@@ -19,7 +19,7 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 }
 
 fn date(text: &str) -> Option<Timestamp> {
-    // `GMT` is a name of RFC 2822 too.
+    // RFC 2822 knows `GMT` too.
     DateTimeParser::new().parse_timestamp(text).ok()
 }
 
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_and_dates_are_understood_and_the_rest_is_not() {
+    fn seconds_and_dates_are_parsed_and_the_rest_is_ignored() {
         let date = "Wed, 21 Oct 2015 07:28:00 GMT";
         let cases = [
             ("7", None, Some(7)),

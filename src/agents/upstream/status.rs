@@ -1,4 +1,4 @@
-//! How a pool's servers stand, for metrics and people.
+//! The state of a pool's servers, for metrics and people.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,21 +6,20 @@ use std::sync::Arc;
 use super::breaker::BreakerState;
 use crate::agents::Failure;
 
-/// How one server stands. The counts are since the start of the process.
+/// One server's state. Counts are since the process started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpstreamStatus {
     /// Host, port and model.
     pub name: Arc<str>,
-    /// Requests that it has now.
+    /// Requests in flight.
     pub in_flight: u32,
     pub concurrent_max: u32,
-    /// Whether it answered when it was last looked at.
+    /// Whether it answered the last health probe.
     pub is_healthy: bool,
     pub breaker: BreakerState,
-    /// Requests that were sent, further attempts among them.
+    /// Requests sent, retries included.
     pub requests: u64,
-    /// Those of them that were further attempts.
     pub retries: u64,
-    /// Those of them that failed, by kind. A kind that never came is not there.
+    /// Failed requests by kind; kinds that never occurred are absent.
     pub failures: BTreeMap<Failure, u64>,
 }

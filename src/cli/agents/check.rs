@@ -1,5 +1,5 @@
-//! `agents check`: finds mistakes that loading a configuration does not: tries the templates on every task, and constructs
-//! agents as far as possible without a model.
+//! `agents check`: finds mistakes that loading a configuration does not: renders the templates for every task, and looks for
+//! the models.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
@@ -8,7 +8,8 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::{OfRole, with_role};
-use crate::agents::llm::make;
+use crate::agents::llm::from_settings;
+use crate::app::model_source;
 use crate::cli::output::{count, note, print};
 use crate::settings::{BUILT_IN, RoleOptions, Settings};
 use prime_bench::tasks::Problem;
@@ -45,7 +46,7 @@ fn clients() -> Vec<Arc<dyn Problem>> {
 pub fn check(settings: &Settings) -> anyhow::Result<ExitCode> {
     let mut findings = Vec::new();
     let mut tried = 0;
-    match make::templates(settings) {
+    match from_settings::templates(settings) {
         Err(error) => findings.push(error.to_string()),
         Ok(templates) => {
             let clients = clients();
@@ -67,6 +68,14 @@ pub fn check(settings: &Settings) -> anyhow::Result<ExitCode> {
     for (name, template) in unused {
         note!("note: no agent uses the template {name} ({})", template.origin);
     }
+    let mut models = Vec::new();
+    for name in settings.engines_needed() {
+        let engine = settings.engines.get(&name).expect("invariant: validated settings name existing engines");
+        match model_source(&name, engine) {
+            Ok(source) => models.push(format!("engine {name}: {source}\n")),
+            Err(error) => findings.push(error.to_string()),
+        }
+    }
     if findings.is_empty() {
         let definitions: usize = Role::ALL.into_iter().map(|role| settings.definitions.names(role).len()).sum();
         let (definitions, templates) = (count(definitions as u64, "definition"), count(tried, "template"));
@@ -75,6 +84,7 @@ pub fn check(settings: &Settings) -> anyhow::Result<ExitCode> {
 ",
             settings.hash()
         ))?;
+        print(models.concat())?;
         return Ok(ExitCode::SUCCESS);
     }
     findings.iter().for_each(|finding| note!("error: {finding}"));

@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 
 use super::Named;
-use crate::agents::model::{Ask, Reply};
+use crate::agents::model::{Completion, CompletionRequest};
 use crate::agents::{AgentError, AgentSet, Sampling};
 use crate::app::{resources, run_sampling};
 use crate::cli::output::{count, note, print};
@@ -40,8 +40,8 @@ pub struct TryArguments {
     action: Option<String>,
 }
 
-/// Requests to a model during the turn, and its replies.
-type Exchanges = Arc<Mutex<Vec<(Ask, Result<Reply, AgentError>)>>>;
+/// Requests to a model during the turn, and its completions.
+type Exchanges = Arc<Mutex<Vec<(CompletionRequest, Result<Completion, AgentError>)>>>;
 
 /// The trajectory before the turn.
 fn trajectory(arguments: &TryArguments, settings: &Settings) -> anyhow::Result<Trajectory> {
@@ -132,16 +132,20 @@ fn indented(text: &mut String, heading: &str, lines: &str) -> std::fmt::Result {
     lines.lines().try_for_each(|line| writeln!(text, "    {line}"))
 }
 
-/// A request to a model and its reply, for people.
-fn exchange(text: &mut String, ask: &Ask, answer: &Result<Reply, AgentError>) -> std::fmt::Result {
-    if let Some(system) = &ask.system {
+/// A request to a model and its completion, for people.
+fn exchange(
+    text: &mut String,
+    request: &CompletionRequest,
+    answer: &Result<Completion, AgentError>,
+) -> std::fmt::Result {
+    if let Some(system) = &request.system {
         indented(text, "system", system)?;
     }
-    indented(text, "prompt", &ask.prompt)?;
+    indented(text, "prompt", &request.prompt)?;
     match answer {
         Ok(reply) => {
             indented(text, "answer", &reply.text)?;
-            let cut = if reply.is_cut { ", cut" } else { "" };
+            let cut = if reply.is_truncated { ", cut" } else { "" };
             let source = reply.source.as_deref().map_or_else(String::new, |source| format!(" from {source}"));
             let usage = reply.usage;
             writeln!(text, "    ({} prompt and {} completion tokens{cut}{source})", usage.prompt, usage.completion)
@@ -172,8 +176,8 @@ pub fn turn(arguments: &TryArguments) -> anyhow::Result<ExitCode> {
     let result = actix::System::new().block_on(async {
         let mut resources = resources(&settings)?;
         let tap = Arc::clone(&seen);
-        resources.tap = Some(Arc::new(move |ask: &Ask, answer: &Result<Reply, AgentError>| {
-            tap.lock().unwrap_or_else(PoisonError::into_inner).push((ask.clone(), answer.clone()));
+        resources.tap = Some(Arc::new(move |request: &CompletionRequest, answer: &Result<Completion, AgentError>| {
+            tap.lock().unwrap_or_else(PoisonError::into_inner).push((request.clone(), answer.clone()));
         }));
         let agents = AgentSet::from_settings(&settings, &resources)?;
         let described = describe_turn(&agents, arguments, &settings).await;
@@ -181,8 +185,8 @@ pub fn turn(arguments: &TryArguments) -> anyhow::Result<ExitCode> {
         anyhow::Ok(described)
     })?;
     let mut text = String::new();
-    for (ask, answer) in seen.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-        exchange(&mut text, ask, answer)?;
+    for (request, answer) in seen.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        exchange(&mut text, request, answer)?;
     }
     print(text)?;
     match result {

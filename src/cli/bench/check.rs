@@ -153,7 +153,7 @@ pub fn check(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     let report = judge::check(input, arguments.base_seed, kinds, threads(arguments.threads), |judged| {
         if let Some(details) = &mut details {
             match judged {
-                Ok(verdict) => serde_json::to_writer(&mut *details, verdict)?,
+                Ok(judgement) => serde_json::to_writer(&mut *details, judgement)?,
                 Err(finding) => serde_json::to_writer(&mut *details, finding)?,
             }
             details.write_all(b"\n")?;

@@ -13,7 +13,7 @@ use crate::cli::table::Table;
 use crate::cli::{Configuration, start_log};
 use crate::evaluation::stub_server::StubServer;
 use crate::evaluation::turn_overhead::{OverheadRow, Scene, Turns, Worker, turn_overhead};
-use crate::settings::{Settings, Upstream, Upstreams};
+use crate::settings::{Settings, Upstream, UpstreamPool};
 use prime_bench::tasks;
 use prime_protocol::Role;
 
@@ -74,7 +74,7 @@ fn with(settings: &Settings, role: Role, implementation: &str, stub: &StubServer
         concurrent_max: side_by_side,
         weight: 1.0,
     };
-    settings.pools.insert(POOL.to_owned(), Upstreams { upstreams: vec![upstream], ..Upstreams::default() });
+    settings.pools.insert(POOL.to_owned(), UpstreamPool { upstreams: vec![upstream], ..UpstreamPool::default() });
     settings
 }
 

@@ -10,28 +10,28 @@ use clap::{Args, ValueEnum};
 use super::super::Configuration;
 use super::output::OutputArguments;
 use super::values::{delay, rate, share, time, time_or_none};
-use crate::loadtest::plan::{Flaws, PAYLOAD_BYTES_MAX, Plan, SWEEP, TRAJECTORIES_MAX};
-use crate::loadtest::report::{Length, Mode};
+use crate::loadtest::plan::{Faults, PAYLOAD_BYTES_MAX, Plan, SWEEP, TRAJECTORIES_MAX};
 use prime_bench::tasks::{self, AnyTask, Difficulty};
+use prime_loadtest::report::{Length, Mode};
 use prime_protocol::Role;
 
-/// Measured where nothing is said.
+/// Default length of the measurement.
 const DURATION: Duration = Duration::from_secs(5);
-/// Trajectories where nothing is said: without a model, and with one.
+/// Default count of trajectories, with null agents and otherwise.
 const TRAJECTORIES: u32 = 1_000;
-const TRAJECTORIES_WITH_MODEL: u32 = 16;
-/// The task where nothing is said.
+const TRAJECTORIES_OF_TASK: u32 = 16;
+/// Default task.
 const TASK: &str = "tower-of-hanoi";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ModeName {
-    /// Null agents within the process: coordination alone.
+    /// Null agents in this process: coordination alone.
     Ring,
-    /// Null agents that each ask a process of their own, which answers at once: adds the way there and back.
+    /// Null agents that each query an engine process, which answers at once: adds the round trip.
     Engine,
     /// A running daemon, as a client sees it.
     Http,
-    /// The configured agents, with their models.
+    /// The configured agents with their models.
     Model,
 }
 
@@ -72,8 +72,8 @@ pub struct LoadtestArguments {
     /// What the load goes through.
     #[arg(long, value_enum, default_value_t = ModeName::Ring)]
     pub mode: ModeName,
-    /// Trajectories that go round at the same time, 1 to 100000; several counts, with commas between them, are measured one
-    /// after another. 1000 where it is left out, 16 with `--mode http` and `model`.
+    /// Concurrent trajectories, 1 to 100000. Several counts are measured one after another. Defaults to 1000, or to 16 with
+    /// `--mode http` and `model`.
     #[arg(
         long,
         value_name = "N[,N...]",
@@ -81,11 +81,10 @@ pub struct LoadtestArguments {
         value_parser = RangedU64ValueParser::<u32>::new().range(1..=u64::from(TRAJECTORIES_MAX))
     )]
     trajectories: Vec<u32>,
-    /// The counts 1, 10, 100, 1000 and 10000, one after another.
+    /// Measure 1, 10, 100, 1000 and 10000 trajectories, one after another.
     #[arg(long, conflicts_with = "trajectories")]
     sweep: bool,
-    /// Steps of each trajectory that are measured, instead of a time (with `--mode http` committed steps of each client's
-    /// runs).
+    /// Measure this many steps per trajectory instead of a time (with `--mode http`, committed steps per client).
     #[arg(
         long,
         value_name = "N",
@@ -93,17 +92,17 @@ pub struct LoadtestArguments {
         value_parser = RangedU64ValueParser::<u64>::new().range(1..=100_000_000)
     )]
     steps: Option<u64>,
-    /// Time that is measured, such as 10s; 5s where it is left out.
+    /// Length of the measurement, such as 10s. Defaults to 5s.
     #[arg(long, value_name = "TIME", value_parser = time)]
     duration: Option<Duration>,
-    /// Time before that, which is not measured; 0 for none.
+    /// Warm-up before the measurement; 0 for none.
     #[arg(long, value_name = "TIME", value_parser = time_or_none, default_value = "1s")]
     warmup: Duration,
-    /// Steps a second that are due, over all trajectories (runs a second, with `--mode http`): the latency then counts from
-    /// the moment at which a step was due. Where it is left out, a trajectory's next step is due when its last is decided.
+    /// Open loop: steps due per second over all trajectories (runs, with `--mode http`). Latency then starts when a step is
+    /// due. Without it, a trajectory's next step is due when its last is decided.
     #[arg(long, value_name = "R", value_parser = rate, allow_negative_numbers = true)]
     rate: Option<f64>,
-    /// Bytes of each proposal's line beyond the shortest; of the prompt, with `--mode engine`.
+    /// Bytes added to each proposal's line; to the prompt, with `--mode engine`.
     #[arg(
         long,
         value_name = "BYTES",
@@ -111,31 +110,34 @@ pub struct LoadtestArguments {
         value_parser = RangedU64ValueParser::<usize>::new().range(0..=PAYLOAD_BYTES_MAX)
     )]
     payload: usize,
-    /// Time that each turn of a faulty agent waits, such as 200us, at most 10s; with up to 0.1 ms more than is said.
+    /// Delay of each turn of a faulty agent, such as 200us, at most 10s; up to 0.1 ms longer in practice.
     #[arg(long, value_name = "TIME", value_parser = delay)]
     delay: Option<Duration>,
-    /// Share of the turns of a faulty agent that fail, and are then tried again.
+    /// Share of a faulty agent's turns that fail and are then retried.
     #[arg(long, value_name = "SHARE", value_parser = share, allow_negative_numbers = true)]
     failures: Option<f64>,
-    /// The agents that `--delay` and `--failures` are about; the executor where it is left out.
+    /// Agents affected by `--delay` and `--failures`. Defaults to the executor.
     #[arg(long, value_enum, value_name = "ROLE[,ROLE...]", value_delimiter = ',')]
     faulty: Vec<RoleName>,
-    /// Commit every step to a journal, as the daemon does; only with `--mode ring`.
+    /// Commit every step to a journal, as the daemon does. Requires `--mode ring`.
     #[arg(long)]
     pub durable: bool,
-    /// The journal of `--durable`, a new file; among the temporary files where it is left out.
+    /// New file for the journal of `--durable`. Defaults to a temporary file.
     #[arg(long, value_name = "FILE", requires = "durable")]
     pub journal: Option<PathBuf>,
-    /// Time the parts of each step's way, at the cost of about nine readings of the clock a step.
+    /// Time the stages of each step, which takes about nine clock readings per step.
     #[arg(long)]
+    stages: bool,
+    /// The former name of `--stages`.
+    #[arg(long, hide = true)]
     legs: bool,
-    /// The daemon, as http://HOST:PORT, for `--mode http`. The key is read from PRIME_API_KEY.
+    /// The daemon of `--mode http`, as http://HOST:PORT. Its key is read from PRIME_API_KEY.
     #[arg(long)]
     pub url: Option<String>,
-    /// The task of `--mode http` and `model`; tower-of-hanoi where it is left out.
+    /// Task of `--mode http` and `model`. Defaults to tower-of-hanoi.
     #[arg(long)]
     task: Option<String>,
-    /// How hard its instances are: easy, medium or hard; easy where it is left out.
+    /// Difficulty of its instances: easy, medium or hard. Defaults to easy.
     #[arg(long)]
     difficulty: Option<Difficulty>,
     #[command(flatten)]
@@ -145,29 +147,26 @@ pub struct LoadtestArguments {
 }
 
 impl LoadtestArguments {
-    /// The counts of trajectories, in the order in which they are measured.
+    /// The counts of trajectories, in order.
     pub fn counts(&self) -> Vec<u32> {
         match (self.sweep, self.trajectories.is_empty()) {
             (true, _) => SWEEP.to_vec(),
             (false, false) => self.trajectories.clone(),
             (false, true) if self.mode.is_null() => vec![TRAJECTORIES],
-            (false, true) => vec![TRAJECTORIES_WITH_MODEL],
+            (false, true) => vec![TRAJECTORIES_OF_TASK],
         }
     }
 
-    /// What is to be solved, with a model or by a daemon.
-    ///
-    /// # Errors
-    /// When there is no such task.
+    /// The task of modes `http` and `model`.
     pub fn task(&self) -> anyhow::Result<(&'static dyn AnyTask, Difficulty)> {
         let task = tasks::find(self.task.as_deref().unwrap_or(TASK))?;
         Ok((task, self.difficulty.unwrap_or(Difficulty::Easy)))
     }
 
-    /// The load that is asked for.
+    /// The requested load.
     ///
     /// # Errors
-    /// When options contradict each other.
+    /// If options contradict each other.
     pub fn plan(&self) -> anyhow::Result<Plan> {
         self.check()?;
         let seconds = self.duration.unwrap_or(DURATION).as_secs_f64();
@@ -176,9 +175,9 @@ impl LoadtestArguments {
             length: self.steps.map_or(Length::Seconds(seconds), Length::Steps),
             warmup: self.warmup,
             rate: self.rate,
-            has_legs: self.legs || self.mode == ModeName::Model,
+            has_stages: self.stages || self.mode == ModeName::Model,
             payload_bytes: self.payload,
-            flaws: Flaws {
+            faults: Faults {
                 delay: self.delay.unwrap_or_default(),
                 failures: self.failures.unwrap_or(0.0),
                 faulty: faulty.iter().map(|name| name.role()).collect(),
@@ -187,6 +186,9 @@ impl LoadtestArguments {
     }
 
     fn check(&self) -> anyhow::Result<()> {
+        if self.legs {
+            bail!("--legs was renamed: give --stages");
+        }
         let Some(mode) = self.mode.to_possible_value() else { return Ok(()) };
         let mode = mode.get_name();
         let null_only = [
@@ -196,24 +198,24 @@ impl LoadtestArguments {
             ("--faulty", !self.faulty.is_empty()),
         ];
         if let Some((option, _)) = null_only.iter().find(|(_, is_given)| *is_given && !self.mode.is_null()) {
-            bail!("{option} is about null agents: it goes with --mode ring or engine, not {mode}");
+            bail!("{option} applies to null agents: it requires --mode ring or engine, not {mode}");
         }
         if !self.faulty.is_empty() && self.delay.is_none() && self.failures.is_none() {
-            bail!("--faulty alone changes nothing: say with --delay or --failures what is wrong with these agents");
+            bail!("--faulty has no effect alone: add --delay or --failures");
         }
         if self.durable && self.mode != ModeName::Ring {
-            bail!("--durable goes with --mode ring, not {mode}");
+            bail!("--durable requires --mode ring, not {mode}");
         }
         match (self.mode, &self.url) {
             (ModeName::Http, None) => {
-                bail!("--mode http needs --url, as http://127.0.0.1:7433: which daemon is meant?")
+                bail!("--mode http requires --url, for example http://127.0.0.1:7433")
             }
             (ModeName::Http, Some(_)) | (_, None) => {}
-            (_, Some(_)) => bail!("--url goes with --mode http, not {mode}"),
+            (_, Some(_)) => bail!("--url requires --mode http, not {mode}"),
         }
         let of_task = [("--task", self.task.is_some()), ("--difficulty", self.difficulty.is_some())];
         if let Some((option, _)) = of_task.iter().find(|(_, is_given)| *is_given && self.mode.is_null()) {
-            bail!("{option} is about what is solved: it goes with --mode http or model, not {mode}");
+            bail!("{option} requires --mode http or model, not {mode}");
         }
         Ok(())
     }
@@ -236,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_a_closed_loop_of_seconds() {
+    fn the_default_is_a_closed_loop_of_five_seconds() {
         let arguments = parsed(&[]);
         assert_eq!(arguments.counts(), [1_000]);
         assert_eq!(
@@ -245,22 +247,22 @@ mod tests {
                 length: Length::Seconds(5.0),
                 warmup: Duration::from_secs(1),
                 rate: None,
-                has_legs: false,
+                has_stages: false,
                 payload_bytes: 0,
-                flaws: Flaws { faulty: vec![Role::Executor], ..Flaws::NONE },
+                faults: Faults { faulty: vec![Role::Executor], ..Faults::NONE },
             }
         );
         assert_eq!(parsed(&["--mode", "model"]).counts(), [16]);
-        assert!(parsed(&["--mode", "model"]).plan().unwrap().has_legs);
+        assert!(parsed(&["--mode", "model"]).plan().unwrap().has_stages);
     }
 
     #[test]
-    fn every_part_of_a_load_can_be_said() {
+    fn every_option_is_part_of_the_plan() {
         let line = "--trajectories 3,1,2 --steps 7 --warmup 0 --rate 2.5 --payload 64 --delay 200us --failures 0.25 \
-                    --faulty verifier,coordinator --legs";
+                    --faulty verifier,coordinator --stages";
         let arguments = parsed(&line.split_whitespace().collect::<Vec<_>>());
         assert_eq!(arguments.counts(), [3, 1, 2]);
-        let flaws = Flaws {
+        let faults = Faults {
             delay: Duration::from_micros(200),
             failures: 0.25,
             faulty: vec![Role::Verifier, Role::Coordinator],
@@ -269,9 +271,9 @@ mod tests {
             length: Length::Steps(7),
             warmup: Duration::ZERO,
             rate: Some(2.5),
-            has_legs: true,
+            has_stages: true,
             payload_bytes: 64,
-            flaws,
+            faults,
         };
         assert_eq!(arguments.plan().unwrap(), plan);
         assert_eq!(parsed(&["--sweep"]).counts(), [1, 10, 100, 1_000, 10_000]);
@@ -279,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_do_not_go_together_are_refused() {
+    fn contradictory_options_are_refused() {
         for (line, parts) in [
             ("--mode http", &["--url", "http://"][..]),
             ("--url http://a", &["--url", "--mode http", "not ring"]),
@@ -287,6 +289,7 @@ mod tests {
             ("--mode model --delay 5ms", &["--delay", "ring or engine"]),
             ("--mode http --url http://a --payload 3", &["--payload", "not http"]),
             ("--faulty verifier", &["--faulty", "--delay or --failures"]),
+            ("--legs", &["--legs", "give --stages"]),
             ("--task n-queens", &["--task", "http or model"]),
         ] {
             let error = parsed(&line.split(' ').collect::<Vec<_>>()).plan().unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! `prime-agents loadtest`: what coordination costs.
+//! `prime-agents loadtest`: measures what coordination costs.
 
 mod arguments;
 mod output;
@@ -13,72 +13,73 @@ use super::remote::key;
 use super::start_log;
 use crate::agents::Names;
 use crate::app::runtime_plan;
-use crate::loadtest::http::{HttpLoad, http};
 use crate::loadtest::plan::Plan;
-use crate::loadtest::report::{Point, Report, RuntimeFacts};
-use crate::loadtest::{Circumstances, DurableLoad, EngineLoad, ModelLoad, report, ring};
+use crate::loadtest::{DurableLoad, EngineLoad, ModelLoad, ring};
 use crate::settings::{LogLevel, Settings};
+use prime_loadtest::http::{HttpLoad, http};
+use prime_loadtest::report::{Point, RuntimeFacts};
+use prime_loadtest::{TestStart, report};
 
 pub use arguments::LoadtestArguments;
 use arguments::ModeName;
 
-/// What one mode measured.
-struct Found {
-    /// Where they are not in another process.
+/// The results of one mode.
+struct Results {
+    /// `None` if they are in another process.
     agents: Option<Names>,
     points: Vec<Point>,
     remarks: Vec<String>,
 }
 
-impl Found {
-    fn by(agents: Names) -> Self {
+impl Results {
+    fn of(agents: Names) -> Self {
         Self { agents: Some(agents), points: Vec::new(), remarks: Vec::new() }
     }
 }
 
-async fn measure(arguments: &LoadtestArguments, plan: &Plan, settings: &Settings) -> anyhow::Result<Found> {
+async fn measure(arguments: &LoadtestArguments, plan: &Plan, settings: &Settings) -> anyhow::Result<Results> {
     let runtime = runtime_plan(settings);
     let counts = arguments.counts();
     let most = counts.iter().copied().max().unwrap_or(1);
     match arguments.mode {
         ModeName::Ring if arguments.durable => {
             let load = DurableLoad::start(settings.clone(), plan, arguments.journal.as_deref(), most)?;
-            let mut found = Found::by(ring::names());
-            found.remarks.extend(load.remark());
+            let mut results = Results::of(ring::names());
+            results.remarks.extend(load.remark());
             for trajectories in counts {
-                found.points.push(load.measure(plan, trajectories).await?);
+                results.points.push(load.measure(plan, trajectories).await?);
             }
-            Ok(found)
+            Ok(results)
         }
         ModeName::Ring => {
-            let mut found = Found::by(ring::names());
+            let mut results = Results::of(ring::names());
             for trajectories in counts {
-                found.points.push(ring::measure(plan, trajectories, &runtime).await?);
+                results.points.push(ring::measure(plan, trajectories, &runtime).await?);
             }
-            Ok(found)
+            Ok(results)
         }
         ModeName::Engine => {
             let load = EngineLoad::start()?;
-            let mut found = Found::by(EngineLoad::names());
+            let mut results = Results::of(EngineLoad::names());
             for trajectories in counts {
-                found.points.push(load.measure(plan, trajectories, &runtime).await?);
+                results.points.push(load.measure(plan, trajectories, &runtime).await?);
             }
-            Ok(found)
+            Ok(results)
         }
         ModeName::Model => {
             let (task, difficulty) = arguments.task()?;
             let load = ModelLoad::start(settings.clone(), task, difficulty, most)?;
-            let mut found = Found::by(load.names());
+            let mut results = Results::of(load.names());
             for trajectories in counts {
                 let (point, remark) = load.measure(plan, trajectories).await?;
-                found.points.push(point);
-                found.remarks.push(remark);
+                results.points.push(point);
+                results.remarks.push(remark);
             }
-            Ok(found)
+            Ok(results)
         }
         ModeName::Http => {
             let (task, difficulty) = arguments.task()?;
-            let mut found = Found { agents: None, points: Vec::new(), remarks: Vec::new() };
+            let mut results = Results { agents: None, points: Vec::new(), remarks: Vec::new() };
             for trajectories in counts {
                 let load = HttpLoad {
                     url: arguments.url.clone().unwrap_or_default(),
@@ -90,10 +91,10 @@ async fn measure(arguments: &LoadtestArguments, plan: &Plan, settings: &Settings
                     length: plan.length,
                 };
                 let measured = http(&load).await?;
-                found.points.push(measured.point);
-                found.remarks.extend(measured.remarks);
+                results.points.push(measured.point);
+                results.remarks.extend(measured.remarks);
             }
-            Ok(found)
+            Ok(results)
         }
     }
 }
@@ -114,15 +115,15 @@ pub fn loadtest(arguments: &LoadtestArguments) -> anyhow::Result<ExitCode> {
     let outputs = arguments.outputs.check(arguments.mode.mode(), &arguments.counts())?;
     let mut settings = arguments.configuration.load()?;
     if settings.log.level == LogLevel::Info {
-        // A line a run would be a part of what is measured.
+        // A log line per run would distort the measurement.
         settings.log.level = LogLevel::Warn;
     }
     start_log(&settings);
-    let circumstances = Circumstances::now(jiff::Timestamp::now());
-    let found = actix::System::new().block_on(measure(arguments, &plan, &settings))?;
+    let start = TestStart::new(jiff::Timestamp::now());
+    let results = actix::System::new().block_on(measure(arguments, &plan, &settings))?;
     let load = plan.load(arguments.durable);
-    let runtime = found.agents.map(|agents| facts(&settings, agents));
-    let mut report: Report = report(circumstances, arguments.mode.mode(), load, runtime, found.points);
-    report.remarks.extend(found.remarks);
+    let runtime = results.agents.map(|agents| facts(&settings, agents));
+    let mut report = report(start, arguments.mode.mode(), load, runtime, results.points);
+    report.remarks.extend(results.remarks);
     outputs.write(&report)
 }

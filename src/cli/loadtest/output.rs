@@ -1,4 +1,4 @@
-//! Where a load test's report goes, and what it is compared with.
+//! Writes a load test's report, and compares it with a baseline.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -9,42 +9,42 @@ use clap::Args;
 
 use super::super::run::Output;
 use super::target::Target;
-use crate::loadtest::comparison::{Comparison, check, compare};
-use crate::loadtest::page::page;
-use crate::loadtest::raw::raw;
-use crate::loadtest::report::{Mode, Report};
-use crate::loadtest::{baseline, text};
+use prime_loadtest::comparison::{Comparison, check, compare};
+use prime_loadtest::hdr_log::hdr_log;
+use prime_loadtest::page::page;
+use prime_loadtest::report::{Mode, Report};
+use prime_loadtest::{baseline, text};
 
-/// Exit code for figures that became worse.
+/// Exit code if a metric became worse.
 const REGRESSION: u8 = 3;
 
 #[derive(Args)]
 pub struct OutputArguments {
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
-    /// Write the report with its plots to this file, as one HTML page that needs nothing else.
+    /// Write the report with charts to this file, as a self-contained HTML page.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Write the histograms of all latencies to this file, in nanoseconds, as HdrHistogram's interval log.
+    /// Write the latency histograms to this file as an HdrHistogram interval log, in nanoseconds.
     #[arg(long, value_name = "FILE")]
     raw: Option<PathBuf>,
-    /// Write the report to this file as JSON, which --baseline reads, whatever --output says.
+    /// Write the report to this file as JSON, for --baseline.
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Compare with the report in this file, which --save wrote. Exit code 3: something became worse.
+    /// Compare with a report written by --save. Exits 3 if a metric became worse.
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// By how much a figure may be worse than the baseline's.
+    /// By how much a metric may be worse than the baseline's.
     #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = tolerance)]
     tolerance: f64,
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {
     let percent = text.parse().ok().filter(|percent: &f64| percent.is_finite() && *percent > 0.0);
-    percent.ok_or_else(|| "give per cent, above 0, for example 10".to_owned())
+    percent.ok_or_else(|| "give a percentage above 0, for example 10".to_owned())
 }
 
-/// Where a report goes, known to be there; and the baseline as it was before the test.
+/// Checked targets of the report, and the baseline as it was before the test.
 pub struct Outputs {
     output: Output,
     html: Option<Target>,
@@ -55,10 +55,10 @@ pub struct Outputs {
 }
 
 impl OutputArguments {
-    /// Looks at all files before the test begins. `trajectories` are the counts that it will have.
+    /// Checks all files before the test. `trajectories` are its counts.
     ///
     /// # Errors
-    /// When a file cannot be written, or the baseline cannot be read or compared with this load.
+    /// If a file cannot be written, or the baseline cannot be read or compared with this load.
     pub fn check(&self, mode: Mode, trajectories: &[u32]) -> anyhow::Result<Outputs> {
         let target =
             |option, path: &Option<PathBuf>| path.as_deref().map(|path| Target::check(option, path)).transpose();
@@ -68,7 +68,7 @@ impl OutputArguments {
         let targets: Vec<_> = [&html, &raw, &save].into_iter().flatten().collect();
         for (index, one) in targets.iter().enumerate() {
             if let Some(other) = targets[index + 1..].iter().find(|other| one.is_same(other)) {
-                bail!("{} and {} name the same file: give each its own", one.option(), other.option());
+                bail!("{} and {} name the same file: give different files", one.option(), other.option());
             }
         }
         let baseline = self.baseline.as_deref().map(|path| {
@@ -83,11 +83,11 @@ impl OutputArguments {
 }
 
 impl Outputs {
-    /// Prints the report and writes the files; 3 where a figure became worse than the baseline's. With `--output json`,
-    /// standard output has the report alone, and the comparison goes to standard error.
+    /// Prints the report and writes the files. Returns 3 if a metric became worse than the baseline's. With
+    /// `--output json`, stdout has the report alone, and the comparison goes to stderr.
     ///
     /// # Errors
-    /// When a file cannot be written; the others are, and the report is printed all the same.
+    /// If a file cannot be written. The others are still written, and the report is printed.
     pub fn write(&self, report: &Report) -> anyhow::Result<ExitCode> {
         let json = serde_json::to_string_pretty(report)? + "\n";
         let baseline = self.baseline.as_ref();
@@ -96,10 +96,11 @@ impl Outputs {
         self.print(report, &json, compared);
 
         let html = self.html.as_ref().map(|target| {
-            let page = page(report, baseline.zip(compared)).context("the page cannot be made")?;
+            let page = page(report, baseline.zip(compared)).context("--html: the page cannot be rendered")?;
             target.write(&page)
         });
-        let raw = self.raw.as_ref().map(|target| target.write(&raw(report).context("the log cannot be made")?));
+        let raw =
+            self.raw.as_ref().map(|target| target.write(&hdr_log(report).context("--raw: the log cannot be written")?));
         let save = self.save.as_ref().map(|target| target.write(&json));
         [html, raw, save].into_iter().flatten().collect::<anyhow::Result<()>>()?;
         let is_worse = comparison?.is_some_and(|comparison| !comparison.regressions.is_empty());
@@ -107,16 +108,16 @@ impl Outputs {
     }
 
     fn print(&self, report: &Report, json: &str, comparison: Option<&Comparison>) {
-        let said = comparison.map(text::comparison).unwrap_or_default();
+        let compared = comparison.map(text::comparison).unwrap_or_default();
         let shown = match self.output {
-            Output::Text if said.is_empty() => text::text(report),
-            Output::Text => format!("{}\n{said}", text::text(report)),
+            Output::Text if compared.is_empty() => text::text(report),
+            Output::Text => format!("{}\n{compared}", text::text(report)),
             Output::Json => {
-                eprint!("{said}");
+                eprint!("{compared}");
                 json.to_owned()
             }
         };
-        // A reader that closed the pipe has seen enough.
+        // The reader may have closed the pipe.
         drop(std::io::stdout().write_all(shown.as_bytes()));
     }
 }
@@ -128,8 +129,52 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::loadtest::report::Point;
-    use crate::loadtest::testing::report;
+    use prime_loadtest::histogram;
+    use prime_loadtest::report::{FORMAT, HostInfo, Latency, Length, Load, Point};
+
+    fn point(trajectories: u32) -> Point {
+        let mut latencies = histogram::empty();
+        latencies.saturating_record_n(2_000, 100);
+        Point {
+            trajectories,
+            steps: 100,
+            seconds: 1.0,
+            steps_per_second: 100.0,
+            latency: Latency { p50_us: 2.0, ..histogram::latency(&latencies) },
+            stages: Vec::new(),
+            coordination_share: None,
+            cpu_us_per_step: None,
+            allocations_per_step: Some(4.0),
+            allocated_bytes_per_step: None,
+            bytes_per_trajectory: None,
+            rate: None,
+            failures: 0,
+            histogram: histogram::encode(&latencies),
+        }
+    }
+
+    fn report() -> Report {
+        Report {
+            format: FORMAT,
+            version: "0.1.0".to_owned(),
+            started: "2026-11-21T10:00:00Z".to_owned(),
+            machine: HostInfo::default(),
+            mode: Mode::Ring,
+            load: Load {
+                rate: None,
+                warmup_seconds: 1.0,
+                length: Length::Seconds(1.0),
+                payload_bytes: 0,
+                delay_us: 0,
+                failures: 0.0,
+                faulty: Vec::new(),
+                durable: false,
+            },
+            runtime: None,
+            points: vec![point(1), point(1_000)],
+            remarks: Vec::new(),
+        }
+    }
 
     #[derive(Parser)]
     struct Command {
@@ -162,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_written_and_a_regression_has_its_exit_code() {
+    fn all_files_are_written_and_regressions_exit_with_3() {
         let folder = tempfile::tempdir().unwrap();
         let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         let (html, raw, save) = (file("a.html"), file("a.hlog"), file("a.json"));
@@ -174,9 +219,9 @@ mod tests {
         assert_eq!(code(&["--output", "json"]), ExitCode::from(3));
         assert_eq!(code(&["--tolerance", "50"]), ExitCode::SUCCESS);
         assert_eq!(baseline::read(Path::new(&save)).unwrap(), report());
-        assert!(std::fs::read_to_string(&html).unwrap().contains("Against the baseline"));
-        assert_eq!(std::fs::read_to_string(&raw).unwrap().lines().count(), 11);
-        assert_eq!(folder.path().read_dir().unwrap().count(), 4, "nothing is left beside them");
+        assert!(std::fs::read_to_string(&html).unwrap().contains("Comparison with the baseline"));
+        assert_eq!(std::fs::read_to_string(&raw).unwrap().lines().count(), 8);
+        assert_eq!(folder.path().read_dir().unwrap().count(), 4, "no partial files remain");
         // The baseline may be where the new report goes.
         let over = checked(&["--save", &baseline, "--baseline", &baseline]).unwrap();
         assert_eq!(over.write(&report()).unwrap(), ExitCode::from(3));
@@ -184,15 +229,15 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_said_before_the_test() {
+    fn mistakes_are_found_before_the_test() {
         let folder = tempfile::tempdir().unwrap();
         let here = folder.path().to_str().unwrap();
         let http = saved(folder.path(), &Report { mode: Mode::Http, ..report() });
         let rows: [(&[&str], &str); 6] = [
             (&["--html", here], "--html"),
-            (&["--save", "/no/such/folder/x.json"], "is its folder there?"),
+            (&["--save", "/no/such/folder/x.json"], "does its folder exist?"),
             (&["--baseline", "/no/such/file"], "--baseline /no/such/file: cannot be read"),
-            (&["--baseline", &http], "is of mode `http`, and this is mode `ring`"),
+            (&["--baseline", &http], "has mode `http`, this test has mode `ring`"),
             (&["--baseline", here], "cannot be read"),
             (&["--html", &format!("{here}/x"), "--raw", &format!("{here}/x")], "name the same file"),
         ];

@@ -1,29 +1,25 @@
-//! A file that a command writes: it is there when it is whole, or stays as it was.
+//! A file that is replaced atomically, and checked before the work whose result it takes.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
-/// See the module.
 #[derive(Debug)]
 pub struct Target {
     option: &'static str,
     path: PathBuf,
-    /// Written to first; none for devices and pipes, which are written to as they are.
+    /// Written first, then renamed. `None` for devices and pipes, which are written directly.
     part: Option<PathBuf>,
 }
 
 impl Target {
-    /// A file that can be written. Looked at before the work whose result it takes.
-    ///
-    /// # Errors
-    /// With the option and what is wrong with its file.
+    /// Checks that a file can be written. Errors name the option.
     pub fn check(option: &'static str, path: &Path) -> anyhow::Result<Self> {
         let target = |part| Self { option, path: path.to_owned(), part };
         match path.metadata() {
             Ok(metadata) if metadata.is_dir() => {
-                bail!("{option} {}: is a folder: give the name of a file in it", path.display())
+                bail!("{option} {}: is a folder: name a file in it", path.display())
             }
             Ok(metadata) if !metadata.is_file() => return Ok(target(None)),
             _ => {}
@@ -31,13 +27,13 @@ impl Target {
         let mut name = path.as_os_str().to_owned();
         name.push(".part");
         let part = PathBuf::from(name);
-        let failed = || format!("{option} {}: cannot be written: is its folder there?", path.display());
+        let failed = || format!("{option} {}: cannot be written: does its folder exist?", path.display());
         drop(File::create(&part).with_context(failed)?);
         std::fs::remove_file(&part).with_context(failed)?;
         Ok(target(Some(part)))
     }
 
-    /// Whether both are one file.
+    /// Whether both name the same file.
     pub fn is_same(&self, other: &Self) -> bool {
         self.part.is_some() && self.path == other.path
     }
@@ -47,14 +43,13 @@ impl Target {
         self.option
     }
 
-    /// # Errors
-    /// With the option and its file; what was there before is still there.
+    /// Replaces the file, which stays as it was on an error.
     pub fn write(&self, text: &str) -> anyhow::Result<()> {
         let Self { option, path, part } = self;
         let written = match part {
             Some(part) => {
                 let renamed = std::fs::write(part, text).and_then(|()| std::fs::rename(part, path));
-                // What is left of it is of no use, and whether it can be removed changes nothing.
+                // Best effort: the partial file is useless.
                 renamed.inspect_err(|_| drop(std::fs::remove_file(part)))
             }
             None => std::fs::write(path, text),
@@ -68,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_whole_or_as_it_was() {
+    fn a_file_is_replaced_atomically() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("report.html");
         std::fs::write(&path, "before").unwrap();
@@ -76,14 +71,16 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "before");
         target.write("after").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "after");
-        assert_eq!(folder.path().read_dir().unwrap().count(), 1, "nothing is left beside it");
+        assert_eq!(folder.path().read_dir().unwrap().count(), 1, "no partial file remains");
         Target::check("--html", Path::new("/dev/null")).unwrap().write("x").unwrap();
     }
 
     #[test]
-    fn what_cannot_be_written_is_said_before() {
+    fn unwritable_files_are_found_by_the_check() {
         let folder = tempfile::tempdir().unwrap();
-        for (path, part) in [(folder.path().to_owned(), "is a folder"), (folder.path().join("no/x"), "is its folder")] {
+        for (path, part) in
+            [(folder.path().to_owned(), "is a folder"), (folder.path().join("no/x"), "does its folder exist")]
+        {
             let error = format!("{:#}", Target::check("--raw", &path).unwrap_err());
             assert!(error.contains("--raw") && error.contains(part), "{error}");
         }

@@ -1,4 +1,4 @@
-//! Values of the load test's options, and what is wrong with them.
+//! Parsers of the load test's option values.
 
 use std::time::Duration;
 
@@ -6,21 +6,24 @@ use jiff::SignedDuration;
 
 use crate::loadtest::plan::RATE_MAX;
 
-/// Longest time that can be asked for.
 const TIME_MAX: Duration = Duration::from_hours(24);
-/// Longest time that an agent's turn may be made to wait: a test ends only when its last turns have come home.
+/// Longest injected delay. A test ends only when its last turns have finished.
 const DELAY_MAX: Duration = Duration::from_secs(10);
 
-/// A time above zero, as `200us`, `5ms` or `10s`.
+/// A time above zero, such as `200us`, `5ms` or `10s`.
 pub fn time(text: &str) -> Result<Duration, String> {
     let time = time_or_none(text)?;
-    if time.is_zero() { Err("give a time above zero, as 200us, 5ms or 10s".to_owned()) } else { Ok(time) }
+    if time.is_zero() { Err("give a time above zero, such as 200us, 5ms or 10s".to_owned()) } else { Ok(time) }
 }
 
-/// What a turn is made to wait.
+/// The delay of a turn.
 pub fn delay(text: &str) -> Result<Duration, String> {
     let delay = time(text)?;
-    if delay > DELAY_MAX { Err("give at most 10s: the test waits for its last turns".to_owned()) } else { Ok(delay) }
+    if delay > DELAY_MAX {
+        Err("give at most 10s, since the test waits for its last turns".to_owned())
+    } else {
+        Ok(delay)
+    }
 }
 
 /// A time, zero included.
@@ -28,22 +31,22 @@ pub fn time_or_none(text: &str) -> Result<Duration, String> {
     if matches!(text, "0" | "0s") {
         return Ok(Duration::ZERO);
     }
-    let usage = || "give a number with its unit, as 200us, 5ms, 10s or 2m".to_owned();
+    let usage = || "give a number with a unit, such as 200us, 5ms, 10s or 2m".to_owned();
     let time = text.parse::<SignedDuration>().map_err(|_| usage())?;
     let time = Duration::try_from(time).map_err(|_| usage())?;
-    if time > TIME_MAX { Err("give at most a day, 24h".to_owned()) } else { Ok(time) }
+    if time > TIME_MAX { Err("give at most 24h".to_owned()) } else { Ok(time) }
 }
 
 /// A share, from 0 to 1.
 pub fn share(text: &str) -> Result<f64, String> {
     let share = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| "give a share from 0 to 1, as 0.01".to_owned())
+    share.ok_or_else(|| "give a share from 0 to 1, such as 0.01".to_owned())
 }
 
-/// Steps a second.
+/// Steps per second.
 pub fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse::<f64>().ok().filter(|rate| *rate > 0.0 && *rate <= RATE_MAX);
-    rate.ok_or_else(|| format!("give a number of steps a second above 0 and at most {RATE_MAX}"))
+    rate.ok_or_else(|| format!("give a number of steps per second above 0 and at most {RATE_MAX}"))
 }
 
 #[cfg(test)]

@@ -1,26 +1,28 @@
-//! Requests to a daemon and its answers, with errors as its users are to read them.
+//! HTTP requests to a daemon, with errors that tell the user what to do. Blocking: must not be used within a Tokio runtime.
 
 use std::io::Read;
 use std::time::Duration;
 
+use reqwest::blocking::{Client as HttpClient, ClientBuilder, RequestBuilder, Response};
+use reqwest::header::{self, HeaderValue};
+use reqwest::{StatusCode, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use ureq::http::{HeaderValue, Response, StatusCode, header};
-use ureq::{Agent, Body, RequestBuilder};
 
-/// Longest wait for a connection.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
-/// Longest silence within a request. The daemon gives a sign of life every 10 seconds on a stream of events.
-const SILENCE_MAX: Duration = Duration::from_secs(35);
-/// The same for requests that are long.
-const WORK_MAX: Duration = Duration::from_hours(1);
-/// Bytes of an answer that is held in memory: a page of 1,000 records with large answers has some of them.
-const ANSWER_BYTES_MAX: u64 = 1 << 30;
-/// Bytes of an error's body that are looked at.
+use crate::http_client::{self, root_cause};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Timeout of the response headers and of each read. The daemon sends a keep-alive every 10 seconds on a stream of events.
+const READ_TIMEOUT: Duration = Duration::from_secs(35);
+/// The same for long operations.
+const LONG_READ_TIMEOUT: Duration = Duration::from_hours(1);
+/// Maximum size of a response held in memory: a page of 1,000 records with large answers.
+const RESPONSE_BYTES_MAX: u64 = 1 << 30;
+/// How much of an error's body is read.
 const ERROR_BYTES_MAX: u64 = 1 << 16;
 
-/// Why a request came to nothing.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The daemon's own message, which says what to do.
@@ -36,29 +38,29 @@ pub enum ClientError {
     BrokenOff { url: String, reason: String },
     #[error("{url}: the answer cannot be read by this version: {reason}: take the client of the daemon's version")]
     Unreadable { url: String, reason: String },
-    /// An answer in the right form that cannot be meant.
+    /// A well-formed response that makes no sense.
     #[error("{0}")]
     Senseless(String),
 }
 
 impl ClientError {
-    /// Whether the same request may be answered later: the daemon is starting, stopping or busy.
+    /// Whether a retry may help: the daemon is starting, stopping or busy.
     pub fn may_pass(&self) -> bool {
         match self {
             Self::Silent { .. } | Self::BrokenOff { .. } => true,
-            // 502 and 504 are a proxy's, before a daemon that is not there.
+            // 502 and 504 come from a proxy whose daemon is down.
             Self::Refused { status, .. } | Self::Foreign { status, .. } => matches!(status, 408 | 429 | 502..=504),
             Self::Unreadable { .. } | Self::Senseless(_) => false,
         }
     }
 
-    /// How long to wait at least, if the daemon said so.
+    /// The daemon's `Retry-After`.
     pub fn retry_after(&self) -> Option<Duration> {
         if let Self::Refused { retry_after, .. } = self { *retry_after } else { None }
     }
 }
 
-/// The `error` of a refusal, as far as it is shown.
+/// The fields of an error response that are shown.
 #[derive(Deserialize)]
 struct Refusal {
     error: RefusalDetail,
@@ -70,105 +72,117 @@ struct RefusalDetail {
     code: String,
 }
 
-/// A daemon, as one of its users.
+/// A client of a daemon.
 pub struct Client {
-    agent: Agent,
+    http: HttpClient,
     base: String,
     authorization: Option<HeaderValue>,
 }
 
-/// Something to be done.
 #[derive(Default)]
 pub struct Post<'a> {
     pub path: &'a str,
     pub query: &'a [(&'a str, String)],
     pub header: Option<(&'a str, &'a str)>,
     pub body: Option<&'a Value>,
-    /// It may move a whole journal about before it is answered.
+    /// It may rewrite the whole journal before the response.
     pub is_long: bool,
 }
 
-/// An answer that is no refusal.
+/// A successful response.
 pub struct Answer {
     url: String,
-    response: Response<Body>,
+    response: Response,
 }
 
 impl Client {
-    /// `base` is the daemon's URL without a slash at its end.
-    pub fn new(base: String, authorization: Option<HeaderValue>) -> Self {
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            // A proxy would answer for the daemon, and a redirect would take the key somewhere else.
-            .proxy(None)
-            .max_redirects(0)
-            .user_agent(concat!("prime-agents/", env!("CARGO_PKG_VERSION")))
-            .timeout_connect(Some(CONNECT_PATIENCE))
-            .timeout_per_read(Some(SILENCE_MAX))
-            .timeout_per_write(Some(SILENCE_MAX))
-            .build();
-        Self { agent: Agent::new_with_config(config), base, authorization }
+    /// `base` is the daemon's URL without a trailing slash.
+    ///
+    /// # Errors
+    /// The system is out of threads or file descriptors.
+    pub fn new(base: String, authorization: Option<HeaderValue>) -> Result<Self, reqwest::Error> {
+        // A blocking client waits this long for the headers and then for each read, not for the whole response.
+        let http = ClientBuilder::from(http_client::builder(false).connect_timeout(CONNECT_TIMEOUT));
+        Ok(Self { http: http.timeout(READ_TIMEOUT).build()?, base, authorization })
     }
 
-    fn with_key<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
+    fn with_key(&self, request: RequestBuilder) -> RequestBuilder {
         match &self.authorization {
             Some(authorization) => request.header(header::AUTHORIZATION, authorization),
             None => request,
         }
     }
 
-    /// Asks for `path`, with a query.
+    /// Sends a GET request with a query.
     ///
     /// # Errors
     /// [`ClientError`].
     pub fn get(&self, path: &str, query: &[(&str, String)]) -> Result<Answer, ClientError> {
         let url = format!("{}{path}", self.base);
-        let request =
-            query.iter().fold(self.with_key(self.agent.get(&url)), |request, (name, value)| request.query(name, value));
-        self.answer(url, request.call())
+        let result = with_query(&url, query).map(|target| self.with_key(self.http.get(target)));
+        self.send(url, result)
     }
 
-    /// Asks for the events of a run after one of them, as server-sent events.
+    /// Opens the stream of a run's events after one of them, as server-sent events.
     ///
     /// # Errors
     /// [`ClientError`].
     pub fn events(&self, id: &str, after: u64) -> Result<Answer, ClientError> {
         let url = format!("{}/v1/runs/{id}/events", self.base);
-        let request = self.with_key(self.agent.get(&url)).header("Last-Event-ID", after.to_string());
-        self.answer(url, request.call())
+        let request = self.with_key(self.http.get(&url)).header("Last-Event-ID", after.to_string());
+        self.send(url, Ok(request))
     }
 
-    /// Asks for something to be done.
+    /// Sends a POST request.
     ///
     /// # Errors
     /// [`ClientError`].
     pub fn post(&self, post: &Post<'_>) -> Result<Answer, ClientError> {
         let Post { path, query, header, body, is_long } = *post;
         let url = format!("{}{path}", self.base);
-        let silence = if is_long { WORK_MAX } else { SILENCE_MAX };
-        let request = self.with_key(self.agent.post(&url)).config().timeout_per_read(Some(silence)).build();
-        let request = query.iter().fold(request, |request, (name, value)| request.query(name, value));
-        let request = header.iter().fold(request, |request, (name, value)| request.header(*name, *value));
-        let result = match body {
-            Some(body) => request.content_type("application/json").send(body.to_string()),
-            None => request.send_empty(),
-        };
-        self.answer(url, result)
+        let request = with_query(&url, query).map(|target| {
+            let request = self.with_key(self.http.post(target));
+            let request = if is_long { request.timeout(LONG_READ_TIMEOUT) } else { request };
+            let request = header.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+            match body {
+                Some(body) => request.header(header::CONTENT_TYPE, "application/json").body(body.to_string()),
+                None => request.header(header::CONTENT_LENGTH, 0),
+            }
+        });
+        self.send(url, request)
     }
 
-    fn answer(&self, url: String, result: Result<Response<Body>, ureq::Error>) -> Result<Answer, ClientError> {
-        let response =
-            result.map_err(|error| ClientError::Silent { url: self.base.clone(), reason: error.to_string() })?;
+    fn send(&self, url: String, request: Result<RequestBuilder, String>) -> Result<Answer, ClientError> {
+        let result = request.and_then(|request| request.send().map_err(|error| failure(&error)));
+        let response = result.map_err(|reason| ClientError::Silent { url: self.base.clone(), reason })?;
         if response.status().is_success() { Ok(Answer { url, response }) } else { Err(refusal(url, response)) }
     }
 }
 
-/// The error in an answer.
-fn refusal(url: String, mut response: Response<Body>) -> ClientError {
+/// A URL with query parameters.
+fn with_query(url: &str, query: &[(&str, String)]) -> Result<Url, String> {
+    let mut target = Url::parse(url).map_err(|error| error.to_string())?;
+    if !query.is_empty() {
+        target.query_pairs_mut().extend_pairs(query);
+    }
+    Ok(target)
+}
+
+/// The reason of a failure without the URL, which the message already has.
+pub fn failure(error: &reqwest::Error) -> String {
+    match (error.is_timeout(), error.is_connect()) {
+        (true, true) => format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()),
+        (true, false) => "no response in time".to_owned(),
+        _ => root_cause(error),
+    }
+}
+
+/// The error in a response.
+fn refusal(url: String, response: Response) -> ClientError {
     let status = response.status();
     let retry_after = response.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
     let retry_after = retry_after.and_then(|seconds| seconds.parse().ok()).map(Duration::from_secs);
-    let body = response.body_mut().with_config().limit(ERROR_BYTES_MAX).read_json::<Refusal>();
+    let body = serde_json::from_reader(response.take(ERROR_BYTES_MAX));
     let Ok(Refusal { error: RefusalDetail { mut message, code } }) = body else {
         return ClientError::Foreign { url, status: status.as_u16() };
     };
@@ -182,7 +196,7 @@ fn refusal(url: String, mut response: Response<Body>) -> ClientError {
 }
 
 impl Answer {
-    /// Whether this was done before under the same idempotency key.
+    /// Whether the idempotency key was used before.
     pub fn is_replayed(&self) -> bool {
         self.response.headers().contains_key("Idempotency-Replayed")
     }
@@ -191,15 +205,32 @@ impl Answer {
     ///
     /// # Errors
     /// [`ClientError::BrokenOff`] or [`ClientError::Unreadable`].
-    pub fn json<T: DeserializeOwned>(mut self) -> Result<T, ClientError> {
-        let text = self.response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string();
-        let url = self.url;
-        let text = text.map_err(|error| ClientError::BrokenOff { url: url.clone(), reason: error.to_string() })?;
-        serde_json::from_str(&text).map_err(|error| ClientError::Unreadable { url, reason: error.to_string() })
+    pub fn json<T: DeserializeOwned>(self) -> Result<T, ClientError> {
+        let (url, reader) = self.into_reader();
+        let mut body = Vec::new();
+        let read = reader.take(RESPONSE_BYTES_MAX + 1).read_to_end(&mut body);
+        read.map_err(|error| ClientError::BrokenOff { url: url.clone(), reason: error.to_string() })?;
+        if body.len() as u64 > RESPONSE_BYTES_MAX {
+            let reason = format!("it has more than {RESPONSE_BYTES_MAX} bytes");
+            return Err(ClientError::Unreadable { url, reason });
+        }
+        serde_json::from_slice(&body).map_err(|error| ClientError::Unreadable { url, reason: error.to_string() })
     }
 
-    /// The body as it comes; however long.
+    /// The URL and the body as a stream.
     pub fn into_reader(self) -> (String, impl Read) {
-        (self.url, self.response.into_body().into_with_config().limit(u64::MAX).reader())
+        (self.url, BodyReader(self.response))
+    }
+}
+
+/// A response's body whose errors give their cause.
+struct BodyReader(Response);
+
+impl Read for BodyReader {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.0.read(buffer).map_err(|error| match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+            Some(inner) => std::io::Error::new(error.kind(), failure(inner)),
+            None => error,
+        })
     }
 }

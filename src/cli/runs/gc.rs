@@ -12,7 +12,7 @@ use crate::cli::output::{Output, count, print};
 #[derive(Args)]
 pub struct GcArguments {
     /// Remove runs that ended more than N days ago; open runs always stay [default without --bytes-max: the daemon's
-    /// journal.keep_days and journal.keep_bytes]
+    /// journal.retention_days and journal.retention_bytes]
     #[arg(long, value_name = "N")]
     older_than_days: Option<u32>,
     /// Remove the oldest runs while the journal is larger than N bytes

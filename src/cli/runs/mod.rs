@@ -1,6 +1,5 @@
 //! `prime-agents runs`: the client of a running daemon. One file for each subcommand.
 
-mod backoff;
 mod cancel;
 mod chain;
 mod client;
@@ -8,10 +7,10 @@ mod display;
 mod fork;
 mod gc;
 mod list;
+mod reconnect;
 mod review;
 mod show;
 mod split;
-mod sse;
 mod submit;
 mod trace;
 mod watch;
@@ -19,7 +18,7 @@ mod watch;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use ureq::http::HeaderValue;
+use reqwest::header::HeaderValue;
 
 use super::remote::{KEY_VARIABLE, Remote, key};
 use crate::cli::output::{Output, note};
@@ -74,7 +73,7 @@ struct Common {
 
 impl Common {
     fn client(&self) -> anyhow::Result<Client> {
-        Ok(Client::new(self.remote.base()?, authorization()?))
+        Ok(Client::new(self.remote.base()?, authorization()?)?)
     }
 }
 

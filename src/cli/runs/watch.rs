@@ -8,12 +8,12 @@ use clap::Args;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::backoff::Backoff;
 use super::client::{Answer, Client, ClientError};
 use super::display::{Display, Numbered};
-use super::sse::{Events, Message};
+use super::reconnect::Reconnect;
 use super::{Common, run_id, show};
 use crate::cli::output::written;
+use crate::sse::{Events, Message};
 
 /// How long to wait for a daemon that went away.
 #[derive(Args)]
@@ -48,7 +48,7 @@ enum Ended {
 pub struct Watched<'a> {
     client: &'a Client,
     id: &'a str,
-    backoff: Backoff,
+    reconnect: Reconnect,
     display: Display,
     /// Number of the last event shown.
     last: u64,
@@ -56,8 +56,8 @@ pub struct Watched<'a> {
 
 impl<'a> Watched<'a> {
     pub fn new(client: &'a Client, id: &'a str, patience: &Patience, display: Display) -> Self {
-        let backoff = Backoff::new(Duration::from_secs(patience.seconds.into()));
-        Self { client, id, backoff, display, last: 0 }
+        let reconnect = Reconnect::new(Duration::from_secs(patience.seconds.into()));
+        Self { client, id, reconnect, display, last: 0 }
     }
 
     /// Follows the run until it ends. Returns its record and whether it was shown; `None` if nobody reads standard output.
@@ -82,8 +82,10 @@ impl<'a> Watched<'a> {
                 Err(error) if is_known && error.may_pass() => error,
                 Err(error) => return Err(error.into()),
             };
-            let is_new = !self.backoff.is_failing();
-            let Some(pause) = self.backoff.pause(Instant::now(), error.retry_after()) else { return Err(error.into()) };
+            let is_new = !self.reconnect.is_failing();
+            let Some(pause) = self.reconnect.delay(Instant::now(), error.retry_after()) else {
+                return Err(error.into());
+            };
             if is_new {
                 self.display.note(&format!("{error}; retrying"));
             }
@@ -98,10 +100,10 @@ impl<'a> Watched<'a> {
         let early = |reason: String| Ok(Ended::Early(ClientError::BrokenOff { url: url.clone(), reason }));
         loop {
             match events.next() {
-                Ok(Some(Message::Alive)) => self.backoff.reset(),
+                Ok(Some(Message::KeepAlive)) => self.reconnect.succeeded(),
                 Ok(Some(Message::Event { id: Some(seq), name, data })) => {
-                    self.backoff.reset();
-                    if let Err(error) = self.see(&Numbered { seq, name: &name, line: &data }, events.is_at_rest())? {
+                    self.reconnect.succeeded();
+                    if let Err(error) = self.see(&Numbered { seq, name: &name, line: &data }, events.is_drained())? {
                         if error.kind() == ErrorKind::BrokenPipe {
                             return Ok(Ended::Unread);
                         }

@@ -291,6 +291,6 @@ mod tests {
         ] {
             assert_eq!(reasoning.delta(&event).unwrap().as_deref(), expected, "{}", String::from_utf8_lossy(&event));
         }
-        assert!(reasoning.tell(br#"{"event":"step","round":1}"#).is_err());
+        assert!(reasoning.delta(br#"{"event":"step","round":1}"#).is_err());
     }
 }

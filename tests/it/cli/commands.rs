@@ -34,7 +34,7 @@ fn the_doctor_says_what_an_engine_would_take_without_loading_it() {
     let line = |part: &str| {
         let report = done(
             &[
-                &["doctor", "--no-load", "--set", &set, "--set", "engines.tiny.kv=shared"][..],
+                &["doctor", "--no-load", "--set", &set, "--set", "engines.tiny.kv_cache=shared"][..],
                 &["--set", "engines.tiny.context_tokens=8192"],
             ]
             .concat(),

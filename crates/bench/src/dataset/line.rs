@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use crate::tasks::{InstanceId, Problem};
 
-/// What a line has beyond the contract's fields.
+/// Optional fields of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extras {
     /// The reference actions.
     pub traces: bool,
-    /// A snapshot of the state every so many actions, the start and the end included.
+    /// A snapshot of the state every N actions, including the start and the end.
     pub states_every: Option<u64>,
 }
 

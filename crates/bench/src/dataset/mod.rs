@@ -1,4 +1,4 @@
-//! The benchmark as lines: which instances, and the contract's line of each, with or without traces.
+//! The benchmark as JSON Lines: the selection of instances, and the line of each, with or without traces.
 
 pub mod line;
 pub mod selection;

@@ -1,10 +1,10 @@
-//! Action lines as they are handed in: a million of them in one piece of memory.
+//! Submitted action lines: up to millions, in a single allocation.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 
-/// Lines one after the other.
+/// A list of lines in one string.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ActionList {
     text: String,
@@ -46,7 +46,7 @@ impl<'l> FromIterator<&'l str> for ActionList {
     }
 }
 
-/// A line on its way into the list: a text, and nothing else.
+/// Deserialises one line into the list.
 struct Line<'l>(&'l mut ActionList);
 
 impl<'de> serde::de::DeserializeSeed<'de> for Line<'_> {

@@ -1,4 +1,4 @@
-//! A whole file of submissions judged, line by line, on all cores, in memory that does not grow with the file.
+//! Judges a file of submissions line by line, on all cores, in constant memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead};
@@ -8,15 +8,15 @@ use std::thread;
 
 use serde::Serialize;
 
+use super::judgement::{Judgement, judge};
 use super::lines::{Lines, Numbered};
 use super::submission::read_submission;
 use super::tally::{Report, Tally};
-use super::verdict::{Verdict, judge};
 use crate::tasks::{Difficulty, Kinds, Spec};
 
-/// Lines that are judged together.
+/// Lines per batch.
 const BATCH_LINES: usize = 512;
-/// Bytes after which a batch is full; one line more may follow.
+/// Bytes after which a batch is full. The last line may exceed it.
 const BATCH_BYTES: usize = 16 << 20;
 
 /// A line that could not be judged.
@@ -38,7 +38,7 @@ fn batch<R: BufRead>(lines: &mut Lines<R>) -> io::Result<Vec<Numbered>> {
     Ok(batch)
 }
 
-fn judge_batch(batch: &[Numbered], base_seed: u64, kinds: Kinds, threads: usize) -> Vec<Result<Verdict, String>> {
+fn judge_batch(batch: &[Numbered], base_seed: u64, kinds: Kinds, threads: usize) -> Vec<Result<Judgement, String>> {
     let next = AtomicUsize::new(0);
     let judged = Mutex::new(BTreeMap::new());
     thread::scope(|scope| {
@@ -48,13 +48,13 @@ fn judge_batch(batch: &[Numbered], base_seed: u64, kinds: Kinds, threads: usize)
                     let place = next.fetch_add(1, Ordering::Relaxed);
                     batch.get(place).map(|line| (place, line))
                 } {
-                    let verdict = line
+                    let judgement = line
                         .text
                         .as_deref()
                         .map_err(Clone::clone)
                         .and_then(|text| read_submission(text, base_seed))
                         .map(|submission| judge(&submission, kinds));
-                    judged.lock().expect("invariant: no thread panics with the lock").insert(place, verdict);
+                    judged.lock().expect("invariant: no thread panics with the lock").insert(place, judgement);
                 }
             });
         }
@@ -62,8 +62,8 @@ fn judge_batch(batch: &[Numbered], base_seed: u64, kinds: Kinds, threads: usize)
     judged.into_inner().expect("invariant: no thread panics with the lock").into_values().collect()
 }
 
-/// Judges every line of `input` and hands each verdict or finding to `each`, in the order of the file. An instance that
-/// comes twice is judged once, the first time.
+/// Judges every line of `input` and passes each judgement or finding to `each`, in file order. Only the first
+/// submission for an instance counts.
 ///
 /// # Errors
 /// When `input` cannot be read or `each` fails.
@@ -72,7 +72,7 @@ pub fn check<R: BufRead>(
     base_seed: u64,
     kinds: Kinds,
     threads: usize,
-    mut each: impl FnMut(Result<&Verdict, &Finding>) -> io::Result<()>,
+    mut each: impl FnMut(Result<&Judgement, &Finding>) -> io::Result<()>,
 ) -> io::Result<Report> {
     let mut lines = Lines::new(input);
     let mut tallies: BTreeMap<(u16, Difficulty), (Tally, &'static Spec)> = BTreeMap::new();
@@ -82,17 +82,17 @@ pub fn check<R: BufRead>(
         if batch.is_empty() {
             return Ok(Report::of(&tallies));
         }
-        for (line, verdict) in batch.iter().zip(judge_batch(&batch, base_seed, kinds, threads)) {
+        for (line, judgement) in batch.iter().zip(judge_batch(&batch, base_seed, kinds, threads)) {
             let finding = |problem| Finding { line: line.number, problem };
-            match verdict {
-                Ok(verdict) if seen.contains(&verdict.id) => {
-                    each(Err(&finding(format!("{} was judged before; this line is passed over", verdict.id))))?;
+            match judgement {
+                Ok(judgement) if seen.contains(&judgement.id) => {
+                    each(Err(&finding(format!("{} was judged before; this line is passed over", judgement.id))))?;
                 }
-                Ok(verdict) => {
-                    let key = (verdict.spec.id, verdict.difficulty);
-                    tallies.entry(key).or_insert_with(|| (Tally::default(), verdict.spec)).0.add(&verdict);
-                    each(Ok(&verdict))?;
-                    seen.insert(verdict.id);
+                Ok(judgement) => {
+                    let key = (judgement.spec.id, judgement.difficulty);
+                    tallies.entry(key).or_insert_with(|| (Tally::default(), judgement.spec)).0.add(&judgement);
+                    each(Ok(&judgement))?;
+                    seen.insert(judgement.id);
                 }
                 Err(problem) => each(Err(&finding(problem)))?,
             }

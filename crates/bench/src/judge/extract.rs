@@ -1,8 +1,8 @@
-//! Finds actions and answer in a model's free text (stage 1 of the four).
+//! Extracts actions and answer from a model's free text (the first of the four stages).
 //!
-//! The format that the prompts ask for is `<actions>` with one line an action and `<answer>` with a JSON object. Without
-//! these marks the last fenced block of JSON is the answer and the last other fenced block the actions; without a fence
-//! the last JSON object of the text is the answer. The last of several counts, because models correct themselves.
+//! Prompts ask for `<actions>` with one action per line and `<answer>` with a JSON object. Without these tags, the last
+//! fenced block of JSON is the answer and the last other fenced block the actions; without fences, the last JSON object
+//! is the answer. The last of several counts, because models correct themselves.
 
 use serde_json::Value;
 
@@ -44,7 +44,7 @@ fn object(text: &str) -> Option<Value> {
     serde_json::from_str(text.trim()).ok().filter(Value::is_object)
 }
 
-/// The last JSON object that stands in a text: tried from the last brace that opens outermost.
+/// The last JSON object in a text.
 fn last_object(text: &str) -> Option<Value> {
     const TRIES: usize = 64;
     // The widest object that ends at the last closing brace: try its opening braces from the left, but not too many,
@@ -55,7 +55,7 @@ fn last_object(text: &str) -> Option<Value> {
     opens[from..].iter().find_map(|open| object(&text[*open..end]))
 }
 
-/// An action line without what models put before it: a number with a dot or a bracket, a bullet, backticks.
+/// An action line stripped of what models add: a list number, a bullet, backticks.
 fn bare(line: &str) -> &str {
     let line = line.trim();
     let line = line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")).unwrap_or(line);
@@ -65,7 +65,7 @@ fn bare(line: &str) -> &str {
     line.strip_prefix('`').and_then(|line| line.strip_suffix('`')).unwrap_or(line)
 }
 
-/// The lines of a block; `keep` says whether a line is an action as it stands.
+/// The lines of a block; `keep` says whether a line is an action unchanged.
 fn action_lines(block: &str, keep: impl Fn(&str) -> bool) -> ActionList {
     let line = |line| {
         let trimmed = str::trim(line);
@@ -74,7 +74,7 @@ fn action_lines(block: &str, keep: impl Fn(&str) -> bool) -> ActionList {
     block.lines().filter(|text| !text.trim().is_empty()).map(line).collect()
 }
 
-/// Takes actions and answer out of a text. `is_action` says whether a line is one of the task's.
+/// Extracts actions and answer from a text. `is_action` says whether a line is an action of the task.
 pub fn extract(text: &str, is_action: impl Fn(&str) -> bool) -> Extracted {
     let blocks = fenced(text);
     let answer = match marked(text, "answer") {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_text_is_survived() {
+    fn hostile_text_never_panics() {
         for text in ["{".repeat(100_000), "}".repeat(100_000), "{}".repeat(50_000), "```".repeat(50_000)] {
             found(&text);
             found(&format!("<answer>{text}"));

@@ -1,4 +1,4 @@
-//! Lines of a file that may hold anything: no line can take all memory, and each keeps its number.
+//! Numbered lines of an untrusted file, bounded in length.
 
 use std::io::{self, BufRead};
 
@@ -29,7 +29,7 @@ impl<R: BufRead> Lines<R> {
         Self { input, number: 0, longest }
     }
 
-    /// Reads up to the next line end; what is beyond the longest line is passed over. `None` at the end.
+    /// Reads up to the next line end, discarding a line that is too long. `None` at the end.
     fn bytes(&mut self) -> io::Result<Option<(Vec<u8>, bool)>> {
         let mut line = Vec::new();
         let mut too_long = false;

@@ -4,19 +4,19 @@
 mod actions;
 pub mod check;
 mod extract;
+mod judgement;
 mod lines;
+pub mod single;
 mod step;
 mod submission;
 mod tally;
 mod taxonomy;
-mod verdict;
-pub mod verify;
 
 pub use actions::ActionList;
 pub use check::{Finding, check};
+pub use judgement::{FirstError, Judgement, Stage, StageResult, judge};
+pub use single::{Verification, VerifyError, VerifyRequest};
 pub use step::is_right;
 pub use submission::{Body, INDEX_LIMIT, Submission, read_submission};
 pub use tally::{Report, Row, Tally};
 pub use taxonomy::ErrorType;
-pub use verdict::{FirstError, Stage, StageResult, Verdict, judge};
-pub use verify::{Verification, VerifyError, VerifyRequest, verify};

@@ -1,8 +1,8 @@
-//! Whether a single step is right, by the task's own algorithm: the reference step, and any that is as good.
+//! Whether a single step is right by the task's algorithm: the reference step, or one equally good.
 
 use crate::tasks::{Kind, Kinds, Machine};
 
-/// Steps that the algorithm takes from here to a right answer; `None` if there are more than `most`, or it comes to none.
+/// Steps from here to a right answer; `None` if there are more than `most`, or the algorithm finds none.
 fn remaining(mut machine: Box<dyn Machine>, most: u64) -> Option<u64> {
     for steps in 0..=most {
         if machine.ended() {
@@ -15,7 +15,7 @@ fn remaining(mut machine: Box<dyn Machine>, most: u64) -> Option<u64> {
     None
 }
 
-/// Whether a choice that is not the prescribed one is as good.
+/// Whether a choice other than the prescribed one is equally good.
 fn is_as_good(machine: &dyn Machine, line: &str) -> bool {
     let is_choice = machine.choices().is_some_and(|choices| choices.iter().any(|choice| choice == line));
     if !is_choice {
@@ -26,8 +26,8 @@ fn is_as_good(machine: &dyn Machine, line: &str) -> bool {
     after.replay(line).is_ok() && prescribed.checked_sub(1).is_some_and(|most| remaining(after, most).is_some())
 }
 
-/// Whether a step is right: it breaks nothing, or it is as good as the prescribed one. The line is the machine's candidate,
-/// or was refused; the problem must have an algorithm.
+/// Whether a step is right: it breaks nothing, or is as good as the prescribed one. `line` is the machine's candidate, or
+/// was refused. The problem must have a reference.
 pub fn is_right(machine: &dyn Machine, line: &str) -> bool {
     let checked = Kinds::from_iter([Kind::Format, Kind::Invariant, Kind::Terminal]);
     machine.violations(Kinds::ALL).is_empty() || (machine.violations(checked).is_empty() && is_as_good(machine, line))

@@ -1,4 +1,4 @@
-//! One line of a file of submissions: which instance it speaks of, and what was handed in.
+//! One line of a file of submissions: the instance and what was submitted for it.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -6,10 +6,10 @@ use serde_json::Value;
 use super::actions::ActionList;
 use crate::tasks::{self, InstanceId};
 
-/// Indices below this have a seed of their own (contract, "Instances").
+/// Indices below this have distinct seeds.
 pub const INDEX_LIMIT: u32 = 1_000;
 
-/// What was handed in for an instance.
+/// A submission for an instance.
 #[derive(Clone, Debug)]
 pub struct Submission {
     pub id: InstanceId,
@@ -24,7 +24,7 @@ pub enum Body {
     Structured { actions: Option<ActionList>, answer: Option<Value> },
 }
 
-/// The fields that are read; others (a generated line has many) are ignored.
+/// The fields that are read. Others are ignored: a generated line has many.
 #[derive(Deserialize)]
 struct Line {
     id: Option<String>,
@@ -47,7 +47,7 @@ fn check_seed(seed: Option<&Value>, id: &InstanceId) -> Result<(), String> {
     Err(format!("the line is of base seed {base_seed}, not {}: judge it with --base-seed {base_seed}", id.base_seed))
 }
 
-/// Why a line is no submission. Found by reading it a second time, with the path to the place.
+/// Why a line is not a submission. Parses it again, tracking the path.
 fn mistake(text: &str) -> String {
     if !text.trim_start().starts_with('{') {
         return "not a JSON object: a submission reads {\"id\": …, \"output\": …}".to_owned();
@@ -69,7 +69,7 @@ fn read_id(text: &str, base_seed: u64) -> Result<InstanceId, String> {
     let digits = !index.is_empty() && index.len() <= 9 && index.bytes().all(|byte| byte.is_ascii_digit());
     let number = digits.then(|| index.parse::<u32>().ok()).flatten().filter(|index| *index < INDEX_LIMIT);
     let index =
-        number.ok_or_else(|| format!("field `id`: index {index:?} is no number below {INDEX_LIMIT}: {FORM}"))?;
+        number.ok_or_else(|| format!("field `id`: index {index:?} is not a number below {INDEX_LIMIT}: {FORM}"))?;
     Ok(InstanceId { task, difficulty, index, base_seed })
 }
 

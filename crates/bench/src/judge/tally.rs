@@ -1,14 +1,14 @@
-//! Many verdicts added up: a row a task and level, a category, and all.
+//! Aggregates judgements: a row per task and level, per category, and overall.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::judgement::{Judgement, Stage, StageResult};
 use super::taxonomy::ErrorType;
-use super::verdict::{Stage, StageResult, Verdict};
 use crate::tasks::{Difficulty, Severity};
 
-/// Mean and standard deviation of values that were added one by one.
+/// Running mean and standard deviation.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moments {
     count: u64,
@@ -41,13 +41,13 @@ impl Moments {
     }
 }
 
-/// Sums over verdicts.
+/// Sums over judgements.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     submissions: u64,
     traces: u64,
     lines: u64,
-    /// Passed this stage and all before it that were judged.
+    /// Submissions that passed this stage and all earlier ones that were judged.
     passed: [u64; 4],
     correct: u64,
     partial_credit: Moments,
@@ -57,34 +57,34 @@ pub struct Tally {
     violations: BTreeMap<&'static str, u64>,
     severities: [u64; 3],
     errors: [u64; 9],
-    /// Wrong answers without a trace: nobody can say where they went wrong.
+    /// Wrong answers without a trace: their first error cannot be located.
     unlocated: u64,
 }
 
 impl Tally {
-    pub fn add(&mut self, verdict: &Verdict) {
+    pub fn add(&mut self, judgement: &Judgement) {
         self.submissions += 1;
-        self.traces += u64::from(verdict.steps.is_some());
-        self.lines += verdict.steps.unwrap_or_default();
-        self.correct += u64::from(verdict.correct());
+        self.traces += u64::from(judgement.steps.is_some());
+        self.lines += judgement.steps.unwrap_or_default();
+        self.correct += u64::from(judgement.correct());
         for (stage, passed) in Stage::ALL.into_iter().zip(&mut self.passed) {
-            if verdict.stage(stage) == StageResult::Failed {
+            if judgement.stage(stage) == StageResult::Failed {
                 break;
             }
             *passed += 1;
         }
-        self.partial_credit.add(verdict.partial_credit);
-        self.efficiency.add(verdict.efficiency);
-        self.first_error.add(verdict.first_error.as_ref().map(|error| error.percentile));
-        self.faithful.add(verdict.faithful.map(|faithful| f64::from(u8::from(faithful))));
-        for broken in &verdict.violations {
+        self.partial_credit.add(judgement.partial_credit);
+        self.efficiency.add(judgement.efficiency);
+        self.first_error.add(judgement.first_error.as_ref().map(|error| error.percentile));
+        self.faithful.add(judgement.faithful.map(|faithful| f64::from(u8::from(faithful))));
+        for broken in &judgement.violations {
             *self.violations.entry(broken.constraint).or_default() += broken.times;
             self.severities[broken.severity as usize] += broken.times;
         }
-        match &verdict.first_error {
+        match &judgement.first_error {
             Some(error) => self.errors[error.error as usize] += 1,
-            None if verdict.format == StageResult::Failed => self.errors[ErrorType::Format as usize] += 1,
-            None => self.unlocated += u64::from(!verdict.correct()),
+            None if judgement.format == StageResult::Failed => self.errors[ErrorType::Format as usize] += 1,
+            None => self.unlocated += u64::from(!judgement.correct()),
         }
     }
 
@@ -184,15 +184,15 @@ pub struct Report {
 }
 
 impl Report {
-    /// Adds up verdicts by task, category and level, in the order of the benchmark.
+    /// Sums judgements by task, category and level, in benchmark order.
     pub fn of<'v>(
-        verdicts: impl IntoIterator<Item = (&'v (u16, Difficulty), &'v (Tally, &'static crate::tasks::Spec))>,
+        judgements: impl IntoIterator<Item = (&'v (u16, Difficulty), &'v (Tally, &'static crate::tasks::Spec))>,
     ) -> Self {
         let mut overall = Tally::default();
         let mut categories: BTreeMap<usize, (&str, Tally)> = BTreeMap::new();
         let mut tasks: BTreeMap<(u16, &str), Tally> = BTreeMap::new();
         let mut levels: BTreeMap<Difficulty, Tally> = BTreeMap::new();
-        for ((id, difficulty), (tally, spec)) in verdicts {
+        for ((id, difficulty), (tally, spec)) in judgements {
             overall.merge(tally);
             let category = spec.category;
             categories.entry(category as usize).or_insert((category.name(), Tally::default())).1.merge(tally);

@@ -1,4 +1,4 @@
-//! Arrays of integers: what the sorts share.
+//! Integer arrays: checks of inputs and states, order and permutation tests, random draws.
 
 use super::limits;
 use super::pattern::NUMBER_LIMIT;
@@ -19,7 +19,7 @@ pub fn validate(field: &'static str, a: &[i64]) -> Result<(), InvalidInput> {
     InvalidInput::unless(bounded, field, "every value must lie between -2^53 and 2^53")
 }
 
-/// Checks the array of a state that a client handed in: as many values as the input, each between -2^53 and 2^53.
+/// Checks the array of a submitted state: as many values as the input, each between -2^53 and 2^53.
 ///
 /// # Errors
 /// Names the field and what it must be.
@@ -31,8 +31,7 @@ pub fn check(field: &'static str, a: &[i64], input: &[i64]) -> Result<(), Invali
 
 /// Pairs of places i < j with a greater value at i than at j; with `or_equal`, an equal one counts too.
 pub fn wrong_pairs(values: &[i64], or_equal: bool) -> usize {
-    // Merge sort: when a value of the right half comes out, all that is left of the left half stands before it and is
-    // greater.
+    // Merge sort: a value taken from the right half is less than everything that remains in the left half.
     let (mut runs, mut spare) = (values.to_vec(), Vec::with_capacity(values.len()));
     let (mut width, mut pairs) = (1, 0);
     while width < values.len() {
@@ -64,7 +63,7 @@ pub fn is_permutation(a: &[i64], b: &[i64]) -> bool {
     if a.len() != b.len() {
         return false;
     }
-    // Places that agree at both ends say nothing and are not sorted.
+    // The common prefix and suffix need no sorting.
     let agree = |(x, y): &(&i64, &i64)| x == y;
     let start = a.iter().zip(b).take_while(agree).count();
     let end = a.len() - a[start..].iter().rev().zip(b[start..].iter().rev()).take_while(agree).count();
@@ -76,7 +75,7 @@ pub fn is_permutation(a: &[i64], b: &[i64]) -> bool {
     sorted(a) == sorted(b)
 }
 
-/// Whether `after` is `before` with the values at i and j exchanged: a permutation stays one.
+/// Whether `after` is `before` with the values at i and j exchanged.
 pub fn is_exchange(before: &[i64], after: &[i64], i: usize, j: usize) -> bool {
     let (low, high) = (i.min(j), i.max(j));
     if before.len() != after.len() || high >= before.len() {

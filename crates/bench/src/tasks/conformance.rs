@@ -1,14 +1,14 @@
-//! One suite that every task passes. It runs over the list, so that a new task is tested by being listed.
+//! The suite that every task passes. It runs over the list of tasks, so listing a task tests it.
 
 use std::collections::BTreeSet;
 
 use super::*;
 
 const PER_LEVEL: u32 = 6;
-/// Steps of a trace that are looked at closely; longer traces are sampled by their beginning.
+/// Steps of a trace that are judged; of longer traces only this prefix.
 const STEPS_MAX: usize = 400;
 
-/// The tasks and their variants: all that [`find`] finds.
+/// All tasks and variants.
 fn every() -> impl Iterator<Item = &'static dyn AnyTask> {
     all().chain(variants())
 }
@@ -68,7 +68,7 @@ fn the_reference_is_legal_breaks_nothing_and_ends() {
         for step in 0.. {
             let Some(line) = machine.reference() else { break };
             machine.propose(&line).unwrap_or_else(|refusal| panic!("{id} step {step}: {line}: {refusal}"));
-            // Judging every step of the longest traces would only repeat what their beginning shows.
+            // The prefix of a long trace exercises every check.
             if step < STEPS_MAX || machine.candidate_ends() {
                 let found: Vec<_> = machine.violations(Kinds::ALL).iter(machine.spec()).map(|c| c.name).collect();
                 assert!(found.is_empty(), "{id} step {step}: {line} breaks {found:?}");
@@ -100,7 +100,7 @@ fn the_grammar_parses_every_reference_action_back_to_itself() {
     }
 }
 
-/// Lines near an action that are no actions: each must be refused as unparsable or illegal, or judged; never a panic.
+/// Near misses of an action line: each must be refused as unparsable or illegal, or judged; never a panic.
 fn mutations(line: &str) -> Vec<String> {
     let mut mutants =
         vec![String::new(), format!("{line} "), format!(" {line}"), line.to_uppercase(), format!("{line}9")];
@@ -120,7 +120,7 @@ fn mutations(line: &str) -> Vec<String> {
     let words: Vec<_> = line.split(' ').collect();
     for (place, _) in words.iter().enumerate().filter(|(_, word)| word.bytes().all(|byte| byte.is_ascii_digit())) {
         let mut mutant = words.clone();
-        // The greatest number that a line can say.
+        // The largest number a line can hold.
         mutant[place] = "9007199254740991";
         mutants.push(mutant.join(" "));
     }
@@ -253,8 +253,8 @@ fn pages_and_code_name_the_same_fields_and_forms() {
     }
 }
 
-/// Traces with one wrong step: two neighbours exchanged, one left out, one twice, one number changed. Each is found by
-/// checks of all kinds, at the first line that differs.
+/// Traces with one wrong step: two neighbours exchanged, one omitted, one repeated, or one number changed. Each is found
+/// at the first line that differs.
 #[test]
 fn a_corrupted_trace_is_found_at_the_step() {
     for id in instances() {
@@ -281,7 +281,7 @@ fn a_corrupted_trace_is_found_at_the_step() {
                     machine.commit();
                     wrong
                 });
-                // A trace that is only shorter or longer at its end differs after the lines that were looked at.
+                // Truncating or extending a trace changes nothing within the lines that were judged.
                 if differs.is_some() {
                     assert_eq!(found, differs, "{id}: corrupted at {at}");
                 }

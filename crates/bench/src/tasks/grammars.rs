@@ -1,4 +1,4 @@
-//! The grammars of all tasks, against every action that the references take and against lines that are nearly actions.
+//! The parser of every task against its GBNF grammar, on reference actions and near misses.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,10 @@ use regex::Regex;
 
 use super::*;
 
-/// Actions of a trace that are looked at.
+/// Actions of a trace that are tested.
 const LINES_MAX: usize = 3_000;
 
-/// The GBNF of our forms as a regular expression: literals are quoted, rules are put in where they are named. It knows
-/// what GBNF means and nothing of the forms.
+/// A GBNF grammar as a regular expression: literals are escaped and rules inlined. Independent of the forms.
 fn regex_of(grammar: &str) -> Regex {
     let rules: BTreeMap<&str, &str> =
         grammar.lines().map(|line| line.split_once(" ::= ").expect("one rule a line")).collect();
@@ -47,14 +46,14 @@ fn expand(rule: &str, rules: &BTreeMap<&str, &str>) -> String {
                 }
                 out += &format!("(?:{})", expand(rules[name.as_str()], rules));
             }
-            // Counts of a repetition, alternatives, groups: written as in a regular expression.
+            // Repetition counts, alternatives and groups look the same in a regular expression.
             c => out.push(c),
         }
     }
     out
 }
 
-/// The line with a character left out, put in or changed.
+/// The line with one character deleted, inserted or replaced.
 fn near(line: &str) -> Vec<String> {
     let mut lines = vec![format!("{line} "), format!(" {line}"), line.to_uppercase(), String::new()];
     for (at, c) in line.char_indices() {
@@ -68,13 +67,13 @@ fn near(line: &str) -> Vec<String> {
     lines
 }
 
-/// A number of sixteen digits may be one that no state can hold: the grammar takes it and the parser does not.
+/// The grammar accepts any number of sixteen digits; the parser rejects those beyond 2^53.
 fn has_huge_number(line: &str) -> bool {
     line.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() >= 16)
 }
 
 #[test]
-fn parser_and_grammar_take_the_same_lines() {
+fn parser_and_grammar_accept_the_same_lines() {
     for task in all().chain(variants()) {
         let spec = task.spec();
         let grammar = regex_of(&pattern::gbnf(spec.actions));
@@ -101,7 +100,7 @@ fn parser_and_grammar_take_the_same_lines() {
                 for mutant in near(&line).iter().filter(|mutant| !has_huge_number(mutant)) {
                     let parsed = pattern::parse(spec.actions, mutant).is_some();
                     assert_eq!(parsed, grammar.is_match(mutant), "{}: {mutant:?}", spec.slug);
-                    // Where the page gives a pattern for every form, no other line is parsed.
+                    // If the page gives a pattern for every form, the parser accepts nothing else.
                     let allowed = page.iter().any(|regex| regex.as_ref().is_none_or(|regex| regex.is_match(mutant)));
                     assert!(!parsed || allowed, "{}: {mutant:?} is not one of the page", spec.slug);
                 }

@@ -1,4 +1,4 @@
-//! Graphs: arcs that are looked up by vertex, the checks of a user's edges, and what the generators draw.
+//! Graphs: arcs indexed by vertex, checks of a user's edges, random edges.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -16,7 +16,7 @@ const EDGES_MAX: usize = 100_000;
 /// A directed graph; an undirected one has both arcs of each edge.
 #[derive(Clone)]
 pub struct Graph {
-    /// The arcs of u stand at `first[u]..first[u + 1]`.
+    /// The arcs of u are `arcs[first[u]..first[u + 1]]`.
     first: Vec<usize>,
     /// Target and weight; the targets of a vertex ascend.
     arcs: Vec<(usize, usize)>,
@@ -77,7 +77,7 @@ impl Graph {
         found
     }
 
-    /// Whether paths from this vertex lead to all.
+    /// Whether every vertex is reachable from this one.
     pub fn reaches_all(&self, from: usize) -> bool {
         self.distances(from).iter().all(Option::is_some)
     }
@@ -91,8 +91,7 @@ pub fn validate_vertices(n: usize) -> Result<(), InvalidInput> {
     InvalidInput::unless((1..=VERTICES_MAX).contains(&n), "n", format!("is {n}; give 1 to {VERTICES_MAX}"))
 }
 
-/// Checks that edges join distinct vertices below `n`, no two the same ones (in the same direction, where edges have
-/// one).
+/// Checks that edges join distinct vertices below `n`, each pair (ordered, if `directed`) at most once.
 ///
 /// # Errors
 /// Says what is wrong with the field `edges`.
@@ -110,7 +109,7 @@ fn sorted([u, v]: Pair) -> Pair {
     [u.min(v), u.max(v)]
 }
 
-/// A tree: each label but the first hangs from a uniform one before it.
+/// A tree: the parent of each label but the first is a uniformly chosen earlier one.
 pub fn random_tree(labels: &[usize], rng: &mut TaskRng) -> Vec<Pair> {
     (1..labels.len()).map(|v| [labels[rng.index(v)], labels[v]]).collect()
 }
@@ -127,7 +126,7 @@ pub fn add_edges(edges: &mut Vec<Pair>, m: usize, directed: bool, mut pair: impl
     }
 }
 
-/// Two distinct vertices below `n`, each ordered pair as likely.
+/// Two distinct vertices below `n`, uniform over ordered pairs.
 pub fn draw_pair(n: usize, rng: &mut TaskRng) -> Pair {
     loop {
         let [u, v] = [rng.index(n), rng.index(n)];
@@ -137,7 +136,7 @@ pub fn draw_pair(n: usize, rng: &mut TaskRng) -> Pair {
     }
 }
 
-/// Turns each edge round with probability 1/2 and brings all into random order.
+/// Reverses each edge with probability 1/2 and shuffles all.
 pub fn turn_and_shuffle(edges: &mut [Pair], rng: &mut TaskRng) {
     for edge in &mut *edges {
         if rng.chance(1, 2) {

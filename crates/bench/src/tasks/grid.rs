@@ -11,7 +11,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// A grid whose cells are free but for the walls.
+    /// A grid in which all cells except the walls are free.
     pub fn new(side: usize, walls: &[usize]) -> Self {
         let mut free = vec![true; side * side];
         walls.iter().for_each(|cell| free[*cell] = false);
@@ -46,7 +46,7 @@ impl Grid {
         (a / side).abs_diff(b / side) + (a % side).abs_diff(b % side)
     }
 
-    /// Whether free cells lead from one free cell to another.
+    /// Whether a path of free cells connects two free cells.
     pub fn leads(&self, from: usize, to: usize) -> bool {
         let mut reached = vec![false; self.cells()];
         reached[from] = true;

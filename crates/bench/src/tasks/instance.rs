@@ -1,4 +1,4 @@
-//! Instances of the benchmark by name: `<task>/<difficulty>/<index>`.
+//! Names of the benchmark's instances: `<task>/<difficulty>/<index>`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -57,8 +57,7 @@ impl InstanceId {
     }
 }
 
-/// Reads a user's problem: either the task's `input` object, or a whole line of the contract, whose `task` must
-/// then be this one.
+/// Reads a user's problem: the task's `input` object, or a whole line of a dataset whose `task` is this one.
 ///
 /// # Errors
 /// Says which field is wrong.

@@ -1,13 +1,13 @@
-//! Checks of states that clients hand in: what most tasks ask of the lists, places and counts in them.
+//! Range checks for the lists, places and counts of submitted states.
 
 use std::ops::RangeInclusive;
 
 use super::task::InvalidInput;
 
-/// No run has so many steps: counts up to here can be added up over any list.
+/// More than the steps of any run. Counts up to this can be summed over any list without overflow.
 pub const COUNT_MAX: u64 = 1 << 40;
 
-/// Checks that a list has as many entries as the input calls for.
+/// Checks that a list has `wanted` entries.
 ///
 /// # Errors
 /// Names the field and both numbers.
@@ -15,7 +15,7 @@ pub fn length(field: &'static str, len: usize, wanted: usize) -> Result<(), Inva
     InvalidInput::unless(len == wanted, field, format!("has {len} entries; the input calls for {wanted}"))
 }
 
-/// Checks that a list has at most so many entries.
+/// Checks that a list has at most `most` entries.
 ///
 /// # Errors
 /// Names the field and the range.
@@ -23,7 +23,7 @@ pub fn at_most(field: &'static str, len: usize, most: usize) -> Result<(), Inval
     InvalidInput::unless(len <= most, field, format!("has {len} entries; give up to {most}"))
 }
 
-/// Checks that places (vertices, nodes, cells), where there are some, lie below `end`.
+/// Checks that all places (vertices, nodes, cells) that are present are below `end`.
 ///
 /// # Errors
 /// Names the field and the range.
@@ -36,7 +36,7 @@ pub fn below<P: Into<Option<usize>>>(
     InvalidInput::unless(exist, field, format!("every place must be below {end}"))
 }
 
-/// Checks that numbers are counts of something.
+/// Checks that all numbers lie in 0 … [`COUNT_MAX`].
 ///
 /// # Errors
 /// Names the field and the range.
@@ -58,7 +58,7 @@ pub fn within(
     InvalidInput::unless(inside, field, format!("must lie in {} … {}", range.start(), range.end()))
 }
 
-/// Checks that natural numbers are such that a line can say: below 2^53.
+/// Checks that all numbers fit into an action line: below 2^53.
 ///
 /// # Errors
 /// Names the field and the range.
@@ -68,7 +68,7 @@ pub fn sayable<N: TryInto<u64>>(field: &'static str, numbers: impl IntoIterator<
     InvalidInput::unless(small, field, "every number must lie in 0 … 2^53 - 1")
 }
 
-/// Checks that a text consists of these characters.
+/// Checks that a text consists of the characters of `of`.
 ///
 /// # Errors
 /// Names the field and the characters.

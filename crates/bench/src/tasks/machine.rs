@@ -1,5 +1,5 @@
-//! The object-safe face of tasks. A [`Problem`] is an instance of some task, a [`Machine`] a state of one.
-//! JSON appears here, at the edge, and nowhere in the typed tasks.
+//! Object-safe interface to tasks: a [`Problem`] is an instance of some task, a [`Machine`] a state of one.
+//! JSON is confined to this module; the typed tasks never see it.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::action::TaskAction;
 use super::pattern;
 use super::rng::TaskRng;
 use super::spec::{Constraint, Difficulty, Kind, Kinds, Severity, Spec};
@@ -18,7 +19,7 @@ use super::state_json;
 use super::task::Task;
 use super::violations::Violations;
 
-/// Why a line could not be carried out. The two are different findings about a model.
+/// Why a line was not applied. Reports count the two separately.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The line matches none of the task's action forms.
@@ -29,7 +30,7 @@ pub enum Refusal {
     Illegal(&'static str),
 }
 
-/// An input object that is not one of the task.
+/// An invalid input or state of a task.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{task}: {detail}")]
 pub struct BadInput {
@@ -37,7 +38,7 @@ pub struct BadInput {
     pub detail: String,
 }
 
-/// What the reference algorithm makes of an instance.
+/// The result of the reference algorithm on an instance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
     pub answer: Value,
@@ -45,7 +46,7 @@ pub struct Reference {
     pub steps: u64,
 }
 
-/// A constraint that a step breaks, as verdicts name it.
+/// A broken constraint, as verdicts show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
     pub name: Cow<'static, str>,
@@ -57,13 +58,13 @@ pub struct Broken {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Rule {
     pub name: Cow<'static, str>,
-    /// `None` for a constraint in words, which nothing here evaluates: a verifier that reads must judge it.
+    /// `None` for a constraint in words: only a verifier that reads text can judge it.
     pub kind: Option<Kind>,
     pub severity: Severity,
     pub meaning: Cow<'static, str>,
 }
 
-/// A saved state; a cheap handle.
+/// A saved state. Cheap to clone.
 #[derive(Clone)]
 pub struct Snapshot(Arc<dyn Any + Send + Sync>);
 
@@ -72,7 +73,7 @@ impl Snapshot {
         Self(Arc::new(state))
     }
 
-    /// The state; a snapshot only ever goes back to the machine's own kind.
+    /// The state. Panics unless the snapshot was made by the same kind of machine.
     pub fn get<S: 'static>(&self) -> &S {
         self.0.downcast_ref().expect("invariant: a snapshot goes back to its own task")
     }
@@ -84,14 +85,14 @@ impl fmt::Debug for Snapshot {
     }
 }
 
-/// A task without its types.
+/// A task with its types erased.
 pub trait AnyTask: Send + Sync {
     fn spec(&self) -> &'static Spec;
 
-    /// The instance that this seed draws.
+    /// Draws the instance of a seed.
     fn generate(&self, difficulty: Difficulty, seed: u64) -> Arc<dyn Problem>;
 
-    /// Reads the contract's `input`.
+    /// Reads an `input` object.
     ///
     /// # Errors
     /// Names the field that is missing, of the wrong type, unknown or out of range.
@@ -104,8 +105,7 @@ pub trait Problem: Send + Sync {
     fn input(&self) -> Value;
     fn start(&self) -> Box<dyn Machine>;
 
-    /// The machine in a state of this instance, read from the JSON that [`Machine::state`] writes. The state need not
-    /// lie on any trace.
+    /// A machine in a state read from the JSON that [`Machine::state`] writes. The state need not lie on any trace.
     ///
     /// # Errors
     /// Names the field of the state that is missing, of the wrong type, unknown or out of range.
@@ -113,29 +113,29 @@ pub trait Problem: Send + Sync {
 
     /// T_max: a bound on the steps of valid traces that follows from the input's size.
     fn steps_max(&self) -> u64;
-    /// A random state of the reference trace, where the task can jump there.
+    /// A random state of the reference trace, if the task can jump there.
     fn on_path(&self, rng: &mut TaskRng) -> Option<Box<dyn Machine>>;
-    /// Whether there is an algorithm for it; a client's own problem has none.
+    /// Whether a reference algorithm exists; a client's own problem has none.
     fn has_reference(&self) -> bool {
         true
     }
 
-    /// Whether anything but the form of lines can be checked.
+    /// Whether there are checks besides the form of lines.
     fn has_checks(&self) -> bool {
         true
     }
 
-    /// What is to be done, in words.
+    /// The problem statement.
     fn statement(&self) -> Cow<'_, str> {
         self.spec().page.algorithm.trim().into()
     }
 
-    /// The data that the statement speaks of.
+    /// The data that the statement refers to.
     fn data(&self) -> Value {
         self.input()
     }
 
-    /// The constraints in their order; `format` is the first.
+    /// The constraints in order; `format` is the first.
     fn rules(&self) -> Vec<Rule> {
         let rule = |c: &'static Constraint| Rule {
             name: c.name.into(),
@@ -146,15 +146,15 @@ pub trait Problem: Send + Sync {
         self.spec().constraints.iter().map(rule).collect()
     }
 
-    /// Whether there are constraints in words: without a verifier that reads nobody would judge them.
+    /// Whether there are constraints in words, which only a verifier that reads text can judge.
     fn needs_reader(&self) -> bool {
         false
     }
 
-    /// Judges an answer by the task's goal test; `None` where only the reference answer is right.
+    /// Judges an answer by the task's goal test; `None` if only the reference answer is right.
     fn goal(&self, answer: &Value) -> Option<bool>;
 
-    /// Whether an answer is right. Runs the reference unless the task has a goal test; for the benchmark's eyes only.
+    /// Whether an answer is right. Runs the reference unless the task has a goal test. Must not reach a model.
     fn accepts(&self, answer: &Value) -> bool {
         self.goal(answer).unwrap_or_else(|| *answer == self.reference().answer)
     }
@@ -170,7 +170,7 @@ pub trait Problem: Send + Sync {
     }
 }
 
-/// A state of an instance, with at most one candidate successor that waits for its verdict.
+/// A state of an instance, with at most one candidate successor awaiting its verdict.
 pub trait Machine: Send + Sync {
     fn spec(&self) -> &'static Spec;
     fn problem(&self) -> Arc<dyn Problem>;
@@ -178,14 +178,14 @@ pub trait Machine: Send + Sync {
     /// Parses a line and applies it to a copy of the state, which becomes the candidate.
     ///
     /// # Errors
-    /// [`Refusal`]; there is then no candidate, and the state is as it was.
+    /// [`Refusal`]; there is then no candidate, and the state is unchanged.
     fn propose(&mut self, line: &str) -> Result<(), Refusal>;
 
-    /// What the candidate breaks, looking at constraints of these kinds only. Without a candidate the last line was
-    /// refused: that breaks `format` alone.
+    /// The constraints of these kinds that the candidate breaks. Without a candidate the last line was refused, which
+    /// breaks `format` alone.
     fn violations(&self, kinds: Kinds) -> Violations;
 
-    /// The constraints of a set that [`Machine::violations`] gave, by name.
+    /// The constraints in a result of [`Machine::violations`], by name.
     fn broken(&self, violations: Violations) -> Vec<Broken> {
         let name =
             |c: &'static Constraint| Broken { name: c.name.into(), meaning: c.meaning.into(), severity: c.severity };
@@ -195,10 +195,10 @@ pub trait Machine: Send + Sync {
     /// Whether there is a candidate, and the trace ends with it.
     fn candidate_ends(&self) -> bool;
 
-    /// The candidate becomes the state. Without one nothing happens.
+    /// Makes the candidate the state. A no-op without one.
     fn commit(&mut self);
 
-    /// Parses and applies a line in place, unjudged: for lines that were committed before.
+    /// Parses and applies a line in place without judging it: for lines that were committed before.
     ///
     /// # Errors
     /// As [`Machine::propose`].
@@ -210,7 +210,7 @@ pub trait Machine: Send + Sync {
     /// The reference action's line.
     fn reference(&self) -> Option<String>;
 
-    /// Applies the reference action, if there is one, and writes its line in place of what `line` holds.
+    /// Applies the reference action, if there is one, and overwrites `line` with it.
     fn advance(&mut self, line: &mut String) -> bool {
         line.clear();
         match self.reference() {
@@ -221,13 +221,12 @@ pub trait Machine: Send + Sync {
     }
 
     fn ended(&self) -> bool;
-    /// The answer, when the trace has ended.
+    /// The answer, if the trace has ended.
     fn answer(&self) -> Option<Value>;
     fn choices(&self) -> Option<Vec<String>>;
     fn state(&self) -> Value;
 
-    /// The state as a reader without further knowledge of the task is shown it: its JSON, unless the problem has words
-    /// of its own.
+    /// The state as text for a model that does not know the task: its JSON, unless the problem has a view of its own.
     fn view(&self) -> String {
         self.state().to_string()
     }
@@ -237,14 +236,14 @@ pub trait Machine: Send + Sync {
         None
     }
 
-    /// Writes the state's JSON in place of what `text` holds.
+    /// Overwrites `text` with the state's JSON.
     fn write_state(&self, text: &mut Vec<u8>) {
         text.clear();
         serde_json::to_writer(text, &self.state()).expect("invariant: writing to memory succeeds");
     }
 
     fn snapshot(&self) -> Snapshot;
-    /// Goes back to a saved state of the same instance; a candidate is dropped.
+    /// Restores a saved state of the same instance and drops the candidate.
     fn restore(&mut self, snapshot: &Snapshot);
     fn fork(&self) -> Box<dyn Machine>;
 }
@@ -255,16 +254,16 @@ pub fn typed<T: Task>(machine: &dyn Machine) -> Option<(&T::Instance, &T::State)
     Some((instance.downcast_ref()?, state.downcast_ref()?))
 }
 
-/// The bridge from a typed task to [`AnyTask`].
-pub struct Of<T>(PhantomData<fn() -> T>);
+/// A [`Task`] as an [`AnyTask`].
+pub struct Erased<T>(PhantomData<fn() -> T>);
 
-impl<T> Of<T> {
+impl<T> Erased<T> {
     pub const fn new() -> Self {
         Self(PhantomData)
     }
 }
 
-impl<T> Default for Of<T> {
+impl<T> Default for Erased<T> {
     fn default() -> Self {
         Self::new()
     }
@@ -275,12 +274,12 @@ struct Instance<T: Task>(T::Instance);
 struct Run<T: Task> {
     instance: Arc<Instance<T>>,
     state: T::State,
-    candidate: Option<(T::State, T::Action)>,
-    /// A state that is needed no more; its memory takes the next candidate.
+    candidate: Option<T::State>,
+    /// A discarded state whose memory the next candidate reuses.
     spare: Option<T::State>,
 }
 
-/// Reads a value of the contract; says at which field it fails.
+/// Deserialises a value. Errors name the field.
 fn read<V: DeserializeOwned>(what: &str, value: &Value) -> Result<V, String> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
@@ -289,7 +288,7 @@ fn read<V: DeserializeOwned>(what: &str, value: &Value) -> Result<V, String> {
     })
 }
 
-impl<T: Task> AnyTask for Of<T> {
+impl<T: Task> AnyTask for Erased<T> {
     fn spec(&self) -> &'static Spec {
         &T::SPEC
     }
@@ -325,7 +324,7 @@ impl<T: Task> Problem for Arc<Instance<T>> {
         let mut read: T::State = read("state", state).map_err(bad)?;
         T::check_state(&self.0, &read)
             .map_err(|error| bad(format!("state field `{}`: {}", error.field, error.reason)))?;
-        // What reads in two ways, or is unknown to the task, would be judged as something else than was handed in.
+        // A field that is unknown or not in canonical form would be judged as something other than was submitted.
         let written = serde_json::to_value(&read).expect("invariant: states serialise");
         if let Some(field) = state_json::first_difference(state, &written) {
             return Err(bad(format!("state field `{field}`: is unknown, or not in the form that the task writes")));
@@ -354,8 +353,8 @@ fn transition_index(spec: &Spec) -> Option<usize> {
 
 impl<T: Task> Run<T> {
     fn action_of(line: &str) -> Result<T::Action, Refusal> {
-        let (form, fields) = pattern::parse(T::SPEC.actions, line).ok_or(Refusal::Unparsable)?;
-        T::read(form, &fields).ok_or(Refusal::Illegal("a number is out of range"))
+        let (form, fields) = pattern::parse(T::Action::FORMS, line).ok_or(Refusal::Unparsable)?;
+        T::Action::read(form, &fields).ok_or(Refusal::Illegal("a number is out of range"))
     }
 }
 
@@ -369,7 +368,7 @@ impl<T: Task> Machine for Run<T> {
     }
 
     fn propose(&mut self, line: &str) -> Result<(), Refusal> {
-        if let Some((state, _)) = self.candidate.take() {
+        if let Some(state) = self.candidate.take() {
             self.spare = Some(state);
         }
         let action = Self::action_of(line)?;
@@ -383,20 +382,21 @@ impl<T: Task> Machine for Run<T> {
             }
             None => self.state.clone(),
         };
-        T::apply(&self.instance.0, &mut next, &action).map_err(|illegal| Refusal::Illegal(illegal.0))?;
-        self.candidate = Some((next, action));
+        T::step(&self.instance.0, &mut next, action).map_err(|illegal| Refusal::Illegal(illegal.0))?;
+        self.candidate = Some(next);
         Ok(())
     }
 
     fn violations(&self, kinds: Kinds) -> Violations {
-        let Some((after, action)) = &self.candidate else {
+        let Some(after) = &self.candidate else {
             return Violations::FORMAT.of_kinds(&T::SPEC, kinds);
         };
-        let mut found = if kinds.contains(Kind::Invariant) || kinds.contains(Kind::Terminal) {
-            T::violations(&self.instance.0, &self.state, action, after).of_kinds(&T::SPEC, kinds)
-        } else {
-            Violations::NONE
-        };
+        let action = T::last(after).expect("invariant: a candidate was made by an action");
+        let mut found = Violations::NONE;
+        if kinds.contains(Kind::Invariant) || kinds.contains(Kind::Terminal) {
+            T::violations(&self.instance.0, &self.state, action, after, &mut found);
+            found = found.of_kinds(&T::SPEC, kinds);
+        }
         if kinds.contains(Kind::Transition)
             && let Some(index) = transition_index(&T::SPEC)
         {
@@ -406,24 +406,24 @@ impl<T: Task> Machine for Run<T> {
     }
 
     fn candidate_ends(&self) -> bool {
-        self.candidate.as_ref().is_some_and(|(state, _)| T::ended(&self.instance.0, state))
+        self.candidate.as_ref().is_some_and(|state| T::ended(&self.instance.0, state))
     }
 
     fn commit(&mut self) {
-        if let Some((state, _)) = self.candidate.take() {
+        if let Some(state) = self.candidate.take() {
             self.spare = Some(std::mem::replace(&mut self.state, state));
         }
     }
 
     fn replay(&mut self, line: &str) -> Result<(), Refusal> {
         let action = Self::action_of(line)?;
-        T::apply(&self.instance.0, &mut self.state, &action).map_err(|illegal| Refusal::Illegal(illegal.0))
+        T::step(&self.instance.0, &mut self.state, action).map_err(|illegal| Refusal::Illegal(illegal.0))
     }
 
     fn follow_reference(&mut self) -> bool {
         match T::reference(&self.instance.0, &self.state) {
             Some(action) => {
-                T::apply(&self.instance.0, &mut self.state, &action).expect("invariant: reference actions are legal");
+                T::step(&self.instance.0, &mut self.state, action).expect("invariant: reference actions are legal");
                 true
             }
             None => false,
@@ -438,7 +438,7 @@ impl<T: Task> Machine for Run<T> {
         line.clear();
         let Some(action) = T::reference(&self.instance.0, &self.state) else { return false };
         write!(line, "{action}").expect("invariant: writing to memory succeeds");
-        T::apply(&self.instance.0, &mut self.state, &action).expect("invariant: reference actions are legal");
+        T::step(&self.instance.0, &mut self.state, action).expect("invariant: reference actions are legal");
         true
     }
 

@@ -1,6 +1,8 @@
-//! PRIME-Bench's step machines. Pure: no I/O, no clock, no actors, no async; nothing here imports the rest of the crate.
+//! PRIME-Bench's step machines. Pure: no I/O, no clock, no async. Must not import the rest of the crate.
 
-mod array;
+mod action;
+mod action_macros;
+pub(crate) mod array;
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
@@ -8,29 +10,30 @@ mod grammars;
 mod graph;
 mod grid;
 #[cfg(test)]
-mod handed_states;
-#[cfg(test)]
-mod hostile;
+mod hostile_states;
 pub mod instance;
-mod limits;
-mod link;
+pub(crate) mod limits;
 pub mod machine;
+#[cfg(test)]
+mod off_trace_states;
 mod operation;
-mod or_empty;
+mod optional_index;
+mod optional_text;
 pub mod page;
 pub mod pattern;
-mod prefix;
+mod prefix_term;
+mod prelude;
 mod rational;
 pub mod rng;
 pub mod sampling;
+mod sorting;
 pub mod spec;
 mod state_json;
 mod state_set;
+#[cfg(test)]
+mod submitted_states;
 pub mod task;
 pub mod violations;
-#[cfg(test)]
-mod wandering;
-mod word_actions;
 
 pub mod advanced_sorting;
 pub mod automata;
@@ -45,22 +48,23 @@ pub mod string_matching;
 pub mod system_simulation;
 pub mod tree_structures;
 
+pub use action::{Last, TaskAction};
 pub use instance::InstanceId;
 pub use machine::{AnyTask, BadInput, Broken, Machine, Problem, Reference, Refusal, Rule, Snapshot};
 pub use page::pages;
 pub use rational::Rational;
 pub use rng::TaskRng;
 pub use spec::{Category, Constraint, Difficulty, Kind, Kinds, Severity, Spec};
-pub use task::{Illegal, InvalidInput, Last, Task};
+pub use task::{Illegal, InvalidInput, Task};
 pub use violations::Violations;
 
-/// Instances of a difficulty in the benchmark (contract, "Instances").
+/// Instances per difficulty in the benchmark.
 pub const INSTANCES: u32 = 200;
 
-/// Base seed of the benchmark; another one makes a fresh, equally distributed benchmark.
+/// Base seed of the benchmark. Any other gives a fresh, identically distributed one.
 pub const BASE_SEED: u64 = 42;
 
-/// Every task, in the order of its category and id.
+/// All tasks, ordered by category and id.
 pub fn all() -> impl Iterator<Item = &'static dyn AnyTask> {
     [
         comparison_sorting::TASKS,
@@ -81,32 +85,75 @@ pub fn all() -> impl Iterator<Item = &'static dyn AnyTask> {
     .copied()
 }
 
-/// Forms of a task that stand beside the benchmark's 86: each draws from the seeds of the task with its id.
+/// Further forms of tasks, outside the benchmark's 86. A variant uses the seeds of the task with its id.
 pub fn variants() -> impl Iterator<Item = &'static dyn AnyTask> {
     classic_puzzles::VARIANTS.iter().copied()
 }
 
-/// A name that is no task's.
+/// A name that no task has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown task {name:?}: did you mean `{nearest}`? `prime-agents bench list` names all")]
 pub struct UnknownTask {
+    /// Cut to [`NAME_MAX`] characters.
     pub name: String,
     pub nearest: &'static str,
 }
+
+/// No slug is longer; unknown names are cut to this many characters.
+pub const NAME_MAX: usize = 64;
 
 /// The task, or the variant of one, of this slug.
 ///
 /// # Errors
 /// Names the nearest slug.
 pub fn find(slug: &str) -> Result<&'static dyn AnyTask, UnknownTask> {
-    let known = || all().chain(variants());
-    known().find(|task| task.spec().slug == slug).ok_or_else(|| {
-        let slugs: Vec<_> = known().map(|task| task.spec().slug).collect();
-        let nearest = slugs
-            .iter()
-            .copied()
-            .max_by(|a, b| strsim::jaro_winkler(a, slug).total_cmp(&strsim::jaro_winkler(b, slug)))
-            .expect("invariant: there are tasks");
-        UnknownTask { name: slug.to_owned(), nearest }
+    let task = all().chain(variants()).find(|task| task.spec().slug == slug);
+    task.ok_or_else(|| {
+        let name: String = slug.chars().take(NAME_MAX).collect();
+        UnknownTask { nearest: nearest(&name), name }
     })
+}
+
+/// The slug most like a name: one that contains the name before one that shares words with it, then by spelling.
+fn nearest(name: &str) -> &'static str {
+    let name = name.to_lowercase().replace([' ', '_'], "-");
+    let likeness = |slug: &str| {
+        let words = slug.split('-').filter(|word| word.len() > 2 && name.contains(word)).count();
+        (slug.contains(&name), words, strsim::jaro_winkler(slug, &name))
+    };
+    let order =
+        |a: &(bool, usize, f64), b: &(bool, usize, f64)| (a.0, a.1).cmp(&(b.0, b.1)).then_with(|| a.2.total_cmp(&b.2));
+    let known = all().chain(variants()).map(|task| (likeness(task.spec().slug), task.spec().slug));
+    let (_, slug) = known.max_by(|(a, _), (b, _)| order(a, b)).expect("invariant: there are tasks");
+    slug
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NAME_MAX, find};
+
+    #[test]
+    fn an_unknown_name_suggests_the_task_that_was_meant() {
+        for (name, meant) in [
+            ("hanoi", "tower-of-hanoi"),
+            ("Tower of Hanoi", "tower-of-hanoi"),
+            ("towers-hanoi", "tower-of-hanoi"),
+            ("quicksort", "quick-sort"),
+            ("sort_bubble", "bubble-sort"),
+            ("buble-sort", "bubble-sort"),
+            ("n-quens", "n-queens"),
+            ("sudoko", "sudoku"),
+            ("kmp", "kmp-pattern"),
+            ("djikstra", "dijkstra"),
+        ] {
+            assert_eq!(find(name).err().map(|error| error.nearest), Some(meant), "{name}");
+        }
+    }
+
+    #[test]
+    fn long_unknown_names_are_cut() {
+        let error = find(&"é".repeat(1 << 20)).err().expect("unknown");
+        assert_eq!(error.name.chars().count(), NAME_MAX);
+        assert!(find("").is_err());
+    }
 }

@@ -1,4 +1,4 @@
-//! Operations of an input: texts such as `push 5`, written and read by the same forms as action lines.
+//! Operations in an input: texts such as `push 5`, read and written like action lines.
 
 use super::task::InvalidInput;
 
@@ -17,7 +17,7 @@ pub fn validate_count(field: &'static str, count: usize) -> Result<(), InvalidIn
     InvalidInput::unless((1..=OPERATIONS_MAX).contains(&count), field, range)
 }
 
-/// Lets serde write a type with `FORMS`, `read` and `Display` (see `word_actions!`) as its text, and read it.
+/// Implements serde for a [`TaskAction`](super::TaskAction) as the text of its line.
 macro_rules! as_text {
     ($name:ident) => {
         impl serde::Serialize for $name {
@@ -29,11 +29,9 @@ macro_rules! as_text {
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let text = String::deserialize(deserializer)?;
-                $crate::tasks::pattern::parse(Self::FORMS, &text)
-                    .and_then(|(form, fields)| Self::read(form, &fields))
-                    .ok_or_else(|| {
-                        serde::de::Error::custom(format!("{text:?} has none of the forms {:?}", Self::FORMS))
-                    })
+                let forms = <Self as $crate::tasks::TaskAction>::FORMS;
+                let refuse = || serde::de::Error::custom(format!("{text:?} has none of the forms {forms:?}"));
+                <Self as $crate::tasks::TaskAction>::parse(&text).ok_or_else(refuse)
             }
         }
     };

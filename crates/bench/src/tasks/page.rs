@@ -1,11 +1,11 @@
-//! What the benchmark's page of a task says: texts for people and prompts, and the size parameters of its levels.
+//! A task's page in the benchmark: texts for people and prompts, and the size parameters of each level.
 
 use serde::Serialize;
 
 use super::rng::TaskRng;
 use super::spec::Difficulty;
 
-/// The texts of a task's page (`tasks.toml` of its category).
+/// The texts of a task's page, from the `tasks.toml` of its category.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Page {
     /// How an input is drawn, and what is rejected.
@@ -24,7 +24,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// The page of a problem that is no task of the benchmark.
+    /// The page of a problem outside the benchmark.
     pub const EMPTY: Self = Self {
         generate: "",
         algorithm: "",
@@ -110,7 +110,7 @@ impl Sizes {
     }
 }
 
-/// Constants made from the pages by the build script: a module a task, named after its slug.
+/// Constants that the build script generates from the pages: one module per task, named after its slug.
 #[allow(
     clippy::unreadable_literal,
     clippy::wildcard_imports,

@@ -1,4 +1,4 @@
-//! Exact rationals as the contract writes them: strings in lowest terms (`"-3/2"`, `"4"`), in lines as in JSON.
+//! Exact rationals, written as strings in lowest terms (`"-3/2"`, `"4"`) in lines and JSON.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String", into = "String")]
 pub struct Rational(pub BigRational);
 
-/// Longer numbers are refused: no state of an instance has one, only lines written to fill the memory.
+/// Longer numbers are refused: no trace contains one, only lines written to exhaust memory.
 pub const BITS_MAX: u64 = 1 << 13;
 
 /// Digits of a fraction of such numbers.
@@ -26,8 +26,8 @@ impl Rational {
     }
 }
 
-/// By cross-multiplication: the library compares continued fractions, one frame of the stack for each common term, and
-/// lines may write numbers that have ten thousand.
+/// By cross-multiplication. The library compares continued fractions recursively, and lines can hold numbers that share
+/// ten thousand terms.
 impl Ord for Rational {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.0.numer() * other.0.denom()).cmp(&(other.0.numer() * self.0.denom()))
@@ -46,9 +46,9 @@ impl From<i64> for Rational {
     }
 }
 
-/// A text that is no rational in lowest terms.
+/// A text that is not a rational in lowest terms.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no rational in lowest terms, such as \"4\" or \"-3/2\"")]
+#[error("{0:?} is not a rational in lowest terms, such as \"4\" or \"-3/2\"")]
 pub struct NotRational(String);
 
 impl fmt::Display for Rational {

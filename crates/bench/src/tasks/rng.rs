@@ -4,7 +4,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
-/// A source of draws; the same seed gives the same draws for ever.
+/// A stream of draws, fixed by its seed for all versions.
 #[derive(Clone, Debug)]
 pub struct TaskRng(ChaCha8Rng);
 

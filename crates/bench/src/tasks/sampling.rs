@@ -2,15 +2,15 @@
 
 use super::{AnyTask, Difficulty, Machine, TaskRng};
 
-/// How far into a trace a step lies at most, where the task cannot jump.
+/// The last step that is sampled if the task cannot jump into a trace.
 const WALK_MAX: u64 = 600;
 
-/// Base seeds that one source of steps draws from: consecutive ones, a thousand instances each.
+/// Consecutive base seeds that one source of steps uses, a thousand instances each.
 const BASE_SEEDS: u64 = 1_000;
 const INDICES: u64 = 1_000;
 
-/// A random state with a next step, of a random instance's reference trace, under one of the thousand base seeds
-/// from `base_seed` on.
+/// A random non-final state on the reference trace of a random instance, under a base seed in `base_seed..base_seed +
+/// 1000`.
 pub fn state_on_trace(
     task: &dyn AnyTask,
     difficulty: Difficulty,

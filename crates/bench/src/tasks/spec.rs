@@ -1,4 +1,4 @@
-//! What a task is, as data: identity, sizes, constraints, the paper's figures. No behaviour of any one task.
+//! A task as data: identity, sizes, constraints, the paper's figures. No behaviour of any particular task.
 
 use std::fmt;
 use std::str::FromStr;
@@ -120,7 +120,7 @@ impl FromStr for Category {
     }
 }
 
-/// What a constraint looks at; verifiers choose the kinds that they check.
+/// What a constraint examines; verifiers choose the kinds that they check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -234,7 +234,7 @@ pub struct Spec {
     pub slug: &'static str,
     pub title: &'static str,
     pub category: Category,
-    /// The size parameters in words, one text a difficulty.
+    /// The size parameters in words, one text per difficulty.
     pub sizes: [&'static str; 3],
     /// Forms of an action line, in the language of [`super::pattern`].
     pub actions: &'static [&'static str],
@@ -251,7 +251,7 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// Seed of an instance: `base·1,000,000 + id·10,000 + d·1,000 + index` (contract, "Instances").
+    /// Seed of an instance: `base·1,000,000 + id·10,000 + d·1,000 + index`.
     pub fn seed(&self, base_seed: u64, difficulty: Difficulty, index: u32) -> u64 {
         base_seed
             .wrapping_mul(1_000_000)

@@ -1,14 +1,14 @@
-//! States as JSON that clients hand in: limits that hold for all tasks, and where two of them differ.
+//! Submitted states as JSON: limits that hold for all tasks, and the first difference of two states.
 
 use serde_json::Value;
 
-/// Numbers of a state lie between the negative of this and this, so that a step can add to them.
+/// Bound on the absolute value of numbers in a state, so that a step can add to them without overflow.
 const NUMBER_MAX: u64 = 1 << 62;
 
-/// The most values that a state may consist of.
+/// Bound on the number of values in a state.
 const VALUES_MAX: usize = 1 << 20;
 
-/// Checks how many values a state consists of and how great its numbers are.
+/// Checks the number of values in a state and their magnitude.
 ///
 /// # Errors
 /// Names the field and the limit.

@@ -1,12 +1,13 @@
-//! Sets of automaton states as the pages write them: ascending lists, in a line `-` for the empty one.
+//! Sets of automaton states: ascending lists, written `-` in a line if empty.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::action::LineField;
 use super::pattern::Fields;
 
-/// States in the order given; a set once [`StateSet::is_ascending_below`] holds.
+/// States in the given order; a valid set only if [`StateSet::is_ascending_below`] holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateSet(Vec<u16>);
 
@@ -15,12 +16,7 @@ impl StateSet {
         Self(vec![state])
     }
 
-    /// The states of a `<nats?>` field.
-    pub fn read(fields: &Fields<'_>, place: usize) -> Option<Self> {
-        fields.nats(place).map(Self)
-    }
-
-    /// `seeds` and everything that `successors` leads to, among `states` states.
+    /// The closure of `seeds` under `successors`, among `states` states.
     pub fn closure<I: IntoIterator<Item = u16>>(
         states: usize,
         seeds: impl IntoIterator<Item = u16>,
@@ -63,6 +59,12 @@ impl StateSet {
 
     pub fn iter(&self) -> impl Iterator<Item = u16> + '_ {
         self.0.iter().copied()
+    }
+}
+
+impl LineField for StateSet {
+    fn read(fields: &Fields<'_>, index: usize) -> Option<Self> {
+        fields.nats(index).map(Self)
     }
 }
 

@@ -1,12 +1,10 @@
-//! The typed face of a task: pure functions of an instance, a state and an action. No I/O, no clock, no actors.
+//! The typed interface of a task: pure functions of an instance, a state and an action. No I/O, no clock.
 
-use std::fmt;
-
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::pattern::{self, Fields};
+use super::action::TaskAction;
 use super::rng::TaskRng;
 use super::spec::{Difficulty, Spec};
 use super::violations::Violations;
@@ -33,22 +31,28 @@ impl InvalidInput {
 
 /// A step machine of PRIME-Bench.
 ///
-/// The reference trace is the fold of [`Task::reference`] and [`Task::apply`] from [`Task::start`].
+/// The reference trace is the fold of [`Task::reference`] and [`Task::step`] from [`Task::start`]. `task_items!` writes
+/// the items from `Instance` to `set_last`.
 pub trait Task: Send + Sync + 'static {
-    /// The contract's `input`, fields in its order.
+    /// The page's `input`, with its fields in order.
     type Instance: Clone + Send + Sync + Serialize + DeserializeOwned + 'static;
-    /// The contract's `state`, fields in its order.
+    /// The page's `state`, with its fields in order.
     type State: Clone + Send + Sync + Serialize + DeserializeOwned + 'static;
-    /// One action; `Display` writes its line.
-    type Action: Clone + PartialEq + fmt::Display + fmt::Debug + Send + Sync;
+    type Action: TaskAction;
 
-    /// The constants of the task's page, with its action forms and the fields that decide.
-    const SPEC: Spec;
+    /// The constants of the task's page, with the answer fields that decide and the hidden input fields.
+    const PAGE: Spec;
+    const SPEC: Spec = Spec { actions: Self::Action::FORMS, ..Self::PAGE };
+
+    /// The last action; `None` at the start.
+    fn last(state: &Self::State) -> Option<&Self::Action>;
+
+    fn set_last(state: &mut Self::State, action: Self::Action);
 
     /// Draws an instance. The only randomness of a task.
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Self::Instance;
 
-    /// Checks an input that a user wrote: everything that the functions below rely on.
+    /// Checks a user's input for everything that the functions below rely on.
     ///
     /// # Errors
     /// The first field that is out of range, with the range.
@@ -56,45 +60,55 @@ pub trait Task: Send + Sync + 'static {
 
     fn start(instance: &Self::Instance) -> Self::State;
 
-    /// Checks a state that a client handed in: everything that the functions below rely on, so that none of them
-    /// panics, overflows or runs long. It need not lie on any trace. Its numbers lie between -2^62 and 2^62 already.
+    /// Checks a state that a client submitted for everything that the functions below rely on, so that none of them
+    /// panics, overflows or runs long. It need not lie on any trace. Its numbers already lie between -2^62 and 2^62.
     ///
     /// # Errors
     /// The first field of the state that is out of range, with the range.
     fn check_state(instance: &Self::Instance, state: &Self::State) -> Result<(), InvalidInput>;
 
-    /// Fills in what the JSON of a checked state leaves out.
+    /// Derives the fields that the JSON of a checked state leaves out.
     fn complete(_instance: &Self::Instance, _state: &mut Self::State) {}
 
-    /// The action of a line that matched `SPEC.actions[form]`; `None` where a number does not fit.
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Self::Action>;
-
-    /// Carries out an action in place.
+    /// Carries out an action in place, without recording it: call [`Task::step`].
     ///
     /// # Errors
-    /// When the action cannot be applied; the state is then as it was.
+    /// When the action cannot be applied; the state is then unchanged.
     fn apply(instance: &Self::Instance, state: &mut Self::State, action: &Self::Action) -> Result<(), Illegal>;
+
+    /// Applies an action and records it as the last one.
+    ///
+    /// # Errors
+    /// As [`Task::apply`].
+    fn step(instance: &Self::Instance, state: &mut Self::State, action: Self::Action) -> Result<(), Illegal> {
+        Self::apply(instance, state, &action)?;
+        Self::set_last(state, action);
+        Ok(())
+    }
 
     /// The next step of the algorithm; `None` at the end, and where the algorithm prescribes nothing.
     fn reference(instance: &Self::Instance, state: &Self::State) -> Option<Self::Action>;
 
-    /// The invariant constraints (and, when the trace has ended, the terminal ones) that `after` breaks.
-    /// Never calls [`Task::reference`]; `format` and `transition` are judged by the caller.
+    /// Adds the invariant constraints (and, when the trace has ended, the terminal ones) that `after` breaks.
+    /// Never calls [`Task::reference`]; the caller judges `format` and `transition`.
     fn violations(
         instance: &Self::Instance,
         before: &Self::State,
         action: &Self::Action,
         after: &Self::State,
-    ) -> Violations;
+        found: &mut Violations,
+    );
 
-    /// Whether the trace has ended in this state.
-    fn ended(instance: &Self::Instance, state: &Self::State) -> bool;
+    /// Whether the trace has ended in this state: after the action `done`, unless the task says otherwise.
+    fn ended(_instance: &Self::Instance, state: &Self::State) -> bool {
+        Self::last(state).is_some_and(TaskAction::is_done)
+    }
 
-    /// The contract's `answer`, read off a final state.
+    /// The page's `answer`, read off a final state.
     fn answer(instance: &Self::Instance, state: &Self::State) -> Value;
 
-    /// T_max: no valid trace of an instance of this size is longer. A trajectory that comes here has lost its way.
-    /// It follows from the input's size alone, never from running the reference.
+    /// T_max: no valid trace of an instance of this size is longer. It follows from the input's size alone, never from
+    /// running the reference.
     fn steps_max(_instance: &Self::Instance) -> u64 {
         1 << 24
     }
@@ -105,16 +119,37 @@ pub trait Task: Send + Sync + 'static {
         None
     }
 
-    /// All actions that a search may try in this state, where they are few; `None` for tasks that are no search.
+    /// All actions that a search may try in this state, if they are few; `None` for tasks that do not search.
     fn choices(_instance: &Self::Instance, _state: &Self::State) -> Option<Vec<Self::Action>> {
         None
     }
 
-    /// A random state of the reference trace, where one can be reached without walking there (long traces).
-    fn state_on_path(_instance: &Self::Instance, _draw: &mut TaskRng) -> Option<Self::State> {
+    /// A random state of the reference trace, if one can be computed without running the trace up to it.
+    fn state_on_path(_instance: &Self::Instance, _rng: &mut TaskRng) -> Option<Self::State> {
         None
     }
 }
+
+/// Writes the items of [`Task`] that differ in types only. The state keeps its last action in a field `last`.
+macro_rules! task_items {
+    ($instance:ty, $state:ty, $action:ty, $page:expr) => {
+        type Instance = $instance;
+        type State = $state;
+        type Action = $action;
+
+        const PAGE: $crate::tasks::Spec = $page;
+
+        fn last(state: &$state) -> Option<&$action> {
+            state.last.0.as_ref()
+        }
+
+        fn set_last(state: &mut $state, action: $action) {
+            state.last = $crate::tasks::Last(Some(action));
+        }
+    };
+}
+
+pub(crate) use task_items;
 
 /// Steps of the reference trace, or `None` when it is longer than `max`: for generators that reject by length.
 pub fn reference_steps<T: Task>(instance: &T::Instance, max: u64) -> Option<u64> {
@@ -129,7 +164,7 @@ pub fn reference_end<T: Task>(instance: &T::Instance, max: u64) -> Option<(T::St
         if steps == max {
             return None;
         }
-        T::apply(instance, &mut state, &action).expect("invariant: reference actions are legal");
+        T::step(instance, &mut state, action).expect("invariant: reference actions are legal");
         steps += 1;
     }
     Some((state, steps))
@@ -141,44 +176,14 @@ pub fn reference_is_clean<T: Task>(instance: &T::Instance) -> bool {
     for _ in 0..T::steps_max(instance) {
         let Some(action) = T::reference(instance, &state) else { break };
         let before = state.clone();
-        let legal = T::apply(instance, &mut state, &action).is_ok();
-        if !legal || !T::violations(instance, &before, &action, &state).is_empty() {
+        if T::step(instance, &mut state, action.clone()).is_err() {
+            return false;
+        }
+        let mut found = Violations::NONE;
+        T::violations(instance, &before, &action, &state, &mut found);
+        if !found.is_empty() {
             return false;
         }
     }
     T::ended(instance, &state)
-}
-
-/// An action that knows its task, so that its line can be read back.
-pub trait ActionOf: Sized {
-    type Task: Task<Action = Self>;
-}
-
-/// The state field `last`: the last action, written as its line, `""` at the start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Last<A>(pub Option<A>);
-
-impl<A: fmt::Display> Serialize for Last<A> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match &self.0 {
-            Some(action) => serializer.collect_str(action),
-            None => serializer.serialize_str(""),
-        }
-    }
-}
-
-impl<'de, A: ActionOf> Deserialize<'de> for Last<A> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let line = String::deserialize(deserializer)?;
-        if line.is_empty() {
-            return Ok(Self(None));
-        }
-        let action =
-            pattern::parse(A::Task::SPEC.actions, &line).and_then(|(form, fields)| A::Task::read(form, &fields));
-        let refuse = || {
-            let start: String = line.chars().take(40).collect();
-            serde::de::Error::custom(format!("{start:?} is no action line of the task"))
-        };
-        action.map(|action| Self(Some(action))).ok_or_else(refuse)
-    }
 }

@@ -1,5 +1,5 @@
-//! A CEL expression that a client wrote: parsed, and looked through before it is ever evaluated. Names and functions
-//! are those of the lists here; patterns are compiled once.
+//! A client's CEL expression, parsed and validated before it is evaluated. Only the names and functions listed here are
+//! allowed; patterns are compiled once.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::error::{Fault, quoted};
 use crate::limits::{EXPRESSION_BYTES_MAX, PARSE_DEPTH_MAX, TREE_DEPTH_MAX};
 use crate::pattern::Pattern;
 
-/// What stands for `matches`: its second argument is the number of a compiled pattern. No source can spell it.
+/// Replaces `matches`: the second argument is the index of a compiled pattern. Not expressible in source.
 pub const MATCHES: &str = "@matches";
 
-/// What an expression may look at.
+/// The variables of an expression.
 const VARIABLES: [&str; 3] = ["input", "state", "answer"];
 
 /// Types by name, as in `type(input.n) == int`.
@@ -25,16 +25,16 @@ const TYPES: [&str; 10] = ["bool", "bytes", "double", "int", "list", "map", "nul
 /// Functions of one argument.
 const FUNCTIONS: [&str; 9] = ["bool", "bytes", "double", "dyn", "int", "size", "string", "type", "uint"];
 
-/// Functions that are called on a text with another one.
+/// Functions of two texts.
 const METHODS: [&str; 3] = ["contains", "endsWith", "startsWith"];
 
-/// Stack of the thread that parses: the parser takes some 10 KiB a level, more without optimisation.
+/// Stack of the parsing thread: the parser takes about 10 KiB per level, more unoptimised.
 const PARSE_STACK_BYTES: usize = 32 << 20;
 
 /// Mistakes after which the parser gives up.
 const MISTAKES_MAX: u32 = 4;
 
-/// An expression that can be evaluated.
+/// A validated expression.
 #[derive(Debug)]
 pub struct Expression {
     pub tree: IdedExpr,
@@ -44,7 +44,7 @@ pub struct Expression {
 }
 
 impl Expression {
-    /// Whether it looks at this variable.
+    /// Whether it uses this variable.
     pub fn mentions(&self, variable: &str) -> bool {
         self.variables.contains(variable)
     }
@@ -57,7 +57,7 @@ impl Expression {
         let text = source.to_owned();
         let parsing = thread::Builder::new().name("expression".to_owned()).stack_size(PARSE_STACK_BYTES);
         let parsed = parsing.spawn(move || {
-            // A tree that is too deep for other stacks ends here, too.
+            // A tree too deep for other stacks must be dropped on this one.
             let mut tree = tree_of(&text)?;
             let mut walk = Walk::default();
             walk.visit(&mut tree, 0)?;
@@ -93,10 +93,10 @@ fn too_deep() -> Fault {
     )
 }
 
-/// Looks through an expression.
+/// Validates an expression.
 #[derive(Default)]
 struct Walk {
-    /// Names that the comprehensions round the present place bind.
+    /// Names bound by the enclosing comprehensions.
     bound: Vec<String>,
     patterns: Vec<Pattern>,
     variables: BTreeSet<&'static str>,

@@ -1,6 +1,6 @@
-//! The checks of a problem: CEL expressions over `input`, `state` and `answer`. CEL has no side effects and no way out;
-//! what is left to bound is work and depth. Depth is bounded when an expression is read. So is work, for the input at
-//! hand and an ordinary trace; and again before each evaluation, for the values that are there.
+//! The checks of a problem: CEL expressions over `input`, `state` and `answer`. CEL has no side effects, so only work
+//! and depth need bounds. Depth is bounded when an expression is read; work is bounded then for the given input and an
+//! ordinary trace, and again before each evaluation for the actual values.
 
 mod expression;
 mod shape;
@@ -34,18 +34,18 @@ static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib().with_op
 /// A check of a problem.
 #[derive(Debug)]
 struct Check {
-    /// Its place among the problem's constraints.
+    /// Its index among the problem's constraints.
     constraint: usize,
     kind: Kind,
     expression: Expression,
 }
 
-/// A check that does not hold.
+/// A check that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Its place among the problem's constraints.
+    /// Its index among the problem's constraints.
     pub constraint: usize,
-    /// Why it could not be evaluated; without it the expression is false.
+    /// Why it could not be evaluated; `None` if it is false.
     pub reason: Option<String>,
 }
 
@@ -62,7 +62,7 @@ impl fmt::Debug for Checks {
     }
 }
 
-/// What the names of an expression stand for.
+/// The values of an expression's variables.
 struct Names<'a> {
     input: &'a dyn Val,
     state: Option<Box<dyn Val + 'a>>,
@@ -86,10 +86,10 @@ fn state_shape(steps: u64, step_bytes: u64, steps_parts: u64, answer: &Shape) ->
 }
 
 impl Checks {
-    /// Reads expressions, given with the places of their constraints.
+    /// Parses expressions, given with the indices of their constraints.
     ///
     /// # Errors
-    /// Names the first expression that cannot be used, or the dearest one where all together are too dear.
+    /// Names the first invalid expression, or the most expensive one if their total cost is too high.
     pub fn read(
         input: &Value,
         sources: &[(usize, &str)],
@@ -102,12 +102,12 @@ impl Checks {
             all.push(Check { constraint: *constraint, kind, expression });
         }
         let this = Self { all, input: values::of_json(input), input_shape: Shape::of(input) };
-        this.unless_dear().map_err(|(constraint, fault)| fault.at(path(constraint)))?;
+        this.unless_too_expensive().map_err(|(constraint, fault)| fault.at(path(constraint)))?;
         Ok(this)
     }
 
-    /// Refuses what is too dear for this input and an ordinary trace.
-    fn unless_dear(&self) -> Result<(), (usize, Fault)> {
+    /// Refuses checks that are too expensive for this input and an ordinary trace.
+    fn unless_too_expensive(&self) -> Result<(), (usize, Fault)> {
         let answer = Shape::Any { parts: ORDINARY_ANSWER_PARTS };
         let step_parts = Shape::text(ORDINARY_STEP_BYTES).parts();
         let state = state_shape(ORDINARY_STEPS, ORDINARY_STEP_BYTES, ORDINARY_STEPS * step_parts, &answer);
@@ -130,13 +130,13 @@ impl Checks {
         }
     }
 
-    /// The kind of the check at this place among the constraints.
+    /// The kind of the check at this index among the constraints.
     pub fn kind_of(&self, constraint: usize) -> Option<Kind> {
         self.all.iter().find(|check| check.constraint == constraint).map(|check| check.kind)
     }
 
-    /// The checks of this kind that do not hold. What is too dear for the values at hand is not evaluated, and counts
-    /// as broken.
+    /// The checks of this kind that fail. A check too expensive for the actual values is not evaluated and counts as
+    /// broken.
     pub fn broken(&self, kind: Kind, steps: &Steps, answer: Option<&Value>) -> Vec<Finding> {
         let mut checks = self.all.iter().filter(|check| check.kind == kind).peekable();
         if checks.peek().is_none() {
@@ -159,7 +159,7 @@ impl Checks {
             .filter_map(|check| {
                 let work = work::bound(&check.expression, &scene);
                 let holds = if work > left {
-                    Err(format!("too dear here: up to {work} units of work, and {left} of {WORK_MAX} are left"))
+                    Err(format!("too expensive here: up to {work} units of work, and {left} of {WORK_MAX} are left"))
                 } else {
                     left -= work;
                     evaluate(&check.expression, &names)
@@ -177,7 +177,7 @@ impl Checks {
 
 /// Whether an expression is true.
 fn evaluate(expression: &Expression, names: &Names<'_>) -> Result<bool, String> {
-    // Nothing that could be left half done is used again after a panic.
+    // No state that a panic could leave inconsistent is reused.
     let result = catch_unwind(AssertUnwindSafe(|| {
         let mut context = Context::with_env(Arc::clone(&ENV));
         context.set_variable_resolver(names);

@@ -1,30 +1,30 @@
-//! Shapes: bounds on the sizes of the values that an expression may see or make, without the values.
+//! Shapes: abstract bounds on the sizes of the values that an expression may see or produce.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-/// What a value may be at most. Its `parts` bound the work of copying it, comparing it or writing it into an error.
+/// An upper bound on a value. Its `parts` bound the work of copying, comparing or formatting it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
-    /// A number, a text, a truth value, nothing. `fraction` says that it may be a double.
+    /// A number, text, boolean or null. `fraction`: it may be a double.
     Atom { parts: u64, fraction: bool },
     /// Up to `len` elements, each of the shape `item`.
     List { len: u64, item: Arc<Shape>, parts: u64 },
-    /// Up to `len` entries. `value` is the shape of them all; some are known better by name, in `fields`.
+    /// Up to `len` entries. `value` bounds them all; `fields` bounds some more closely by name.
     Map { len: u64, fields: Arc<BTreeMap<String, Shape>>, value: Arc<Shape>, key_parts: u64, parts: u64 },
-    /// Anything of so many parts.
+    /// Any value of at most this many parts.
     Any { parts: u64 },
 }
 
 /// Bytes of a text that count as one part.
 const BYTES_A_PART: u64 = 16;
 
-/// Fields of a map that are told apart; of a larger one only what its values have in common is known.
+/// Fields of a map that are tracked by name; a larger map has one bound for all its values.
 const FIELDS_MAX: usize = 64;
 
-/// Shapes within the shape of a value: widening walks them all, at every step.
+/// Shapes nested in one shape: widening visits them all at every step.
 const SHAPES_MAX: usize = 200;
 
 impl Shape {
@@ -137,12 +137,12 @@ impl Shape {
         }
     }
 
-    /// Whether it may be a double: one that is no whole number is no index, and the error quotes the list.
+    /// Whether it may be a double: a fractional index is an error, which quotes the list.
     pub fn is_fraction(&self) -> bool {
         matches!(self, Self::Atom { fraction: true, .. } | Self::Any { .. })
     }
 
-    /// Makes it wide enough for another shape.
+    /// Widens it to include another shape.
     pub fn widen(&mut self, other: &Self) {
         match (&mut *self, other) {
             (Self::Atom { parts, fraction }, Self::Atom { parts: others, fraction: also }) => {
@@ -183,7 +183,7 @@ impl Shape {
         }
     }
 
-    /// A value that is made of both: a sum, a longer text, a longer list.
+    /// The result of combining both: a sum or a concatenation.
     pub fn joined(&self, other: &Self) -> Self {
         let parts = self.parts().saturating_add(other.parts());
         match (self, other) {
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_together_grows_and_does_not_overflow() {
+    fn joined_shapes_grow_without_overflow() {
         let list = Shape::of(&json!([1, 2]));
         assert_eq!((list.joined(&list).len(), list.joined(&list).parts()), (4, 6));
         let huge = Shape::Any { parts: u64::MAX };

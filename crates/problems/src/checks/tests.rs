@@ -1,4 +1,4 @@
-//! What checks answer, what is refused when they are read, and that no expression takes long or ends the process.
+//! Results of checks, refusals at parse time, and bounds: no expression takes long or aborts the process.
 
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ fn a_check_that_mentions_the_answer_waits_for_it() {
 }
 
 #[test]
-fn what_cannot_be_evaluated_is_broken_with_the_reason() {
+fn checks_that_cannot_be_evaluated_are_broken_with_the_reason() {
     let input = json!({"zero": 0, "max": i64::MAX, "min": i64::MIN, "list": [1], "text": "x".repeat(9_000)});
     for (source, part) in [
         ("1 / input.zero == 1", "Division by zero"),
@@ -205,27 +205,28 @@ fn a_single_loop_over_ten_thousand_elements_is_answered_in_time() {
 }
 
 #[test]
-fn what_is_too_dear_for_the_values_at_hand_is_broken_and_not_evaluated() {
+fn checks_too_expensive_for_the_values_are_broken_and_not_evaluated() {
     let source = "state.steps.all(x, state.steps.exists_one(y, x == y))";
-    let checks = read(&json!(null), &[source, "size(state.steps) < 5"]).expect("dear, but not for ordinary traces");
+    let checks =
+        read(&json!(null), &[source, "size(state.steps) < 5"]).expect("expensive, but not for ordinary traces");
     let lines: Vec<String> = (0..2_000).map(|line| format!("step {line}")).collect();
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     assert_eq!(checks.broken(Kind::Invariant, &steps(&lines[..4]), None), []);
     let start = Instant::now();
     let broken = checks.broken(Kind::Invariant, &steps(&lines), None);
     assert!(start.elapsed() < PATIENCE, "{:?}", start.elapsed());
-    assert!(broken[0].reason.as_deref().is_some_and(|reason| reason.starts_with("too dear here")), "{broken:?}");
+    assert!(broken[0].reason.as_deref().is_some_and(|reason| reason.starts_with("too expensive here")), "{broken:?}");
     assert_eq!(broken[1], Finding { constraint: 1, reason: None }, "the others are evaluated");
 }
 
 #[test]
-fn checks_that_are_too_dear_together_are_refused_by_the_dearest() {
+fn checks_too_expensive_together_are_refused_naming_the_most_expensive() {
     let input = json!((0..3_000).collect::<Vec<_>>());
     let cheap = "input.all(x, x >= 0)";
     assert!(read(&input, &[cheap; 6]).is_ok());
     let mut all = vec![cheap; 30];
     all[7] = "input.all(x, x + x >= 0)";
-    let error = read(&input, &all).expect_err("too dear together");
+    let error = read(&input, &all).expect_err("too expensive together");
     assert_eq!(error.path, "checks[7]");
 }
 
@@ -264,7 +265,7 @@ proptest! {
 
     /// Pieces of expressions in any order are refused or evaluated, in time and within the stack.
     #[test]
-    fn no_mixture_of_pieces_ends_the_process(pieces in prop::collection::vec(0usize..40, 1..120)) {
+    fn random_expressions_never_abort_the_process(pieces in prop::collection::vec(0usize..40, 1..120)) {
         const PIECES: [&str; 40] = [
             "input", "state", "answer", "input.list", "state.steps", "x", "y", "1", "-1", "9223372036854775807", "1u",
             "0.5", "1e308", "'a'", "b'\\377'", "null", "true", "(", ")", "[", "]", "{", "}", ".all(x,", ".map(y,",

@@ -1,5 +1,5 @@
-//! A bound on the work of evaluating an expression, found without evaluating it: CEL has no loops but those over the
-//! elements of a value, so that shapes bound them all.
+//! A static bound on the work of evaluating an expression. CEL loops only over the elements of a value, so shapes bound
+//! every loop.
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
@@ -7,7 +7,7 @@ use super::expression::{Expression, MATCHES};
 use super::shape::Shape;
 use crate::pattern::Pattern;
 
-/// The shapes of what an expression looks at.
+/// The shapes of an expression's variables.
 #[derive(Clone, Copy)]
 pub struct Scene<'a> {
     pub input: &'a Shape,
@@ -15,8 +15,8 @@ pub struct Scene<'a> {
     pub answer: &'a Shape,
 }
 
-/// Units of work at most, of 20 to 150 ns: one for each node that is evaluated, and one for each part of a value that is
-/// copied, compared or written into an error.
+/// Upper bound in units of 20 to 150 ns: one per node evaluated and one per part of a value copied, compared or
+/// formatted into an error.
 pub fn bound(expression: &Expression, scene: &Scene<'_>) -> u64 {
     let mut bounds = Bounds { scene, patterns: &expression.patterns, bound: Vec::new() };
     bounds.of(&expression.tree).work
@@ -28,7 +28,7 @@ const DIGITS_PARTS: [u64; 2] = [2, 24];
 /// Starting a match takes memory from a pool.
 const MATCH_WORK: u64 = 10;
 
-/// Work and what comes out of it.
+/// The work of an expression and the shape of its result.
 struct Cost {
     work: u64,
     shape: Shape,
@@ -43,7 +43,7 @@ impl Cost {
 struct Bounds<'a> {
     scene: &'a Scene<'a>,
     patterns: &'a [Pattern],
-    /// What the comprehensions round the present place bind, the innermost last.
+    /// Bindings of the enclosing comprehensions, innermost last.
     bound: Vec<(&'a str, Shape)>,
 }
 
@@ -186,7 +186,7 @@ impl<'a> Bounds<'a> {
         self.bound.truncate(scopes);
         let len = range.shape.len();
         let (of_list, shape) = match item {
-            // The elements themselves: all of them together are no more than the value that they come from.
+            // The elements together are no larger than the value they come from.
             Some((item, true)) => (range.shape.parts(), Shape::list(len, item, range.shape.parts())),
             Some((item, false)) => {
                 let parts = len.saturating_mul(item.parts()).saturating_add(1);
@@ -195,7 +195,7 @@ impl<'a> Bounds<'a> {
             None => (0, Shape::SMALL),
         };
         let loops = len.saturating_mul(sum(&[condition.work, step.work, 2]));
-        // Each element is copied on its turn.
+        // Each element is copied once.
         let copies = range.shape.parts();
         Cost { work: sum(&[range.work, init.work, copies, loops, of_list, result.work, 1]), shape }
     }

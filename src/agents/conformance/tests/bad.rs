@@ -1,4 +1,4 @@
-//! Each bad agent is caught, by the rule that it breaks and by no other.
+//! Each bad agent violates exactly one rule.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::super::{Demands, Finding, Rule, coordinator_with, executor, executor_with, verifier, verifier_with};
+use super::super::{Finding, Requirements, Rule, coordinator_with, executor, executor_with, verifier, verifier_with};
 use crate::agents::{AgentError, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Failure, Proposal, Ruling, Sampling};
 use prime_bench::tasks::{Kind, Kinds};
 use prime_protocol::{Decision, Score, Trajectory, Verdict};
@@ -81,12 +81,12 @@ async fn bad_verdicts() {
         let findings = verifier(|| Arc::new(Fun(move |_: &Trajectory| judge()))).await;
         assert_eq!(rules(&findings), expected, "{findings:#?}");
     }
-    let demands = Demands { own_violations: vec!["taste".to_owned()], ..Demands::default() };
-    let findings = verifier_with(|| Arc::new(Fun(|_: &Trajectory| Ok(named(1.0, "taste")))), &demands).await;
+    let requirements = Requirements { own_violations: vec!["taste".to_owned()], ..Requirements::default() };
+    let findings = verifier_with(|| Arc::new(Fun(|_: &Trajectory| Ok(named(1.0, "taste")))), &requirements).await;
     assert_eq!(findings, []);
 }
 
-/// A verifier whose kinds are other ones at every look.
+/// A verifier whose kinds change with every call.
 struct Fickle(AtomicU32);
 
 #[async_trait]
@@ -105,7 +105,7 @@ impl AsyncVerifier for Fickle {
 async fn kinds_that_change() {
     let findings = verifier(|| Arc::new(Fickle(AtomicU32::new(0)))).await;
     assert_eq!(rules(&findings), [Rule::StableKinds]);
-    // One that is the same for its whole life, and other than the next one.
+    // Constant for each agent, but different between agents.
     let made = AtomicU32::new(0);
     let findings = verifier(|| Arc::new(Fixed(made.fetch_add(1, Ordering::Relaxed)))).await;
     assert_eq!(rules(&findings), [Rule::StableKinds]);
@@ -124,7 +124,7 @@ impl AsyncVerifier for Fixed {
     }
 }
 
-/// A verifier that panics on what is no text of its alphabet.
+/// A verifier that panics on non-ASCII text.
 struct Ascii;
 
 #[async_trait]
@@ -139,7 +139,7 @@ impl AsyncVerifier for Ascii {
     }
 }
 
-/// A coordinator that looks at the first letter, and of long lines at nothing.
+/// A coordinator that indexes the first character and ignores long lines.
 struct FirstLetter;
 
 #[async_trait]
@@ -155,12 +155,12 @@ async fn panics_on_odd_lines() {
     let findings = verifier(|| Arc::new(Ascii)).await;
     assert_eq!(rules(&findings), [Rule::NoPanic]);
     assert!(findings[0].turn.contains("unicode") && findings[0].detail.contains("what a line"), "{}", findings[0]);
-    let findings = coordinator_with(|| Arc::new(FirstLetter), &Demands::default()).await;
+    let findings = coordinator_with(|| Arc::new(FirstLetter), &Requirements::default()).await;
     assert_eq!(rules(&findings), [Rule::NoPanic]);
     assert!(findings[0].turn.contains("empty"), "{}", findings[0]);
 }
 
-/// Hangs from the first turn on.
+/// Hangs in every turn.
 struct Hanging;
 
 #[async_trait]
@@ -171,17 +171,17 @@ impl AsyncExecutor for Hanging {
 }
 
 #[tokio::test]
-async fn no_answer_ends_the_suite() {
-    let demands = Demands { within: Duration::from_millis(20), ..Demands::default() };
-    let findings = executor_with(|| Arc::new(Hanging), &demands).await;
+async fn a_timeout_stops_the_suite() {
+    let requirements = Requirements { timeout: Duration::from_millis(20), ..Requirements::default() };
+    let findings = executor_with(|| Arc::new(Hanging), &requirements).await;
     assert_eq!((rules(&findings), findings.len()), (vec![Rule::Answers], 1));
 }
 
-/// Keeps a mark while a turn waits, and forgets to take it away when the turn is given up.
+/// Sets a flag during a turn and does not clear it when the turn is cancelled.
 #[derive(Default)]
 struct Marked {
     busy: AtomicBool,
-    /// Whether a second turn is an error, or waits for ever.
+    /// Whether a second turn fails or waits forever.
     waits: bool,
 }
 
@@ -201,15 +201,15 @@ impl AsyncExecutor for Marked {
 }
 
 #[tokio::test]
-async fn what_is_given_up_must_not_stick() {
+async fn cancelled_turns_must_leave_no_trace() {
     let findings = executor(|| Arc::new(Marked::default())).await;
-    assert!(rules(&findings).contains(&Rule::UsableAfterDrop), "{findings:#?}");
-    let demands = Demands { within: Duration::from_millis(50), ..Demands::default() };
-    let findings = executor_with(|| Arc::new(Marked { waits: true, ..Marked::default() }), &demands).await;
-    assert!(rules(&findings).contains(&Rule::UsableAfterDrop), "{findings:#?}");
+    assert!(rules(&findings).contains(&Rule::UsableAfterCancel), "{findings:#?}");
+    let requirements = Requirements { timeout: Duration::from_millis(50), ..Requirements::default() };
+    let findings = executor_with(|| Arc::new(Marked { waits: true, ..Marked::default() }), &requirements).await;
+    assert!(rules(&findings).contains(&Rule::UsableAfterCancel), "{findings:#?}");
 }
 
-/// Works on the thread where it was first used, and on no other.
+/// Works only on the thread where it was first used.
 #[derive(Default)]
 struct OfOneThread(std::sync::OnceLock<std::thread::ThreadId>);
 
@@ -226,7 +226,7 @@ impl AsyncExecutor for OfOneThread {
 }
 
 #[tokio::test]
-async fn an_agent_belongs_to_no_thread() {
+async fn agents_must_work_on_any_thread() {
     let findings = executor(|| Arc::new(OfOneThread::default())).await;
     assert_eq!(rules(&findings), [Rule::Concurrent]);
 }

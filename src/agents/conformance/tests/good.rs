@@ -1,4 +1,4 @@
-//! All agents of this crate, and the examples in Python, keep every rule.
+//! All built-in agents and the Python examples conform.
 
 use std::path::Path;
 use std::sync::Arc;

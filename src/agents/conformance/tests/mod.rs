@@ -1,4 +1,4 @@
-//! The suite itself: it is silent about good agents, and loud about bad ones.
+//! Tests of the suite itself, with good and bad agents.
 
 mod bad;
 mod good;

@@ -2,7 +2,7 @@ use futures::executor::block_on;
 
 use super::*;
 use crate::agents::Failure;
-use crate::agents::llm::fake::{Fake, LIMITS, USAGE, walked};
+use crate::agents::llm::fake_model::{FakeModel, LIMITS, USAGE, advanced};
 
 const THRESHOLDS: Thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(6), retries_max: 1 };
 
@@ -20,7 +20,7 @@ fn options() -> CoordinatorOptions {
 }
 
 fn decide(
-    model: &Arc<Fake>,
+    model: &Arc<FakeModel>,
     options: CoordinatorOptions,
     trajectory: &Trajectory,
     verdict: &Verdict,
@@ -31,9 +31,9 @@ fn decide(
 }
 
 #[test]
-fn a_word_is_a_decision_within_the_limits() {
-    let fresh = walked("bubble-sort", 2);
-    let mut retried = walked("bubble-sort", 2);
+fn a_word_is_a_decision_within_the_thresholds() {
+    let fresh = advanced("bubble-sort", 2);
+    let mut retried = advanced("bubble-sort", 2);
     retried.settle("x", false, &verdict(2), Decision::Retry, &LIMITS);
     for (word, trajectory, tenths, decision) in [
         ("Proceed", &fresh, 2, Decision::Proceed),
@@ -45,44 +45,44 @@ fn a_word_is_a_decision_within_the_limits() {
         ("Backtrack", &fresh, 2, Decision::Backtrack),
         (" Backtrack\n", &fresh, 2, Decision::Backtrack),
     ] {
-        let model = Fake::saying(word);
+        let model = FakeModel::saying(word);
         let ruling = decide(&model, options(), trajectory, &verdict(tenths)).expect("a decision");
         assert_eq!(ruling, Ruling { decision, usage: USAGE }, "{word:?} at V = {tenths}/10");
     }
 }
 
 #[test]
-fn whatever_is_no_decision_is_refused() {
+fn anything_but_a_decision_is_malformed() {
     for text in
         ["", "proceed", "PROCEED", "Proceed.", "Proceed Retry", "Proceed\nRetry", "Pro", "継続", "Decision: Retry"]
     {
-        let model = Fake::saying(text);
-        let error = decide(&model, options(), &walked("bubble-sort", 0), &verdict(2)).expect_err(text);
+        let model = FakeModel::saying(text);
+        let error = decide(&model, options(), &advanced("bubble-sort", 0), &verdict(2)).expect_err(text);
         assert_eq!((error.failure, error.agent.as_str()), (Failure::Malformed, "coordinator `boss`"), "{error}");
         assert!(error.reason.contains("none of Proceed, Retry and Backtrack"), "{error}");
     }
 }
 
 #[test]
-fn a_clean_step_proceeds_unasked_unless_asking_is_set() {
-    let model = Fake::saying("Retry");
-    let trajectory = walked("bubble-sort", 0);
+fn a_clean_step_proceeds_without_the_model_unless_configured() {
+    let model = FakeModel::saying("Retry");
+    let trajectory = advanced("bubble-sort", 0);
     let ruling = decide(&model, options(), &trajectory, &Verdict::default()).expect("a decision");
     assert_eq!((ruling, model.count()), (Decision::Proceed.into(), 0));
-    let asking = CoordinatorOptions { asks_when_clean: true, ..options() };
+    let asking = CoordinatorOptions { ask_on_clean_steps: true, ..options() };
     let ruling = decide(&model, asking, &trajectory, &Verdict::default()).expect("a decision");
     assert_eq!((ruling.decision, model.count()), (Decision::Retry, 1));
 }
 
 #[test]
-fn the_prompt_says_what_is_to_be_decided() {
-    let mut trajectory = walked("bubble-sort", 3);
+fn the_prompt_has_the_verdict_and_the_policy() {
+    let mut trajectory = advanced("bubble-sort", 3);
     trajectory.settle("x", false, &verdict(2), Decision::Backtrack, &LIMITS);
     trajectory.settle("y", false, &verdict(2), Decision::Retry, &LIMITS);
-    let model = Fake::saying("Backtrack");
+    let model = FakeModel::saying("Backtrack");
     let options = CoordinatorOptions { history: History::Window(1), ..options() };
     decide(&model, options, &trajectory, &Verdict { needs_review: true, ..verdict(2) }).expect("a decision");
-    let ask = model.last();
+    let request = model.last();
     let last = trajectory.stack.lines().last().expect("three steps").to_owned();
     for part in [
         "PROBLEM: Bubble Sort",
@@ -98,8 +98,8 @@ fn the_prompt_says_what_is_to_be_decided() {
         "so far: 1 of 1",
         "Rejected in this state so far: 1",
     ] {
-        assert!(ask.prompt.contains(part), "{part:?} is missing in:\n{}", ask.prompt);
+        assert!(request.prompt.contains(part), "{part:?} is missing in:\n{}", request.prompt);
     }
-    assert!(!ask.prompt.contains("\n\n\n"), "{}", ask.prompt);
-    assert_eq!(ask.grammar.as_deref(), Some(GRAMMAR));
+    assert!(!request.prompt.contains("\n\n\n"), "{}", request.prompt);
+    assert_eq!(request.grammar.as_deref(), Some(GRAMMAR));
 }

@@ -3,32 +3,32 @@ use serde_json::json;
 
 use super::*;
 use crate::agents::Failure;
-use crate::agents::llm::fake::{Fake, LIMITS, USAGE, reply, started, walked};
-use crate::agents::model::Reply;
+use crate::agents::llm::fake_model::{FakeModel, LIMITS, USAGE, advanced, completion, started};
+use crate::agents::model::Completion;
 use prime_bench::tasks::{self, Difficulty};
 use prime_problems::Custom;
 use prime_protocol::{Decision, Score, Verdict};
 
 const SAMPLING: Sampling = Sampling { temperature: 0.7, top_p: 0.9, seed: 11 };
 
-fn executor(model: &Arc<Fake>, options: ExecutorOptions) -> LlmExecutor {
+fn executor(model: &Arc<FakeModel>, options: ExecutorOptions) -> LlmExecutor {
     let model: Arc<dyn Model> = model.clone();
     LlmExecutor::new(model, &Templates::default(), options).expect("built-in templates")
 }
 
-fn propose(model: &Arc<Fake>, options: ExecutorOptions, trajectory: &Trajectory) -> Proposal {
+fn propose(model: &Arc<FakeModel>, options: ExecutorOptions, trajectory: &Trajectory) -> Proposal {
     block_on(executor(model, options).propose(trajectory, SAMPLING)).expect("a proposal")
 }
 
 #[test]
-fn the_compact_executor_asks_as_the_shipped_model_was_trained() {
-    let trajectory = walked("tower-of-hanoi", 2);
-    let model = Fake::new(|_| {
-        Ok(Reply {
+fn the_compact_executor_prompts_as_in_training() {
+    let trajectory = advanced("tower-of-hanoi", 2);
+    let model = FakeModel::new(|_| {
+        Ok(Completion {
             tokens: vec![4, 5],
             logprobs: vec![-0.1, -0.2],
             source: Some("a".into()),
-            ..reply("12 so 3\nmove 1 0 2")
+            ..completion("12 so 3\nmove 1 0 2")
         })
     });
     let proposal = propose(&model, ExecutorOptions::compact("llama", 64), &trajectory);
@@ -41,18 +41,18 @@ fn the_compact_executor_asks_as_the_shipped_model_was_trained() {
         source: Some("a".into()),
     };
     assert_eq!(proposal, expected);
-    let ask = model.last();
-    assert_eq!(ask.prompt, format!("tower-of-hanoi {}\n", prime_lessons::view(trajectory.machine.as_ref())));
-    assert_eq!(ask.prompt, prime_lessons::compact(trajectory.machine.as_ref()), "what training uses");
-    assert_eq!((ask.system, ask.sampling, ask.max_tokens, ask.logprobs), (None, SAMPLING, 64, true));
-    assert_eq!(ask.grammar.as_deref(), Some(prompt::grammar(trajectory.machine.spec()).as_str()));
+    let request = model.last();
+    assert_eq!(request.prompt, format!("tower-of-hanoi {}\n", prime_lessons::view(trajectory.machine.as_ref())));
+    assert_eq!(request.prompt, prime_lessons::compact(trajectory.machine.as_ref()), "what training uses");
+    assert_eq!((request.system, request.sampling, request.max_tokens, request.logprobs), (None, SAMPLING, 64, true));
+    assert_eq!(request.grammar.as_deref(), Some(prompt::grammar(trajectory.machine.spec()).as_str()));
 }
 
 #[test]
-fn turns_of_an_instance_have_one_affinity_and_another_instance_another() {
-    let model = Fake::saying("x");
+fn affinity_is_per_instance() {
+    let model = FakeModel::saying("x");
     let mut seen = Vec::new();
-    for trajectory in [walked("bubble-sort", 0), walked("bubble-sort", 3), walked("selection-sort", 0)] {
+    for trajectory in [advanced("bubble-sort", 0), advanced("bubble-sort", 3), advanced("selection-sort", 0)] {
         propose(&model, ExecutorOptions::compact("llama", 8), &trajectory);
         seen.push(model.last().affinity);
     }
@@ -62,7 +62,7 @@ fn turns_of_an_instance_have_one_affinity_and_another_instance_another() {
 
 #[test]
 fn a_free_answer_has_its_action_in_the_last_line() {
-    let trajectory = walked("bubble-sort", 0);
+    let trajectory = advanced("bubble-sort", 0);
     for (text, line, derivation) in [
         ("swap 0 1", "swap 0 1", ""),
         ("I compare.\n\nThen:\n`cmp 0 1`\n\n", "cmp 0 1", "I compare.\n\nThen:"),
@@ -73,7 +73,7 @@ fn a_free_answer_has_its_action_in_the_last_line() {
         ("größer als 1 🙂", "größer als 1 🙂", ""),
         ("cmp 0 1\nAction: cmp 0 1.", "Action: cmp 0 1.", "cmp 0 1"),
     ] {
-        let model = Fake::saying(text);
+        let model = FakeModel::saying(text);
         let proposal = propose(&model, ExecutorOptions::step("big", 100), &trajectory);
         assert_eq!(proposal.line, line, "{text:?}");
         assert_eq!(proposal.derivation.trim(), derivation.trim(), "{text:?}");
@@ -82,18 +82,18 @@ fn a_free_answer_has_its_action_in_the_last_line() {
 }
 
 #[test]
-fn an_answer_under_the_grammar_is_read_to_the_letter() {
+fn a_grammar_constrained_answer_is_taken_verbatim() {
     let options = ExecutorOptions { grammar: true, ..ExecutorOptions::step("big", 100) };
-    let model = Fake::saying("1 is less\ncmp 0 1 ");
-    let proposal = propose(&model, options, &walked("bubble-sort", 0));
+    let model = FakeModel::saying("1 is less\ncmp 0 1 ");
+    let proposal = propose(&model, options, &advanced("bubble-sort", 0));
     assert_eq!((proposal.line.as_str(), proposal.derivation.as_str()), ("cmp 0 1 ", "1 is less"));
     assert!(model.last().prompt.contains("reason in one line before it"));
 }
 
 #[test]
-fn the_step_prompt_says_what_the_task_is_and_what_went_wrong() {
-    let mut trajectory = walked("bubble-sort", 3);
-    let model = Fake::saying("x");
+fn the_step_prompt_has_the_task_and_the_feedback() {
+    let mut trajectory = advanced("bubble-sort", 3);
+    let model = FakeModel::saying("x");
     propose(&model, ExecutorOptions::step("big", 100), &trajectory);
     let fresh = model.last().prompt;
     assert!(!fresh.contains("REJECTED") && !fresh.contains("WAS WRONG"), "{fresh}");
@@ -127,8 +127,8 @@ fn the_step_prompt_says_what_the_task_is_and_what_went_wrong() {
 }
 
 #[test]
-fn history_is_as_long_as_it_is_set() {
-    let trajectory = walked("bubble-sort", 5);
+fn history_has_the_configured_length() {
+    let trajectory = advanced("bubble-sort", 5);
     for (history, shown, offset) in [
         (History::None, 0, None),
         (History::Window(2), 2, Some(3)),
@@ -137,7 +137,7 @@ fn history_is_as_long_as_it_is_set() {
         (History::Window(0), 0, None),
         (History::Full, 5, None),
     ] {
-        let model = Fake::saying("x");
+        let model = FakeModel::saying("x");
         propose(&model, ExecutorOptions { history, ..ExecutorOptions::step("big", 9) }, &trajectory);
         let prompt = model.last().prompt;
         let lines: Vec<_> = trajectory.stack.lines().collect();
@@ -151,21 +151,21 @@ fn history_is_as_long_as_it_is_set() {
 }
 
 #[test]
-fn what_a_task_hides_stays_hidden() {
-    let model = Fake::saying("go N");
-    propose(&model, ExecutorOptions::step("big", 9), &walked("blind-maze", 2));
+fn hidden_fields_stay_hidden() {
+    let model = FakeModel::saying("go N");
+    propose(&model, ExecutorOptions::step("big", 9), &advanced("blind-maze", 2));
     let prompt = model.last().prompt;
     assert!(!prompt.contains("passages\"") && prompt.contains("\"goal\""), "{prompt}");
 }
 
 #[test]
-fn a_clients_problem_is_shown_as_it_is_with_what_went_wrong() {
+fn a_clients_problem_is_shown_with_the_feedback() {
     let definition = json!({"statement": "Find a factor of 15.", "steps": "stepwise"});
     let problem = Custom::read(&definition).expect("a problem").problem();
     let mut trajectory = started(problem.as_ref());
     let verdict = Verdict { score: Score::from_tenths(6), feedback: Some("too vague".into()), ..Verdict::default() };
     trajectory.settle("hm", true, &verdict, Decision::Backtrack, &LIMITS);
-    let model = Fake::saying("answer: 3");
+    let model = FakeModel::saying("answer: 3");
     let proposal = propose(&model, ExecutorOptions::step("big", 9), &trajectory);
     assert_eq!(proposal.line, "answer: 3");
     let prompt = model.last().prompt;
@@ -175,10 +175,10 @@ fn a_clients_problem_is_shown_as_it_is_with_what_went_wrong() {
 }
 
 #[test]
-fn an_executor_has_its_own_sampling_instructions_and_variables_where_they_are_set() {
+fn sampling_system_prompt_and_variables_can_be_overridden() {
     let texts = [("system.j2", "You are {{ variables.who }}."), ("mine.j2", "{{ variables.who }}: {{ task.title }}")];
     let templates = Templates::with(texts.map(|(name, text)| (name.to_owned(), text.to_owned()))).expect("templates");
-    let model = Fake::saying("x");
+    let model = FakeModel::saying("x");
     let options = ExecutorOptions {
         template: "mine.j2".to_owned(),
         system: Some("system.j2".to_owned()),
@@ -188,30 +188,33 @@ fn an_executor_has_its_own_sampling_instructions_and_variables_where_they_are_se
         ..ExecutorOptions::step("big", 9)
     };
     let asked = LlmExecutor::new(model.clone(), &templates, options).expect("templates");
-    block_on(asked.propose(&walked("bubble-sort", 0), SAMPLING)).expect("a proposal");
-    let ask = model.last();
-    assert_eq!((ask.system.as_deref(), ask.prompt.as_str()), (Some("You are a clerk."), "a clerk: Bubble Sort"));
-    assert_eq!(ask.sampling, Sampling { temperature: 0.0, top_p: 0.5, seed: 11 });
+    block_on(asked.propose(&advanced("bubble-sort", 0), SAMPLING)).expect("a proposal");
+    let request = model.last();
+    assert_eq!(
+        (request.system.as_deref(), request.prompt.as_str()),
+        (Some("You are a clerk."), "a clerk: Bubble Sort")
+    );
+    assert_eq!(request.sampling, Sampling { temperature: 0.0, top_p: 0.5, seed: 11 });
 }
 
 #[test]
 fn failures_carry_the_executors_name() {
-    let model = Fake::new(|_| Err(AgentError::new("model", Failure::Overloaded, "busy")));
+    let model = FakeModel::new(|_| Err(AgentError::new("model", Failure::Overloaded, "busy")));
     let executor = executor(&model, ExecutorOptions::step("big", 9));
-    let error = block_on(executor.propose(&walked("bubble-sort", 0), SAMPLING)).expect_err("busy");
+    let error = block_on(executor.propose(&advanced("bubble-sort", 0), SAMPLING)).expect_err("busy");
     assert_eq!(error, AgentError::new("executor `big`", Failure::Overloaded, "busy"));
     let texts = [("mine.j2".to_owned(), "\n{{ task.colour }}".to_owned())];
     let templates = Templates::with(texts).expect("templates");
     let options = ExecutorOptions { template: "mine.j2".to_owned(), ..ExecutorOptions::step("big", 9) };
     let coloured = LlmExecutor::new(model, &templates, options).expect("its variables exist");
-    let error = block_on(coloured.propose(&walked("bubble-sort", 0), SAMPLING)).expect_err("no such field");
+    let error = block_on(coloured.propose(&advanced("bubble-sort", 0), SAMPLING)).expect_err("no such field");
     assert_eq!((error.failure, error.is_transient), (Failure::Unsupported, false));
     assert!(error.reason.contains("template `mine.j2`, line 2: there is no `task.colour`"), "{error}");
 }
 
 #[test]
 fn every_task_has_a_step_prompt() {
-    let model = Fake::saying("x");
+    let model = FakeModel::saying("x");
     let executor = executor(&model, ExecutorOptions::step("big", 9));
     for task in tasks::all().chain(tasks::variants()) {
         let trajectory = started(task.generate(Difficulty::Easy, 3).as_ref());

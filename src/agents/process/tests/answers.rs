@@ -1,11 +1,11 @@
-//! Answers are read strictly, by role.
+//! Answers are parsed strictly, by role.
 
 use super::super::answer::{proposal, ruling, verdict};
 use crate::agents::{Failure, Proposal};
 use prime_protocol::{Decision, Score, Usage, Verdict};
 
 #[test]
-fn a_proposal_is_an_action_and_what_comes_with_it() {
+fn proposals_are_parsed() {
     let plain = Proposal { line: "move 1 0 2".to_owned(), ..Proposal::default() };
     assert_eq!(proposal(br#"{"id":1,"action":"move 1 0 2"}"#), Ok(plain));
     let full = br#"{"id":1,"action":"","derivation":"so","logprob":-0.5,"usage":{"prompt":7,"completion":2}}"#;
@@ -19,7 +19,7 @@ fn a_proposal_is_an_action_and_what_comes_with_it() {
 }
 
 #[test]
-fn a_verdict_is_a_score_or_a_word() {
+fn verdicts_are_parsed() {
     let score = |value| Score::from_value(value).expect("a score");
     let rows: [(&str, f64, &[&str]); 5] = [
         (r#"{"id":1,"valid":true}"#, 0.0, &[]),
@@ -40,7 +40,7 @@ fn a_verdict_is_a_score_or_a_word() {
 }
 
 #[test]
-fn a_ruling_is_one_of_three_words() {
+fn rulings_are_parsed() {
     let rows = [("proceed", Decision::Proceed), ("retry", Decision::Retry), ("backtrack", Decision::Backtrack)];
     for (word, decision) in rows {
         let line = format!(r#"{{"id":1,"decision":"{word}"}}"#);
@@ -48,14 +48,14 @@ fn a_ruling_is_one_of_three_words() {
     }
 }
 
-/// The failure and the reason of what cannot be read.
-fn failure<A: std::fmt::Debug>(answer: Result<A, super::super::fault::Fault>) -> (Failure, String) {
+/// The failure and the reason of an invalid answer.
+fn failure<A: std::fmt::Debug>(answer: Result<A, super::super::fault::ProcessFault>) -> (Failure, String) {
     let fault = answer.expect_err("no answer");
     (fault.failure, fault.reason)
 }
 
 #[test]
-fn whatever_is_not_quite_an_answer_is_malformed() {
+fn invalid_answers_are_malformed() {
     let executor = [
         r#"{"id":1}"#,
         r#"{"id":1,"action":7}"#,
@@ -108,7 +108,7 @@ fn whatever_is_not_quite_an_answer_is_malformed() {
 }
 
 #[test]
-fn a_message_shows_the_beginning_of_the_line() {
+fn messages_quote_the_beginning_of_the_line() {
     let line = format!(r#"{{"id":1,"colour":"{}"}}"#, "é".repeat(500));
     let (_, reason) = failure(proposal(line.as_bytes()));
     assert!(reason.contains("unknown field `colour`"), "{reason}");
@@ -117,7 +117,7 @@ fn a_message_shows_the_beginning_of_the_line() {
 }
 
 #[test]
-fn a_program_may_say_that_it_cannot() {
+fn a_program_may_answer_with_an_error() {
     let rows = [
         (r#"{"id":1,"error":"busy"}"#, Failure::ServerError),
         (r#"{"id":1,"error":"busy","retry":true}"#, Failure::ServerError),

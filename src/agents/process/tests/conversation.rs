@@ -1,14 +1,14 @@
-//! What passes between us and a program, apart from requests and answers.
+//! Handshake, environment, arguments and streams.
 
 use super::{executor, propose, python};
 use crate::agents::AgentError;
 use crate::settings::Program;
 
-/// What a program answers as its action: any Python expression over the `greeting` and the `request`.
+/// What a program answers as its action: any Python expression over the `handshake` and the `request`.
 async fn says(expression: &str, change: impl FnOnce(&mut Program)) -> Result<String, AgentError> {
     let code = format!(
         r#"
-greeting = sys.stdin.readline()
+handshake = sys.stdin.readline()
 say('{{"prime":1}}')
 while True:
     request = ask()
@@ -22,13 +22,13 @@ while True:
 }
 
 #[tokio::test]
-async fn the_greeting_says_who_is_needed() {
-    let greeting = says("greeting.strip()", |_| {}).await;
-    assert_eq!(greeting, Ok(r#"{"prime":1,"role":"executor","name":"test"}"#.to_owned()));
+async fn the_handshake_has_role_and_name() {
+    let handshake = says("handshake.strip()", |_| {}).await;
+    assert_eq!(handshake, Ok(r#"{"prime":1,"role":"executor","name":"test"}"#.to_owned()));
 }
 
 #[tokio::test]
-async fn a_program_sees_no_environment_but_what_is_named() {
+async fn a_program_sees_only_the_passed_environment() {
     let names = r#"" ".join(name for name in ("CARGO_PKG_NAME", "CARGO_MANIFEST_DIR", "HOME") if name in os.environ)"#;
     assert_eq!(says(names, |_| {}).await, Ok(String::new()));
     assert_ne!(says(r#"os.environ["PATH"]"#, |_| {}).await, Ok(String::new()));
@@ -47,7 +47,7 @@ async fn arguments_are_passed_without_a_shell() {
 }
 
 #[tokio::test]
-async fn much_on_standard_error_blocks_nobody() {
+async fn standard_error_is_drained() {
     let code = r"
 hello()
 sys.stderr.write('x' * (1 << 22))
@@ -63,8 +63,8 @@ while True:
 }
 
 #[tokio::test]
-async fn an_answer_may_be_as_long_as_the_limit_and_no_longer() {
-    // {"id": 1, "action": "…"} has 23 bytes beside the action.
+async fn answers_are_limited_to_line_bytes_max() {
+    // {"id": 1, "action": "…"} has 23 bytes besides the action.
     for (length, fits) in [(1000 - 23, true), (1001 - 23, false)] {
         let answer = says(&format!("'x' * {length}"), |program| program.line_bytes_max = 1000).await;
         assert_eq!(answer.is_ok(), fits, "{answer:?}");
@@ -72,7 +72,7 @@ async fn an_answer_may_be_as_long_as_the_limit_and_no_longer() {
 }
 
 #[tokio::test]
-async fn lines_may_end_as_on_other_systems() {
+async fn lines_may_end_in_crlf() {
     let code = "hello()\nwhile True: say(json.dumps({'id': ask()['id'], 'action': 'done'}) + '\\r')";
     assert_eq!(propose(&executor(&python(code))).await.expect("an answer").line, "done");
 }

@@ -1,4 +1,4 @@
-//! What the examples in Python do, beside this crate's own agents that do the same.
+//! The Python examples, compared with the equivalent built-in agents.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,7 +23,7 @@ fn kinds() -> Kinds {
 }
 
 #[tokio::test]
-async fn the_verifier_finds_what_the_rules_find() {
+async fn the_verifier_agrees_with_the_rules() {
     let agent = ProcessVerifier::start("example", &example("verifier.py", &[]), kinds()).expect("a program is named");
     let rules = RulesVerifier::new(kinds());
     let pegs = [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1), (0, 0)];
@@ -37,7 +37,7 @@ async fn the_verifier_finds_what_the_rules_find() {
     for (slug, wrong, let_through) in rows {
         let mut at = trajectory(slug);
         while let Some(right) = at.machine.reference() {
-            // All lines at every step would take long.
+            // All lines at every step would take too long.
             let tried = if at.stack.depth().is_multiple_of(7) { &wrong[..] } else { &[] };
             for line in tried.iter().chain([&right]) {
                 let applicable = at.machine.propose(line).is_ok();
@@ -48,7 +48,7 @@ async fn the_verifier_finds_what_the_rules_find() {
                 assert_eq!(named, known, "{slug} {line:?} in {}", at.machine.state());
                 found.extend(named);
             }
-            // A wrong line is let through, so that states come up that the algorithm does not make.
+            // Accepts a wrong line, to reach states that the algorithm does not.
             let is_time = at.stack.depth() == 3 && !let_through.is_empty();
             let line = if is_time { let_through } else { &right };
             let applicable = at.machine.propose(line).is_ok();
@@ -122,7 +122,7 @@ async fn the_coordinator_has_the_policy_of_the_paper() {
 }
 
 #[tokio::test]
-async fn an_example_in_the_wrong_role_says_so() {
+async fn an_example_refuses_the_wrong_role() {
     let agent = ProcessExecutor::start("example", &example("verifier.py", &[])).expect("a program is named");
     let error = agent.propose(&trajectory("bubble-sort"), SAMPLING).await.expect_err("a verifier");
     assert!(error.to_string().contains("this program is a verifier"), "{error}");

@@ -1,10 +1,10 @@
-//! Whatever a program does wrong is the typed failure of one turn.
+//! Every fault of a program is a typed failure of one turn.
 
 use super::{executor, propose, python};
 use crate::agents::Failure;
 use crate::settings::Program;
 
-/// A program that goes wrong in the turns of its first process, and answers in those of its second.
+/// A program whose first process misbehaves and whose second answers.
 fn once(folder: &std::path::Path, wrong: &str) -> Program {
     let marker = folder.join("was-here");
     let code = format!(
@@ -25,8 +25,8 @@ while True:
 }
 
 #[tokio::test]
-async fn each_fault_is_one_turns_failure_and_says_what_happened() {
-    // A time-out is long enough for a slow start, as it counts only once the process was greeted.
+async fn each_fault_fails_one_turn_with_a_reason() {
+    // A slow start is not an issue: the timeout only counts after the handshake.
     let rows = [
         ("garbage", "say('ｎｏ json at all')", Failure::Malformed, "ｎｏ json at all"),
         ("no id", "say('{}')", Failure::Malformed, "missing field `id`"),
@@ -42,7 +42,7 @@ async fn each_fault_is_one_turns_failure_and_says_what_happened() {
         ("last words", "sys.stderr.write('no more\\n'); sys.exit(3)", Failure::Died, "no more"),
         ("an exception", "raise KeyError('colour')", Failure::Died, "KeyError: 'colour'"),
         ("signal", "os.kill(os.getpid(), 11)", Failure::Died, "signal 11"),
-        ("closed output", "os.close(1); time.sleep(60)", Failure::Died, "closed its standard output without ending"),
+        ("closed output", "os.close(1); time.sleep(60)", Failure::Died, "closed its standard output without exiting"),
         ("half a line", "sys.stdout.write('{\"id\"'); sys.stdout.flush(); os._exit(0)", Failure::Died, "exit status 0"),
     ];
     for (name, wrong, failure, part) in rows {
@@ -58,18 +58,18 @@ async fn each_fault_is_one_turns_failure_and_says_what_happened() {
 }
 
 #[tokio::test]
-async fn a_program_that_hangs_is_killed_and_started_again() {
+async fn a_hanging_program_is_killed_and_restarted() {
     let folder = tempfile::tempdir().expect("a folder");
     let agent = executor(&Program { timeout_ms: 1000, ..once(folder.path(), "time.sleep(60)") });
     let error = propose(&agent).await.expect_err("hangs");
     assert_eq!((error.failure, error.is_transient), (Failure::Timeout, true));
-    assert!(error.to_string().contains("no answer within 1000 ms"), "{error}");
+    assert!(error.to_string().contains("did not answer within 1000 ms"), "{error}");
     assert!(propose(&agent).await.is_ok());
 }
 
 #[tokio::test]
-async fn a_program_that_never_reads_is_a_timeout_and_no_deadlock() {
-    // Greets once, and then reads nothing: a line longer than the pipe does not fit.
+async fn a_program_that_never_reads_times_out() {
+    // Answers the handshake but reads nothing more: a line longer than the pipe buffer blocks.
     let code = "hello()\ntime.sleep(60)";
     let verifier = super::verifier(&Program { timeout_ms: 300, ..python(code) });
     let error = super::judge(&verifier, &"x".repeat(1 << 20)).await.expect_err("nobody reads");
@@ -82,15 +82,15 @@ async fn a_program_that_floods_without_reading_is_stopped_at_the_limit() {
     let program = Program { timeout_ms: 20_000, restarts_max: 0, ..python(code) };
     let verifier = super::verifier(&program);
     let error = super::judge(&verifier, &"x".repeat(1 << 20)).await.expect_err("floods");
-    // Seen before it was asked, or while it was.
+    // Detected before or during the request.
     assert!([Failure::TooLong, Failure::Malformed].contains(&error.failure), "{error}");
 }
 
 #[tokio::test]
-async fn what_is_said_before_the_question_counts_for_no_turn() {
+async fn unsolicited_lines_are_malformed() {
     let unasked = [
         "hello()\nsay('loaded')\nask()",
-        // In one write with the greeting.
+        // In one write with the handshake.
         "ask()\nsay('{\"prime\":1}\\nloaded')\nask()",
     ];
     for code in unasked {
@@ -119,7 +119,7 @@ async fn a_program_that_cannot_be_started_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn a_greeting_must_be_answered_in_time_and_in_the_same_version() {
+async fn the_handshake_must_be_answered_in_time_and_in_the_same_version() {
     let rows = [
         ("ask()\nsay('{\"prime\":2}')\nask()", Failure::Refused, "version 2"),
         ("ask()\nsay('hello')\nask()", Failure::Malformed, "hello"),
@@ -138,7 +138,7 @@ async fn a_greeting_must_be_answered_in_time_and_in_the_same_version() {
 }
 
 #[tokio::test]
-async fn a_program_that_always_fails_is_given_a_rest() {
+async fn a_program_that_always_fails_reaches_the_restart_limit() {
     let program = Program { restarts_max: 2, ..python("hello()\nask()\nsys.exit(9)") };
     let agent = executor(&program);
     for _ in 0..3 {
@@ -151,12 +151,12 @@ async fn a_program_that_always_fails_is_given_a_rest() {
 }
 
 #[tokio::test]
-async fn after_its_rest_a_program_is_tried_again() {
+async fn after_the_window_a_program_is_restarted() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = Program { restarts_max: 0, restart_window_ms: 1, ..once(folder.path(), "sys.exit(1)") };
     let agent = executor(&program);
     assert!(propose(&agent).await.is_err());
-    // The window is over before the process has ended.
+    // The window has passed before the process exits.
     let mut answer = propose(&agent).await;
     while answer.as_ref().is_err_and(|error| error.reason.contains("restarts_max")) {
         answer = propose(&agent).await;

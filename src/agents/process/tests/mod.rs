@@ -1,10 +1,10 @@
-//! Programs of all kinds, good and bad, in the roles of agents.
+//! Process agents: well-behaved and misbehaving programs.
 
 mod answers;
+mod cancellation;
 mod conversation;
 mod examples;
 mod faults;
-mod giving_up;
 mod requests;
 
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use prime_protocol::{Trajectory, Verdict};
 const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8 };
 const SAMPLING: Sampling = Sampling { temperature: 0.5, top_p: 0.9, seed: 7 };
 
-/// What small programs have in common: `say` writes a line, `ask` waits for one.
+/// The preamble of the test programs: `say` writes a line, `ask` waits for one.
 const HEAD: &str = r#"
 import json, os, sys, time
 def say(text):
@@ -35,7 +35,7 @@ def hello():
     say('{"prime":1}')
 "#;
 
-/// A program of a few lines of Python, which may use `say`, `ask` and `hello`.
+/// A short Python program, which may use `say`, `ask` and `hello`.
 fn python(code: &str) -> Program {
     let command = ["python3", "-B", "-S", "-c", &format!("{HEAD}\n{code}")].map(str::to_owned).to_vec();
     Program { command, ..Program::default() }
@@ -59,18 +59,18 @@ async fn propose(agent: &ProcessExecutor) -> Result<Proposal, crate::agents::Age
 
 async fn judge(agent: &ProcessVerifier, line: &str) -> Result<Verdict, crate::agents::AgentError> {
     let mut trajectory = trajectory("tower-of-hanoi");
-    // Refused or not: both are judged.
+    // Applicable or not: both are judged.
     let _ = trajectory.machine.propose(line);
     agent.judge(&trajectory, line).await
 }
 
-/// Whether a process is there, and no zombie.
+/// Whether a process exists and is not a zombie.
 fn is_alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(PathBuf::from(format!("/proc/{pid}/stat")));
     stat.is_ok_and(|stat| !stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')))
 }
 
-/// Whether the kernel has nothing left of a process.
+/// Whether a process no longer exists.
 fn is_gone(pid: u32) -> bool {
     !PathBuf::from(format!("/proc/{pid}")).exists()
 }

@@ -1,4 +1,4 @@
-//! What programs are told, as they see it.
+//! Requests as programs see them.
 
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ fn with<'k>(more: &[&'k str]) -> Vec<&'k str> {
 }
 
 #[test]
-fn an_executor_is_told_where_it_stands() {
+fn executor_requests_have_the_state() {
     let mut at = trajectory("tower-of-hanoi");
     for (line, decision) in [("move 1 0 2", Decision::Proceed), ("move 2 0 0", Decision::Backtrack)] {
         let applicable = at.machine.propose(line).is_ok();
@@ -65,7 +65,7 @@ fn an_executor_is_told_where_it_stands() {
 }
 
 #[test]
-fn what_a_task_hides_is_for_verifiers_alone() {
+fn hidden_fields_are_only_for_verifiers() {
     let mut at = trajectory("blind-maze");
     at.machine.propose("move N").ok();
     let executor = read(&request::propose(1, &at, SAMPLING));
@@ -80,7 +80,7 @@ fn what_a_task_hides_is_for_verifiers_alone() {
 }
 
 #[test]
-fn a_verifier_is_told_what_the_step_would_do() {
+fn verifier_requests_have_the_steps_effect() {
     let mut at = trajectory("tower-of-hanoi");
     at.machine.propose("move 1 0 2").expect("legal");
     let seen = read(&request::judge(1, &at, "move 1 0 2"));
@@ -98,7 +98,7 @@ fn a_verifier_is_told_what_the_step_would_do() {
 }
 
 #[test]
-fn a_coordinator_is_told_the_verdict_and_the_thresholds() {
+fn coordinator_requests_have_verdict_and_thresholds() {
     let mut at = trajectory("bubble-sort");
     at.stack.top_mut().retries = 2;
     let score = |value| Score::from_value(value).expect("a score");

@@ -1,23 +1,23 @@
-//! The pool against servers that behave and servers that do not.
+//! The pool against well-behaved and misbehaving servers.
 
-mod attempts;
 mod failures;
 mod health;
-mod limits;
+mod permits;
 mod queue;
-mod replies;
+mod responses;
+mod retry;
 mod secrets;
 mod server;
 
 use crate::agents::Sampling;
-use crate::agents::model::Ask;
-use crate::settings::{Upstream, Upstreams};
+use crate::agents::model::CompletionRequest;
+use crate::settings::{Upstream, UpstreamPool};
 
 use super::OpenAiModel;
 
-/// A question; its affinity is `affinity`.
-fn ask(affinity: u64) -> Ask {
-    Ask {
+/// A request with this affinity.
+fn request(affinity: u64) -> CompletionRequest {
+    CompletionRequest {
         system: Some("Be brief.".to_owned()),
         prompt: "State: 1".to_owned(),
         grammar: None,
@@ -33,9 +33,9 @@ fn upstream(url: &str) -> Upstream {
     Upstream { url, model, api_key_env: None, concurrent_max: 8, weight: 1.0 }
 }
 
-/// A pool of these servers that never waits long for nothing: no looks at them, short pauses.
-fn pool(urls: &[&str]) -> Upstreams {
-    Upstreams {
+/// A pool of these servers without health probes and with short delays.
+fn pool(urls: &[&str]) -> UpstreamPool {
+    UpstreamPool {
         timeout_ms: 20_000,
         backoff_ms: 2,
         backoff_max_ms: 4,
@@ -43,10 +43,10 @@ fn pool(urls: &[&str]) -> Upstreams {
         breaker_failures: 0,
         health_interval_ms: 0,
         upstreams: urls.iter().map(|url| upstream(url)).collect(),
-        ..Upstreams::default()
+        ..UpstreamPool::default()
     }
 }
 
-fn model(settings: &Upstreams) -> OpenAiModel {
+fn model(settings: &UpstreamPool) -> OpenAiModel {
     OpenAiModel::new(settings, |_| None).unwrap()
 }

@@ -1,15 +1,15 @@
-//! A key is sent, and shown nowhere.
+//! API keys are sent but never shown.
 
 use super::server::{Act, Request, Server};
-use super::{ask, pool};
+use super::{pool, request};
 use crate::agents::model::Model as _;
 use crate::agents::upstream::OpenAiModel;
-use crate::settings::Upstreams;
+use crate::settings::UpstreamPool;
 
 const KEY: &str = "sk-very-secret-0123456789";
 
 #[tokio::test]
-async fn a_key_is_sent_and_never_shown_even_when_a_server_repeats_it() {
+async fn a_key_is_sent_but_never_shown_even_if_a_server_echoes_it() {
     let words = format!("no such key: Bearer {KEY}");
     let cut = format!("{}{KEY}", "x".repeat(190));
     for act in [
@@ -18,17 +18,17 @@ async fn a_key_is_sent_and_never_shown_even_when_a_server_repeats_it() {
         Act::Status(200, "", serde_json::json!({"error": words}).to_string()),
         Act::Raw("HTTP/1.1 200 X\r\nContent-Type: sk-very-secret-0123456789\r\nContent-Length: 0\r\n\r\n"),
     ] {
-        let server = Server::start(move |_, request| if request.is_look() { Act::Say("") } else { act.clone() }).await;
-        let mut settings = Upstreams { retries_max: 1, health_interval_ms: 3_600_000, ..pool(&[&server.url]) };
+        let server = Server::start(move |_, request| if request.is_probe() { Act::Say("") } else { act.clone() }).await;
+        let mut settings = UpstreamPool { retries_max: 1, health_interval_ms: 3_600_000, ..pool(&[&server.url]) };
         settings.upstreams[0].api_key_env = Some("UPSTREAM_KEY".to_owned());
         let lookup = |name: &str| (name == "UPSTREAM_KEY").then(|| KEY.to_owned());
         let model = OpenAiModel::new(&settings, lookup).unwrap();
-        let error = format!("{:?}", model.ask(ask(1)).await.unwrap_err());
+        let error = format!("{:?}", model.complete(request(1)).await.unwrap_err());
         assert!(error.contains("[key]") || error.contains("[ke…"), "{error}");
         assert!(!error.contains("secret"), "{error}");
         assert!(!format!("{:?}", model.snapshot()).contains("secret"));
         let header = format!("\r\nauthorization: bearer {KEY}\r\n");
-        server.until(|seen| seen.requests.iter().any(Request::is_look)).await;
+        server.until(|seen| seen.requests.iter().any(Request::is_probe)).await;
         let seen = server.seen();
         assert!(seen.requests.iter().all(|request| format!("{}\r\n", request.head).contains(&header)), "{seen:?}");
     }

@@ -1,4 +1,4 @@
-//! A server that does what a test tells it to.
+//! A scripted server.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,49 +7,49 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
-/// What a server does with a request.
+/// How a server handles a request.
 #[derive(Clone)]
 pub enum Act {
-    /// Answers a chat with this text.
+    /// Answers a chat request with this text.
     Say(&'static str),
-    /// The same, once the semaphore has a permit, which is used up.
+    /// The same, after taking a permit of the semaphore.
     SayAfter(Arc<Semaphore>, &'static str),
-    /// Answers with a status, further headers (each ending in CRLF) and a body of JSON.
+    /// Answers with a status, additional headers (each ending in CRLF) and a JSON body.
     Status(u16, &'static str, String),
     /// Writes this and closes the connection.
     Raw(&'static str),
-    /// Says nothing until the client goes.
+    /// Does not answer until the client disconnects.
     Hang,
-    /// Sends an answer without end.
+    /// Sends an endless response.
     Flood,
 }
 
-/// A request that came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// In small letters.
+    /// In lower case.
     pub head: String,
     pub body: String,
 }
 
 impl Request {
-    pub fn is_look(&self) -> bool {
+    pub fn is_probe(&self) -> bool {
         self.head.starts_with("get ")
     }
 }
 
-/// What a server has seen.
+/// What a server has received.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     pub requests: Vec<Request>,
-    /// Of them without an answer yet.
+    /// Unanswered requests.
     pub in_flight: usize,
     pub in_flight_max: usize,
-    /// Clients that went away without an answer.
+    /// Clients that disconnected before an answer.
     pub gone: usize,
 }
 
-/// Ends with the test's runtime.
+/// Stops with the test's runtime.
 pub struct Server {
     pub url: String,
     seen: watch::Receiver<Seen>,
@@ -79,7 +79,7 @@ impl Server {
         Self { url, seen, accepting }
     }
 
-    /// Does one after the other, and the last one for ever.
+    /// Plays the acts in order and repeats the last one.
     pub async fn playing(acts: Vec<Act>) -> Self {
         Self::start(move |at, _| acts[at.min(acts.len() - 1)].clone()).await
     }
@@ -88,18 +88,18 @@ impl Server {
         self.seen.borrow().clone()
     }
 
-    /// Waits until something is so.
+    /// Waits for a condition.
     pub async fn until(&self, so: impl FnMut(&Seen) -> bool) {
         self.seen.clone().wait_for(so).await.unwrap();
     }
 
-    /// Host, port and model, as the pool calls it.
+    /// The pool's name for it: host, port and model.
     pub fn name(&self) -> String {
         format!("{} m", self.url.trim_start_matches("http://").trim_end_matches("/v1"))
     }
 }
 
-/// An address where nobody listens.
+/// The URL of a closed port.
 pub async fn nobody() -> String {
     let listener = Arc::new(Mutex::new(TcpListener::bind("127.0.0.1:0").await.unwrap()));
     format!("http://{}/v1", listener.lock().unwrap().local_addr().unwrap())
@@ -123,7 +123,7 @@ async fn converse(
         if let Act::SayAfter(gate, _) = &act {
             gate.acquire().await.unwrap().forget();
         }
-        // Before the answer goes: who has it may ask again at once.
+        // Before answering: the client may immediately send the next request.
         if !matches!(act, Act::Hang | Act::Flood) {
             seen.send_modify(|seen| seen.in_flight -= 1);
         }
@@ -140,7 +140,7 @@ async fn converse(
                 return;
             }
             Act::Hang => {
-                // The client sends nothing more; this ends when it closes.
+                // The client sends nothing more; this returns when it disconnects.
                 while stream.read_buf(&mut bytes).await.is_ok_and(|count| count > 0) {}
                 true
             }

@@ -2,17 +2,10 @@
 //!
 //! A step is one action line: an insertion, a merge begun, a rotation, `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use super::input::Instance;
 use super::moves;
 use crate::tasks::pages::block_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array, limits};
+use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, sort_items};
 
 pub struct BlockSort;
 
@@ -70,28 +63,16 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = BlockSort;
-}
-
 impl Task for BlockSort {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
+    sort_items!(page::SPEC);
 
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
-
-    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
-        Instance::uniform(&page::size::N, difficulty, rng)
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
+        Input::uniform(&page::size::N, difficulty, rng)
     }
 
-    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
-        instance.validate()
-    }
-
-    fn start(instance: &Instance) -> State {
+    fn start(input: &Input) -> State {
         State {
-            a: instance.a.clone(),
+            a: input.a.clone(),
             base: None,
             lo: None,
             mid: None,
@@ -103,17 +84,13 @@ impl Task for BlockSort {
         }
     }
 
-    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
         let places = [state.base, state.lo, state.mid, state.hi];
-        limits::below("base", places.into_iter().flatten(), instance.a.len() + 1)?;
-        array::check("a", &state.a, &instance.a)
+        limits::below("base", places.into_iter().flatten(), input.a.len() + 1)?;
+        array::check("a", &state.a, &input.a)
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
-    fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+    fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let n = state.a.len();
         match *action {
             Action::Insert(k, p) => moves::insert(&mut state.a, k, p)?,
@@ -132,11 +109,10 @@ impl Task for BlockSort {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
-    fn reference(_: &Instance, state: &State) -> Option<Action> {
+    fn reference(_: &Input, state: &State) -> Option<Action> {
         let n = state.a.len();
         match state.last.0 {
             None => Some(insertion(&state.a, 0)),
@@ -152,9 +128,8 @@ impl Task for BlockSort {
         }
     }
 
-    fn violations(_: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+    fn violations(_: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let a = &after.a;
-        let mut found = Violations::NONE;
         found.require(page::PERMUTATION, moves::keeps_values(&before.a, a));
         if let (Some(base), Some(lo), Some(mid), Some(hi)) = (after.base, after.lo, after.mid, after.hi) {
             found.require(page::BOUNDS, base <= lo && lo <= mid && mid <= hi && hi <= a.len());
@@ -168,22 +143,17 @@ impl Task for BlockSort {
         if *action == Action::Done {
             found.require(page::SORTED, a.is_sorted());
         }
-        found
     }
 
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
-    }
-
-    fn steps_max(instance: &Instance) -> u64 {
+    fn steps_max(input: &Input) -> u64 {
         // Of b blocks, n - b cells are inserted and b - 1 merges made. Each rotation of a merge moves another element of
         // the right half down, which is at most half of the cells; there are as many levels as doublings of 16 below n.
-        let n = instance.a.len();
+        let n = input.a.len();
         let levels = n.div_ceil(BLOCK).next_power_of_two().ilog2() as usize;
         (n + levels * (n / 2)) as u64
     }
 
-    fn answer(_: &Instance, state: &State) -> Value {
+    fn answer(_: &Input, state: &State) -> Value {
         json!({ "sorted": state.a, "merges": state.merges, "rotations": state.rotations, "moved": state.moved })
     }
 }

@@ -3,21 +3,14 @@
 //! A step is one action line: a range taken up, a median, comparison, exchange or pivot of a partition, an insertion, a
 //! sift or pop of a heap, `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use super::input::Instance;
 use super::moves;
 use crate::tasks::pages::introsort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array, limits};
+use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, sort_items};
 
 pub struct Introsort;
 
-/// Ranges of at most so many cells go to insertion sort.
+/// Ranges of at most this many cells go to insertion sort.
 const LEAF: usize = 16;
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -86,7 +79,7 @@ fn are_disjoint(mut ranges: Vec<(usize, usize)>) -> bool {
 }
 
 impl State {
-    /// Takes the range off the stack that the line names.
+    /// Pops the range that the line names off the stack.
     fn take_up(&mut self, lo: usize, hi: usize) -> Result<(), Illegal> {
         match self.stack.last() {
             Some((start, end, depth)) if (*start, *end) == (lo, hi) => {
@@ -189,19 +182,11 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = Introsort;
-}
-
 impl Task for Introsort {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
+    sort_items!(page::SPEC);
 
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
-
-    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
-        Instance::unsorted(|| {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
+        Input::unsorted(|| {
             let n = page::size::N.draw(difficulty, rng);
             if rng.chance(1, 2) {
                 return array::uniform(n, -1000, 1000, rng);
@@ -211,14 +196,10 @@ impl Task for Introsort {
         })
     }
 
-    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
-        instance.validate()
-    }
-
-    fn start(instance: &Instance) -> State {
-        let n = instance.a.len();
+    fn start(input: &Input) -> State {
+        let n = input.a.len();
         State {
-            a: instance.a.clone(),
+            a: input.a.clone(),
             lo: None,
             hi: None,
             depth: None,
@@ -236,8 +217,8 @@ impl Task for Introsort {
         }
     }
 
-    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
-        let n = instance.a.len();
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
+        let n = input.a.len();
         let is_range = |lo: usize, hi: usize| hi <= n && lo.saturating_add(2) <= hi;
         let wrong = |field| InvalidInput { field, reason: format!("must be ranges of two cells or more, up to {n}") };
         let taken_up = match (state.lo, state.hi, state.depth) {
@@ -260,19 +241,15 @@ impl Task for Introsort {
             let range = (state.lo, state.hi) == (Some(lo), Some(hi));
             InvalidInput::unless(range, "last", "must take up the range from `lo` to `hi`")?;
         }
-        array::check("a", &state.a, &instance.a)
+        array::check("a", &state.a, &input.a)
     }
 
-    fn complete(_: &Instance, state: &mut State) {
+    fn complete(_: &Input, state: &mut State) {
         state.pivots_sorted.clone_from(&state.pivots);
         state.pivots_sorted.sort_unstable();
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
-    fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+    fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let n = state.a.len();
         match *action {
             Action::Leaf(lo, hi) => {
@@ -315,11 +292,10 @@ impl Task for Introsort {
             Action::Pivot(p) => state.pivot(p)?,
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
-    fn reference(_: &Instance, state: &State) -> Option<Action> {
+    fn reference(_: &Input, state: &State) -> Option<Action> {
         let a = &state.a;
         let Some(last) = state.last.0 else { return Some(state.next_range()) };
         let insertion = |k: usize, lo: usize| Action::Insert(k, moves::insertion_place(a, lo, k));
@@ -355,8 +331,7 @@ impl Task for Introsort {
         }
     }
 
-    fn violations(_: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(_: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         found.require(page::PERMUTATION, moves::keeps_values(&before.a, &after.a));
         found.require(page::PIVOTS, after.pivots_hold());
         found.require(page::STACK, after.stack_holds());
@@ -365,21 +340,16 @@ impl Task for Introsort {
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }
-        found
     }
 
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
-    }
-
-    fn steps_max(instance: &Instance) -> u64 {
+    fn steps_max(input: &Input) -> u64 {
         // A partition of z > 16 cells takes at most 2z + 1 lines, and the ranges of one depth are disjoint. At the end a
         // heap takes less than 2.5z + 1 lines and a leaf z.
-        let n = instance.a.len() as u64;
+        let n = input.a.len() as u64;
         u64::from(n.ilog2()) * 2 * (2 * n + n / 17) + 3 * n + 1
     }
 
-    fn answer(_: &Instance, state: &State) -> Value {
+    fn answer(_: &Input, state: &State) -> Value {
         json!({
             "sorted": state.a,
             "depth_limit": state.depth_limit,

@@ -2,20 +2,13 @@
 //!
 //! A step is one action line: a rebalancing, a comparison of a search, an insertion, `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use super::input::Instance;
 use crate::tasks::pages::library_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations};
+use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, sort_items};
 
 pub struct LibrarySort;
 
-/// Cells an element after a rebalancing.
+/// Cells per element after a rebalancing.
 const SPREAD: usize = 4;
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -62,7 +55,7 @@ impl State {
         self.rebalances += 1;
     }
 
-    /// Puts the value into the cell, after elements have made way to the nearest gap.
+    /// Inserts the value into the cell, shifting elements towards the nearest gap.
     fn insert(&mut self, value: i64, c: usize) -> Result<(), Illegal> {
         if self.cells[c].is_some() {
             let after = self.cells[c..].iter().position(Option::is_none);
@@ -136,26 +129,14 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = LibrarySort;
-}
-
 impl Task for LibrarySort {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
+    sort_items!(page::SPEC);
 
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
-
-    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
-        Instance::uniform(&page::size::N, difficulty, rng)
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
+        Input::uniform(&page::size::N, difficulty, rng)
     }
 
-    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
-        instance.validate()
-    }
-
-    fn start(_: &Instance) -> State {
+    fn start(_: &Input) -> State {
         State {
             cells: vec![None],
             count: 0,
@@ -169,8 +150,8 @@ impl Task for LibrarySort {
         }
     }
 
-    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
-        let n = instance.a.len();
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
+        let n = input.a.len();
         let cells = state.cells.len();
         InvalidInput::unless(
             (1..=SPREAD * n).contains(&cells),
@@ -181,15 +162,11 @@ impl Task for LibrarySort {
         InvalidInput::unless(held, "count", format!("must be the number of cells in use, at most {n}"))
     }
 
-    fn complete(_: &Instance, state: &mut State) {
+    fn complete(_: &Input, state: &mut State) {
         state.ordered = state.values().is_sorted();
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
-    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+    fn apply(input: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
         match *action {
             Action::Rebalance => {
                 if state.count == 0 {
@@ -198,7 +175,7 @@ impl Task for LibrarySort {
                 state.rebalance();
             }
             Action::Cmp(k, c) => {
-                let element = instance.a.get(k).filter(|_| k == state.count).ok_or(NOT_NEXT)?;
+                let element = input.a.get(k).filter(|_| k == state.count).ok_or(NOT_NEXT)?;
                 let value = state.cells.get(c).copied().flatten().ok_or(Illegal("this cell is not in use"))?;
                 let rank = state.rank_of(c);
                 if value <= *element {
@@ -209,7 +186,7 @@ impl Task for LibrarySort {
                 state.comparisons += 1;
             }
             Action::Insert(k, c) => {
-                let element = instance.a.get(k).filter(|_| k == state.count).ok_or(NOT_NEXT)?;
+                let element = input.a.get(k).filter(|_| k == state.count).ok_or(NOT_NEXT)?;
                 if c >= state.cells.len() {
                     return Err(Illegal("there is no such cell"));
                 }
@@ -217,12 +194,11 @@ impl Task for LibrarySort {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
-    fn reference(instance: &Instance, state: &State) -> Option<Action> {
-        let searching = state.count < instance.a.len();
+    fn reference(input: &Input, state: &State) -> Option<Action> {
+        let searching = state.count < input.a.len();
         match state.last.0 {
             None | Some(Action::Insert(..)) if !searching => Some(Action::Done),
             None | Some(Action::Insert(..)) if state.count.is_power_of_two() => Some(Action::Rebalance),
@@ -231,35 +207,29 @@ impl Task for LibrarySort {
         }
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
-        // Legal lines keep the order of the elements and add the next one, so that only this step is looked at.
+    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+        // Legal lines keep the order of the elements and add the next one, so only this step needs checking.
         if matches!(action, Action::Insert(..) | Action::Rebalance) {
-            found.require(page::MULTISET, after.keeps_values(&instance.a, before, *action));
+            found.require(page::MULTISET, after.keeps_values(&input.a, before, *action));
         }
         found.require(page::ORDERED, after.ordered);
-        found.require(page::SEARCH, after.search_holds(&instance.a));
+        found.require(page::SEARCH, after.search_holds(&input.a));
         let rebalanced = *action != Action::Rebalance || SPREAD * after.count == after.cells.len();
         found.require(page::ROOM, after.count <= after.cells.len() && rebalanced);
-        found.require(page::COUNTS, after.rebalances <= u64::from(instance.a.len().ilog2()) + 1);
+        found.require(page::COUNTS, after.rebalances <= u64::from(input.a.len().ilog2()) + 1);
         if *action == Action::Done {
-            found.require(page::SORTED, after.count == instance.a.len() && after.ordered);
+            found.require(page::SORTED, after.count == input.a.len() && after.ordered);
         }
-        found
     }
 
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
-    }
-
-    fn steps_max(instance: &Instance) -> u64 {
+    fn steps_max(input: &Input) -> u64 {
         // An insertion each, a rebalancing at each power of two below n, and floor(log2 k) + 1 comparisons among k.
-        let n = instance.a.len();
+        let n = input.a.len();
         let comparisons: u64 = (1..n).map(|k| u64::from(k.ilog2()) + 1).sum();
         n as u64 + u64::from((n - 1).ilog2()) + 1 + comparisons + 1
     }
 
-    fn answer(_: &Instance, state: &State) -> Value {
+    fn answer(_: &Input, state: &State) -> Value {
         let (layout, sorted): (Vec<_>, Vec<_>) =
             state.cells.iter().enumerate().filter_map(|(place, cell)| Some((place, (*cell)?))).unzip();
         json!({

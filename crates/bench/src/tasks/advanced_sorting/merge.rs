@@ -78,7 +78,7 @@ impl Merge {
         Ok(())
     }
 
-    /// Whether a client's merge lies in an array of `n` cells and merges two of so many runs.
+    /// Whether a client's merge lies in an array of `n` cells and merges two of the runs.
     pub fn fits(&self, n: usize, runs: usize) -> bool {
         self.at.saturating_add(1) < runs && self.hi <= n && self.has_taken_what_is_missing()
     }

@@ -3,7 +3,6 @@
 mod batcher_merge;
 mod bitonic_sort;
 mod block_sort;
-mod input;
 mod introsort;
 mod library_sort;
 mod merge;
@@ -16,17 +15,17 @@ mod timsort;
 mod tournament_sort;
 
 use super::AnyTask;
-use super::machine::Of;
+use super::machine::Erased;
 
 pub const TASKS: &[&dyn AnyTask] = &[
-    &Of::<timsort::Timsort>::new(),
-    &Of::<introsort::Introsort>::new(),
-    &Of::<patience_sort::PatienceSort>::new(),
-    &Of::<strand_sort::StrandSort>::new(),
-    &Of::<bitonic_sort::BitonicSort>::new(),
-    &Of::<batcher_merge::BatcherMerge>::new(),
-    &Of::<library_sort::LibrarySort>::new(),
-    &Of::<smoothsort::Smoothsort>::new(),
-    &Of::<block_sort::BlockSort>::new(),
-    &Of::<tournament_sort::TournamentSort>::new(),
+    &Erased::<timsort::Timsort>::new(),
+    &Erased::<introsort::Introsort>::new(),
+    &Erased::<patience_sort::PatienceSort>::new(),
+    &Erased::<strand_sort::StrandSort>::new(),
+    &Erased::<bitonic_sort::BitonicSort>::new(),
+    &Erased::<batcher_merge::BatcherMerge>::new(),
+    &Erased::<library_sort::LibrarySort>::new(),
+    &Erased::<smoothsort::Smoothsort>::new(),
+    &Erased::<block_sort::BlockSort>::new(),
+    &Erased::<tournament_sort::TournamentSort>::new(),
 ];

@@ -1,4 +1,4 @@
-//! Moves of values within an array, and what to look at after them.
+//! Moves of values within an array, and checks after them.
 
 use crate::tasks::task::Illegal;
 
@@ -42,7 +42,7 @@ pub fn keeps_values(before: &[i64], after: &[i64]) -> bool {
     before.len() == after.len() && lost == found
 }
 
-/// The values of `range`; none where the range is reversed or leaves the array.
+/// The values of `range`; none if the range is reversed or leaves the array.
 pub fn part(a: &[i64], range: std::ops::Range<usize>) -> &[i64] {
     a.get(range).unwrap_or_default()
 }

@@ -4,17 +4,10 @@
 
 use std::marker::PhantomData;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use super::input::Instance;
 use super::moves;
 use crate::tasks::page::Sizes;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array, limits};
+use crate::tasks::prelude::*;
+use crate::tasks::sorting::Input;
 
 /// The two numbers of a `stage` line.
 pub type Stage = [usize; 2];
@@ -28,7 +21,7 @@ pub struct Constraints {
     pub sorted: usize,
 }
 
-/// What tells one network from another.
+/// What differs between networks.
 pub trait Network: Send + Sync + 'static {
     const PAGE: Spec;
     const N: Sizes;
@@ -44,10 +37,10 @@ pub trait Network: Send + Sync + 'static {
     /// The upper cell of the comparator of this stage whose lower one is `i`, if there is one.
     fn partner(n: usize, stage: Stage, i: usize) -> Option<usize>;
 
-    /// Whether the comparator at cell `i` leaves the greater value there.
+    /// Whether the comparator at cell `i` puts the greater value there.
     fn is_descending(stage: Stage, i: usize) -> bool;
 
-    /// Whether a line names two cells that lie as those of a comparator of the stage do.
+    /// Whether two cells are as far apart as those of a comparator of the stage.
     fn is_distance(stage: Stage, i: usize, j: usize) -> bool;
 
     /// Whether the blocks that the stage is about to merge are sorted.
@@ -60,7 +53,7 @@ pub trait Network: Send + Sync + 'static {
     fn comparators(m: u64) -> u64;
 }
 
-/// The task of sorting by a network.
+/// The task of sorting with a network.
 pub struct NetworkSort<N>(PhantomData<fn() -> N>);
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -85,40 +78,25 @@ fn comparator<N: Network>(n: usize, stage: Stage, i: usize) -> Action {
     })
 }
 
-impl ActionOf for Action {
-    type Task = super::bitonic_sort::BitonicSort;
-}
-
 impl<N: Network> Task for NetworkSort<N> {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
+    task_items!(Input, State, Action, N::PAGE);
 
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..N::PAGE };
-
-    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
-        Instance::uniform(&N::N, difficulty, rng)
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
+        Input::uniform(&N::N, difficulty, rng)
     }
 
-    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
-        instance.validate()?;
-        let n = instance.a.len();
+    fn validate(input: &Input) -> Result<(), InvalidInput> {
+        input.validate()?;
+        let n = input.a.len();
         InvalidInput::unless(n.is_power_of_two(), "a", format!("has {n} values; the network needs a power of two"))
     }
 
-    fn start(instance: &Instance) -> State {
-        State {
-            a: instance.a.clone(),
-            stage: None,
-            stage_swaps: Vec::new(),
-            comparisons: 0,
-            swaps: 0,
-            last: Last(None),
-        }
+    fn start(input: &Input) -> State {
+        State { a: input.a.clone(), stage: None, stage_swaps: Vec::new(), comparisons: 0, swaps: 0, last: Last(None) }
     }
 
-    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
-        let n = instance.a.len();
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
+        let n = input.a.len();
         let stage = state.stage.is_none_or(|stage| stage.iter().all(|number| (1..=n).contains(number)));
         InvalidInput::unless(stage, "stage", format!("numbers of a stage are 1 to {n}"))?;
         limits::counts("stage_swaps", state.stage_swaps.iter().copied())?;
@@ -127,14 +105,10 @@ impl<N: Network> Task for NetworkSort<N> {
         if let Some(Action::Cmp(i, j) | Action::Swap(i, j)) = state.last.0 {
             limits::below("last", [i, j], n)?;
         }
-        array::check("a", &state.a, &instance.a)
+        array::check("a", &state.a, &input.a)
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
-    fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+    fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let n = state.a.len();
         match *action {
             Action::Stage(k, j) => {
@@ -155,11 +129,10 @@ impl<N: Network> Task for NetworkSort<N> {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
-    fn reference(_: &Instance, state: &State) -> Option<Action> {
+    fn reference(_: &Input, state: &State) -> Option<Action> {
         let a = &state.a;
         let n = a.len();
         let stage = state.stage.filter(|stage| N::has(n, *stage));
@@ -175,9 +148,8 @@ impl<N: Network> Task for NetworkSort<N> {
         }
     }
 
-    fn violations(_: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+    fn violations(_: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let constraints = N::CONSTRAINTS;
-        let mut found = Violations::NONE;
         found.require(constraints.permutation, moves::keeps_values(&before.a, &after.a));
         match *action {
             Action::Cmp(i, j) | Action::Swap(i, j) => {
@@ -191,20 +163,15 @@ impl<N: Network> Task for NetworkSort<N> {
         found.require(own, holds);
         let sum: u64 = after.stage_swaps.iter().sum();
         found.require(constraints.counts, after.swaps == sum && after.swaps <= after.comparisons);
-        found
     }
 
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
-    }
-
-    fn steps_max(instance: &Instance) -> u64 {
+    fn steps_max(input: &Input) -> u64 {
         // 2^m cells have 1 + 2 + … + m stages; no comparator exchanges more than once.
-        let m = u64::from(instance.a.len().ilog2());
+        let m = u64::from(input.a.len().ilog2());
         m * (m + 1) / 2 + 2 * N::comparators(m) + 1
     }
 
-    fn answer(_: &Instance, state: &State) -> Value {
+    fn answer(_: &Input, state: &State) -> Value {
         json!({
             "sorted": state.a,
             "stage_swaps": state.stage_swaps,

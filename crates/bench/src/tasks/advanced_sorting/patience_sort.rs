@@ -1,17 +1,10 @@
-//! Patience Sort: deal the cards to piles whose tops increase, then take the least top again and again.
+//! Patience Sort: deal the cards to piles whose tops increase, then repeatedly take the least top.
 //!
 //! A step is one card dealt, one card taken, or `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use super::input::Instance;
 use crate::tasks::pages::patience_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, sort_items};
 
 pub struct PatienceSort;
 
@@ -61,32 +54,20 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = PatienceSort;
-}
-
 impl Task for PatienceSort {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
+    sort_items!(page::SPEC);
 
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
-
-    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
-        Instance::uniform(&page::size::N, difficulty, rng)
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
+        Input::uniform(&page::size::N, difficulty, rng)
     }
 
-    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
-        instance.validate()
-    }
-
-    fn start(_: &Instance) -> State {
+    fn start(_: &Input) -> State {
         State { piles: Vec::new(), back: Vec::new(), tail: -1, sizes: Vec::new(), out: Vec::new(), last: Last(None) }
     }
 
-    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
         let dealt = state.back.len();
-        limits::at_most("back", dealt, instance.a.len())?;
+        limits::at_most("back", dealt, input.a.len())?;
         limits::below("piles", state.cards().copied(), dealt)?;
         limits::length("sizes", state.sizes.len(), state.piles.len())?;
         let lies_before = |(i, card): (usize, &Card)| *card == -1 || place(*card).is_some_and(|card| card < i);
@@ -95,14 +76,10 @@ impl Task for PatienceSort {
         InvalidInput::unless(lies_before((dealt, &state.tail)), "tail", "must be a card that was dealt, -1 for none")
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
-    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+    fn apply(input: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
         match *action {
             Action::Deal(i, p) => {
-                if i != state.back.len() || i >= instance.a.len() {
+                if i != state.back.len() || i >= input.a.len() {
                     return Err(Illegal("this card is not the next one"));
                 }
                 if p > state.piles.len() {
@@ -122,16 +99,15 @@ impl Task for PatienceSort {
             Action::Take(p) => {
                 let pile = state.piles.get_mut(p).ok_or(Illegal("there is no such pile"))?;
                 let top = pile.pop().ok_or(Illegal("the pile is empty"))?;
-                state.out.push(instance.a[top]);
+                state.out.push(input.a[top]);
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
-    fn reference(instance: &Instance, state: &State) -> Option<Action> {
-        let a = &instance.a;
+    fn reference(input: &Input, state: &State) -> Option<Action> {
+        let a = &input.a;
         if state.last.0 == Some(Action::Done) {
             return None;
         }
@@ -147,9 +123,8 @@ impl Task for PatienceSort {
         Some(tops.min().map_or(Action::Done, |(_, p)| Action::Take(p)))
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let a = &instance.a;
-        let mut found = Violations::NONE;
+    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+        let a = &input.a;
         found.require(page::MULTISET, after.holds_what_was_dealt(a, before, *action));
         let piles = after.piles.iter().all(|pile| pile.is_sorted_by(|below, above| a[*below] >= a[*above]));
         found.require(page::PILES, piles);
@@ -162,24 +137,19 @@ impl Task for PatienceSort {
         let earlier = |(i, card): (usize, &Card)| place(*card).is_none_or(|card| card < i && a[card] < a[i]);
         found.require(page::BACK, after.back.iter().enumerate().all(earlier));
         if *action == Action::Done {
-            found.require(page::SORTED, instance.is_sorted_as(&after.out));
+            found.require(page::SORTED, input.is_sorted_as(&after.out));
         }
-        found
     }
 
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
-    }
-
-    fn steps_max(instance: &Instance) -> u64 {
+    fn steps_max(input: &Input) -> u64 {
         // Each card is dealt and taken.
-        2 * instance.a.len() as u64 + 1
+        2 * input.a.len() as u64 + 1
     }
 
-    fn answer(instance: &Instance, state: &State) -> Value {
-        // A card's `back` was dealt before it, so that this comes to an end.
+    fn answer(input: &Input, state: &State) -> Value {
+        // A card's `back` was dealt before it, so this terminates.
         let chain = std::iter::successors(place(state.tail), |card| place(state.back[*card]));
-        let mut increasing: Vec<_> = chain.map(|card| instance.a[card]).collect();
+        let mut increasing: Vec<_> = chain.map(|card| input.a[card]).collect();
         increasing.reverse();
         json!({ "sorted": state.out, "pile_sizes": state.sizes, "lis": increasing })
     }

@@ -2,17 +2,10 @@
 //!
 //! A step is one action line: a cell added, a tree split or dropped, a fix begun, an exchange, `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use super::input::Instance;
 use super::moves;
 use crate::tasks::pages::smoothsort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array, limits};
+use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, sort_items};
 
 pub struct Smoothsort;
 
@@ -137,28 +130,16 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = Smoothsort;
-}
-
 impl Task for Smoothsort {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
+    sort_items!(page::SPEC);
 
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
-
-    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
-        Instance::uniform(&page::size::N, difficulty, rng)
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
+        Input::uniform(&page::size::N, difficulty, rng)
     }
 
-    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
-        instance.validate()
-    }
-
-    fn start(instance: &Instance) -> State {
+    fn start(input: &Input) -> State {
         State {
-            a: instance.a.clone(),
+            a: input.a.clone(),
             heap: 0,
             shape: Vec::new(),
             fix: None,
@@ -173,8 +154,8 @@ impl Task for Smoothsort {
         }
     }
 
-    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
-        let n = instance.a.len();
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
+        let n = input.a.len();
         let cells = state.shape.iter().map(|order| CELLS.get(*order).copied());
         let cells = cells.sum::<Option<usize>>().filter(|cells| *cells <= n);
         InvalidInput::unless(cells.is_some(), "shape", format!("must be orders of trees that have at most {n} cells"))?;
@@ -182,14 +163,10 @@ impl Task for Smoothsort {
         let begun = state.last.0.is_some() || state.heap == 0;
         InvalidInput::unless(begun, "heap", "must be 0 before the first line")?;
         limits::below("node", state.node, n)?;
-        array::check("a", &state.a, &instance.a)
+        array::check("a", &state.a, &input.a)
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
-    fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+    fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let last_order = state.shape.last().copied();
         match *action {
             Action::Add => {
@@ -218,11 +195,10 @@ impl Task for Smoothsort {
             Action::Swap(r, c) => state.swap(r, c)?,
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
-    fn reference(_: &Instance, state: &State) -> Option<Action> {
+    fn reference(_: &Input, state: &State) -> Option<Action> {
         match state.last.0 {
             None => Some(Action::Add),
             Some(Action::Add) => state.shape.len().checked_sub(1).map(Action::Fix),
@@ -233,9 +209,8 @@ impl Task for Smoothsort {
         }
     }
 
-    fn violations(_: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+    fn violations(_: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let a = &after.a;
-        let mut found = Violations::NONE;
         found.require(page::PERMUTATION, moves::keeps_values(&before.a, a));
         let cells: usize = after.shape.iter().map(|order| CELLS[*order]).sum();
         found.require(page::SHAPE, cells == after.heap && after.shape.is_sorted_by(|left, right| left > right));
@@ -254,23 +229,18 @@ impl Task for Smoothsort {
         if *action == Action::Done {
             found.require(page::SORTED, a.is_sorted());
         }
-        found
     }
 
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
-    }
-
-    fn steps_max(instance: &Instance) -> u64 {
+    fn steps_max(input: &Input) -> u64 {
         // n cells are added and n removed. There is a fix for each that is added and two for each split, of which there
         // are less than n/2, since a tree has more leaves than inner nodes. A fix goes left to a tree of some order o,
         // past at most o trees of lesser order, and then down o - 1 levels; L(o) <= n.
-        let n = instance.a.len();
+        let n = input.a.len();
         let order = CELLS.iter().rposition(|cells| *cells <= n).expect("invariant: a tree may be one cell");
         (2 * n + (2 * n - 1) * 2 * order + 1) as u64
     }
 
-    fn answer(_: &Instance, state: &State) -> Value {
+    fn answer(_: &Input, state: &State) -> Value {
         json!({
             "sorted": state.a,
             "built": state.built,

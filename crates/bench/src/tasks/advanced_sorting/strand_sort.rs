@@ -1,18 +1,11 @@
-//! Strand Sort: pull a non-decreasing strand out of what is left, merge it with the sorted output, again and again.
+//! Strand Sort: repeatedly pull a non-decreasing strand out of the rest and merge it with the sorted output.
 //!
 //! A step is one action line: a strand begun, an element pulled or skipped, an element merged, the end of a merge,
 //! `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use super::input::Instance;
 use crate::tasks::pages::strand_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, sort_items};
 
 pub struct StrandSort;
 
@@ -52,28 +45,16 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = StrandSort;
-}
-
 impl Task for StrandSort {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
+    sort_items!(page::SPEC);
 
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
-
-    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
-        Instance::uniform(&page::size::N, difficulty, rng)
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
+        Input::uniform(&page::size::N, difficulty, rng)
     }
 
-    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
-        instance.validate()
-    }
-
-    fn start(instance: &Instance) -> State {
+    fn start(input: &Input) -> State {
         State {
-            rest: instance.a.clone(),
+            rest: input.a.clone(),
             i: 0,
             strand: Vec::new(),
             out: Vec::new(),
@@ -84,19 +65,15 @@ impl Task for StrandSort {
         }
     }
 
-    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
         let State { rest, strand, out, merged, strands, .. } = state;
-        limits::at_most("rest", rest.len() + strand.len() + out.len() + merged.len(), instance.a.len())?;
+        limits::at_most("rest", rest.len() + strand.len() + out.len() + merged.len(), input.a.len())?;
         limits::counts("strands", strands.iter().copied())?;
         let begun = strand.is_empty() || !strands.is_empty();
         InvalidInput::unless(begun, "strands", "must have an entry for the strand")
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
-    fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+    fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
         match *action {
             Action::Start => {
                 if state.rest.is_empty() {
@@ -137,27 +114,25 @@ impl Task for StrandSort {
             Action::End => state.out = std::mem::take(&mut state.merged),
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
-    fn reference(_: &Instance, state: &State) -> Option<Action> {
+    fn reference(_: &Input, state: &State) -> Option<Action> {
         match state.last.0 {
             Some(Action::Start | Action::Pull | Action::Skip) => match state.rest.get(state.i) {
                 Some(value) => Some(if value >= state.strand.last()? { Action::Pull } else { Action::Skip }),
                 None => Some(state.merge_step()),
             },
-            // A merge begins when all of the rest has been looked at.
+            // A merge begins when the whole rest has been scanned.
             Some(Action::Out | Action::Strand) => (state.i == state.rest.len()).then(|| state.merge_step()),
             None | Some(Action::End) => Some(if state.rest.is_empty() { Action::Done } else { Action::Start }),
             Some(Action::Done) => None,
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+    fn violations(input: &Input, _: &State, action: &Action, after: &State, found: &mut Violations) {
         let State { rest, strand, out, merged, .. } = after;
-        let mut found = Violations::NONE;
-        let n = instance.a.len();
+        let n = input.a.len();
         // Lines move values, and a wrong `start` or `end` drops some: then, and only then, some are missing.
         found.require(page::MULTISET, rest.len() + strand.len() + out.len() + merged.len() == n);
         found.require(page::ORDERED, strand.is_sorted() && out.is_sorted() && merged.is_sorted());
@@ -166,23 +141,18 @@ impl Task for StrandSort {
         found.require(page::MERGED, least);
         found.require(page::STRANDS, after.strands.iter().sum::<usize>() + rest.len() == n);
         if *action == Action::Done {
-            found.require(page::SORTED, instance.is_sorted_as(out));
+            found.require(page::SORTED, input.is_sorted_as(out));
         }
-        found
     }
 
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
-    }
-
-    fn steps_max(instance: &Instance) -> u64 {
+    fn steps_max(input: &Input) -> u64 {
         // A strand of s elements takes a start, a look at all others that are left, a merge of all that have been pulled,
         // and an end: n + 1 + s lines. There are at most n strands.
-        let n = instance.a.len() as u64;
+        let n = input.a.len() as u64;
         (n + 1) * (n + 1)
     }
 
-    fn answer(_: &Instance, state: &State) -> Value {
+    fn answer(_: &Input, state: &State) -> Value {
         json!({ "sorted": state.out, "strands": state.strands, "comparisons": state.comparisons })
     }
 }

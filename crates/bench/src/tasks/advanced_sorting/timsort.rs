@@ -3,19 +3,11 @@
 //! A step is one action line: a run found, an insertion, a push, a merge begun, an element or a gallop merged, the rest
 //! of a merge, `done`.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use super::input::Instance;
 use super::merge::Merge;
 use super::moves;
 use crate::tasks::pages::timsort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{TaskRng, Violations, array, limits};
+use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, sort_items};
 
 pub struct Timsort;
 
@@ -37,34 +29,26 @@ pub struct State {
     last: Last<Action>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    Run { end: usize, descending: bool },
-    Insert(usize, usize),
-    Push,
-    Merge(usize),
-    Left,
-    Right,
-    GallopLeft(usize),
-    GallopRight(usize),
-    Rest,
-    Done,
-}
+words!(
+    pub enum Order {
+        Ascending = "asc",
+        Descending = "desc",
+    }
+);
 
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Run { end, descending } => write!(f, "run {end} {}", if *descending { "desc" } else { "asc" }),
-            Self::Insert(k, p) => write!(f, "insert {k} {p}"),
-            Self::Push => f.write_str("push"),
-            Self::Merge(t) => write!(f, "merge {t}"),
-            Self::Left => f.write_str("l"),
-            Self::Right => f.write_str("r"),
-            Self::GallopLeft(c) => write!(f, "gl {c}"),
-            Self::GallopRight(c) => write!(f, "gr {c}"),
-            Self::Rest => f.write_str("rest"),
-            Self::Done => f.write_str("done"),
-        }
+line_actions! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Action {
+        Run(end: usize, order: Order) = "run <nat> <asc|desc>", "run {end} {order}";
+        Insert(k: usize, p: usize) = "insert <nat> <nat>", "insert {k} {p}";
+        Push = "push", "push";
+        Merge(t: usize) = "merge <nat>", "merge {t}";
+        Left = "l", "l";
+        Right = "r", "r";
+        GallopLeft(count: usize) = "gl <nat>", "gl {count}";
+        GallopRight(count: usize) = "gr <nat>", "gr {count}";
+        Rest = "rest", "rest";
+        Done = "done", "done";
     }
 }
 
@@ -83,7 +67,7 @@ impl State {
         let rest = &self.a[self.pos..];
         let descending = rest.len() > 1 && rest[1] < rest[0];
         let length = 1 + rest.windows(2).take_while(|pair| (pair[1] < pair[0]) == descending).count();
-        Action::Run { end: self.pos + length, descending }
+        Action::Run(self.pos + length, if descending { Order::Descending } else { Order::Ascending })
     }
 
     /// Which two runs the rule COLLAPSE, or the end of the array, wants merged.
@@ -120,11 +104,11 @@ impl State {
             return Err(Illegal("a merge is in progress"));
         }
         match action {
-            Action::Run { end, descending } => {
+            Action::Run(end, order) => {
                 if end <= self.pos || end > self.a.len() {
                     return Err(Illegal("a run ends after pos, within the array"));
                 }
-                if descending {
+                if order == Order::Descending {
                     self.a[self.pos..end].reverse();
                 }
                 self.natural.push(end - self.pos);
@@ -169,33 +153,11 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = Timsort;
-}
-
 impl Task for Timsort {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
+    sort_items!(page::SPEC);
 
-    const SPEC: Spec = Spec {
-        actions: &[
-            "run <nat> <asc|desc>",
-            "insert <nat> <nat>",
-            "push",
-            "merge <nat>",
-            "l",
-            "r",
-            "gl <nat>",
-            "gr <nat>",
-            "rest",
-            "done",
-        ],
-        ..page::SPEC
-    };
-
-    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
-        Instance::unsorted(|| {
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
+        Input::unsorted(|| {
             let n = page::size::N.draw(difficulty, rng);
             let mut a = Vec::with_capacity(n);
             while a.len() < n {
@@ -213,18 +175,14 @@ impl Task for Timsort {
         })
     }
 
-    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
-        instance.validate()
-    }
-
-    fn start(instance: &Instance) -> State {
+    fn start(input: &Input) -> State {
         State {
-            a: instance.a.clone(),
+            a: input.a.clone(),
             pos: 0,
             end: 0,
             stack: Vec::new(),
             merge: None,
-            minrun: minimum_run(instance.a.len()),
+            minrun: minimum_run(input.a.len()),
             natural: Vec::new(),
             runs: Vec::new(),
             merges: Vec::new(),
@@ -234,12 +192,12 @@ impl Task for Timsort {
         }
     }
 
-    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
-        let n = instance.a.len();
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
+        let n = input.a.len();
         limits::below("pos", [state.pos, state.end], n + 1)?;
         InvalidInput::unless(state.tiles(), "stack", "must be runs, one after the other, from 0 to `pos`")?;
         InvalidInput::unless(state.minrun == minimum_run(n), "minrun", format!("must be {}", minimum_run(n)))?;
-        let run = !matches!(state.last.0, Some(Action::Run { .. } | Action::Insert(..))) || state.pos < state.end;
+        let run = !matches!(state.last.0, Some(Action::Run(..) | Action::Insert(..))) || state.pos < state.end;
         InvalidInput::unless(run, "end", "must lie behind `pos` while there is a run to push")?;
         let merge = state.merge.as_ref().is_none_or(|merge| merge.fits(n, state.stack.len()));
         InvalidInput::unless(
@@ -247,25 +205,10 @@ impl Task for Timsort {
             "merge",
             "must be of two runs of the stack, with what is taken from them in `buf`",
         )?;
-        array::check("a", &state.a, &instance.a)
+        array::check("a", &state.a, &input.a)
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Some(match form {
-            0 => Action::Run { end: fields.nat(0)?, descending: fields.text(1)? == "desc" },
-            1 => Action::Insert(fields.nat(0)?, fields.nat(1)?),
-            2 => Action::Push,
-            3 => Action::Merge(fields.nat(0)?),
-            4 => Action::Left,
-            5 => Action::Right,
-            6 => Action::GallopLeft(fields.nat(0)?),
-            7 => Action::GallopRight(fields.nat(0)?),
-            8 => Action::Rest,
-            _ => Action::Done,
-        })
-    }
-
-    fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
+    fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
         match (*action, &mut state.merge) {
             (Action::Done, _) => {}
             (Action::Rest, _) => state.apply_rest()?,
@@ -279,11 +222,10 @@ impl Task for Timsort {
             }
             _ => state.apply_outside_merge(*action)?,
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
-    fn reference(_: &Instance, state: &State) -> Option<Action> {
+    fn reference(_: &Input, state: &State) -> Option<Action> {
         if state.last.0 == Some(Action::Done) {
             return None;
         }
@@ -292,7 +234,7 @@ impl Task for Timsort {
         }
         let n = state.a.len();
         Some(match state.last.0 {
-            Some(Action::Run { .. } | Action::Insert(..)) => {
+            Some(Action::Run(..) | Action::Insert(..)) => {
                 let k = state.end;
                 if k < n.min(state.pos + state.minrun) {
                     Action::Insert(k, moves::insertion_place(&state.a, state.pos, k))
@@ -308,8 +250,7 @@ impl Task for Timsort {
         })
     }
 
-    fn violations(_: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(_: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         found.require(page::PERMUTATION, moves::keeps_values(&before.a, &after.a));
         let sorted =
             after.stack.iter().all(|[start, length]| moves::part(&after.a, *start..start + length).is_sorted());
@@ -320,24 +261,19 @@ impl Task for Timsort {
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }
-        found
     }
 
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
-    }
-
-    fn steps_max(instance: &Instance) -> u64 {
+    fn steps_max(input: &Input) -> u64 {
         // Every run but the last has minrun cells or more, which bounds the number of runs. A merge that leaves r other
         // runs alone takes at most n - (r-1)·minrun cells: as many lines, and a gallop after seven of them.
-        let n = instance.a.len();
+        let n = input.a.len();
         let minrun = minimum_run(n);
         let runs = (n - 1) / minrun + 1;
         let merged: usize = (0..runs - 1).map(|others| n - others.saturating_sub(1) * minrun).sum();
         (n + 2 * runs + 2 * (runs - 1) + merged + merged / 7 + 1) as u64
     }
 
-    fn answer(_: &Instance, state: &State) -> Value {
+    fn answer(_: &Input, state: &State) -> Value {
         json!({
             "sorted": state.a,
             "minrun": state.minrun,

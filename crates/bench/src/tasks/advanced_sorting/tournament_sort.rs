@@ -1,18 +1,10 @@
-//! Tournament Sort: build a winner tree, take the winner out, play the matches on its path again.
+//! Tournament Sort: build a winner tree, take out the winner, and replay the matches on its path.
 //!
 //! A step is one match (or walkover), one element taken out, or `done`.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use super::input::Instance;
 use crate::tasks::pages::tournament_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, sort_items};
 
 pub struct TournamentSort;
 
@@ -31,20 +23,12 @@ pub struct State {
     last: Last<Action>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    Play(usize, Player),
-    Out(usize),
-    Done,
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Play(node, winner) => write!(f, "play {node} {winner}"),
-            Self::Out(winner) => write!(f, "out {winner}"),
-            Self::Done => f.write_str("done"),
-        }
+line_actions! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Action {
+        Play(node: usize, winner: Player) = "play <nat> <int>", "play {node} {winner}";
+        Out(winner: usize) = "out <nat>", "out {winner}";
+        Done = "done", "done";
     }
 }
 
@@ -96,27 +80,15 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = TournamentSort;
-}
-
 impl Task for TournamentSort {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
+    sort_items!(page::SPEC);
 
-    const SPEC: Spec = Spec { actions: &["play <nat> <int>", "out <nat>", "done"], ..page::SPEC };
-
-    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
-        Instance::uniform(&page::size::N, difficulty, rng)
+    fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
+        Input::uniform(&page::size::N, difficulty, rng)
     }
 
-    fn validate(instance: &Instance) -> Result<(), InvalidInput> {
-        instance.validate()
-    }
-
-    fn start(instance: &Instance) -> State {
-        let n = instance.a.len();
+    fn start(input: &Input) -> State {
+        let n = input.a.len();
         let leaves = n.next_power_of_two();
         let mut tree = vec![NOBODY; 2 * leaves - 1];
         for (leaf, i) in tree[leaves - 1..].iter_mut().zip(0..n) {
@@ -125,8 +97,8 @@ impl Task for TournamentSort {
         State { tree, built: Vec::new(), order: Vec::new(), matches: 0, last: Last(None) }
     }
 
-    fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
-        let n = instance.a.len();
+    fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
+        let n = input.a.len();
         limits::length("tree", state.tree.len(), 2 * n.next_power_of_two() - 1)?;
         limits::within("tree", state.tree.iter().copied(), NOBODY..=player(n) - 1)?;
         limits::below("order", state.order.iter().copied(), n)?;
@@ -137,16 +109,8 @@ impl Task for TournamentSort {
         }
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Some(match form {
-            0 => Action::Play(fields.nat(0)?, fields.int(1)?),
-            1 => Action::Out(fields.nat(0)?),
-            _ => Action::Done,
-        })
-    }
-
-    fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
-        let n = instance.a.len();
+    fn apply(input: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
+        let n = input.a.len();
         match *action {
             Action::Play(node, winner) => {
                 if node >= state.inner() {
@@ -172,30 +136,28 @@ impl Task for TournamentSort {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
-    fn reference(instance: &Instance, state: &State) -> Option<Action> {
+    fn reference(input: &Input, state: &State) -> Option<Action> {
         let inner = state.inner();
         let parent = |node: usize| (node - 1) / 2;
         match state.last.0 {
-            None => Some(state.play(&instance.a, inner - 1)),
-            Some(Action::Play(0, _)) if state.order.len() >= instance.a.len() => Some(Action::Done),
+            None => Some(state.play(&input.a, inner - 1)),
+            Some(Action::Play(0, _)) if state.order.len() >= input.a.len() => Some(Action::Done),
             Some(Action::Play(0, _)) => place(state.tree[0]).map(Action::Out),
             Some(Action::Play(node, _)) => {
                 // While the tree is built, nodes come in falling order; then along the path from the leaf.
                 let next = if state.order.is_empty() { node - 1 } else { parent(node) };
-                Some(state.play(&instance.a, next))
+                Some(state.play(&input.a, next))
             }
-            Some(Action::Out(winner)) => Some(state.play(&instance.a, parent(inner + winner))),
+            Some(Action::Out(winner)) => Some(state.play(&input.a, parent(inner + winner))),
             Some(Action::Done) => None,
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
-        let a = &instance.a;
-        let mut found = Violations::NONE;
+    fn violations(input: &Input, _: &State, action: &Action, after: &State, found: &mut Violations) {
+        let a = &input.a;
         let mut is_out = vec![false; a.len()];
         let once = after.order.iter().all(|i| !std::mem::replace(&mut is_out[*i], true));
         let ascending = after.order.is_sorted_by_key(|i| a[*i]);
@@ -211,22 +173,17 @@ impl Task for TournamentSort {
         if *action == Action::Done {
             found.require(page::SORTED, after.order.len() == a.len() && ascending);
         }
-        found
     }
 
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
-    }
-
-    fn steps_max(instance: &Instance) -> u64 {
+    fn steps_max(input: &Input) -> u64 {
         // P - 1 matches build the tree; each of n elements is taken out, and its path has log2 P matches.
-        let n = instance.a.len();
+        let n = input.a.len();
         let leaves = n.next_power_of_two();
         leaves as u64 + n as u64 * u64::from(1 + leaves.ilog2())
     }
 
-    fn answer(instance: &Instance, state: &State) -> Value {
-        let sorted: Vec<_> = state.order.iter().map(|i| instance.a[*i]).collect();
+    fn answer(input: &Input, state: &State) -> Value {
+        let sorted: Vec<_> = state.order.iter().map(|i| input.a[*i]).collect();
         json!({ "sorted": sorted, "order": state.order, "built": state.built, "matches": state.matches })
     }
 }

@@ -1,4 +1,4 @@
-//! What the automata that read a word share: their alphabet, accepting states and word.
+//! Alphabet, accepting states and word of the automata that read a word.
 
 use crate::tasks::TaskRng;
 use crate::tasks::task::InvalidInput;

@@ -4,14 +4,9 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use crate::tasks::pages::cellular_automaton as page;
 use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct CellularAutomaton;
 
@@ -71,22 +66,22 @@ pub struct State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Action(bool);
 
+impl TaskAction for Action {
+    const FORMS: &'static [&'static str] = &["<0|1>"];
+
+    fn read(_: usize, fields: &Fields<'_>) -> Option<Self> {
+        Some(Action(fields.text(0)? == "1"))
+    }
+}
+
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0 { "1" } else { "0" })
     }
 }
 
-impl ActionOf for Action {
-    type Task = CellularAutomaton;
-}
-
 impl Task for CellularAutomaton {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["<0|1>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -123,10 +118,6 @@ impl Task for CellularAutomaton {
         limits::below("generation", [state.generation], instance.generations + 1)
     }
 
-    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
-        Some(Action(fields.text(0)? == "1"))
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         if state.generation >= instance.generations {
             return Err(Illegal("all generations are computed"));
@@ -138,7 +129,6 @@ impl Task for CellularAutomaton {
             state.next.clear();
             state.generation += 1;
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -150,8 +140,7 @@ impl Task for CellularAutomaton {
         })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let new = before.next.bytes().chain([if action.0 { b'1' } else { b'0' }]);
         found.require(page::SAME_NEIGHBOURHOOD, instance.is_consistent(before.cells.as_bytes(), new));
         let count = instance.cells.len();
@@ -161,7 +150,6 @@ impl Task for CellularAutomaton {
             let last = after.generation == instance.generations && after.next.is_empty();
             found.require(page::LAST_GENERATION, last);
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

@@ -2,17 +2,9 @@
 //!
 //! A step is one letter read; its line names the new state.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::automaton;
 use crate::tasks::pages::dfa_simulation as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct DfaSimulation;
 
@@ -44,26 +36,14 @@ pub struct State {
     pub last: Last<Action>,
 }
 
-/// Enter this state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Action(usize);
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "q{}", self.0)
-    }
-}
-
-impl ActionOf for Action {
-    type Task = DfaSimulation;
+line_actions! {
+    /// Enter this state.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Action { q: usize } = "q<nat>", "q{q}"
 }
 
 impl Task for DfaSimulation {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["q<nat>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -116,31 +96,25 @@ impl Task for DfaSimulation {
         limits::counts("visits", state.visits.iter().copied())
     }
 
-    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
-        Some(Action(fields.nat(0)?))
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
-        if action.0 >= instance.states {
+        if action.q >= instance.states {
             return Err(Illegal("there is no such state"));
         }
         if state.pos >= instance.word.len() {
             return Err(Illegal("the word has been read"));
         }
-        state.q = action.0;
-        state.visits[action.0] += 1;
+        state.q = action.q;
+        state.visits[action.q] += 1;
         state.pos += 1;
-        state.last = Last(Some(*action));
         Ok(())
     }
 
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
         let column = instance.column(state.pos)?;
-        Some(Action(instance.delta[state.q][column]))
+        Some(Action { q: instance.delta[state.q][column] })
     }
 
-    fn violations(instance: &Instance, before: &State, _: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, _: &Action, after: &State, found: &mut Violations) {
         found.require(page::VISIT_SUM, after.visits.iter().sum::<u64>() == after.pos as u64 + 1);
         let reachable =
             instance.column(before.pos).is_some_and(|column| instance.delta.iter().any(|row| row[column] == after.q));
@@ -149,7 +123,6 @@ impl Task for DfaSimulation {
         if Self::ended(instance, after) {
             found.require(page::WHOLE_WORD, after.pos == instance.word.len());
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

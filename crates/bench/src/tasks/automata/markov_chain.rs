@@ -2,16 +2,8 @@
 //!
 //! A step is one draw; its line names the new state.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use crate::tasks::pages::markov_chain as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct MarkovChain;
 
@@ -38,14 +30,10 @@ pub struct State {
     last: Last<Action>,
 }
 
-/// Enter this state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Action(usize);
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "s{}", self.0)
-    }
+line_actions! {
+    /// Enter this state.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Action { state: usize } = "s<nat>", "s{state}"
 }
 
 /// Thousandths in proportion to uniform weights; the last entry gets what rounding leaves.
@@ -57,16 +45,8 @@ fn draw_row(states: usize, rng: &mut TaskRng) -> Vec<u64> {
     row
 }
 
-impl ActionOf for Action {
-    type Task = MarkovChain;
-}
-
 impl Task for MarkovChain {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["s<nat>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let states = page::size::STATES.draw(difficulty, rng);
@@ -103,22 +83,17 @@ impl Task for MarkovChain {
         limits::counts("visits", state.visits.iter().copied())
     }
 
-    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
-        Some(Action(fields.nat(0)?))
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
-        if action.0 >= instance.weights.len() {
+        if action.state >= instance.weights.len() {
             return Err(Illegal("there is no such state"));
         }
         if state.t >= instance.draws.len() {
             return Err(Illegal("every rng has been used"));
         }
-        state.stays += u64::from(action.0 == state.s);
-        state.s = action.0;
-        state.visits[action.0] += 1;
+        state.stays += u64::from(action.state == state.s);
+        state.s = action.state;
+        state.visits[action.state] += 1;
         state.t += 1;
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -129,18 +104,16 @@ impl Task for MarkovChain {
             sum += weight;
             sum > u
         });
-        selected.map(Action)
+        selected.map(|state| Action { state })
     }
 
-    fn violations(instance: &Instance, before: &State, _: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, _: &Action, after: &State, found: &mut Violations) {
         found.require(page::VISIT_SUM, after.visits.iter().sum::<u64>() == after.t as u64 + 1);
         found.require(page::POSSIBLE, instance.weights[before.s][after.s] > 0);
         found.require(page::FLOW, after.stays <= after.t as u64 && after.visits[after.s] >= 1);
         if Self::ended(instance, after) {
             found.require(page::ALL_DRAWS, after.t == instance.draws.len());
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

@@ -11,15 +11,15 @@ mod register_machine;
 mod turing_machine;
 
 use super::AnyTask;
-use super::machine::Of;
+use super::machine::Erased;
 
 pub const TASKS: &[&dyn AnyTask] = &[
-    &Of::<dfa_simulation::DfaSimulation>::new(),
-    &Of::<nfa_simulation::NfaSimulation>::new(),
-    &Of::<pda_execution::PdaExecution>::new(),
-    &Of::<turing_machine::TuringMachine>::new(),
-    &Of::<register_machine::RegisterMachine>::new(),
-    &Of::<petri_net::PetriNet>::new(),
-    &Of::<cellular_automaton::CellularAutomaton>::new(),
-    &Of::<markov_chain::MarkovChain>::new(),
+    &Erased::<dfa_simulation::DfaSimulation>::new(),
+    &Erased::<nfa_simulation::NfaSimulation>::new(),
+    &Erased::<pda_execution::PdaExecution>::new(),
+    &Erased::<turing_machine::TuringMachine>::new(),
+    &Erased::<register_machine::RegisterMachine>::new(),
+    &Erased::<petri_net::PetriNet>::new(),
+    &Erased::<cellular_automaton::CellularAutomaton>::new(),
+    &Erased::<markov_chain::MarkovChain>::new(),
 ];

@@ -2,18 +2,10 @@
 //!
 //! A step is one move of the set by a letter, or one epsilon closure; its line names the new set.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::automaton;
 use crate::tasks::pages::nfa_simulation as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::prelude::*;
 use crate::tasks::state_set::StateSet;
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::{TaskRng, Violations};
 
 pub struct NfaSimulation;
 
@@ -68,18 +60,11 @@ pub struct State {
     last: Last<Action>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
-    Move(StateSet),
-    Close(StateSet),
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Move(set) => write!(f, "move {set}"),
-            Self::Close(set) => write!(f, "close {set}"),
-        }
+line_actions! {
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub enum Action {
+        Move(set: StateSet) = "move <nats?>", "move {set}";
+        Close(set: StateSet) = "close <nats?>", "close {set}";
     }
 }
 
@@ -121,16 +106,8 @@ fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
     Instance { states, alphabet, delta, epsilon, start: 0, accept, word }
 }
 
-impl ActionOf for Action {
-    type Task = NfaSimulation;
-}
-
 impl Task for NfaSimulation {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["move <nats?>", "close <nats?>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -183,11 +160,6 @@ impl Task for NfaSimulation {
         InvalidInput::unless(exist, "active", format!("must be states below {}, ascending, each once", instance.states))
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        let set = StateSet::read(fields, 0)?;
-        Some(if form == 0 { Action::Move(set) } else { Action::Close(set) })
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let (Action::Move(set) | Action::Close(set)) = action;
         if !set.is_ascending_below(instance.states) {
@@ -213,7 +185,6 @@ impl Task for NfaSimulation {
         }
         state.closed = !state.closed;
         state.active.clone_from(set);
-        state.last = Last(Some(action.clone()));
         Ok(())
     }
 
@@ -226,8 +197,7 @@ impl Task for NfaSimulation {
         }
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         match action {
             Action::Close(set) => {
                 let leaves = |edge: &(u16, u16)| set.contains(edge.0) && !set.contains(edge.1);
@@ -248,7 +218,6 @@ impl Task for NfaSimulation {
         if Self::ended(instance, after) {
             found.require(page::WHOLE_WORD, after.pos == instance.word.len() && after.closed);
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

@@ -4,15 +4,10 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::automaton;
 use crate::tasks::pages::pda_execution as page;
 use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct PdaExecution;
 
@@ -80,6 +75,15 @@ pub struct Action {
     push: String,
 }
 
+impl TaskAction for Action {
+    const FORMS: &'static [&'static str] = &["q<nat> -", "q<nat> <[ZABCD]{1,2}>"];
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Self> {
+        let push = if form == 0 { String::new() } else { fields.text(1)?.to_owned() };
+        Some(Action { q: fields.nat(0)?, push })
+    }
+}
+
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "q{} {}", self.q, if self.push.is_empty() { "-" } else { &self.push })
@@ -117,7 +121,7 @@ fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
     Instance { states, alphabet: "ab".to_owned(), stack_alphabet, bottom: BOTTOM, delta, start: 0, accept, word }
 }
 
-/// Whether the push keeps the bottom where it is; an epsilon move may only pop, so that every run ends.
+/// Whether the move keeps the bottom symbol in place. Epsilon moves may only pop, so every run ends.
 fn keeps_bottom(m: &Move) -> bool {
     let Move(_, letter, top, _, push) = m;
     if letter.is_empty() {
@@ -130,7 +134,7 @@ fn keeps_bottom(m: &Move) -> bool {
 fn validate_delta(instance: &Instance) -> Result<(), InvalidInput> {
     let sorted = instance.delta.is_sorted_by(|a, b| a < b);
     InvalidInput::unless(sorted, "delta", "must be sorted, each move once")?;
-    // The moves that a deterministic and total table has are there, and none beside them.
+    // The table is deterministic and total, without surplus moves.
     let mut moves = 0;
     for q in 0..instance.states {
         for top in instance.stack_alphabet.chars() {
@@ -157,16 +161,8 @@ fn validate_delta(instance: &Instance) -> Result<(), InvalidInput> {
     InvalidInput::unless(kept, "delta", "pushes have at most two symbols, Z stays the bottom, and epsilon moves pop")
 }
 
-impl ActionOf for Action {
-    type Task = PdaExecution;
-}
-
 impl Task for PdaExecution {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["q<nat> -", "q<nat> <[ZABCD]{1,2}>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -206,11 +202,6 @@ impl Task for PdaExecution {
         limits::letters("stack", &state.stack, &instance.stack_alphabet)
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        let push = if form == 0 { String::new() } else { fields.text(1)?.to_owned() };
-        Some(Action { q: fields.nat(0)?, push })
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         if action.q >= instance.states || !action.push.chars().all(|c| instance.stack_alphabet.contains(c)) {
             return Err(Illegal("there is no such state or stack symbol"));
@@ -228,7 +219,6 @@ impl Task for PdaExecution {
         state.q = action.q;
         state.stack.replace_range(0..1, &action.push);
         state.max_depth = state.max_depth.max(state.stack.len());
-        state.last = Last(Some(action.clone()));
         Ok(())
     }
 
@@ -237,8 +227,7 @@ impl Task for PdaExecution {
         Some(Action { q: *q, push: push.clone() })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         // Its first occurrence is the last symbol; an empty stack has none.
         found.require(page::BOTTOM, after.stack.find(BOTTOM).is_some_and(|place| place + 1 == after.stack.len()));
         let change = after.stack.len().abs_diff(before.stack.len());
@@ -250,7 +239,6 @@ impl Task for PdaExecution {
             let exhausted = after.pos == instance.word.len() && instance.epsilon(after).is_none();
             found.require(page::EXHAUSTED, exhausted);
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

@@ -2,21 +2,14 @@
 //!
 //! A step is one firing; its line names the transition.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use crate::tasks::pages::petri_net as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct PetriNet;
 
 const PLACES_MAX: usize = 1_000;
 const TRANSITIONS_MAX: usize = 1_000;
-/// Arcs of all transitions together: the state equation looks at each of them after every firing.
+/// Arcs of all transitions together: the state equation checks each of them after every firing.
 const ARCS_MAX: usize = 100_000;
 const TOKENS_MAX: i64 = 1_000_000;
 const FIRINGS_MAX: u64 = 1_000_000;
@@ -105,16 +98,8 @@ fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
     Instance { marking, transitions: (0..count).map(|_| transition(rng)).collect(), firings }
 }
 
-impl ActionOf for Action {
-    type Task = PetriNet;
-}
-
 impl Task for PetriNet {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -170,10 +155,6 @@ impl Task for PetriNet {
         limits::within("previous", [state.previous], -1..=last)
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let Action::Fire(number) = *action;
         let transition = instance.transitions.get(number).ok_or(Illegal("there is no such transition"))?;
@@ -186,7 +167,6 @@ impl Task for PetriNet {
         transition.fire(&mut state.marking, 1);
         state.fired[number] += 1;
         state.previous = i64::try_from(number).expect("invariant: few transitions");
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -200,8 +180,7 @@ impl Task for PetriNet {
         order.find(|number| instance.transitions[*number].enabled(&state.marking)).map(Action::Fire)
     }
 
-    fn violations(instance: &Instance, before: &State, _: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, _: &Action, after: &State, found: &mut Violations) {
         found.require(page::TOKENS, after.marking.iter().sum::<i64>() == instance.marking.iter().sum::<i64>());
         found.require(page::NON_NEGATIVE, after.marking.iter().all(|tokens| *tokens >= 0));
         let mut marking = instance.marking.clone();
@@ -215,7 +194,6 @@ impl Task for PetriNet {
             let stuck = || !instance.transitions.iter().any(|transition| transition.enabled(&after.marking));
             found.require(page::DONE, firings == instance.firings || stuck());
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

@@ -4,14 +4,9 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use crate::tasks::pages::register_machine as page;
-use crate::tasks::pattern::{self, Fields, NUMBER_LIMIT};
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_steps};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::pattern::{self, NUMBER_LIMIT};
+use crate::tasks::prelude::*;
 
 pub struct RegisterMachine;
 
@@ -74,7 +69,7 @@ impl TryFrom<String> for Instruction {
             })
         };
         read().ok_or_else(|| {
-            format!("{text:?} is no instruction, such as \"inc 0\", \"dec 0\", \"jz 0 5\", \"jmp 0\", \"halt\"")
+            format!("{text:?} is not an instruction, such as \"inc 0\", \"dec 0\", \"jz 0 5\", \"jmp 0\", \"halt\"")
         })
     }
 }
@@ -104,20 +99,12 @@ pub struct State {
     last: Last<Action>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    Set { register: usize, value: u64, pc: usize },
-    Go(usize),
-    Halt,
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Set { register, value, pc } => write!(f, "r{register}={value} {pc}"),
-            Self::Go(pc) => write!(f, "- {pc}"),
-            Self::Halt => f.write_str("halt"),
-        }
+line_actions! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Action {
+        Set { register: usize, value: u64, pc: usize } = "r<nat>=<nat> <nat>", "r{register}={value} {pc}";
+        Go(pc: usize) = "- <nat>", "- {pc}";
+        Halt = "halt", "halt";
     }
 }
 
@@ -146,16 +133,8 @@ fn draw_block(program: &mut Vec<Instruction>, mut room: usize, depth: usize, fre
     }
 }
 
-impl ActionOf for Action {
-    type Task = RegisterMachine;
-}
-
 impl Task for RegisterMachine {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["r<nat>=<nat> <nat>", "- <nat>", "halt"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let longest = page::size::STEPS.range(difficulty).1.unsigned_abs();
@@ -207,14 +186,6 @@ impl Task for RegisterMachine {
         limits::sayable("registers", state.registers.iter().copied())
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Some(match form {
-            0 => Action::Set { register: fields.nat(0)?, value: fields.nat(1)?, pc: fields.nat(2)? },
-            1 => Action::Go(fields.nat(0)?),
-            _ => Action::Halt,
-        })
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         if let Action::Set { pc, .. } | Action::Go(pc) = *action
             && pc >= instance.program.len()
@@ -243,7 +214,6 @@ impl Task for RegisterMachine {
             (Action::Halt, Instruction::Halt) if !state.halted => state.halted = true,
             _ => return Err(Illegal("the instruction at pc does something else")),
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -269,8 +239,7 @@ impl Task for RegisterMachine {
         }
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let mut changes = before.registers.iter().zip(&after.registers).filter(|(old, new)| old != new);
         let small = changes.next().is_none_or(|(old, new)| old.abs_diff(*new) == 1) && changes.next().is_none();
         found.require(page::SMALL_CHANGE, small);
@@ -290,7 +259,6 @@ impl Task for RegisterMachine {
             let at_halt = instance.program[after.pc] == Instruction::Halt;
             found.require(page::HALTED, at_halt && after.last.0 == Some(Action::Halt));
         }
-        found
     }
 
     fn ended(_: &Instance, state: &State) -> bool {

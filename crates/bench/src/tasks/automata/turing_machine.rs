@@ -4,14 +4,9 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use crate::tasks::pages::turing_machine as page;
 use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_steps};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct TuringMachine;
 
@@ -41,6 +36,21 @@ impl Direction {
 /// Next state, symbol written, move of the head: an entry of the table, and what a line says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Action(i64, char, Direction);
+
+impl TaskAction for Action {
+    const FORMS: &'static [&'static str] = &["<[_0-3]{1}> <L|R> <nat>", "<[_0-3]{1}> <L|R> <acc|rej>"];
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Self> {
+        let write = fields.text(0)?.chars().next()?;
+        let direction = if fields.text(1)? == "L" { Direction::L } else { Direction::R };
+        let next = match (form, fields.text(2)) {
+            (0, _) => fields.nat(2)?,
+            (_, Some("acc")) => ACCEPT,
+            _ => REJECT,
+        };
+        Some(Action(next, write, direction))
+    }
+}
 
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -86,7 +96,7 @@ impl State {
     }
 }
 
-/// The tape on both sides of a cell.
+/// The tape left and right of a cell.
 fn elsewhere(tape: &str, cell: Option<usize>) -> (&str, &str) {
     match cell {
         Some(cell) => (tape.get(..cell).unwrap_or(""), tape.get(cell + 1..).unwrap_or("")),
@@ -129,16 +139,8 @@ fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
     Instance { states, symbols: SYMBOLS.to_owned(), delta, word }
 }
 
-impl ActionOf for Action {
-    type Task = TuringMachine;
-}
-
 impl Task for TuringMachine {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["<[_0-3]{1}> <L|R> <nat>", "<[_0-3]{1}> <L|R> <acc|rej>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -173,7 +175,7 @@ impl Task for TuringMachine {
         let mut state = Self::start(instance);
         for _ in 0..Self::steps_max(instance) {
             let Some(action) = Self::reference(instance, &state) else { break };
-            Self::apply(instance, &mut state, &action).expect("invariant: reference actions are legal");
+            Self::step(instance, &mut state, action).expect("invariant: reference actions are legal");
             InvalidInput::unless(in_window(&state), "delta", "the head must turn at the first blank beside the word")?;
         }
         InvalidInput::unless(state.q < 0, "delta", "the machine must halt after the first sweep without a change")
@@ -188,17 +190,6 @@ impl Task for TuringMachine {
         limits::within("q", [state.q], REJECT..=states - 1)?;
         limits::length("tape", state.tape.len(), instance.word.len())?;
         limits::letters("tape", &state.tape, "0123")
-    }
-
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        let write = fields.text(0)?.chars().next()?;
-        let direction = if fields.text(1)? == "L" { Direction::L } else { Direction::R };
-        let next = match (form, fields.text(2)) {
-            (0, _) => fields.nat(2)?,
-            (_, Some("acc")) => ACCEPT,
-            _ => REJECT,
-        };
-        Some(Action(next, write, direction))
     }
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
@@ -223,7 +214,6 @@ impl Task for TuringMachine {
         state.leftmost = state.leftmost.min(state.head);
         state.rightmost = state.rightmost.max(state.head);
         state.q = next;
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -232,8 +222,7 @@ impl Task for TuringMachine {
         row.get(SYMBOLS.find(state.symbol())?).copied()
     }
 
-    fn violations(instance: &Instance, before: &State, _: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, _: &Action, after: &State, found: &mut Violations) {
         let kept = elsewhere(&before.tape, before.place()) == elsewhere(&after.tape, before.place());
         found.require(page::ONLY_HEAD_CELL, kept && after.head.abs_diff(before.head) == 1);
         found.require(page::DIGITS_FALL, digit_sum(&after.tape) <= digit_sum(&before.tape));
@@ -243,7 +232,6 @@ impl Task for TuringMachine {
         if Self::ended(instance, after) {
             found.require(page::HALTED, after.last.0.is_some_and(|last| last.0 < 0));
         }
-        found
     }
 
     fn ended(_: &Instance, state: &State) -> bool {

@@ -2,30 +2,23 @@
 //!
 //! A step is one try to go in a direction, bumps into walls included.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use crate::tasks::pages::blind_maze as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct BlindMaze;
 
-/// The longest side that a user may give: trails stay short enough to be copied at each step.
+/// The longest side that a user may give: trails are copied at each step.
 const SIDE_MAX: usize = 128;
 
-/// In the order in which every cell tries them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Direction {
-    North,
-    East,
-    South,
-    West,
-}
+words!(
+    /// In the order in which every cell tries them.
+    enum Direction {
+        North = "N",
+        East = "E",
+        South = "S",
+        West = "W",
+    }
+);
 
 impl Direction {
     const ALL: [Self; 4] = [Self::North, Self::East, Self::South, Self::West];
@@ -83,12 +76,12 @@ impl Instance {
         }
     }
 
-    /// Where these letters lead from the start, through open passages.
+    /// The cell that these moves reach from the start through open passages.
     fn walk(&self, path: &str) -> Option<usize> {
         path.bytes().try_fold(self.start, |cell, letter| self.neighbour(cell, Direction::of(letter)?))
     }
 
-    /// How far each cell is from the start, where there is one way at most; `None` where none leads.
+    /// The distance of each cell from the start in a maze without cycles; `None` if it is unreachable.
     fn distances(&self) -> Vec<Option<usize>> {
         let mut distances = vec![None; self.cells()];
         distances[self.start] = Some(0);
@@ -133,14 +126,10 @@ impl State {
     }
 }
 
-/// Try to go in this direction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Action(Direction);
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "go {}", self.0.letter())
-    }
+line_actions! {
+    /// Try to go in this direction.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Action { direction: Direction } = "go <N|E|S|W>", "go {direction}"
 }
 
 /// Whether a direction comes right after its opposite.
@@ -181,17 +170,8 @@ fn perfect_maze(rows: usize, cols: usize, rng: &mut TaskRng) -> Vec<u8> {
     digits
 }
 
-impl ActionOf for Action {
-    type Task = BlindMaze;
-}
-
 impl Task for BlindMaze {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec =
-        Spec { actions: &["go <N|E|S|W>"], decisive: &["path", "length"], hidden: &["passages"], ..page::SPEC };
+    task_items!(Instance, State, Action, Spec { decisive: &["path", "length"], hidden: &["passages"], ..page::SPEC });
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -249,12 +229,8 @@ impl Task for BlindMaze {
         limits::below("next", [state.next], 5)
     }
 
-    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
-        fields.text(0).and_then(|word| Direction::of(*word.as_bytes().first()?)).map(Action)
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
-        let direction = action.0;
+        let direction = action.direction;
         match instance.neighbour(state.pos, direction) {
             None => {
                 state.feedback = Feedback::Bumped;
@@ -274,7 +250,6 @@ impl Task for BlindMaze {
                 state.feedback = if cell == instance.goal { Feedback::Goal } else { Feedback::Moved };
             }
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -284,11 +259,10 @@ impl Task for BlindMaze {
         }
         let back = state.back();
         let ahead = Direction::ALL[state.next..].iter().copied().find(|direction| Some(*direction) != back);
-        ahead.or(back).map(Action)
+        ahead.or(back).map(|direction| Action { direction })
     }
 
-    fn violations(instance: &Instance, before: &State, _: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, _: &Action, after: &State, found: &mut Violations) {
         found.require(page::TRAIL, instance.walk(&after.trail) == Some(after.pos));
         found.require(page::NO_RETURN, !returns(&after.trail));
         let told = after.feedback == Feedback::Goal;
@@ -300,7 +274,6 @@ impl Task for BlindMaze {
         if Self::ended(instance, after) {
             found.require(page::GOAL, after.pos == instance.goal);
         }
-        found
     }
 
     fn ended(_: &Instance, state: &State) -> bool {

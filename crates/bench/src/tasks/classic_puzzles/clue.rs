@@ -99,9 +99,9 @@ impl fmt::Display for Clue {
     }
 }
 
-/// A text that is no clue.
+/// A text that is not a clue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no clue, such as \"at C1 0\", \"same A1 B2\", \"left C2 A3\" or \"next B3 C2\"")]
+#[error("{0:?} is not a clue, such as \"at C1 0\", \"same A1 B2\", \"left C2 A3\" or \"next B3 C2\"")]
 pub struct NotClue(String);
 
 impl TryFrom<String> for Clue {

@@ -85,7 +85,7 @@ impl Domains {
         self.sets.iter().zip(&other.sets).all(|(set, inner)| inner & !set == 0)
     }
 
-    /// What the clue rules out.
+    /// The eliminations that follow from the clue.
     fn ruled_out(&self, clue: Clue) -> Option<(Item, usize)> {
         match clue {
             Clue::At(item, house) => Some((item, first_house(self.of(item) & !(1 << house))?)),
@@ -97,7 +97,7 @@ impl Domains {
         }
     }
 
-    /// A value with one house takes it from the attribute's other values.
+    /// A value's only house is eliminated from the attribute's other values.
     fn house_taken(&self) -> Option<(Item, usize)> {
         self.attributes().enumerate().find_map(|(attribute, values)| {
             values.iter().enumerate().filter(|(_, set)| set.is_power_of_two()).find_map(|(owner, set)| {
@@ -107,7 +107,7 @@ impl Domains {
         })
     }
 
-    /// A house that one value alone may have takes the value's other houses from it.
+    /// If only one value can have a house, its other houses are eliminated.
     fn house_needed(&self) -> Option<(Item, usize)> {
         self.attributes().enumerate().find_map(|(attribute, values)| {
             (0..self.n).find_map(|house| {

@@ -1,6 +1,6 @@
-//! Arithmetic expressions over natural numbers with + - * / and brackets: what a 24-game's answer is.
+//! Arithmetic expressions over natural numbers with + - * / and brackets: the answers of the 24-game.
 
-use super::countdown::{Operator, Value};
+use super::arithmetic_search::{Operator, Value};
 
 /// The numbers in a text, in order. One that is too large for the game is -1.
 pub fn numbers(text: &str) -> impl Iterator<Item = i64> {
@@ -8,8 +8,8 @@ pub fn numbers(text: &str) -> impl Iterator<Item = i64> {
     digits.map(|run| run.parse::<u8>().map_or(-1, i64::from))
 }
 
-/// The exact value of an expression; `None` where the text is none, or divides by 0.
-/// Its numbers must be those of a game: they are what keeps the arithmetic in range.
+/// The exact value of an expression; `None` if the text is not an expression or divides by 0.
+/// Its numbers must be those of a game, which keeps the arithmetic in range.
 pub fn value(text: &str) -> Option<Value> {
     let mut reader = Reader { rest: text.as_bytes() };
     let value = reader.sum()?;
@@ -21,7 +21,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The next character that is no blank.
+    /// The next character that is not a blank.
     fn peek(&mut self) -> Option<u8> {
         self.rest = self.rest.trim_ascii_start();
         self.rest.first().copied()

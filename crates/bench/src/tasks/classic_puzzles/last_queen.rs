@@ -1,18 +1,11 @@
-//! N-Queens, last queen: n-1 queens of a solution stand, and the one column left takes the last.
+//! N-Queens, last queen: n-1 queens of a solution are given, and the last goes into the free column.
 //!
 //! The trace is one step: that placement. The paper's case study asks for nothing else.
-
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use super::chessboard::{is_peaceful, is_solution};
 use super::n_queens::NQueens;
 use crate::tasks::pages::n_queens_last_queen as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct LastQueen;
 
@@ -24,7 +17,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// The column that has no queen; the first one, should several have none.
+    /// The first column without a queen.
     fn free_column(&self) -> Option<usize> {
         (0..self.n).find(|column| !self.queens.contains(column))
     }
@@ -45,16 +38,8 @@ pub struct State {
 
 word_actions!(Action { Place(row, column) = "place" });
 
-impl ActionOf for Action {
-    type Task = LastQueen;
-}
-
 impl Task for LastQueen {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let whole = NQueens::generate(difficulty, rng);
@@ -83,10 +68,6 @@ impl Task for LastQueen {
         limits::below("queens", state.queens.iter().copied(), instance.n)
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let Action::Place(row, column) = *action;
         if row >= instance.n || column >= instance.n {
@@ -96,7 +77,6 @@ impl Task for LastQueen {
             return Err(Illegal("every row has its queen"));
         }
         state.queens.push(column);
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -105,14 +85,12 @@ impl Task for LastQueen {
             .then(|| instance.free_column().map(|column| Action::Place(instance.n - 1, column)))?
     }
 
-    fn violations(instance: &Instance, _: &State, _: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, _: &State, _: &Action, after: &State, found: &mut Violations) {
         found.require(page::NO_ATTACK, is_peaceful(&after.queens));
         found.require(page::ROWS, after.queens.len() <= instance.n && after.queens.iter().all(|c| *c < instance.n));
         if Self::ended(instance, after) {
             found.require(page::GOAL, is_solution(instance.n, &after.queens));
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

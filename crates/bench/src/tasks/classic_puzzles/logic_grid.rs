@@ -5,16 +5,11 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::clue::{Clue, Item, Relation};
 use super::domains::{Domains, HOUSES_MAX};
 use crate::tasks::pages::logic_grid as page;
 use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{TaskRng, Violations};
+use crate::tasks::prelude::*;
 
 pub struct LogicGrid;
 
@@ -59,6 +54,15 @@ pub struct Action {
     house: usize,
 }
 
+impl TaskAction for Action {
+    const FORMS: &'static [&'static str] = &["not <[A-Z]{1}><digit> <digit>"];
+
+    fn read(_: usize, fields: &Fields<'_>) -> Option<Self> {
+        let attribute = usize::from(fields.text(0)?.bytes().next()?.checked_sub(b'A')?);
+        Some(Action { item: Item { attribute, value: fields.nat(1)? }, house: fields.nat(2)? })
+    }
+}
+
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "not {} {}", self.item, self.house)
@@ -99,23 +103,15 @@ fn pool(houses: &[Vec<usize>], rng: &mut TaskRng) -> Vec<Clue> {
 /// Length of the shortest prefix of the clues that propagation solves.
 fn solving_prefix(n: usize, k: usize, clues: &[Clue]) -> Option<usize> {
     let mut domains = Domains::full(n, k);
-    // What a prefix eliminates a longer one eliminates too, so that propagation goes on where it stood.
+    // A longer prefix eliminates at least as much, so propagation continues from its current state.
     (0..=clues.len()).find(|length| {
         domains.propagate(&clues[..*length]);
         domains.are_decided()
     })
 }
 
-impl ActionOf for Action {
-    type Task = LogicGrid;
-}
-
 impl Task for LogicGrid {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["not <[A-Z]{1}><digit> <digit>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -172,11 +168,6 @@ impl Task for LogicGrid {
         InvalidInput::unless(fits, "domains", reason)
     }
 
-    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
-        let attribute = usize::from(fields.text(0)?.bytes().next()?.checked_sub(b'A')?);
-        Some(Action { item: Item { attribute, value: fields.nat(1)? }, house: fields.nat(2)? })
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let Action { item, house } = *action;
         if item.attribute >= instance.k || item.value >= instance.n {
@@ -186,7 +177,6 @@ impl Task for LogicGrid {
             return Err(Illegal("the house is not in the domain of the item"));
         }
         state.domains.eliminate(item, house);
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -198,8 +188,7 @@ impl Task for LogicGrid {
         Some(Action { item, house })
     }
 
-    fn violations(instance: &Instance, _: &State, _: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, _: &State, _: &Action, after: &State, found: &mut Violations) {
         let domains = &after.domains;
         found.require(page::NOT_EMPTY, domains.are_possible());
         found.require(page::CLUES, domains.satisfy(&instance.clues));
@@ -208,7 +197,6 @@ impl Task for LogicGrid {
         if Self::ended(instance, after) {
             found.require(page::GOAL, domains.are_possible() && domains.satisfy(&instance.clues));
         }
-        found
     }
 
     fn ended(_: &Instance, state: &State) -> bool {

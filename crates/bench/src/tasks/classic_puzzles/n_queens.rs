@@ -2,17 +2,9 @@
 //!
 //! A step is one placement or one step back. Many boards are right: an answer counts if its queens pass the goal test.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::chessboard::{attacks, is_peaceful, is_solution};
 use crate::tasks::pages::n_queens as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_steps};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct NQueens;
 
@@ -32,31 +24,10 @@ pub struct State {
     pub last: Last<Action>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    Place(usize, usize),
-    Back(usize),
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Place(r, c) => write!(f, "place {r} {c}"),
-            Self::Back(r) => write!(f, "back {r}"),
-        }
-    }
-}
-
-impl ActionOf for Action {
-    type Task = NQueens;
-}
+word_actions!(Action { Place(r, c) = "place", Back(r) = "back" });
 
 impl Task for NQueens {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["place <nat> <nat>", "back <nat>"], decisive: &["queens"], ..page::SPEC };
+    task_items!(Instance, State, Action, Spec { decisive: &["queens"], ..page::SPEC });
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let n = page::size::N.draw(difficulty, rng);
@@ -73,7 +44,7 @@ impl Task for NQueens {
         let permutation = columns.iter().copied().eq(0..n);
         InvalidInput::unless(permutation, "order", format!("must hold each column 0 to {} once", n - 1))?;
         let longest = Self::steps_max(instance);
-        // Boards of 2 and 3 have no solution; that a search proves it is a result too.
+        // Boards of 2 and 3 have no solution; proving that is a result, too.
         let is_searched = reference_steps::<Self>(instance, longest).is_some();
         InvalidInput::unless(is_searched, "order", format!("leads to no end of the search within {longest} steps"))
     }
@@ -86,10 +57,6 @@ impl Task for NQueens {
         limits::at_most("queens", state.queens.len(), instance.n)?;
         limits::below("queens", state.queens.iter().copied(), instance.n)?;
         limits::below("next", [state.next], instance.n + 1)
-    }
-
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Some(if form == 0 { Action::Place(fields.nat(0)?, fields.nat(1)?) } else { Action::Back(fields.nat(0)?) })
     }
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
@@ -115,7 +82,6 @@ impl Task for NQueens {
                 state.backtracks += 1;
             }
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -131,8 +97,7 @@ impl Task for NQueens {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
         found.require(page::NO_ATTACK, is_peaceful(&after.queens));
         found.require(page::ROWS, after.queens.len() <= instance.n && after.queens.iter().all(|c| *c < instance.n));
         let placed = matches!(action, Action::Place(..));
@@ -140,7 +105,6 @@ impl Task for NQueens {
         if Self::ended(instance, after) {
             found.require(page::GOAL, is_peaceful(&after.queens));
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

@@ -2,16 +2,9 @@
 //!
 //! A step is one cell filled. Any order is right for an answer: what counts is the full grid.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::sudoku_grid::{CELLS, Grid, SIDE};
 use crate::tasks::pages::sudoku as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations};
+use crate::tasks::prelude::*;
 
 pub struct Sudoku;
 
@@ -49,16 +42,8 @@ fn fill(grid: &mut Grid, cell: usize, rng: &mut TaskRng) -> bool {
     false
 }
 
-impl ActionOf for Action {
-    type Task = Sudoku;
-}
-
 impl Task for Sudoku {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, decisive: &["grid"], ..page::SPEC };
+    task_items!(Instance, State, Action, Spec { decisive: &["grid"], ..page::SPEC });
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -97,10 +82,6 @@ impl Task for Sudoku {
         Ok(())
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let Action::Fill(row, column, digit) = *action;
         if row >= SIDE || column >= SIDE {
@@ -115,7 +96,6 @@ impl Task for Sudoku {
         let found = if state.grid.candidate_count(cell) == 1 { &mut state.naked } else { &mut state.hidden };
         *found += 1;
         state.grid.set(cell, digit);
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -124,8 +104,7 @@ impl Task for Sudoku {
         Some(Action::Fill(cell / SIDE, cell % SIDE, usize::from(digit)))
     }
 
-    fn violations(instance: &Instance, _: &State, _: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, _: &State, _: &Action, after: &State, found: &mut Violations) {
         let grid = &after.grid;
         found.require(page::UNITS, grid.is_consistent());
         found.require(page::GIVENS, grid.keeps(&instance.grid));
@@ -135,7 +114,6 @@ impl Task for Sudoku {
         if Self::ended(instance, after) {
             found.require(page::GOAL, grid.is_solution_of(&instance.grid));
         }
-        found
     }
 
     fn ended(_: &Instance, state: &State) -> bool {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 pub const SIDE: usize = 9;
 pub const CELLS: usize = SIDE * SIDE;
 
-/// Rows 0-8, columns 0-8, boxes 0-8.
+/// Rows 0–8, columns 0–8, boxes 0–8.
 pub static UNITS: [[usize; SIDE]; 27] = units();
 
 /// All nine digits, as a bit set: digit d is the bit d - 1.
@@ -38,7 +38,7 @@ fn units_of(cell: usize) -> [usize; 3] {
 #[serde(try_from = "String", into = "String")]
 pub struct Grid([u8; CELLS]);
 
-/// A text that is no grid.
+/// A text that is not a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be 81 characters, digits 1 to 9 and \".\" for empty cells")]
 pub struct NotGrid;
@@ -62,7 +62,7 @@ impl From<Grid> for String {
     }
 }
 
-/// What is left to fill: the candidates of every cell, none for a filled one.
+/// The candidates of every cell; none for a filled one.
 struct Candidates([u16; CELLS]);
 
 impl Candidates {
@@ -194,7 +194,7 @@ impl Grid {
     }
 
     /// Whether singles still solve the puzzle when this cell, a given of one that they solve, is emptied.
-    /// They do as soon as they give the cell back: what they find with fewer digits, they find with more.
+    /// They do once they restore the cell: more digits never yield fewer singles.
     pub fn can_spare(&self, cell: usize) -> bool {
         let mut grid = *self;
         grid.0[cell] = 0;

@@ -3,18 +3,14 @@
 //! A step is one calculation, which replaces two values by their result. Many expressions are right: an answer counts
 //! if its expression passes the goal test.
 
-use std::fmt;
-
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserializer, Serializer};
 use serde_json::{Value as Json, json};
 
-use super::countdown::{self, Operator, Value};
+use super::arithmetic_search::{self, Operator, Value};
 use super::expression;
 use crate::tasks::pages::task_24_game as page;
-use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{TaskRng, Violations};
+use crate::tasks::pattern::NUMBER_LIMIT;
+use crate::tasks::prelude::*;
 
 pub struct Game24;
 
@@ -37,7 +33,7 @@ impl Instance {
     }
 
     fn has_solution(&self) -> bool {
-        countdown::makes(&self.values(), Value::from_integer(TARGET))
+        arithmetic_search::makes(&self.values(), Value::from_integer(TARGET))
     }
 
     /// Whether the expressions use each number once.
@@ -75,18 +71,10 @@ pub struct State {
     last: Last<Action>,
 }
 
-/// Calculate with the values of two places.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Action {
-    left: usize,
-    operator: Operator,
-    right: usize,
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "calc {} {} {}", self.left, self.operator.symbol(), self.right)
-    }
+line_actions! {
+    /// Calculate with the values of two places.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Action { left: usize, operator: Operator, right: usize } = "calc <nat> <+|-|*|/> <nat>", "calc {left} {operator} {right}"
 }
 
 impl From<(usize, Operator, usize)> for Action {
@@ -95,16 +83,8 @@ impl From<(usize, Operator, usize)> for Action {
     }
 }
 
-impl ActionOf for Action {
-    type Task = Game24;
-}
-
 impl Task for Game24 {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["calc <nat> <+|-|*|/> <nat>"], decisive: &["expression"], ..page::SPEC };
+    task_items!(Instance, State, Action, Spec { decisive: &["expression"], ..page::SPEC });
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -142,11 +122,6 @@ impl Task for Game24 {
         InvalidInput::unless(exact, "values", "must be the values of `exprs`")
     }
 
-    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
-        let operator = Operator::of(*fields.text(1)?.as_bytes().first()?)?;
-        Some(Action { left: fields.nat(0)?, operator, right: fields.nat(2)? })
-    }
-
     fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let Action { left, operator, right } = *action;
         if left >= state.values.len() || right >= state.values.len() {
@@ -155,22 +130,20 @@ impl Task for Game24 {
         if left == right {
             return Err(Illegal("a value cannot be used with itself"));
         }
-        let values = countdown::calculated(&state.values, left, operator, right);
+        let values = arithmetic_search::calculated(&state.values, left, operator, right);
         state.values = values.ok_or(Illegal("this divides by 0"))?;
-        let made = format!("({}{}{})", state.exprs[left], operator.symbol(), state.exprs[right]);
+        let made = format!("({}{}{})", state.exprs[left], operator, state.exprs[right]);
         state.exprs.remove(left.max(right));
         state.exprs.remove(left.min(right));
         state.exprs.push(made);
-        state.last = Last(Some(*action));
         Ok(())
     }
 
     fn reference(_: &Instance, state: &State) -> Option<Action> {
-        countdown::first_calc(&state.values, Value::from_integer(TARGET)).map(Action::from)
+        arithmetic_search::first_calc(&state.values, Value::from_integer(TARGET)).map(Action::from)
     }
 
-    fn violations(instance: &Instance, _: &State, _: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, _: &State, _: &Action, after: &State, found: &mut Violations) {
         let State { values, exprs, .. } = after;
         let used = instance.are_used(exprs.iter().map(String::as_str));
         found.require(page::NUMBERS, used);
@@ -182,7 +155,6 @@ impl Task for Game24 {
         if Self::ended(instance, after) {
             found.require(page::GOAL, values[..] == [Value::from_integer(TARGET)]);
         }
-        found
     }
 
     fn ended(_: &Instance, state: &State) -> bool {
@@ -210,6 +182,6 @@ impl Task for Game24 {
         let possible = |(left, operator, right): &(usize, Operator, usize)| {
             operator.apply(state.values[*left], state.values[*right]).is_some()
         };
-        Some(countdown::calcs(state.values.len()).filter(possible).map(Action::from).collect())
+        Some(arithmetic_search::calcs(state.values.len()).filter(possible).map(Action::from).collect())
     }
 }

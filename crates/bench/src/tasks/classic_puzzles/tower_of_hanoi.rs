@@ -2,16 +2,10 @@
 //!
 //! A step is one move; the optimal solution of 2^n - 1 moves is unique.
 
-use std::fmt;
-
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Value, json};
+use serde::{Deserializer, Serializer};
 
 use crate::tasks::pages::tower_of_hanoi as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct TowerOfHanoi;
 
@@ -121,17 +115,9 @@ impl Plan {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Action {
-    pub disk: u8,
-    pub from: usize,
-    pub to: usize,
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "move {} {} {}", self.disk, self.from, self.to)
-    }
+line_actions! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Action { pub disk: u8, pub from: usize, pub to: usize } = "move <nat> <nat> <nat>", "move {disk} {from} {to}"
 }
 
 /// Place of a pair of pegs among 0->1, 0->2, 1->0, 1->2, 2->0, 2->1.
@@ -148,16 +134,8 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = TowerOfHanoi;
-}
-
 impl Task for TowerOfHanoi {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["move <nat> <nat> <nat>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let n = page::size::N.draw(difficulty, rng);
@@ -197,10 +175,6 @@ impl Task for TowerOfHanoi {
         state.plan = Plan::new(instance.n, instance.to, &state.pegs);
     }
 
-    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
-        Some(Action { disk: fields.nat(0)?, from: fields.nat(1)?, to: fields.nat(2)? })
-    }
-
     fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let Action { disk, from, to } = *action;
         if from > 2 || to > 2 {
@@ -218,7 +192,6 @@ impl Task for TowerOfHanoi {
         state.disk_moves[usize::from(disk) - 1] += 1;
         state.pair_moves[pair_index(from, to)] += 1;
         state.plan.move_disk(disk, to);
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -232,8 +205,7 @@ impl Task for TowerOfHanoi {
         (state.pegs[action.from].top() == Some(disk)).then_some(action)
     }
 
-    fn violations(instance: &Instance, _: &State, _: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, _: &State, _: &Action, after: &State, found: &mut Violations) {
         found.require(page::STACKING, after.pegs.iter().all(|peg| peg.as_slice().is_sorted_by(|a, b| a > b)));
         let held = after.pegs.iter().flat_map(Peg::as_slice).fold(0u64, |set, disk| set | 1 << (disk - 1));
         let count: u8 = after.pegs.iter().map(|peg| peg.len).sum();
@@ -244,7 +216,6 @@ impl Task for TowerOfHanoi {
         if Self::ended(instance, after) {
             found.require(page::GOAL, usize::from(after.pegs[instance.to].len) == instance.n);
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

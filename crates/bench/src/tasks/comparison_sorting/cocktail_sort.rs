@@ -2,17 +2,10 @@
 //!
 //! A step is one action line: `cmp i i+1`, `swap i i+1`, `pass` at the end of a pass, `done` at the end of the last.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use super::input::{Input, has_a_quarter_square_of_steps, require_places};
 use super::inversions::InversionChange;
 use crate::tasks::pages::cocktail_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array, limits};
+use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, require_places, sort_items};
 
 pub struct CocktailSort;
 
@@ -74,23 +67,11 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = CocktailSort;
-}
-
 impl Task for CocktailSort {
-    type Instance = Input;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    sort_items!(page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
-        Input::draw(&page::size::N, difficulty, rng, has_a_quarter_square_of_steps::<Self>)
-    }
-
-    fn validate(input: &Input) -> Result<(), InvalidInput> {
-        input.validate()
+        Input::laborious::<Self>(&page::size::N, difficulty, rng)
     }
 
     fn start(input: &Input) -> State {
@@ -119,10 +100,6 @@ impl Task for CocktailSort {
         state.inversion_change = InversionChange::between(&input.a, &state.a);
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
         match *action {
             Action::Cmp(i, j) => {
@@ -146,7 +123,6 @@ impl Task for CocktailSort {
             }
             Action::Done => state.passes += 1,
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -162,8 +138,7 @@ impl Task for CocktailSort {
         }
     }
 
-    fn violations(input: &Input, _: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(input: &Input, _: &State, action: &Action, after: &State, found: &mut Violations) {
         // Only swaps move values.
         if matches!(action, Action::Swap(..)) {
             found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
@@ -177,11 +152,6 @@ impl Task for CocktailSort {
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }
-        found
-    }
-
-    fn ended(_: &Input, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(input: &Input) -> u64 {

@@ -4,16 +4,9 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use super::input::{Input, has_a_quarter_square_of_steps, require_places};
 use crate::tasks::pages::cycle_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array, limits};
+use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, require_places, sort_items};
 
 pub struct CycleSort;
 
@@ -74,23 +67,11 @@ fn sorted(a: &[i64]) -> Arc<[i64]> {
     sorted.into()
 }
 
-impl ActionOf for Action {
-    type Task = CycleSort;
-}
-
 impl Task for CycleSort {
-    type Instance = Input;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    sort_items!(page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
-        Input::draw(&page::size::N, difficulty, rng, has_a_quarter_square_of_steps::<Self>)
-    }
-
-    fn validate(input: &Input) -> Result<(), InvalidInput> {
-        input.validate()
+        Input::laborious::<Self>(&page::size::N, difficulty, rng)
     }
 
     fn start(input: &Input) -> State {
@@ -123,10 +104,6 @@ impl Task for CycleSort {
         state.sorted = sorted(&input.a);
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
         if let Action::Take(place) | Action::Cmp(place) | Action::Put(place) = *action {
             require_places(&state.a, place, place)?;
@@ -150,7 +127,6 @@ impl Task for CycleSort {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -171,8 +147,7 @@ impl Task for CycleSort {
         }
     }
 
-    fn violations(_: &Input, _: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(_: &Input, _: &State, action: &Action, after: &State, found: &mut Violations) {
         found.require(page::PERMUTATION, after.is_permutation());
         found.require(page::PREFIX, after.start.is_none_or(|start| after.a[..start] == after.sorted[..start]));
         if let Action::Put(p) = *action {
@@ -182,11 +157,6 @@ impl Task for CycleSort {
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }
-        found
-    }
-
-    fn ended(_: &Input, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(input: &Input) -> u64 {

@@ -1,17 +1,10 @@
-//! Heap Sort: make the array a max-heap, then move its greatest element behind it again and again.
+//! Heap Sort: make the array a max-heap, then repeatedly move its greatest element behind it.
 //!
 //! A step is one action line: `sift r`, `cmp c m`, `swap node m`, `extract e`, `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use super::input::{Input, require_places};
 use crate::tasks::pages::heap_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array, limits};
+use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, require_places, sort_items};
 
 pub struct HeapSort;
 
@@ -37,13 +30,13 @@ word_actions!(Action {
 });
 
 impl State {
-    /// What follows when the sift has come to `node`, before anything there is compared.
+    /// The next action when the sift reaches `node`, before any comparison there.
     fn at_node(&self) -> Option<Action> {
         let left = 2 * self.node + 1;
         if left < self.heap { Some(Action::Cmp(left, self.node)) } else { self.after_sift() }
     }
 
-    /// What follows when both children have been looked at and m is the greatest of the three.
+    /// The next action when both children have been compared and m is the greatest of the three.
     fn after_children(&self, m: usize) -> Option<Action> {
         if m == self.node { self.after_sift() } else { Some(Action::Swap(self.node, m)) }
     }
@@ -69,23 +62,11 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = HeapSort;
-}
-
 impl Task for HeapSort {
-    type Instance = Input;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    sort_items!(page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
-        Input::draw(&page::size::N, difficulty, rng, |_| true)
-    }
-
-    fn validate(input: &Input) -> Result<(), InvalidInput> {
-        input.validate()
+        Input::uniform(&page::size::N, difficulty, rng)
     }
 
     fn start(input: &Input) -> State {
@@ -99,10 +80,6 @@ impl Task for HeapSort {
         limits::at_most("heap", state.heap, n)?;
         limits::below("root", [state.root, state.node], n + 1)?;
         array::check("a", &state.a, &input.a)
-    }
-
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
     }
 
     fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
@@ -134,7 +111,6 @@ impl Task for HeapSort {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -165,8 +141,7 @@ impl Task for HeapSort {
         }
     }
 
-    fn violations(_: &Input, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(_: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         // Only these two move values.
         if let Action::Swap(i, j) = *action {
             found.require(page::PERMUTATION, array::is_exchange(&before.a, &after.a, i, j));
@@ -181,11 +156,6 @@ impl Task for HeapSort {
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }
-        found
-    }
-
-    fn ended(_: &Input, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(input: &Input) -> u64 {

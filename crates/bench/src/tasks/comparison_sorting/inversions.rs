@@ -1,8 +1,8 @@
-//! The number of inversions, followed from exchange to exchange: counting it anew costs n² at every step.
+//! The number of inversions, updated at every exchange: recounting would cost n² per step.
 
 use crate::tasks::array;
 
-/// The inversions of an array (pairs i < j with `a[i] > a[j]`) less those of the input that it came from by exchanges.
+/// The inversions of an array (pairs i < j with `a[i] > a[j]`) minus those of the input.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InversionChange(i64);
 
@@ -20,18 +20,18 @@ impl InversionChange {
         let sign = |less: i64, greater: i64| i64::from(less < greater) - i64::from(less > greater);
         self.0 += sign(x, y);
         if left < right {
-            // A value between the two turns around towards both of them.
+            // The order of a value between the two changes relative to both of them.
             self.0 += a[left + 1..right].iter().map(|middle| sign(x, *middle) + sign(*middle, y)).sum::<i64>();
         }
         a.swap(i, j);
     }
 
-    /// Whether `swaps` plus the inversions that are left make the inversions of the input.
+    /// Whether `swaps` plus the remaining inversions equal the inversions of the input.
     pub fn makes_up_for(self, swaps: u64) -> bool {
         self.0 <= 0 && self.0.unsigned_abs() == swaps
     }
 
-    /// Whether `swaps` plus the inversions that are left are no more than the inversions of the input.
+    /// Whether `swaps` plus the remaining inversions are at most the inversions of the input.
     pub fn covers(self, swaps: u64) -> bool {
         self.0 <= 0 && self.0.unsigned_abs() >= swaps
     }

@@ -4,16 +4,9 @@
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use super::input::{Input, require_places};
 use crate::tasks::pages::merge_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array, limits};
+use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, require_places, sort_items};
 
 pub struct MergeSort;
 
@@ -72,7 +65,7 @@ fn halves(lo: usize, hi: usize) -> (Range<usize>, Range<usize>) {
     (lo..mid, mid..hi)
 }
 
-/// The range whose half is `part`, in the recursion over n cells; `None` for the whole and for what is no such half.
+/// The range of which `part` is a half, in the recursion over n cells; `None` for the whole and for other ranges.
 fn parent(part: &Range<usize>, n: usize) -> Option<Range<usize>> {
     let mut range = 0..n;
     while range.len() >= 2 {
@@ -128,7 +121,7 @@ impl State {
         self.j = Some(mid);
     }
 
-    /// The merge that is under way, if its range and its buffer are those of a merge of the recursion.
+    /// The current merge, if its range and buffer belong to a merge of the recursion.
     fn merging(&self) -> Option<Span> {
         let n = self.a.len();
         let span = self.span().filter(|span| span.is_ordered(n) && span.taken() == Some(self.buf.len()))?;
@@ -141,23 +134,11 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = MergeSort;
-}
-
 impl Task for MergeSort {
-    type Instance = Input;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    sort_items!(page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
-        Input::draw(&page::size::N, difficulty, rng, |_| true)
-    }
-
-    fn validate(input: &Input) -> Result<(), InvalidInput> {
-        input.validate()
+        Input::uniform(&page::size::N, difficulty, rng)
     }
 
     fn start(input: &Input) -> State {
@@ -191,10 +172,6 @@ impl Task for MergeSort {
         state.is_permutation = array::is_permutation(&state.a, &input.a);
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(input: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
         match *action {
             Action::Split(lo, hi) => state.open(lo, hi),
@@ -225,7 +202,6 @@ impl Task for MergeSort {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -256,8 +232,7 @@ impl Task for MergeSort {
         }
     }
 
-    fn violations(_: &Input, _: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(_: &Input, _: &State, action: &Action, after: &State, found: &mut Violations) {
         found.require(page::PERMUTATION, after.is_permutation);
         let span = after.span();
         let length_fits =
@@ -273,11 +248,6 @@ impl Task for MergeSort {
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }
-        found
-    }
-
-    fn ended(_: &Input, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(input: &Input) -> u64 {

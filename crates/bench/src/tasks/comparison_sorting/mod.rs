@@ -6,7 +6,6 @@ mod comb_sort;
 mod cycle_sort;
 mod gnome_sort;
 mod heap_sort;
-mod input;
 mod insertion_sort;
 mod inversions;
 mod merge_sort;
@@ -18,25 +17,25 @@ mod shell_sort;
 mod stooge_sort;
 mod tree_sort;
 
-pub use input::Input;
+pub use super::sorting::Input;
 
 use super::AnyTask;
-use super::machine::Of;
+use super::machine::Erased;
 
 pub const TASKS: &[&dyn AnyTask] = &[
-    &Of::<bubble_sort::BubbleSort>::new(),
-    &Of::<selection_sort::SelectionSort>::new(),
-    &Of::<insertion_sort::InsertionSort>::new(),
-    &Of::<shell_sort::ShellSort>::new(),
-    &Of::<merge_sort::MergeSort>::new(),
-    &Of::<quick_sort::QuickSort>::new(),
-    &Of::<heap_sort::HeapSort>::new(),
-    &Of::<tree_sort::TreeSort>::new(),
-    &Of::<cocktail_sort::CocktailSort>::new(),
-    &Of::<comb_sort::CombSort>::new(),
-    &Of::<gnome_sort::GnomeSort>::new(),
-    &Of::<odd_even_sort::OddEvenSort>::new(),
-    &Of::<pancake_sort::PancakeSort>::new(),
-    &Of::<cycle_sort::CycleSort>::new(),
-    &Of::<stooge_sort::StoogeSort>::new(),
+    &Erased::<bubble_sort::BubbleSort>::new(),
+    &Erased::<selection_sort::SelectionSort>::new(),
+    &Erased::<insertion_sort::InsertionSort>::new(),
+    &Erased::<shell_sort::ShellSort>::new(),
+    &Erased::<merge_sort::MergeSort>::new(),
+    &Erased::<quick_sort::QuickSort>::new(),
+    &Erased::<heap_sort::HeapSort>::new(),
+    &Erased::<tree_sort::TreeSort>::new(),
+    &Erased::<cocktail_sort::CocktailSort>::new(),
+    &Erased::<comb_sort::CombSort>::new(),
+    &Erased::<gnome_sort::GnomeSort>::new(),
+    &Erased::<odd_even_sort::OddEvenSort>::new(),
+    &Erased::<pancake_sort::PancakeSort>::new(),
+    &Erased::<cycle_sort::CycleSort>::new(),
+    &Erased::<stooge_sort::StoogeSort>::new(),
 ];

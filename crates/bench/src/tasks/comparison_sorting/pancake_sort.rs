@@ -2,16 +2,9 @@
 //!
 //! A step is one action line: `cmp j m`, `max j`, `flip k`, `pass` when a cell is settled, `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use super::input::{Input, has_a_quarter_square_of_steps, require_places};
 use crate::tasks::pages::pancake_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array};
+use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, require_places, sort_items};
 
 pub struct PancakeSort;
 
@@ -29,7 +22,7 @@ pub struct State {
 word_actions!(Action { Cmp(j, m) = "cmp", Max(j) = "max", Flip(k) = "flip", Pass = "pass", Done = "done" });
 
 impl State {
-    /// What follows when place j has been looked at and m is the greatest so far.
+    /// The next action when place j has been compared and m is the greatest so far.
     fn after_place(&self, j: usize) -> Option<Action> {
         if j == 0 || j >= self.size || self.m >= self.size {
             None
@@ -44,23 +37,11 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = PancakeSort;
-}
-
 impl Task for PancakeSort {
-    type Instance = Input;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    sort_items!(page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
-        Input::draw(&page::size::N, difficulty, rng, has_a_quarter_square_of_steps::<Self>)
-    }
-
-    fn validate(input: &Input) -> Result<(), InvalidInput> {
-        input.validate()
+        Input::laborious::<Self>(&page::size::N, difficulty, rng)
     }
 
     fn start(input: &Input) -> State {
@@ -73,10 +54,6 @@ impl Task for PancakeSort {
         let size = state.size;
         InvalidInput::unless((1..=n).contains(&size), "size", format!("is {size}; give 1 to {n}"))?;
         array::check("a", &state.a, &input.a)
-    }
-
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
     }
 
     fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
@@ -102,7 +79,6 @@ impl Task for PancakeSort {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -129,8 +105,7 @@ impl Task for PancakeSort {
         }
     }
 
-    fn violations(input: &Input, _: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(input: &Input, _: &State, action: &Action, after: &State, found: &mut Violations) {
         // Only flips move values.
         if matches!(action, Action::Flip(_)) {
             found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
@@ -144,11 +119,6 @@ impl Task for PancakeSort {
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }
-        found
-    }
-
-    fn ended(_: &Input, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(input: &Input) -> u64 {

@@ -1,17 +1,10 @@
-//! Quick Sort after Lomuto: the last element of a range is its pivot; less than it goes left, and both sides follow.
+//! Quick Sort with Lomuto's partition: the last element of a range is its pivot; smaller ones go left.
 //!
 //! A step is one action line: `part lo hi`, `cmp j hi`, `swap i j` into the small part, `pivot p` to its place, `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use super::input::{Input, require_places};
 use crate::tasks::pages::quick_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array, limits};
+use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, require_places, sort_items};
 
 pub struct QuickSort;
 
@@ -68,7 +61,7 @@ impl State {
         (before(lo)..signed(hi)).contains(&i).then_some((lo, hi, i))
     }
 
-    /// What follows when place j of the range has been dealt with.
+    /// The next action after place j of the range.
     fn after_place(&self, j: usize) -> Option<Action> {
         let (lo, hi, i) = self.partition()?;
         if j < lo || j >= hi || i > signed(j) {
@@ -117,16 +110,8 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = QuickSort;
-}
-
 impl Task for QuickSort {
-    type Instance = Input;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    sort_items!(page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
         Input::draw(&page::size::N, difficulty, rng, |input| {
@@ -134,10 +119,6 @@ impl Task for QuickSort {
             let end = reference_end::<Self>(input, u64::MAX);
             end.is_some_and(|(state, _)| depth(&state.pivots, n) <= 3 * n.ilog2())
         })
-    }
-
-    fn validate(input: &Input) -> Result<(), InvalidInput> {
-        input.validate()
     }
 
     fn start(input: &Input) -> State {
@@ -164,10 +145,6 @@ impl Task for QuickSort {
             limits::below("last", [i, j], n)?;
         }
         array::check("a", &state.a, &input.a)
-    }
-
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
     }
 
     fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
@@ -209,7 +186,6 @@ impl Task for QuickSort {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -233,8 +209,7 @@ impl Task for QuickSort {
         }
     }
 
-    fn violations(_: &Input, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(_: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         // Only these two move values.
         if let Action::Swap(i, j) = *action {
             found.require(page::PERMUTATION, array::is_exchange(&before.a, &after.a, i, j));
@@ -249,11 +224,6 @@ impl Task for QuickSort {
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }
-        found
-    }
-
-    fn ended(_: &Input, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(input: &Input) -> u64 {

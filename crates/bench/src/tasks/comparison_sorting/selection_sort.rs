@@ -1,17 +1,10 @@
-//! Selection Sort: find the least of the cells that are left and swap it to their front, pass by pass.
+//! Selection Sort: find the least of the remaining cells and swap it to their front, pass by pass.
 //!
 //! A step is one action line: `cmp j m`, `min j`, `swap k m`, `pass` when a cell is settled, `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use super::input::{Input, has_a_quarter_square_of_steps, require_places};
 use crate::tasks::pages::selection_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array};
+use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, require_places, sort_items};
 
 pub struct SelectionSort;
 
@@ -30,7 +23,7 @@ pub struct State {
 word_actions!(Action { Cmp(j, m) = "cmp", Min(j) = "min", Swap(k, m) = "swap", Pass = "pass", Done = "done" });
 
 impl State {
-    /// What follows when place j has been looked at and m is the least so far.
+    /// The next action when place j has been compared and m is the least so far.
     fn after_place(&self, j: usize) -> Option<Action> {
         let State { k, m, .. } = *self;
         if j <= k || j >= self.a.len() || m < k || m > j {
@@ -45,7 +38,7 @@ impl State {
     }
 }
 
-/// `n` values of which two at least are equal.
+/// `n` values, at least two of them equal.
 fn with_duplicate(n: usize, rng: &mut TaskRng) -> Vec<i64> {
     let mut a = array::uniform(n, -1000, 1000, rng);
     let to = rng.index(n);
@@ -55,16 +48,8 @@ fn with_duplicate(n: usize, rng: &mut TaskRng) -> Vec<i64> {
     a
 }
 
-impl ActionOf for Action {
-    type Task = SelectionSort;
-}
-
 impl Task for SelectionSort {
-    type Instance = Input;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    sort_items!(page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
         loop {
@@ -72,14 +57,10 @@ impl Task for SelectionSort {
             let duplicates = rng.chance(1, 5);
             let a = if duplicates { with_duplicate(n, rng) } else { array::distinct(n, -1000, 1000, rng) };
             let input = Input { a };
-            if !input.a.is_sorted() && has_a_quarter_square_of_steps::<Self>(&input) {
+            if !input.a.is_sorted() && input.is_laborious_for::<Self>() {
                 return input;
             }
         }
-    }
-
-    fn validate(input: &Input) -> Result<(), InvalidInput> {
-        input.validate()
     }
 
     fn start(input: &Input) -> State {
@@ -88,10 +69,6 @@ impl Task for SelectionSort {
 
     fn check_state(input: &Input, state: &State) -> Result<(), InvalidInput> {
         array::check("a", &state.a, &input.a)
-    }
-
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
     }
 
     fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
@@ -116,7 +93,6 @@ impl Task for SelectionSort {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -136,8 +112,7 @@ impl Task for SelectionSort {
         }
     }
 
-    fn violations(input: &Input, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         // Only swaps move values.
         if let Action::Swap(k, m) = *action {
             found.require(page::PERMUTATION, array::is_exchange(&before.a, &after.a, k, m));
@@ -150,11 +125,6 @@ impl Task for SelectionSort {
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }
-        found
-    }
-
-    fn ended(_: &Input, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(input: &Input) -> u64 {

@@ -2,16 +2,9 @@
 //!
 //! A step is one action line: `gap h`, `take k`, `cmp k-h k`, `swap k-h k`, `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use super::input::{Input, require_places};
 use crate::tasks::pages::shell_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array, limits};
+use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, require_places, sort_items};
 
 pub struct ShellSort;
 
@@ -59,23 +52,11 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = ShellSort;
-}
-
 impl Task for ShellSort {
-    type Instance = Input;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    sort_items!(page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
-        Input::draw(&page::size::N, difficulty, rng, |_| true)
-    }
-
-    fn validate(input: &Input) -> Result<(), InvalidInput> {
-        input.validate()
+        Input::uniform(&page::size::N, difficulty, rng)
     }
 
     fn start(input: &Input) -> State {
@@ -96,10 +77,6 @@ impl Task for ShellSort {
             _ => {}
         }
         array::check("a", &state.a, &input.a)
-    }
-
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
     }
 
     fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
@@ -124,7 +101,6 @@ impl Task for ShellSort {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -155,8 +131,7 @@ impl Task for ShellSort {
         }
     }
 
-    fn violations(input: &Input, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let known = after.gaps.iter().all(|gap| knuth_gaps(input.a.len()).any(|knuth| knuth == *gap));
         found.require(page::GAPS, known && after.gaps.is_sorted_by(|a, b| a > b));
         if let Action::Cmp(i, j) | Action::Swap(i, j) = *action {
@@ -173,16 +148,11 @@ impl Task for ShellSort {
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }
-        found
-    }
-
-    fn ended(_: &Input, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(input: &Input) -> u64 {
         // Sorting for a gap keeps the order of all greater gaps (Knuth). So two elements can only be out of order if
-        // their distance is no sum of greater gaps: `ordered[d]` tells which distances are. An element is swapped once
+        // their distance is not a sum of greater gaps: `ordered[d]` tells which distances are. An element is swapped once
         // with each that is out of order before it, and compared once more at most.
         let n = input.a.len();
         let mut ordered = vec![false; n];

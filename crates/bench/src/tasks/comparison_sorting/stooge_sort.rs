@@ -2,17 +2,10 @@
 //!
 //! A step is one action line: `cmp l h` takes a range off the stack, `swap l h`, `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use super::input::{Input, has_a_quarter_square_of_steps, require_places};
 use super::inversions::InversionChange;
 use crate::tasks::pages::stooge_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array, limits};
+use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, require_places};
 
 pub struct StoogeSort;
 
@@ -44,19 +37,11 @@ fn comparisons(length: u64) -> u64 {
     if length > 2 { 1 + 3 * comparisons(length - length / 3) } else { 1 }
 }
 
-impl ActionOf for Action {
-    type Task = StoogeSort;
-}
-
 impl Task for StoogeSort {
-    type Instance = Input;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Input, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
-        Input::draw(&page::size::N, difficulty, rng, has_a_quarter_square_of_steps::<Self>)
+        Input::laborious::<Self>(&page::size::N, difficulty, rng)
     }
 
     fn validate(input: &Input) -> Result<(), InvalidInput> {
@@ -90,10 +75,6 @@ impl Task for StoogeSort {
         state.inversion_change = InversionChange::between(&input.a, &state.a);
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(_: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
         match *action {
             Action::Cmp(l, h) => {
@@ -115,7 +96,6 @@ impl Task for StoogeSort {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -127,8 +107,7 @@ impl Task for StoogeSort {
         }
     }
 
-    fn violations(input: &Input, _: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(input: &Input, _: &State, action: &Action, after: &State, found: &mut Violations) {
         found.require(page::INVERSIONS, after.inversion_change.covers(after.swaps));
         found.require(page::STACK, after.stack.iter().all(|&(l, h)| l < h && h < after.a.len()));
         if let Action::Swap(l, h) = *action {
@@ -140,11 +119,6 @@ impl Task for StoogeSort {
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }
-        found
-    }
-
-    fn ended(_: &Input, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(input: &Input) -> u64 {

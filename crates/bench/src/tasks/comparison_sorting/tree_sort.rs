@@ -2,16 +2,9 @@
 //!
 //! A step is one action line: `insert k`, `cmp k c`, `left k c` or `right k c` to attach node k, `visit c`, `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use super::input::{Input, require_places};
 use crate::tasks::pages::tree_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array, limits};
+use crate::tasks::prelude::*;
+use crate::tasks::sorting::{Input, require_places, sort_items};
 
 pub struct TreeSort;
 
@@ -64,7 +57,7 @@ impl Children {
 }
 
 impl State {
-    /// The nodes in inorder; `None` where what hangs on node 0 is no tree, so that the walk would be longer than n.
+    /// The nodes in inorder; `None` if node 0 is not the root of a tree, so that the walk would be longer than n.
     fn inorder(&self) -> Option<Vec<usize>> {
         let n = self.left.0.len();
         let mut walk = Vec::with_capacity(n);
@@ -97,7 +90,7 @@ impl State {
         }
     }
 
-    /// The node that the last lines have inserted and not attached, if they go by the algorithm.
+    /// The node that was inserted and not yet attached, if the lines follow the algorithm.
     fn unattached(&self) -> Option<usize> {
         let newest = match self.last.0 {
             Some(Action::Insert(k)) => return Some(k),
@@ -151,23 +144,11 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = TreeSort;
-}
-
 impl Task for TreeSort {
-    type Instance = Input;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    sort_items!(page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Input {
-        Input::draw(&page::size::N, difficulty, rng, |_| true)
-    }
-
-    fn validate(input: &Input) -> Result<(), InvalidInput> {
-        input.validate()
+        Input::uniform(&page::size::N, difficulty, rng)
     }
 
     fn start(input: &Input) -> State {
@@ -198,10 +179,6 @@ impl Task for TreeSort {
         state.loose = state.unattached();
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(input: &Input, state: &mut State, action: &Action) -> Result<(), Illegal> {
         match *action {
             Action::Insert(k) => {
@@ -225,7 +202,6 @@ impl Task for TreeSort {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -236,7 +212,7 @@ impl Task for TreeSort {
             None => Some(Action::Insert(0)),
             Some(Action::Insert(0)) if is_newest(0) => state.after_insertion(),
             Some(Action::Insert(k)) if is_newest(k) => Some(Action::Cmp(k, 0)),
-            // Where wrong lines have closed a ring, the way down has no end.
+            // After wrong lines the links may form a cycle.
             Some(Action::Cmp(k, c)) if is_newest(k) && state.comparisons <= input.pairs() => {
                 let goes_left = input.a[k] < input.a[c];
                 let child = if goes_left { state.left.get(c) } else { state.right.get(c) };
@@ -252,8 +228,7 @@ impl Task for TreeSort {
         }
     }
 
-    fn violations(input: &Input, _: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(input: &Input, _: &State, action: &Action, after: &State, found: &mut Violations) {
         let n = input.a.len();
         let walk = after.inorder();
         let sorted = walk.as_ref().is_some_and(|walk| walk.iter().map(|node| input.a[*node]).is_sorted());
@@ -266,11 +241,6 @@ impl Task for TreeSort {
         if *action == Action::Done {
             found.require(page::SORTED, after.out.is_sorted() && array::is_permutation(&after.out, &input.a));
         }
-        found
-    }
-
-    fn ended(_: &Input, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(input: &Input) -> u64 {

@@ -2,20 +2,11 @@
 //!
 //! A step is one link or unlink, one node that a find passes, or one result without a change of pointers.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::linked_list::{LinkedList, Node, Nodes};
-use crate::tasks::link::Link;
 use crate::tasks::operation::{as_text, validate_count};
+use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pages::doubly_linked_list as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct DoublyLinkedList;
 
@@ -51,24 +42,24 @@ pub struct State {
     done: usize,
     #[serde(flatten)]
     list: LinkedList,
-    cursor: Link,
-    held: Link,
+    cursor: OptionalIndex,
+    held: OptionalIndex,
     created: usize,
     visits: usize,
     errors: usize,
     last: Last<Action>,
 }
 
-/// The fields as they are written: a list that is read as a part of the state would not say which field is wrong.
+/// The fields as serialised. A flattened list would hide which field is wrong.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
     done: usize,
     nodes: Nodes,
-    head: Link,
-    tail: Link,
-    cursor: Link,
-    held: Link,
+    head: OptionalIndex,
+    tail: OptionalIndex,
+    cursor: OptionalIndex,
+    held: OptionalIndex,
     created: usize,
     visits: usize,
     errors: usize,
@@ -82,29 +73,16 @@ impl From<Written> for State {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    Link(usize, Link, Link),
-    Unlink(usize, Link, Link),
-    At(usize),
-    Found(usize),
-    Missing,
-    Stay,
-    Error,
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let end = |place: Link| place.get().map_or("-".to_owned(), |id| id.to_string());
-        match *self {
-            Self::Link(id, prev, next) => write!(f, "link {id} {} {}", end(prev), end(next)),
-            Self::Unlink(id, prev, next) => write!(f, "unlink {id} {} {}", end(prev), end(next)),
-            Self::At(id) => write!(f, "at {id}"),
-            Self::Found(id) => write!(f, "found {id}"),
-            Self::Missing => f.write_str("missing"),
-            Self::Stay => f.write_str("stay"),
-            Self::Error => f.write_str("error"),
-        }
+line_actions! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Action {
+        Link(id: usize, prev: OptionalIndex, next: OptionalIndex) = "link <nat> <nat?> <nat?>", "link {id} {prev} {next}";
+        Unlink(id: usize, prev: OptionalIndex, next: OptionalIndex) = "unlink <nat> <nat?> <nat?>", "unlink {id} {prev} {next}";
+        At(id: usize) = "at <nat>", "at {id}";
+        Found(id: usize) = "found <nat>", "found {id}";
+        Missing = "missing", "missing";
+        Stay = "stay", "stay";
+        Error = "error", "error";
     }
 }
 
@@ -124,27 +102,8 @@ fn operation(living: &[usize], created: usize, rng: &mut TaskRng) -> Operation {
     }
 }
 
-impl ActionOf for Action {
-    type Task = DoublyLinkedList;
-}
-
 impl Task for DoublyLinkedList {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec {
-        actions: &[
-            "link <nat> <nat?> <nat?>",
-            "unlink <nat> <nat?> <nat?>",
-            "at <nat>",
-            "found <nat>",
-            "missing",
-            "stay",
-            "error",
-        ],
-        ..page::SPEC
-    };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -187,8 +146,8 @@ impl Task for DoublyLinkedList {
         State {
             done: 0,
             list: LinkedList::new(),
-            cursor: Link::NONE,
-            held: Link::NONE,
+            cursor: OptionalIndex::NONE,
+            held: OptionalIndex::NONE,
             created: 0,
             visits: 0,
             errors: 0,
@@ -202,28 +161,15 @@ impl Task for DoublyLinkedList {
         let ids = state.list.has_ids_below(state.created);
         InvalidInput::unless(ids, "nodes", "must have ids below `created`")?;
         limits::below("cursor", [state.cursor], state.created)?;
-        let (at, holds) = (state.cursor != Link::NONE, state.held != Link::NONE);
-        // Only a find stands at a node, and only a move waits with one; it holds the node's value.
+        let (at, holds) = (state.cursor != OptionalIndex::NONE, state.held != OptionalIndex::NONE);
+        // Only a find has a cursor, and only a move holds an unlinked node's value.
         let (cursor, held) = match instance.operations.get(state.done) {
             Some(Operation::Find(_)) => (true, false),
             Some(Operation::MoveFront(_)) => (true, at),
             _ => (!at, false),
         };
-        InvalidInput::unless(cursor, "cursor", "must be -1 where the operation is no find and no move_front")?;
+        InvalidInput::unless(cursor, "cursor", "must be -1 unless the operation is a find or a move_front")?;
         InvalidInput::unless(holds == held, "held", "must be the value of the node that a move has unlinked, or -1")
-    }
-
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        let place = |index: usize| fields.optional::<usize>(index).map(Link::from);
-        Some(match form {
-            0 => Action::Link(fields.nat(0)?, place(1)?, place(2)?),
-            1 => Action::Unlink(fields.nat(0)?, place(1)?, place(2)?),
-            2 => Action::At(fields.nat(0)?),
-            3 => Action::Found(fields.nat(0)?),
-            4 => Action::Missing,
-            5 => Action::Stay,
-            _ => Action::Error,
-        })
     }
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
@@ -251,8 +197,8 @@ impl Task for DoublyLinkedList {
                 }
                 state.list.link(id, Node { value, prev, next });
                 if waiting.is_some() {
-                    state.cursor = Link::NONE;
-                    state.held = Link::NONE;
+                    state.cursor = OptionalIndex::NONE;
+                    state.held = OptionalIndex::NONE;
                 } else {
                     state.created += 1;
                 }
@@ -264,8 +210,8 @@ impl Task for DoublyLinkedList {
                 let value = state.list.node(id).ok_or(NO_NODE)?.value;
                 state.list.unlink(id, prev, next);
                 if moves {
-                    state.cursor = Link::to(id);
-                    state.held = Link::to(value);
+                    state.cursor = OptionalIndex::some(id);
+                    state.held = OptionalIndex::some(value);
                     finished = false;
                 }
             }
@@ -275,10 +221,10 @@ impl Task for DoublyLinkedList {
                 }
                 state.list.node(id).ok_or(NO_NODE)?;
                 finished = matches!(action, Action::Found(_));
-                state.cursor = if finished { Link::NONE } else { Link::to(id) };
+                state.cursor = if finished { OptionalIndex::NONE } else { OptionalIndex::some(id) };
                 state.visits += 1;
             }
-            Action::Missing if matches!(operation, Operation::Find(_)) => state.cursor = Link::NONE,
+            Action::Missing if matches!(operation, Operation::Find(_)) => state.cursor = OptionalIndex::NONE,
             Action::Stay if moves && waiting.is_none() => {}
             Action::Error if waiting.is_none() => match operation {
                 Operation::InsertAfter(..) | Operation::Delete(_) | Operation::MoveFront(_) => state.errors += 1,
@@ -287,29 +233,29 @@ impl Task for DoublyLinkedList {
             Action::Missing | Action::Stay | Action::Error => return Err(NO_RESULT),
         }
         state.done += usize::from(finished);
-        state.last = Last(Some(*action));
         Ok(())
     }
 
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
         let operation = *instance.operations.get(state.done)?;
         let list = &state.list;
-        // After wrong lines a neighbour may be gone: no line can name it.
-        let known = |prev: Link, next: Link| Some(()).filter(|()| list.knows(prev) && list.knows(next));
+        // After wrong lines a neighbour may be missing: no line can name it.
+        let known =
+            |prev: OptionalIndex, next: OptionalIndex| Some(()).filter(|()| list.knows(prev) && list.knows(next));
         let link = |id, prev, next| known(prev, next).map(|()| Action::Link(id, prev, next));
         let unlink = |id, node: &Node| known(node.prev, node.next).map(|()| Action::Unlink(id, node.prev, node.next));
         match operation {
-            Operation::PushFront(_) => link(state.created, Link::NONE, list.head),
-            Operation::PushBack(_) => link(state.created, list.tail, Link::NONE),
+            Operation::PushFront(_) => link(state.created, OptionalIndex::NONE, list.head),
+            Operation::PushBack(_) => link(state.created, list.tail, OptionalIndex::NONE),
             Operation::InsertAfter(id, _) => match list.node(id) {
-                Some(node) => link(state.created, Link::to(id), node.next),
+                Some(node) => link(state.created, OptionalIndex::some(id), node.next),
                 None => Some(Action::Error),
             },
             Operation::Delete(id) => list.node(id).map_or(Some(Action::Error), |node| unlink(id, node)),
             Operation::MoveFront(id) => match (state.cursor.get(), list.node(id)) {
-                (Some(waiting), _) => link(waiting, Link::NONE, list.head),
+                (Some(waiting), _) => link(waiting, OptionalIndex::NONE, list.head),
                 (None, None) => Some(Action::Error),
-                (None, Some(_)) if list.head == Link::to(id) => Some(Action::Stay),
+                (None, Some(_)) if list.head == OptionalIndex::some(id) => Some(Action::Stay),
                 (None, Some(node)) => unlink(id, node),
             },
             Operation::Find(value) => {
@@ -320,15 +266,14 @@ impl Task for DoublyLinkedList {
         }
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let (old, new) = (&before.list, &after.list);
         found.require(page::BOTH_WAYS, new.is_symmetric());
         found.require(page::REACHABLE, new.is_one_path());
         let (adjacent, grown, shrunk) = match *action {
             Action::Link(_, prev, next) => (old.next(prev) == next && old.prev(next) == prev, 1, 0),
             Action::Unlink(id, prev, next) => {
-                let between = Link::to(id);
+                let between = OptionalIndex::some(id);
                 (old.next(prev) == between && old.prev(next) == between, 0, 1)
             }
             _ => (true, 0, 0),
@@ -338,7 +283,6 @@ impl Task for DoublyLinkedList {
         if Self::ended(instance, after) {
             found.require(page::ALL_DONE, after.done == instance.operations.len());
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

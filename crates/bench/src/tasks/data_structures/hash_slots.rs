@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::tasks::action_macros::words;
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Slot {
     Empty,
@@ -25,28 +27,21 @@ impl<'de> Deserialize<'de> for Slot {
             -1 => Ok(Self::Empty),
             -2 => Ok(Self::Tombstone),
             key => usize::try_from(key).map(Self::Key).map_err(|_| {
-                serde::de::Error::custom(format!("{key} is no key; -1 means an empty slot, -2 a tombstone"))
+                serde::de::Error::custom(format!("{key} is not a key; -1 means an empty slot, -2 a tombstone"))
             }),
         }
     }
 }
 
-/// What a probe for a key meets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
-    Hit,
-    Empty,
-    Tomb,
-    Other,
-}
-
-impl Content {
-    pub const ALL: [Self; 4] = [Self::Hit, Self::Empty, Self::Tomb, Self::Other];
-
-    pub fn word(self) -> &'static str {
-        ["hit", "empty", "tomb", "other"][self as usize]
+words!(
+    /// What a probe for a key meets.
+    pub enum Content {
+        Hit = "hit",
+        Empty = "empty",
+        Tomb = "tomb",
+        Other = "other",
     }
-}
+);
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]

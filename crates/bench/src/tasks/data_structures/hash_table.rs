@@ -2,24 +2,15 @@
 //!
 //! A step is one slot probed, or the result that ends an operation.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::hash_slots::{Content, Slot, Slots};
-use crate::tasks::link::Link;
 use crate::tasks::operation::{as_text, validate_count};
+use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pages::hash_table as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct HashTable;
 
-/// The largest table that a user may ask for: every step copies it.
+/// The largest table that a user may give: every step copies it.
 const SLOTS_MAX: usize = 10_000;
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -54,35 +45,23 @@ pub struct State {
     done: usize,
     table: Slots,
     probing: usize,
-    tomb: Link,
+    tomb: OptionalIndex,
     probes: usize,
     collisions: usize,
     full: usize,
     last: Last<Action>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    Probe(usize, Content),
-    Put(usize),
-    Found(usize),
-    Del(usize),
-    Dup,
-    Full,
-    Missing,
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Probe(slot, content) => write!(f, "{slot} {}", content.word()),
-            Self::Put(slot) => write!(f, "put {slot}"),
-            Self::Found(slot) => write!(f, "found {slot}"),
-            Self::Del(slot) => write!(f, "del {slot}"),
-            Self::Dup => f.write_str("dup"),
-            Self::Full => f.write_str("full"),
-            Self::Missing => f.write_str("missing"),
-        }
+line_actions! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Action {
+        Probe(slot: usize, content: Content) = "<nat> <hit|empty|tomb|other>", "{slot} {content}";
+        Put(slot: usize) = "put <nat>", "put {slot}";
+        Found(slot: usize) = "found <nat>", "found {slot}";
+        Del(slot: usize) = "del <nat>", "del {slot}";
+        Dup = "dup", "dup";
+        Full = "full", "full";
+        Missing = "missing", "missing";
     }
 }
 
@@ -90,19 +69,8 @@ fn is_prime(n: usize) -> bool {
     n >= 2 && (2..n).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d))
 }
 
-impl ActionOf for Action {
-    type Task = HashTable;
-}
-
 impl Task for HashTable {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec {
-        actions: &["<nat> <hit|empty|tomb|other>", "put <nat>", "found <nat>", "del <nat>", "dup", "full", "missing"],
-        ..page::SPEC
-    };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let (min, max) = page::size::SLOTS.range(difficulty);
@@ -148,7 +116,7 @@ impl Task for HashTable {
             done: 0,
             table: Slots::empty(instance.slots),
             probing: 0,
-            tomb: Link::NONE,
+            tomb: OptionalIndex::NONE,
             probes: 0,
             collisions: 0,
             full: 0,
@@ -161,23 +129,8 @@ impl Task for HashTable {
         limits::below("tomb", [state.tomb], instance.slots)?;
         match state.last.0 {
             Some(Action::Probe(slot, _)) => limits::below("last", [slot], instance.slots),
-            _ => InvalidInput::unless(state.probing == 0, "probing", "must be 0 where the last line is no probe"),
+            _ => InvalidInput::unless(state.probing == 0, "probing", "must be 0 unless the last line is a probe"),
         }
-    }
-
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Some(match form {
-            0 => {
-                let word = fields.text(1)?;
-                Action::Probe(fields.nat(0)?, Content::ALL.into_iter().find(|content| content.word() == word)?)
-            }
-            1 => Action::Put(fields.nat(0)?),
-            2 => Action::Found(fields.nat(0)?),
-            3 => Action::Del(fields.nat(0)?),
-            4 => Action::Dup,
-            5 => Action::Full,
-            _ => Action::Missing,
-        })
     }
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
@@ -195,8 +148,8 @@ impl Task for HashTable {
                 state.probing += 1;
                 state.probes += 1;
                 state.collisions += usize::from(content == Content::Other);
-                if content == Content::Tomb && state.tomb == Link::NONE {
-                    state.tomb = Link::to(slot);
+                if content == Content::Tomb && state.tomb == OptionalIndex::NONE {
+                    state.tomb = OptionalIndex::some(slot);
                 }
             }
             (Action::Put(slot), Operation::Insert(key)) => state.table.0[slot] = Slot::Key(key),
@@ -210,9 +163,8 @@ impl Task for HashTable {
         if !matches!(action, Action::Probe(..)) {
             state.done += 1;
             state.probing = 0;
-            state.tomb = Link::NONE;
+            state.tomb = OptionalIndex::NONE;
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -234,9 +186,8 @@ impl Task for HashTable {
         })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
-        let Some(operation) = instance.operations.get(before.done) else { return found };
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+        let Some(operation) = instance.operations.get(before.done) else { return };
         let there = |slot: usize| before.table.content(slot, operation.key());
         let truth = match *action {
             Action::Probe(slot, content) => there(slot) == content,
@@ -253,7 +204,6 @@ impl Task for HashTable {
         if Self::ended(instance, after) {
             found.require(page::ALL_DONE, after.done == instance.operations.len());
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

@@ -1,19 +1,19 @@
-//! A doubly linked list whose nodes have numbers: one that wrong links may have torn apart.
+//! A doubly linked list of numbered nodes, possibly broken by wrong links.
 
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::tasks::link::Link;
 use crate::tasks::operation::OPERATIONS_MAX;
+use crate::tasks::optional_index::OptionalIndex;
 
 #[derive(Clone, Copy)]
 pub struct Node {
     pub value: usize,
-    pub prev: Link,
-    pub next: Link,
+    pub prev: OptionalIndex,
+    pub next: OptionalIndex,
 }
 
-/// All nodes ever created by id; those that left the list are gone.
+/// All nodes by id, except removed ones.
 #[derive(Clone)]
 pub struct Nodes(Vec<Option<Node>>);
 
@@ -36,7 +36,7 @@ impl Serialize for Nodes {
 impl<'de> Deserialize<'de> for Nodes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut nodes = Vec::new();
-        for (id, value, prev, next) in Vec::<(usize, usize, Link, Link)>::deserialize(deserializer)? {
+        for (id, value, prev, next) in Vec::<(usize, usize, OptionalIndex, OptionalIndex)>::deserialize(deserializer)? {
             if id < nodes.len() || id >= OPERATIONS_MAX {
                 let reason = format!("ids of nodes ascend and are below {OPERATIONS_MAX}");
                 return Err(serde::de::Error::custom(reason));
@@ -52,13 +52,13 @@ impl<'de> Deserialize<'de> for Nodes {
 #[derive(Clone, Serialize)]
 pub struct LinkedList {
     pub nodes: Nodes,
-    pub head: Link,
-    pub tail: Link,
+    pub head: OptionalIndex,
+    pub tail: OptionalIndex,
 }
 
 impl LinkedList {
     pub fn new() -> Self {
-        Self { nodes: Nodes(Vec::new()), head: Link::NONE, tail: Link::NONE }
+        Self { nodes: Nodes(Vec::new()), head: OptionalIndex::NONE, tail: OptionalIndex::NONE }
     }
 
     /// Whether the nodes have ids below a bound.
@@ -79,23 +79,23 @@ impl LinkedList {
     }
 
     /// What follows a node, or the front end of the list.
-    pub fn next(&self, at: Link) -> Link {
-        at.get().map_or(self.head, |id| self.node(id).map_or(Link::NONE, |node| node.next))
+    pub fn next(&self, at: OptionalIndex) -> OptionalIndex {
+        at.get().map_or(self.head, |id| self.node(id).map_or(OptionalIndex::NONE, |node| node.next))
     }
 
     /// What precedes a node, or the back end of the list.
-    pub fn prev(&self, at: Link) -> Link {
-        at.get().map_or(self.tail, |id| self.node(id).map_or(Link::NONE, |node| node.prev))
+    pub fn prev(&self, at: OptionalIndex) -> OptionalIndex {
+        at.get().map_or(self.tail, |id| self.node(id).map_or(OptionalIndex::NONE, |node| node.prev))
     }
 
-    fn set_next(&mut self, at: Link, next: Link) {
+    fn set_next(&mut self, at: OptionalIndex, next: OptionalIndex) {
         match at.get() {
             None => self.head = next,
             Some(id) => self.node_mut(id).into_iter().for_each(|node| node.next = next),
         }
     }
 
-    fn set_prev(&mut self, at: Link, prev: Link) {
+    fn set_prev(&mut self, at: OptionalIndex, prev: OptionalIndex) {
         match at.get() {
             None => self.tail = prev,
             Some(id) => self.node_mut(id).into_iter().for_each(|node| node.prev = prev),
@@ -103,43 +103,51 @@ impl LinkedList {
     }
 
     /// Whether a link leads to a node of the list, or nowhere.
-    pub fn knows(&self, link: Link) -> bool {
+    pub fn knows(&self, link: OptionalIndex) -> bool {
         link.get().is_none_or(|id| self.node(id).is_some())
     }
 
-    /// Puts in a node that is new, or that was taken out.
+    /// Inserts a node that is new or was removed.
     pub fn link(&mut self, id: usize, node: Node) {
         if self.nodes.0.len() <= id {
             self.nodes.0.resize(id + 1, None);
         }
         self.nodes.0[id] = Some(node);
-        self.set_next(node.prev, Link::to(id));
-        self.set_prev(node.next, Link::to(id));
+        self.set_next(node.prev, OptionalIndex::some(id));
+        self.set_prev(node.next, OptionalIndex::some(id));
     }
 
-    /// Takes out a node and joins these two, neighbours or not.
-    pub fn unlink(&mut self, id: usize, prev: Link, next: Link) {
+    /// Removes a node and links these two, neighbours or not.
+    pub fn unlink(&mut self, id: usize, prev: OptionalIndex, next: OptionalIndex) {
         self.set_next(prev, next);
         self.set_prev(next, prev);
         self.nodes.0[id] = None;
     }
 
-    /// Whether next and prev contradict each other nowhere.
+    /// Whether all next and prev links agree.
     pub fn is_symmetric(&self) -> bool {
         let nodes = self.nodes.iter().all(|(id, node)| {
-            let next = node.next.get().is_none_or(|next| self.node(next).is_some_and(|next| next.prev == Link::to(id)));
-            let prev = node.prev.get().is_none_or(|prev| self.node(prev).is_some_and(|prev| prev.next == Link::to(id)));
+            let next = node
+                .next
+                .get()
+                .is_none_or(|next| self.node(next).is_some_and(|next| next.prev == OptionalIndex::some(id)));
+            let prev = node
+                .prev
+                .get()
+                .is_none_or(|prev| self.node(prev).is_some_and(|prev| prev.next == OptionalIndex::some(id)));
             next && prev
         });
-        let head = self.head.get().is_none_or(|head| self.node(head).is_some_and(|node| node.prev == Link::NONE));
-        let tail = self.tail.get().is_none_or(|tail| self.node(tail).is_some_and(|node| node.next == Link::NONE));
+        let head =
+            self.head.get().is_none_or(|head| self.node(head).is_some_and(|node| node.prev == OptionalIndex::NONE));
+        let tail =
+            self.tail.get().is_none_or(|tail| self.node(tail).is_some_and(|node| node.next == OptionalIndex::NONE));
         nodes && head && tail
     }
 
-    /// Whether the way from the head by next meets every node once and ends at the tail.
+    /// Whether following next from the head visits every node once and ends at the tail.
     pub fn is_one_path(&self) -> bool {
         let count = self.count();
-        let (mut at, mut end, mut met) = (self.head, Link::NONE, 0);
+        let (mut at, mut end, mut met) = (self.head, OptionalIndex::NONE, 0);
         while let Some(id) = at.get() {
             let Some(node) = self.node(id).filter(|_| met < count) else { return false };
             met += 1;
@@ -149,7 +157,7 @@ impl LinkedList {
     }
 
     /// Ids and values from a place on by `step`, as far as there are nodes: no further than a list without loops goes.
-    pub fn walk(&self, from: Link, step: impl Fn(&Node) -> Link) -> Vec<(usize, usize)> {
+    pub fn walk(&self, from: OptionalIndex, step: impl Fn(&Node) -> OptionalIndex) -> Vec<(usize, usize)> {
         let nodes = std::iter::successors(from.get(), |id| step(self.node(*id)?).get());
         nodes.map_while(|id| Some((id, self.node(id)?.value))).take(self.count()).collect()
     }

@@ -1,21 +1,14 @@
-//! LRU Cache: a cache of bounded capacity that gives up the least recently used key.
+//! LRU Cache: a cache of bounded capacity that evicts the least recently used key.
 //!
 //! A step is one operation; its line is the result.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use crate::tasks::operation::{as_text, validate_count};
 use crate::tasks::pages::lru_cache as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct LruCache;
 
-/// The largest cache that a user may ask for: its keys are searched one by one.
+/// The largest cache that a user may give: its keys are searched linearly.
 const CAPACITY_MAX: usize = 1_000;
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -73,16 +66,8 @@ word_actions!(Action {
     Evict(key) = "evict",
 });
 
-impl ActionOf for Action {
-    type Task = LruCache;
-}
-
 impl Task for LruCache {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -116,10 +101,6 @@ impl Task for LruCache {
         limits::sayable("cache", state.cache.iter().flat_map(|(key, value)| [*key, *value]))
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let operation = *instance.operations.get(state.done).ok_or(Illegal("every operation is done"))?;
         match (*action, operation) {
@@ -148,7 +129,6 @@ impl Task for LruCache {
             _ => return Err(Illegal("the operation has no such result")),
         }
         state.done += 1;
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -165,9 +145,8 @@ impl Task for LruCache {
         })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
-        let Some(operation) = instance.operations.get(before.done) else { return found };
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+        let Some(operation) = instance.operations.get(before.done) else { return };
         let cache = &after.cache;
         let mut keys: Vec<_> = cache.iter().map(|(key, _)| *key).collect();
         keys.sort_unstable();
@@ -190,7 +169,6 @@ impl Task for LruCache {
         if Self::ended(instance, after) {
             found.require(page::ALL_DONE, after.done == instance.operations.len());
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

@@ -1,23 +1,23 @@
 //! The data structures of PRIME-Bench, one file each.
 
+mod change_phases;
 mod doubly_linked_list;
 mod hash_slots;
 mod hash_table;
 mod linked_list;
 mod lru_cache;
-mod phases;
 mod queue_simulator;
 mod stack_simulator;
 mod union_find;
 
 use super::AnyTask;
-use super::machine::Of;
+use super::machine::Erased;
 
 pub const TASKS: &[&dyn AnyTask] = &[
-    &Of::<stack_simulator::StackSimulator>::new(),
-    &Of::<queue_simulator::QueueSimulator>::new(),
-    &Of::<doubly_linked_list::DoublyLinkedList>::new(),
-    &Of::<hash_table::HashTable>::new(),
-    &Of::<lru_cache::LruCache>::new(),
-    &Of::<union_find::UnionFind>::new(),
+    &Erased::<stack_simulator::StackSimulator>::new(),
+    &Erased::<queue_simulator::QueueSimulator>::new(),
+    &Erased::<doubly_linked_list::DoublyLinkedList>::new(),
+    &Erased::<hash_table::HashTable>::new(),
+    &Erased::<lru_cache::LruCache>::new(),
+    &Erased::<union_find::UnionFind>::new(),
 ];

@@ -2,18 +2,11 @@
 //!
 //! A step is one operation; its line is the cell that it touches, or why it fails.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use super::phases::{self, Change};
-use crate::tasks::link::Link;
+use super::change_phases::{self, Change};
 use crate::tasks::operation::{OPERATIONS_MAX, VALUE_MAX, as_text, validate_count};
+use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pages::queue_simulator as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct QueueSimulator;
 
@@ -31,7 +24,7 @@ as_text!(Operation);
 #[serde(deny_unknown_fields)]
 pub struct State {
     done: usize,
-    cells: Vec<Link>,
+    cells: Vec<OptionalIndex>,
     head: usize,
     /// Below 0 after wrong dequeues.
     count: i64,
@@ -51,7 +44,7 @@ impl State {
         (self.head + if self.count < 0 { capacity - count } else { count }) % capacity
     }
 
-    /// Everything that was put in and is still held or was taken.
+    /// All values that were enqueued, whether still held or dequeued.
     fn put_sum(&self) -> u128 {
         self.taken_sum as u128 + self.cells.iter().filter_map(|cell| cell.get()).sum::<usize>() as u128
     }
@@ -73,22 +66,14 @@ word_actions!(Action {
     Empty = "empty",
 });
 
-impl ActionOf for Action {
-    type Task = QueueSimulator;
-}
-
 impl Task for QueueSimulator {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
             let operations = page::size::OPERATIONS.draw(difficulty, rng);
             let capacity = page::size::CAPACITY.draw(difficulty, rng);
-            let operations = phases::changes(operations, rng).into_iter().map(|change| match change {
+            let operations = change_phases::changes(operations, rng).into_iter().map(|change| match change {
                 Change::Add => Operation::Enqueue(rng.index(100)),
                 Change::Remove => Operation::Dequeue,
                 Change::Look => Operation::Front,
@@ -114,7 +99,7 @@ impl Task for QueueSimulator {
     fn start(instance: &Instance) -> State {
         State {
             done: 0,
-            cells: vec![Link::NONE; instance.capacity],
+            cells: vec![OptionalIndex::NONE; instance.capacity],
             head: 0,
             count: 0,
             wraps: 0,
@@ -131,10 +116,6 @@ impl Task for QueueSimulator {
         limits::below("head", [state.head], instance.capacity)
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let capacity = instance.capacity;
         let operation = *instance.operations.get(state.done).ok_or(Illegal("every operation is done"))?;
@@ -145,12 +126,12 @@ impl Task for QueueSimulator {
         }
         match (*action, operation) {
             (Action::Put(cell), Operation::Enqueue(value)) => {
-                state.cells[cell] = Link::to(value);
+                state.cells[cell] = OptionalIndex::some(value);
                 state.count += 1;
                 state.wraps += usize::from(cell + 1 == capacity);
             }
             (Action::Take(cell, value), Operation::Dequeue) => {
-                state.cells[cell] = Link::NONE;
+                state.cells[cell] = OptionalIndex::NONE;
                 state.head = (cell + 1) % capacity;
                 state.count -= 1;
                 state.wraps += usize::from(cell + 1 == capacity);
@@ -163,7 +144,6 @@ impl Task for QueueSimulator {
             _ => return Err(Illegal("the operation has no such result")),
         }
         state.done += 1;
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -180,8 +160,7 @@ impl Task for QueueSimulator {
         }
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         found.require(page::OCCUPIED, after.is_contiguous());
         let put = match (action, instance.operations.get(before.done)) {
             (Action::Put(_), Some(Operation::Enqueue(value))) => *value as u128,
@@ -195,7 +174,6 @@ impl Task for QueueSimulator {
         if Self::ended(instance, after) {
             found.require(page::ALL_DONE, after.done == instance.operations.len());
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

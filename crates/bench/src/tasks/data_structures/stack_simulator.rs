@@ -1,20 +1,11 @@
-//! Stack Simulator: pushes, pops and looks at the top of a stack of bounded capacity.
+//! Stack Simulator: pushes, pops and peeks on a stack of bounded capacity.
 //!
 //! A step is one operation; its line is the result.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use super::phases::{self, Change};
+use super::change_phases::{self, Change};
 use crate::tasks::operation::{OPERATIONS_MAX, VALUE_MAX, as_text, validate_count};
 use crate::tasks::pages::stack_simulator as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct StackSimulator;
 
@@ -41,49 +32,32 @@ pub struct State {
 }
 
 impl State {
-    /// Everything that was pushed and is still held or was popped.
+    /// All values that were pushed, whether still held or popped.
     fn pushed_sum(&self) -> u128 {
         self.popped_sum as u128 + self.stack.iter().sum::<usize>() as u128
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// A push that succeeds.
-    Pushed,
-    /// The value popped or peeked at.
-    Value(usize),
-    Overflow,
-    Underflow,
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Pushed => f.write_str("ok"),
-            Self::Value(value) => write!(f, "{value}"),
-            Self::Overflow => f.write_str("overflow"),
-            Self::Underflow => f.write_str("underflow"),
-        }
+line_actions! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Action {
+        /// A push that succeeds.
+        Pushed = "ok", "ok";
+        /// The value popped or peeked at.
+        Value(value: usize) = "<nat>", "{value}";
+        Overflow = "overflow", "overflow";
+        Underflow = "underflow", "underflow";
     }
 }
 
-impl ActionOf for Action {
-    type Task = StackSimulator;
-}
-
 impl Task for StackSimulator {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["ok", "<nat>", "overflow", "underflow"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
             let operations = page::size::OPERATIONS.draw(difficulty, rng);
             let capacity = page::size::CAPACITY.draw(difficulty, rng);
-            let operations = phases::changes(operations, rng).into_iter().map(|change| match change {
+            let operations = change_phases::changes(operations, rng).into_iter().map(|change| match change {
                 Change::Add => Operation::Push(rng.index(100)),
                 Change::Remove => Operation::Pop,
                 Change::Look => Operation::Peek,
@@ -114,15 +88,6 @@ impl Task for StackSimulator {
         limits::below("stack", state.stack.iter().copied(), VALUE_MAX + 1)
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Some(match form {
-            0 => Action::Pushed,
-            1 => Action::Value(fields.nat(0)?),
-            2 => Action::Overflow,
-            _ => Action::Underflow,
-        })
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let operation = *instance.operations.get(state.done).ok_or(Illegal("every operation is done"))?;
         match (*action, operation) {
@@ -144,7 +109,6 @@ impl Task for StackSimulator {
             _ => return Err(Illegal("the operation has no such result")),
         }
         state.done += 1;
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -156,8 +120,7 @@ impl Task for StackSimulator {
         })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let (old, new) = (before.stack.len(), after.stack.len());
         found.require(page::DEPTH, new <= instance.capacity && old.abs_diff(new) <= 1);
         let pushed = match (action, instance.operations.get(before.done)) {
@@ -171,7 +134,6 @@ impl Task for StackSimulator {
         if Self::ended(instance, after) {
             found.require(page::ALL_DONE, after.done == instance.operations.len());
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

@@ -2,16 +2,9 @@
 //!
 //! A step is one find, or one link (or the finding that there is none to make) at the end of a union.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use crate::tasks::operation::{OPERATIONS_MAX, as_text, validate_count};
 use crate::tasks::pages::union_find as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct UnionFind;
 
@@ -26,7 +19,7 @@ word_actions!(Operation { Union(a, b) = "union", Find(a) = "find" });
 as_text!(Operation);
 
 impl Instance {
-    /// The element that the next `root` line speaks of, while a find is due.
+    /// The element that the next `root` line is about, while a find is due.
     fn sought(&self, state: &State) -> Option<usize> {
         match (*self.operations.get(state.done)?, state.found.len()) {
             (Operation::Union(a, _) | Operation::Find(a), 0) => Some(a),
@@ -95,16 +88,8 @@ fn tree_sizes(parent: &[usize]) -> Option<Vec<usize>> {
     Some(sizes)
 }
 
-impl ActionOf for Action {
-    type Task = UnionFind;
-}
-
 impl Task for UnionFind {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -168,10 +153,6 @@ impl Task for UnionFind {
         InvalidInput::unless(state.found.iter().all(|root| state.is_root(*root)), "found", "must be roots")
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let operation = *instance.operations.get(state.done).ok_or(Illegal("every operation is done"))?;
         let decided = matches!(operation, Operation::Union(..)) && state.found.len() == 2;
@@ -179,7 +160,7 @@ impl Task for UnionFind {
             Action::Root(root) => {
                 let mut at = instance.sought(state).ok_or(Illegal("both roots have been found"))?;
                 if !state.is_root(root) {
-                    return Err(Illegal("this is no root"));
+                    return Err(Illegal("this is not a root"));
                 }
                 while state.parent[at] != at {
                     let next = state.parent[at];
@@ -204,7 +185,6 @@ impl Task for UnionFind {
             }
             Action::Same => state.finish(),
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -223,8 +203,7 @@ impl Task for UnionFind {
         })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let sizes = tree_sizes(&after.parent);
         found.require(page::FOREST, sizes.is_some());
         let mut ranked = after.parent.iter().enumerate().filter(|(element, parent)| element != *parent);
@@ -240,7 +219,6 @@ impl Task for UnionFind {
         if Self::ended(instance, after) {
             found.require(page::ALL_DONE, after.done == instance.operations.len());
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

@@ -3,17 +3,11 @@
 //! A step is one action line: `expand c` takes the most promising open cell, `open v g` reaches a neighbour of it on a
 //! shorter way than before, `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use crate::tasks::grid::Grid;
-use crate::tasks::link::Link;
+use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pages::a_star as page;
-use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::pattern::NUMBER_LIMIT;
+use crate::tasks::prelude::*;
 
 pub struct AStar;
 
@@ -40,7 +34,7 @@ impl Instance {
 pub struct State {
     /// -1 where there is none.
     g: Vec<i64>,
-    parent: Vec<Link>,
+    parent: Vec<OptionalIndex>,
     open: Vec<usize>,
     expanded: Vec<usize>,
     last: Last<Action>,
@@ -58,7 +52,7 @@ impl State {
         self.cost(cell).map_or(0, |g| g + instance.to_goal(cell))
     }
 
-    /// From the goal back along parent to the start, at most as many cells as there are; turned round.
+    /// Along the parents from the goal to the start, at most as many cells as exist; then reversed.
     fn path(&self, instance: &Instance) -> Vec<usize> {
         // After wrong lines the start can have a parent too.
         let before = |cell: &usize| if *cell == instance.start { None } else { self.parent[*cell].get() };
@@ -96,16 +90,8 @@ fn is_way(instance: &Instance, state: &State) -> bool {
     path.first() == Some(&instance.start) && steps && once && path.iter().all(|cell| instance.grid.is_free(*cell))
 }
 
-impl ActionOf for Action {
-    type Task = AStar;
-}
-
 impl Task for AStar {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -136,7 +122,7 @@ impl Task for AStar {
         let mut g = vec![-1; cells];
         g[instance.start] = 0;
         let open = vec![instance.start];
-        State { g, parent: vec![Link::NONE; cells], open, expanded: Vec::new(), last: Last(None) }
+        State { g, parent: vec![OptionalIndex::NONE; cells], open, expanded: Vec::new(), last: Last(None) }
     }
 
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
@@ -147,10 +133,6 @@ impl Task for AStar {
         limits::below("open", state.open.iter().copied(), cells)?;
         InvalidInput::unless(state.open.is_sorted_by(|a, b| a < b), "open", "must be ascending, each cell once")?;
         limits::below("expanded", state.expanded.iter().copied(), cells)
-    }
-
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
     }
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
@@ -168,14 +150,13 @@ impl Task for AStar {
             Action::Open(v, g) => {
                 let from = *state.expanded.last().ok_or(Illegal("no cell has been expanded"))?;
                 state.g[v] = i64::try_from(g).map_err(|_| Illegal("g is too large"))?;
-                state.parent[v] = Link::to(from);
+                state.parent[v] = OptionalIndex::some(from);
                 if let Err(place) = state.open.binary_search(&v) {
                     state.open.insert(place, v);
                 }
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -193,10 +174,9 @@ impl Task for AStar {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
         let cells = instance.grid.cells();
         let (expanded, open) = (occurrences(cells, &after.expanded), occurrences(cells, &after.open));
-        let mut found = Violations::NONE;
         let hangs =
             |v: usize, u: usize| instance.grid.distance(u, v) == 1 && expanded[u] > 0 && after.g[v] == after.g[u] + 1;
         let fit = (0..cells).all(|v| after.parent[v].get().is_none_or(|u| hangs(v, u)));
@@ -211,11 +191,6 @@ impl Task for AStar {
         if *action == Action::Done {
             found.require(page::GOAL, last == Some(&instance.goal) && is_way(instance, after));
         }
-        found
-    }
-
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(instance: &Instance) -> u64 {

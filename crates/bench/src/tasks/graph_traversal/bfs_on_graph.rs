@@ -4,17 +4,10 @@
 
 use std::sync::OnceLock;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use crate::tasks::graph::{self, Graph, Pair};
-use crate::tasks::link::Link;
+use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pages::bfs_on_graph as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct BfsOnGraph;
 
@@ -39,7 +32,7 @@ pub struct State {
     queue: Vec<usize>,
     /// -1 where there is none.
     level: Vec<i64>,
-    parent: Vec<Link>,
+    parent: Vec<OptionalIndex>,
     order: Vec<usize>,
     last: Last<Action>,
 }
@@ -54,7 +47,7 @@ impl State {
 word_actions!(Action { Visit(u) = "visit", See(v) = "see", Done = "done" });
 
 fn levels_fit(instance: &Instance, state: &State) -> bool {
-    let hangs = |(v, parent): (usize, &Link)| {
+    let hangs = |(v, parent): (usize, &OptionalIndex)| {
         parent.get().is_none_or(|u| state.level[v] == state.level[u] + 1 && instance.graph().joins(u, v))
     };
     state.level[0] == 0 && state.parent.iter().enumerate().all(hangs)
@@ -66,16 +59,8 @@ fn queue_fits(state: &State) -> bool {
     once && seen.iter().zip(&state.level).all(|(seen, level)| *seen == (*level >= 0))
 }
 
-impl ActionOf for Action {
-    type Task = BfsOnGraph;
-}
-
 impl Task for BfsOnGraph {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let n = page::size::N.draw(difficulty, rng);
@@ -95,7 +80,13 @@ impl Task for BfsOnGraph {
     fn start(instance: &Instance) -> State {
         let mut level = vec![-1; instance.n];
         level[0] = 0;
-        State { queue: vec![0], level, parent: vec![Link::NONE; instance.n], order: Vec::new(), last: Last(None) }
+        State {
+            queue: vec![0],
+            level,
+            parent: vec![OptionalIndex::NONE; instance.n],
+            order: Vec::new(),
+            last: Last(None),
+        }
     }
 
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
@@ -108,10 +99,6 @@ impl Task for BfsOnGraph {
         limits::below("order", state.order.iter().copied(), n)
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         if let Action::Visit(v) | Action::See(v) = *action
             && v >= instance.n
@@ -120,17 +107,16 @@ impl Task for BfsOnGraph {
         }
         match *action {
             Action::Visit(_) if state.queue.is_empty() => return Err(Illegal("the queue is empty")),
-            // The first of the queue is taken whatever the line names.
+            // The first of the queue is removed, whichever vertex the line names.
             Action::Visit(_) => state.order.push(state.queue.remove(0)),
             Action::See(v) => {
                 let u = *state.order.last().ok_or(Illegal("no vertex has been visited"))?;
                 state.level[v] = state.level[u] + 1;
-                state.parent[v] = Link::to(u);
+                state.parent[v] = OptionalIndex::some(u);
                 state.queue.push(v);
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -146,8 +132,7 @@ impl Task for BfsOnGraph {
         })
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
         found.require(page::LEVELS, levels_fit(instance, after));
         found.require(page::QUEUE, queue_fits(after));
         found.require(page::FRONTIER, after.reached().map(|v| after.level[v]).is_sorted());
@@ -157,11 +142,6 @@ impl Task for BfsOnGraph {
         if *action == Action::Done {
             found.require(page::ALL_VISITED, after.queue.is_empty() && after.order.len() == instance.n);
         }
-        found
-    }
-
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(instance: &Instance) -> u64 {

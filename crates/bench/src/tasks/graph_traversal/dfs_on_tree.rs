@@ -4,17 +4,10 @@
 
 use std::sync::OnceLock;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use crate::tasks::graph::{self, Graph, Pair};
-use crate::tasks::link::Link;
+use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pages::dfs_on_tree as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct DfsOnTree;
 
@@ -40,7 +33,7 @@ pub struct State {
     stack: Vec<usize>,
     discover: Vec<u64>,
     finish: Vec<u64>,
-    parent: Vec<Link>,
+    parent: Vec<OptionalIndex>,
     order: Vec<usize>,
     last: Last<Action>,
 }
@@ -79,16 +72,8 @@ fn are_nested(state: &State) -> bool {
     })
 }
 
-impl ActionOf for Action {
-    type Task = DfsOnTree;
-}
-
 impl Task for DfsOnTree {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let n = page::size::N.draw(difficulty, rng);
@@ -112,7 +97,7 @@ impl Task for DfsOnTree {
             stack: Vec::new(),
             discover: vec![0; n],
             finish: vec![0; n],
-            parent: vec![Link::NONE; n],
+            parent: vec![OptionalIndex::NONE; n],
             order: Vec::new(),
             last: Last(None),
         }
@@ -128,10 +113,6 @@ impl Task for DfsOnTree {
         limits::below("order", state.order.iter().copied(), n)
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         if let Action::Discover(v) | Action::Finish(v) = *action
             && v >= instance.n
@@ -143,7 +124,7 @@ impl Task for DfsOnTree {
                 state.time += 1;
                 state.discover[v] = state.time;
                 if let Some(top) = state.stack.last() {
-                    state.parent[v] = Link::to(*top);
+                    state.parent[v] = OptionalIndex::some(*top);
                 }
                 state.order.push(v);
                 state.stack.push(v);
@@ -155,7 +136,6 @@ impl Task for DfsOnTree {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -171,21 +151,15 @@ impl Task for DfsOnTree {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
         found.require(page::TIMES, are_times(after));
         found.require(page::STACK, is_path_of_open(after));
         found.require(page::NESTING, are_nested(after));
-        let joined = |(v, parent): (usize, &Link)| parent.get().is_none_or(|u| instance.graph().joins(u, v));
+        let joined = |(v, parent): (usize, &OptionalIndex)| parent.get().is_none_or(|u| instance.graph().joins(u, v));
         found.require(page::TREE_EDGES, after.parent.iter().enumerate().all(joined));
         if *action == Action::Done {
             found.require(page::ALL_FINISHED, after.stack.is_empty() && !after.finish.contains(&0));
         }
-        found
-    }
-
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(instance: &Instance) -> u64 {

@@ -4,17 +4,11 @@
 
 use std::sync::OnceLock;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use crate::tasks::graph::{self, Graph};
-use crate::tasks::link::Link;
+use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pages::dijkstra as page;
-use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::pattern::NUMBER_LIMIT;
+use crate::tasks::prelude::*;
 
 pub struct Dijkstra;
 
@@ -39,7 +33,7 @@ impl Instance {
 #[serde(deny_unknown_fields)]
 pub struct State {
     dist: Vec<Option<usize>>,
-    pred: Vec<Link>,
+    pred: Vec<OptionalIndex>,
     order: Vec<usize>,
     last: Last<Action>,
 }
@@ -87,16 +81,8 @@ fn is_shortest(instance: &Instance, state: &State, extracted: &[bool]) -> bool {
     extracted.iter().all(|extracted| *extracted) && state.dist[0] == Some(0) && instance.edges.iter().all(bounded)
 }
 
-impl ActionOf for Action {
-    type Task = Dijkstra;
-}
-
 impl Task for Dijkstra {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -131,7 +117,7 @@ impl Task for Dijkstra {
     fn start(instance: &Instance) -> State {
         let mut dist = vec![None; instance.n];
         dist[0] = Some(0);
-        State { dist, pred: vec![Link::NONE; instance.n], order: Vec::new(), last: Last(None) }
+        State { dist, pred: vec![OptionalIndex::NONE; instance.n], order: Vec::new(), last: Last(None) }
     }
 
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
@@ -140,10 +126,6 @@ impl Task for Dijkstra {
         limits::length("pred", state.pred.len(), n)?;
         limits::below("pred", state.pred.iter().copied(), n)?;
         limits::below("order", state.order.iter().copied(), n)
-    }
-
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
     }
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
@@ -157,11 +139,10 @@ impl Task for Dijkstra {
             Action::Relax(v, x) => {
                 let u = *state.order.last().ok_or(Illegal("no vertex has been extracted"))?;
                 state.dist[v] = Some(x);
-                state.pred[v] = Link::to(u);
+                state.pred[v] = OptionalIndex::some(u);
             }
             Action::Keep(_) | Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -184,8 +165,7 @@ impl Task for Dijkstra {
         ((x as u64) < NUMBER_LIMIT).then_some(Action::Relax(v, x))
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
         let mut extracted = vec![false; instance.n];
         let once = after.order.iter().fold(true, |once, u| once & !std::mem::replace(&mut extracted[*u], true));
         found.require(page::PRED, predecessors_fit(instance, after, &extracted));
@@ -193,15 +173,10 @@ impl Task for Dijkstra {
         let nearest = (0..instance.n).filter(|v| !extracted[*v]).map(|v| far(after.dist[v])).min();
         let last = after.order.last().map(|u| far(after.dist[*u]));
         found.require(page::SETTLED, nearest.zip(last).is_none_or(|(nearest, last)| nearest >= last));
-        found.require(page::SOURCE, after.dist[0] == Some(0) && after.pred[0] == Link::NONE);
+        found.require(page::SOURCE, after.dist[0] == Some(0) && after.pred[0] == OptionalIndex::NONE);
         if *action == Action::Done {
             found.require(page::SHORTEST, is_shortest(instance, after, &extracted));
         }
-        found
-    }
-
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(instance: &Instance) -> u64 {
@@ -220,7 +195,7 @@ fn relaxations(instance: &Instance) -> usize {
     let mut relaxations = 0;
     while let Some(action) = Dijkstra::reference(instance, &state) {
         relaxations += usize::from(matches!(action, Action::Relax(..)));
-        Dijkstra::apply(instance, &mut state, &action).expect("invariant: reference actions are legal");
+        Dijkstra::step(instance, &mut state, action).expect("invariant: reference actions are legal");
     }
     relaxations
 }

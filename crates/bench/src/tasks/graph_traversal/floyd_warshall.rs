@@ -4,17 +4,11 @@
 
 use std::sync::OnceLock;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use crate::tasks::graph::Graph;
-use crate::tasks::link::Link;
+use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pages::floyd_warshall as page;
-use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::pattern::NUMBER_LIMIT;
+use crate::tasks::prelude::*;
 
 pub struct FloydWarshall;
 
@@ -33,7 +27,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// The true distances, which the constraint `from-above` speaks of; by another algorithm than the task's, once.
+    /// The true distances for the constraint `from-above`, computed once by an algorithm other than the task's.
     fn distances(&self) -> &Matrix {
         self.distances.get_or_init(|| {
             let arcs = (0..self.n).flat_map(|i| (0..self.n).map(move |j| (i, j)));
@@ -47,7 +41,7 @@ impl Instance {
 #[serde(deny_unknown_fields)]
 pub struct State {
     dist: Matrix,
-    k: Link,
+    k: OptionalIndex,
     updates: Vec<u64>,
     last: Last<Action>,
 }
@@ -80,16 +74,8 @@ fn diagonal_fits(dist: &Matrix) -> bool {
     dist.iter().enumerate().all(|(i, row)| row.iter().enumerate().all(|(j, entry)| fits(i, j, *entry)))
 }
 
-impl ActionOf for Action {
-    type Task = FloydWarshall;
-}
-
 impl Task for FloydWarshall {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -115,7 +101,7 @@ impl Task for FloydWarshall {
     }
 
     fn start(instance: &Instance) -> State {
-        State { dist: instance.w.clone(), k: Link::NONE, updates: vec![0; instance.n], last: Last(None) }
+        State { dist: instance.w.clone(), k: OptionalIndex::NONE, updates: vec![0; instance.n], last: Last(None) }
     }
 
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
@@ -126,13 +112,9 @@ impl Task for FloydWarshall {
         limits::length("updates", state.updates.len(), n)
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         match *action {
-            Action::Mid(k) if k < instance.n => state.k = Link::to(k),
+            Action::Mid(k) if k < instance.n => state.k = OptionalIndex::some(k),
             Action::Set(i, j, x) if i < instance.n && j < instance.n => {
                 let k = state.k.get().ok_or(Illegal("no round has begun"))?;
                 state.dist[i][j] = Some(x);
@@ -141,7 +123,6 @@ impl Task for FloydWarshall {
             Action::Mid(_) | Action::Set(..) => return Err(Illegal("there is no such vertex")),
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -163,8 +144,7 @@ impl Task for FloydWarshall {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
         found.require(page::DIAGONAL, diagonal_fits(&after.dist));
         let not_above = |(bound, dist): (Option<usize>, Option<usize>)| {
             bound.is_none_or(|bound| dist.is_some_and(|dist| dist <= bound))
@@ -179,11 +159,6 @@ impl Task for FloydWarshall {
         if *action == Action::Done {
             found.require(page::TRIANGLE, is_closed(&after.dist));
         }
-        found
-    }
-
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(instance: &Instance) -> u64 {

@@ -8,13 +8,13 @@ mod floyd_warshall;
 mod topological_sort;
 
 use super::AnyTask;
-use super::machine::Of;
+use super::machine::Erased;
 
 pub const TASKS: &[&dyn AnyTask] = &[
-    &Of::<dfs_on_tree::DfsOnTree>::new(),
-    &Of::<bfs_on_graph::BfsOnGraph>::new(),
-    &Of::<dijkstra::Dijkstra>::new(),
-    &Of::<a_star::AStar>::new(),
-    &Of::<floyd_warshall::FloydWarshall>::new(),
-    &Of::<topological_sort::TopologicalSort>::new(),
+    &Erased::<dfs_on_tree::DfsOnTree>::new(),
+    &Erased::<bfs_on_graph::BfsOnGraph>::new(),
+    &Erased::<dijkstra::Dijkstra>::new(),
+    &Erased::<a_star::AStar>::new(),
+    &Erased::<floyd_warshall::FloydWarshall>::new(),
+    &Erased::<topological_sort::TopologicalSort>::new(),
 ];

@@ -4,16 +4,9 @@
 
 use std::sync::OnceLock;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use crate::tasks::graph::{self, Graph, Pair};
 use crate::tasks::pages::topological_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct TopologicalSort;
 
@@ -85,16 +78,8 @@ fn queue_fits(state: &State) -> bool {
     once && seen.iter().zip(&state.indegree).all(|(seen, indegree)| *seen == (*indegree == 0))
 }
 
-impl ActionOf for Action {
-    type Task = TopologicalSort;
-}
-
 impl Task for TopologicalSort {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let n = page::size::N.draw(difficulty, rng);
@@ -130,10 +115,6 @@ impl Task for TopologicalSort {
         limits::below("order", state.order.iter().copied(), n)
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         match *action {
             Action::Emit(u) => {
@@ -151,7 +132,6 @@ impl Task for TopologicalSort {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -171,8 +151,7 @@ impl Task for TopologicalSort {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
         let places = places(instance.n, &after.order);
         let emitted = |u: usize| places[u] < after.order.len();
         let preceded = |[u, v]: &Pair| !emitted(*v) || places[*u] < places[*v];
@@ -188,11 +167,6 @@ impl Task for TopologicalSort {
         if *action == Action::Done {
             found.require(page::COMPLETE, after.order.len() == instance.n);
         }
-        found
-    }
-
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(instance: &Instance) -> u64 {

@@ -1,8 +1,8 @@
-//! How many literals of each clause are true, and how many are unassigned, kept up as literals are assigned and undone.
+//! The number of true and unassigned literals of each clause, updated as literals are assigned and undone.
 
 use super::literals::{Literals, Occurrences};
 
-/// Literals by clause, turned round: the clauses in which each literal occurs.
+/// The clauses in which each literal occurs.
 #[derive(Clone, Debug)]
 pub struct ClausesOf(Vec<[Vec<usize>; 2]>);
 
@@ -30,7 +30,7 @@ fn place_of(literal: i64) -> (usize, usize) {
     (variable, usize::from(literal < 0))
 }
 
-/// The counts of a clause in one number, so that one look finds what a search asks for.
+/// The counts of a clause in one number, so that one comparison tests both.
 const TRUE: u16 = 256;
 const UNASSIGNED: u16 = 1;
 
@@ -63,7 +63,7 @@ impl ClauseCounts {
 
     /// Whether some clause has only false literals.
     pub fn has_false(&self) -> bool {
-        // All are counted, without a way out, so that many are compared at once.
+        // Without an early exit, so that the loop vectorises.
         self.0.iter().fold(TRUE, |least, count| least.min(*count)) == 0
     }
 

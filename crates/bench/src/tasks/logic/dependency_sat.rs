@@ -3,16 +3,9 @@
 //! A step is one package chosen for a dependency, one choice taken back, the verdict that nothing fits, or one package
 //! installed.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::packages::{PACKAGES_MAX, Packages};
 use crate::tasks::pages::dependency_sat as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end, reference_steps};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct DependencySat;
 
@@ -77,7 +70,7 @@ impl State {
         self.installed.iter().collect()
     }
 
-    /// Takes down the lowest unmet dependency, if none was taken down before.
+    /// Records the lowest unmet dependency, if none is recorded.
     fn meet_dead_end(&mut self, instance: &Instance) {
         if self.first_dead_end == -1
             && let Some(unmet) = instance.unmet(self.selected(instance))
@@ -94,7 +87,7 @@ word_actions!(Action {
     Install(package) = "install",
 });
 
-/// An input of the page's distribution, before anything is rejected.
+/// An input from the page's distribution, before rejection.
 fn random_input(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
     let packages = page::size::PACKAGES.draw(difficulty, rng);
     let constraints = page::size::CONSTRAINTS.draw(difficulty, rng);
@@ -118,7 +111,7 @@ fn random_input(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
     Instance { packages, install, depends, conflicts }
 }
 
-/// This many values, each drawn again while it is there already.
+/// This many distinct values, by redrawing duplicates.
 fn distinct<T: PartialEq>(count: usize, rng: &mut TaskRng, mut value: impl FnMut(&mut TaskRng) -> T) -> Vec<T> {
     let mut values = Vec::with_capacity(count);
     while values.len() < count {
@@ -135,16 +128,8 @@ fn ascend<T: PartialOrd>(values: &[T]) -> bool {
     values.is_sorted_by(|a, b| a < b)
 }
 
-impl ActionOf for Action {
-    type Task = DependencySat;
-}
-
 impl Task for DependencySat {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let installable = rng.chance(3, 4);
@@ -216,10 +201,6 @@ impl Task for DependencySat {
         }
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         if state.failed {
             return Err(Illegal("the search has failed"));
@@ -229,7 +210,7 @@ impl Task for DependencySat {
                 let (_, alternatives) =
                     instance.depends.get(dependency).ok_or(Illegal("there is no such dependency"))?;
                 if !alternatives.contains(&package) {
-                    return Err(Illegal("the package is no alternative of the dependency"));
+                    return Err(Illegal("the package is not an alternative of the dependency"));
                 }
                 if state.selected(instance).contains(package) {
                     return Err(Illegal("the package is selected"));
@@ -259,7 +240,6 @@ impl Task for DependencySat {
                 state.installed.push(package);
             }
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -292,8 +272,7 @@ impl Task for DependencySat {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, _: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, _: &State, _: &Action, after: &State, found: &mut Violations) {
         let selected = after.selected(instance);
         found.require(page::NO_CONFLICT, instance.is_peaceful(selected));
         let supported = after.choices_made.iter().all(|(dependency, _)| {
@@ -317,7 +296,6 @@ impl Task for DependencySat {
             let complete = instance.unmet(selected).is_none() && selected.without(after.installed()).is_empty();
             found.require(page::COMPLETE, if after.failed { after.choices_made.is_empty() } else { complete });
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {
@@ -356,7 +334,7 @@ mod tests {
             [Action::Choose(0, 1), Action::Choose(1, 3), Action::Install(1), Action::Install(0), Action::Back(1, 3)];
         for action in lines {
             assert!(!DependencySat::ended(&instance, &state));
-            DependencySat::apply(&instance, &mut state, &action).expect("legal");
+            DependencySat::step(&instance, &mut state, action).expect("legal");
         }
         assert!(DependencySat::ended(&instance, &state));
         assert_eq!(DependencySat::reference(&instance, &state), None);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::tasks::prefix::{self, Term};
+use crate::tasks::prefix_term::{self, Term};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Variable(pub u32);
@@ -25,7 +25,7 @@ impl<'de> Deserialize<'de> for Variable {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let number = text.strip_prefix('X').and_then(|digits| digits.parse().ok());
-        number.map(Self).ok_or_else(|| serde::de::Error::custom(format!("{text:?} is no variable, such as \"X0\"")))
+        number.map(Self).ok_or_else(|| serde::de::Error::custom(format!("{text:?} is not a variable, such as \"X0\"")))
     }
 }
 
@@ -41,7 +41,7 @@ pub const SYMBOLS_MAX: usize = 20_000;
 
 pub type FirstOrder = Term<Symbol>;
 
-impl prefix::Symbol for Symbol {
+impl prefix_term::Symbol for Symbol {
     fn arity(&self) -> usize {
         match self {
             Self::Letter('h') => 3,
@@ -56,7 +56,7 @@ impl prefix::Symbol for Symbol {
             Self::Letter(letter) => write!(f, "{letter}{}", if symbol.arity() > 0 { "(" } else { "" }),
             Self::Variable(variable) => write!(f, "{variable}"),
         };
-        prefix::write_bracketed(term, ',', f, before, |_, f| f.write_str(")"))
+        prefix_term::write_bracketed(term, ',', f, before, |_, f| f.write_str(")"))
     }
 
     fn read(text: &str) -> Option<FirstOrder> {
@@ -67,7 +67,7 @@ impl prefix::Symbol for Symbol {
 /// Reads a term of at most `max` symbols.
 pub fn read(text: &str, max: usize) -> Option<FirstOrder> {
     let mut symbols = Vec::new();
-    for piece in prefix::pieces(text).filter(|piece| !matches!(*piece, "(" | ")" | ",")) {
+    for piece in prefix_term::pieces(text).filter(|piece| !matches!(*piece, "(" | ")" | ",")) {
         if symbols.len() == max {
             return None;
         }
@@ -76,7 +76,7 @@ pub fn read(text: &str, max: usize) -> Option<FirstOrder> {
             _ => Symbol::Variable(Variable(piece.strip_prefix('X')?.parse().ok()?)),
         });
     }
-    prefix::only_form(symbols, text)
+    prefix_term::only_form(symbols, text)
 }
 
 pub fn variables(term: &[Symbol]) -> impl Iterator<Item = Variable> {

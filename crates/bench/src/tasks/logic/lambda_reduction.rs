@@ -4,18 +4,13 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::lambda_term::{
     self, CONTRACTIONS_MAX, LambdaTerm, NODES_MAX, Symbol, contracted, contracts_to, is_closed, normal_form, redexes,
     reduced,
 };
 use crate::tasks::pages::lambda_reduction as page;
 use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{TaskRng, Violations};
+use crate::tasks::prelude::*;
 
 pub struct LambdaReduction;
 
@@ -32,7 +27,7 @@ pub struct Instance {
 fn term_of<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<LambdaTerm, D::Error> {
     let refuse = || {
         serde::de::Error::custom(format!(
-            "is no closed term of indices, (L t) and (t u) with single blanks, of at most {NODES_MAX} nodes"
+            "is not a closed term of indices, (L t) and (t u) with single blanks, of at most {NODES_MAX} nodes"
         ))
     };
     lambda_term::read(&String::deserialize(deserializer)?).ok_or_else(refuse)
@@ -52,6 +47,14 @@ pub struct State {
 /// The whole term after a contraction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Action(LambdaTerm);
+
+impl TaskAction for Action {
+    const FORMS: &'static [&'static str] = &["<[L0-9() ]+>"];
+
+    fn read(_: usize, fields: &Fields<'_>) -> Option<Self> {
+        lambda_term::read(fields.text(0)?).map(Action)
+    }
+}
 
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -86,16 +89,8 @@ fn abstraction(rng: &mut TaskRng, term: &mut Vec<Symbol>) {
     });
 }
 
-impl ActionOf for Action {
-    type Task = LambdaReduction;
-}
-
 impl Task for LambdaReduction {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["<[L0-9() ]+>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let (_, steps_max) = page::size::STEPS.range(difficulty);
@@ -135,17 +130,12 @@ impl Task for LambdaReduction {
         state.normal_form = normal_form(&instance.term);
     }
 
-    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
-        lambda_term::read(fields.text(0)?).map(Action)
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         if Self::ended(instance, state) {
             return Err(Illegal("the term is in normal form"));
         }
         state.term = action.0.clone();
         state.max_size = state.max_size.max(action.0.len());
-        state.last = Last(Some(action.clone()));
         Ok(())
     }
 
@@ -154,8 +144,7 @@ impl Task for LambdaReduction {
         contracted(&state.term, place).map(Action)
     }
 
-    fn violations(instance: &Instance, before: &State, _: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, _: &Action, after: &State, found: &mut Violations) {
         found.require(page::CLOSED, is_closed(&after.term));
         let ours = normal_form(&after.term);
         found.require(page::SAME_NORMAL_FORM, ours.is_some() && ours == after.normal_form);
@@ -164,7 +153,6 @@ impl Task for LambdaReduction {
         if Self::ended(instance, after) {
             found.require(page::NORMAL, redexes(&after.term).next().is_none());
         }
-        found
     }
 
     fn ended(_: &Instance, state: &State) -> bool {

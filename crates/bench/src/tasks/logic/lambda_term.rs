@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::tasks::prefix::{self, Symbol as _, Term, end_of};
+use crate::tasks::prefix_term::{self, Symbol as _, Term, end_of};
 
 /// Nodes of a term, in lines and on the way to a normal form.
 pub const NODES_MAX: usize = 10_000;
@@ -18,7 +18,7 @@ pub enum Symbol {
 
 pub type LambdaTerm = Term<Symbol>;
 
-impl prefix::Symbol for Symbol {
+impl prefix_term::Symbol for Symbol {
     fn arity(&self) -> usize {
         match self {
             Self::Index(_) => 0,
@@ -33,7 +33,7 @@ impl prefix::Symbol for Symbol {
             Self::Lambda => f.write_str("(L "),
             Self::Apply => f.write_str("("),
         };
-        prefix::write_bracketed(term, ' ', f, before, |_, f| f.write_str(")"))
+        prefix_term::write_bracketed(term, ' ', f, before, |_, f| f.write_str(")"))
     }
 
     fn read(text: &str) -> Option<LambdaTerm> {
@@ -44,7 +44,7 @@ impl prefix::Symbol for Symbol {
 /// Reads a closed term of at most [`NODES_MAX`] nodes.
 pub fn read(text: &str) -> Option<LambdaTerm> {
     let mut symbols = Vec::new();
-    let mut pieces = prefix::pieces(text).filter(|piece| *piece != ")").peekable();
+    let mut pieces = prefix_term::pieces(text).filter(|piece| *piece != ")").peekable();
     while let Some(piece) = pieces.next() {
         symbols.push(match piece {
             "(" if pieces.next_if_eq(&"L").is_some() => Symbol::Lambda,
@@ -55,10 +55,10 @@ pub fn read(text: &str) -> Option<LambdaTerm> {
             return None;
         }
     }
-    prefix::only_form(symbols, text).filter(|term| is_closed(term))
+    prefix_term::only_form(symbols, text).filter(|term| is_closed(term))
 }
 
-/// Looks at the symbols of a term with the number of its binders around each.
+/// Visits the symbols of a term, each with the number of binders around it.
 fn each(term: &[Symbol], mut look: impl FnMut(Symbol, u32)) {
     // Lambdas and applications that are open, with the arguments left.
     let mut open: Vec<(Symbol, usize)> = Vec::new();

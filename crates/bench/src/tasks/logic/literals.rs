@@ -13,7 +13,7 @@ pub struct Literals {
     negative: u128,
 }
 
-/// A list that is no set of literals.
+/// A list that is not a set of literals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be literals v or -v of variables 1 to {VARIABLES_MAX}, variables ascending, each once")]
 pub struct NotLiterals;

@@ -18,13 +18,13 @@ mod type_program;
 mod unification;
 
 use super::AnyTask;
-use super::machine::Of;
+use super::machine::Erased;
 
 pub const TASKS: &[&dyn AnyTask] = &[
-    &Of::<sat_dpll::SatDpll>::new(),
-    &Of::<resolution_proof::ResolutionProof>::new(),
-    &Of::<unification::Unification>::new(),
-    &Of::<type_inference::TypeInference>::new(),
-    &Of::<lambda_reduction::LambdaReduction>::new(),
-    &Of::<dependency_sat::DependencySat>::new(),
+    &Erased::<sat_dpll::SatDpll>::new(),
+    &Erased::<resolution_proof::ResolutionProof>::new(),
+    &Erased::<unification::Unification>::new(),
+    &Erased::<type_inference::TypeInference>::new(),
+    &Erased::<lambda_reduction::LambdaReduction>::new(),
+    &Erased::<dependency_sat::DependencySat>::new(),
 ];

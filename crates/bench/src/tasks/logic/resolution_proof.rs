@@ -1,4 +1,4 @@
-//! Resolution Proof: derive the empty clause, always resolving the shortest clause that waits with all used ones.
+//! Resolution Proof: derive the empty clause by resolving the shortest waiting clause with all used ones.
 //!
 //! A step is one resolvent kept. The state remembers how far the strategy has come (`Progress`): running it again from
 //! the input at every step, with the clauses derived so far in place of its own, would lead to the same place.
@@ -6,16 +6,13 @@
 use std::fmt;
 
 use serde::ser::SerializeTuple as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Value, json};
+use serde::{Deserializer, Serializer};
 
 use super::literals::{Literals, VARIABLES_MAX};
 use super::random_clauses;
 use crate::tasks::pages::resolution_proof as page;
 use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end, reference_steps};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct ResolutionProof;
 
@@ -35,6 +32,15 @@ pub struct Action {
     given: usize,
     used: usize,
     clause: Literals,
+}
+
+impl TaskAction for Action {
+    const FORMS: &'static [&'static str] = &["res <nat> <nat> <ints>", "res <nat> <nat> empty"];
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Self> {
+        let literals = if form == 0 { fields.ints(2)? } else { Vec::new() };
+        Some(Action { given: fields.nat(0)?, used: fields.nat(1)?, clause: literals.try_into().ok()? })
+    }
 }
 
 impl fmt::Display for Action {
@@ -64,7 +70,7 @@ impl<'de> Deserialize<'de> for Action {
     }
 }
 
-/// How far the strategy has come.
+/// The progress of the strategy.
 #[derive(Clone, Default)]
 struct Progress {
     /// Whether a clause has been taken from waiting, by number.
@@ -78,7 +84,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// Goes on to the next resolvent that is kept.
+    /// Advances to the next resolvent that is kept.
     fn advance(&mut self, clauses: &Clauses<'_>) {
         loop {
             let Some((given, met)) = self.given else {
@@ -149,7 +155,7 @@ impl State {
         Clauses { input: &instance.clauses, derived: &self.derived }
     }
 
-    /// Adds a clause, and finds what the algorithm does next.
+    /// Adds a clause and finds the algorithm's next step.
     fn derive(&mut self, instance: &Instance, action: Action) {
         self.derived.push(action);
         self.progress.taken.push(false);
@@ -186,16 +192,8 @@ fn core(variables: usize, rng: &mut TaskRng) -> Vec<Literals> {
     clauses
 }
 
-impl ActionOf for Action {
-    type Task = ResolutionProof;
-}
-
 impl Task for ResolutionProof {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["res <nat> <nat> <ints>", "res <nat> <nat> empty"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -259,11 +257,6 @@ impl Task for ResolutionProof {
         derived.into_iter().for_each(|action| state.derive(instance, action));
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        let literals = if form == 0 { fields.ints(2)? } else { Vec::new() };
-        Some(Action { given: fields.nat(0)?, used: fields.nat(1)?, clause: literals.try_into().ok()? })
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let count = state.clauses(instance).len();
         if action.given >= count || action.used >= count {
@@ -277,7 +270,6 @@ impl Task for ResolutionProof {
         }
         state.given = i64::try_from(action.given).map_err(|_| Illegal("there is no such clause"))?;
         state.derive(instance, *action);
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -285,8 +277,7 @@ impl Task for ResolutionProof {
         state.progress.next
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let clauses = before.clauses(instance);
         let known = action.given < clauses.len() && action.used < clauses.len();
         let sound = known && clauses.get(action.given).resolvent(clauses.get(action.used)) == Some(action.clause);
@@ -297,7 +288,6 @@ impl Task for ResolutionProof {
         if Self::ended(instance, after) {
             found.require(page::EMPTY_CLAUSE, action.clause.is_empty());
         }
-        found
     }
 
     fn ended(_: &Instance, state: &State) -> bool {

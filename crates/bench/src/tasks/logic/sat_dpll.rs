@@ -1,21 +1,16 @@
-//! SAT DPLL: decide whether some clauses can be satisfied, by units, pure literals, decisions and going back.
+//! SAT DPLL: decide whether clauses can be satisfied, by units, pure literals, decisions and backtracking.
 //!
 //! A step is one rule applied: a literal made true for one of four reasons, or the verdict.
 
 use std::fmt;
 use std::sync::OnceLock;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::clause_counts::{ClauseCounts, ClausesOf};
 use super::literals::{Literals, VARIABLES_MAX};
 use super::random_clauses;
 use crate::tasks::pages::sat_dpll as page;
 use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end, reference_steps};
-use crate::tasks::{TaskRng, Violations};
+use crate::tasks::prelude::*;
 
 pub struct SatDpll;
 
@@ -26,7 +21,7 @@ const CLAUSES_MAX: usize = 2_000;
 pub struct Instance {
     variables: usize,
     clauses: Vec<Literals>,
-    /// Made from the clauses when they are first needed.
+    /// Built from the clauses when first needed.
     #[serde(skip)]
     clauses_of: OnceLock<ClausesOf>,
 }
@@ -38,7 +33,7 @@ impl Instance {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Verdict {
+enum Satisfiability {
     #[serde(rename = "")]
     Open,
     #[serde(rename = "sat")]
@@ -56,12 +51,12 @@ pub struct State {
     units: u64,
     pures: u64,
     conflicts: u64,
-    result: Verdict,
+    result: Satisfiability,
     last: Last<Action>,
     /// The literals of the trail as a set.
     #[serde(skip)]
     assigned: Literals,
-    /// What the trail makes of the clauses.
+    /// The state of the clauses under the trail.
     #[serde(skip)]
     counts: ClauseCounts,
 }
@@ -89,13 +84,29 @@ impl State {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// A literal, and the clause whose last hope it is.
+    /// A literal, and the clause in which it is the only one left.
     Unit(i64, usize),
     Pure(i64),
     Decide(i64),
     Flip(i64),
     Sat,
     Unsat,
+}
+
+impl TaskAction for Action {
+    const FORMS: &'static [&'static str] =
+        &["unit <int> <nat>", "pure <int>", "decide <nat>", "flip -<nat>", "<sat|unsat>"];
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Self> {
+        Some(match form {
+            0 => Action::Unit(fields.int(0)?, fields.nat(1)?),
+            1 => Action::Pure(fields.int(0)?),
+            2 => Action::Decide(fields.nat(0)?),
+            3 => Action::Flip(-fields.nat::<i64>(0)?),
+            _ if fields.text(0)? == "sat" => Action::Sat,
+            _ => Action::Unsat,
+        })
+    }
 }
 
 impl fmt::Display for Action {
@@ -111,19 +122,8 @@ impl fmt::Display for Action {
     }
 }
 
-impl ActionOf for Action {
-    type Task = SatDpll;
-}
-
 impl Task for SatDpll {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec {
-        actions: &["unit <int> <nat>", "pure <int>", "decide <nat>", "flip -<nat>", "<sat|unsat>"],
-        ..page::SPEC
-    };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -165,7 +165,7 @@ impl Task for SatDpll {
             units: 0,
             pures: 0,
             conflicts: 0,
-            result: Verdict::Open,
+            result: Satisfiability::Open,
             last: Last(None),
             assigned: Literals::default(),
             counts: ClauseCounts::new(&instance.clauses),
@@ -199,19 +199,8 @@ impl Task for SatDpll {
         }
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Some(match form {
-            0 => Action::Unit(fields.int(0)?, fields.nat(1)?),
-            1 => Action::Pure(fields.int(0)?),
-            2 => Action::Decide(fields.nat(0)?),
-            3 => Action::Flip(-fields.nat::<i64>(0)?),
-            _ if fields.text(0)? == "sat" => Action::Sat,
-            _ => Action::Unsat,
-        })
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
-        if state.result != Verdict::Open {
+        if state.result != Satisfiability::Open {
             return Err(Illegal("the verdict has been given"));
         }
         if let Action::Unit(literal, _) | Action::Pure(literal) | Action::Decide(literal) = *action {
@@ -249,18 +238,17 @@ impl Task for SatDpll {
                 state.assign(instance, literal);
                 state.conflicts += 1;
             }
-            Action::Sat => state.result = Verdict::Sat,
+            Action::Sat => state.result = Satisfiability::Sat,
             Action::Unsat => {
-                state.result = Verdict::Unsat;
+                state.result = Satisfiability::Unsat;
                 state.conflicts += 1;
             }
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
-        if state.result != Verdict::Open {
+        if state.result != Satisfiability::Open {
             return None;
         }
         if state.counts.has_false() {
@@ -276,8 +264,7 @@ impl Task for SatDpll {
         pure.or_else(|| occurring.first_variable().map(Action::Decide)).or(Some(Action::Sat))
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let assigns_anew = match *action {
             Action::Unit(literal, _) | Action::Pure(literal) | Action::Decide(literal) => {
                 !before.assigned.mentions(literal)
@@ -301,25 +288,24 @@ impl Task for SatDpll {
         }
         found.require(page::DECISION_TRUE, decided);
         let counted = after.decisions == after.conflicts + after.open.len() as u64;
-        found.require(page::COUNTERS, counted || after.result == Verdict::Unsat);
+        found.require(page::COUNTERS, counted || after.result == Satisfiability::Unsat);
         let holds = match after.result {
-            Verdict::Open => true,
-            Verdict::Sat => instance.clauses.iter().all(|clause| clause.meets(after.assigned)),
-            Verdict::Unsat => {
+            Satisfiability::Open => true,
+            Satisfiability::Sat => instance.clauses.iter().all(|clause| clause.meets(after.assigned)),
+            Satisfiability::Unsat => {
                 let is_false = |clause: &Literals| clause.negated().is_subset_of(after.assigned);
                 after.open.is_empty() && instance.clauses.iter().any(is_false)
             }
         };
         found.require(page::MODEL, holds);
-        found
     }
 
     fn ended(_: &Instance, state: &State) -> bool {
-        state.result != Verdict::Open
+        state.result != Satisfiability::Open
     }
 
     fn answer(_: &Instance, state: &State) -> Value {
-        let satisfiable = state.result == Verdict::Sat;
+        let satisfiable = state.result == Satisfiability::Sat;
         json!({
             "satisfiable": satisfiable,
             "assignment": if satisfiable { state.assigned } else { Literals::default() },

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::tasks::prefix::{self, Term};
+use crate::tasks::prefix_term::{self, Term};
 
 /// Symbols of a type: substitution makes types grow exponentially.
 pub const TYPE_MAX: usize = 1_000;
@@ -29,7 +29,7 @@ impl<'de> Deserialize<'de> for Variable {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let number = text.strip_prefix('t').and_then(|digits| digits.parse().ok());
-        number.map(Self).ok_or_else(|| serde::de::Error::custom(format!("{text:?} is no variable, such as \"t0\"")))
+        number.map(Self).ok_or_else(|| serde::de::Error::custom(format!("{text:?} is not a variable, such as \"t0\"")))
     }
 }
 
@@ -45,7 +45,7 @@ pub enum Symbol {
 
 pub type Type = Term<Symbol>;
 
-impl prefix::Symbol for Symbol {
+impl prefix_term::Symbol for Symbol {
     fn arity(&self) -> usize {
         if *self == Self::Arrow { 2 } else { 0 }
     }
@@ -117,7 +117,7 @@ pub fn read_with(text: &str, named: impl Fn(&str) -> Option<Symbol>) -> Option<T
     let mut symbols = Vec::new();
     // Where the part began whose bracket is open.
     let (mut open, mut start) = (Vec::new(), 0);
-    for piece in prefix::pieces(text) {
+    for piece in prefix_term::pieces(text) {
         match piece {
             "(" => open.push(symbols.len()),
             // What is in brackets is one part again.
@@ -138,7 +138,7 @@ pub fn read_with(text: &str, named: impl Fn(&str) -> Option<Symbol>) -> Option<T
             return None;
         }
     }
-    prefix::only_form(symbols, text)
+    prefix_term::only_form(symbols, text)
 }
 
 pub fn variables(symbols: &[Symbol]) -> impl Iterator<Item = Variable> {
@@ -222,8 +222,8 @@ impl Substitution {
                 (Symbol::Variable(variable), _) => self.bind(variable, right)?,
                 (_, Symbol::Variable(variable)) => self.bind(variable, left)?,
                 (Symbol::Arrow, Symbol::Arrow) => {
-                    let sides: Vec<(Type, Type)> = prefix::arguments(&left)
-                        .zip(prefix::arguments(&right))
+                    let sides: Vec<(Type, Type)> = prefix_term::arguments(&left)
+                        .zip(prefix_term::arguments(&right))
                         .map(|(left, right)| (left.into(), right.into()))
                         .collect();
                     // The left sides are to come first: they go on top.

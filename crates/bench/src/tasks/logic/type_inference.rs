@@ -5,22 +5,17 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::random_program::random_program;
 use super::scheme::{Scheme, number};
 use super::simple_type::{
     self, Failure, Substitution, Symbol, Type, Variable, arrow, base, renamed, variable, variables,
 };
 use super::type_program::{Binder, Due, Kind, Program};
-use crate::tasks::or_empty::OrEmpty;
+use crate::tasks::optional_text::OptionalText;
 use crate::tasks::pages::type_inference as page;
 use crate::tasks::pattern::Fields;
-use crate::tasks::prefix;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prefix_term;
+use crate::tasks::prelude::*;
 
 pub struct TypeInference;
 
@@ -43,7 +38,7 @@ pub struct State {
     substitution: Substitution,
     lets: Vec<(String, String)>,
     unifications: u64,
-    error: OrEmpty<Error>,
+    error: OptionalText<Error>,
     last: Last<Action>,
     /// By binder, once it is entered or generalised.
     #[serde(skip)]
@@ -62,7 +57,7 @@ impl FromStr for Error {
     fn from_str(text: &str) -> Result<Self, String> {
         let errors = [Self::Mismatch, Self::Occurs];
         let known = errors.into_iter().find(|error| error.to_string() == text);
-        known.ok_or_else(|| format!("{text:?} is no error: mismatch or occurs"))
+        known.ok_or_else(|| format!("{text:?} is not an error: mismatch or occurs"))
     }
 }
 
@@ -76,6 +71,19 @@ impl fmt::Display for Error {
 pub enum Action {
     Type(Type),
     Error(Error),
+}
+
+impl TaskAction for Action {
+    const FORMS: &'static [&'static str] = &["error <mismatch|occurs>", "<[A-Za-z0-9() >-]+>"];
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Self> {
+        let text = fields.text(0)?;
+        Some(match (form, text) {
+            (0, "mismatch") => Action::Error(Error::Mismatch),
+            (0, _) => Action::Error(Error::Occurs),
+            _ => Action::Type(simple_type::read(text)?),
+        })
+    }
 }
 
 impl fmt::Display for Action {
@@ -205,8 +213,8 @@ fn is_presentable(instance: &Instance) -> bool {
     let mut state = TypeInference::start(instance);
     let mut steps = 0;
     while let Some(action) = TypeInference::reference(instance, &state) {
-        let applied = TypeInference::apply(instance, &mut state, &action).is_ok();
-        if !applied || action.to_string().len() > LINE_MAX {
+        let fits = action.to_string().len() <= LINE_MAX;
+        if TypeInference::step(instance, &mut state, action).is_err() || !fits {
             return false;
         }
         steps += 1;
@@ -244,16 +252,8 @@ fn entered(program: &Program, done: usize, lets: &[(String, String)]) -> Option<
     lets.next().is_none().then_some((schemes, fresh, types))
 }
 
-impl ActionOf for Action {
-    type Task = TypeInference;
-}
-
 impl Task for TypeInference {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["error <mismatch|occurs>", "<[A-Za-z0-9() >-]+>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -271,7 +271,7 @@ impl Task for TypeInference {
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
         let mut state = Self::start(instance);
         while let Some(action) = Self::reference(instance, &state) {
-            if Self::apply(instance, &mut state, &action).is_err() {
+            if Self::step(instance, &mut state, action).is_err() {
                 break;
             }
         }
@@ -287,7 +287,7 @@ impl Task for TypeInference {
             substitution: Substitution::default(),
             lets: Vec::new(),
             unifications: 0,
-            error: OrEmpty(None),
+            error: OptionalText(None),
             last: Last(None),
             schemes: vec![None; instance.expression.names.len()],
         }
@@ -321,15 +321,6 @@ impl Task for TypeInference {
         }
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        let text = fields.text(0)?;
-        Some(match (form, text) {
-            (0, "mismatch") => Action::Error(Error::Mismatch),
-            (0, _) => Action::Error(Error::Occurs),
-            _ => Action::Type(simple_type::read(text)?),
-        })
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         if Self::ended(instance, state) {
             return Err(Illegal("the run is over"));
@@ -345,11 +336,10 @@ impl Task for TypeInference {
                 *state = next;
             }
             Action::Error(error) => {
-                state.error = OrEmpty(Some(*error));
+                state.error = OptionalText(Some(*error));
                 state.unifications += 1;
             }
         }
-        state.last = Last(Some(action.clone()));
         Ok(())
     }
 
@@ -366,13 +356,12 @@ impl Task for TypeInference {
         }
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         if let Action::Type(claimed) = action {
             let kind = instance.expression.nodes[before.done].kind;
             found.require(page::LITERALS, kind.declared().is_none_or(|declared| *claimed == declared));
             if matches!(kind, Kind::Lam(_)) {
-                let right = prefix::arguments(claimed).nth(1);
+                let right = prefix_term::arguments(claimed).nth(1);
                 let body = right.and_then(|right| after.substitution.resolve(right).ok());
                 found.require(page::SHAPE, body.as_ref() == before.types.last());
             }
@@ -388,7 +377,6 @@ impl Task for TypeInference {
             };
             found.require(page::ROOT, settled);
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use super::simple_type::{Symbol, Type, arrow, base};
-use crate::tasks::prefix;
+use crate::tasks::prefix_term;
 
 /// Nodes of a user's program.
 const NODES_MAX: usize = 500;
@@ -191,7 +191,7 @@ impl Reader {
 
 fn read(text: &str) -> Option<Program> {
     let mut reader = Reader::default();
-    let mut pieces = prefix::pieces(text);
+    let mut pieces = prefix_term::pieces(text);
     while let Some(piece) = pieces.next() {
         match piece {
             "(" => reader.open(&mut pieces)?,
@@ -207,7 +207,7 @@ fn read(text: &str) -> Option<Program> {
             return None;
         }
     }
-    let whole = reader.open.is_empty() && !reader.nodes.is_empty() && joined(prefix::pieces(text)) == text;
+    let whole = reader.open.is_empty() && !reader.nodes.is_empty() && joined(prefix_term::pieces(text)) == text;
     whole.then(|| Program { text: text.to_owned(), nodes: reader.nodes, names: reader.names })
 }
 
@@ -217,7 +217,7 @@ impl TryFrom<String> for Program {
     fn try_from(text: String) -> Result<Self, String> {
         read(&text).ok_or_else(|| {
             format!(
-                "is no closed prefix expression with single blanks, of at most {NODES_MAX} nodes and binders x1, x2, …"
+                "is not a closed prefix expression with single blanks, of at most {NODES_MAX} nodes and binders x1, x2, …"
             )
         })
     }

@@ -5,16 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::first_order::{self, FirstOrder, SYMBOLS_MAX, Symbol, Variable, occurs, substituted, variables};
 use crate::tasks::pages::unification as page;
 use crate::tasks::pattern::Fields;
-use crate::tasks::prefix::{self, Symbol as _};
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{TaskRng, Violations};
+use crate::tasks::prefix_term::{self, Symbol as _};
+use crate::tasks::prelude::*;
 
 pub struct Unification;
 
@@ -37,7 +32,7 @@ pub struct Instance {
 fn term_of<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<FirstOrder, D::Error> {
     let refuse = || {
         serde::de::Error::custom(format!(
-            "is no term of at most {INPUT_MAX} symbols f/2, g/1, h/3, k/2, a, b, c, X0, X1, … without blanks"
+            "is not a term of at most {INPUT_MAX} symbols f/2, g/1, h/3, k/2, a, b, c, X0, X1, … without blanks"
         ))
     };
     first_order::read(&String::deserialize(deserializer)?, INPUT_MAX).ok_or_else(refuse)
@@ -77,6 +72,20 @@ pub enum Action {
     Bind(Variable, FirstOrder),
     Clash,
     Occurs,
+}
+
+impl TaskAction for Action {
+    const FORMS: &'static [&'static str] = &["delete", "decompose", "bind X<nat> = <[a-z0-9X(),]+>", "<clash|occurs>"];
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Self> {
+        Some(match form {
+            0 => Action::Delete,
+            1 => Action::Decompose,
+            2 => Action::Bind(Variable(fields.nat(0)?), first_order::read(fields.text(1)?, STATE_MAX)?),
+            _ if fields.text(0) == Some("clash") => Action::Clash,
+            _ => Action::Occurs,
+        })
+    }
 }
 
 impl fmt::Display for Action {
@@ -158,7 +167,7 @@ fn outcome(instance: &Instance, longest: usize, max: u64) -> Option<(Reason, u64
     let mut state = Unification::start(instance);
     let mut steps = 0;
     while let Some(action) = Unification::reference(instance, &state) {
-        Unification::apply(instance, &mut state, &action).ok()?;
+        Unification::step(instance, &mut state, action).ok()?;
         steps += 1;
         if steps > max || state.terms().any(|term| term.len() > longest) {
             return None;
@@ -167,17 +176,8 @@ fn outcome(instance: &Instance, longest: usize, max: u64) -> Option<(Reason, u64
     Unification::ended(instance, &state).then_some((state.reason, steps))
 }
 
-impl ActionOf for Action {
-    type Task = Unification;
-}
-
 impl Task for Unification {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec =
-        Spec { actions: &["delete", "decompose", "bind X<nat> = <[a-z0-9X(),]+>", "<clash|occurs>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let wanted = match rng.index(5) {
@@ -191,7 +191,7 @@ impl Task for Unification {
             let mut shape = Vec::new();
             skeleton(depth - 1, true, rng, &mut shape);
             let instance = Instance { left: filled(&shape, count, rng), right: filled(&shape, count, rng) };
-            let depth = prefix::depth(&instance.left).max(prefix::depth(&instance.right));
+            let depth = prefix_term::depth(&instance.left).max(prefix_term::depth(&instance.right));
             let fits = page::size::DEPTH.accepts(difficulty, depth as u64)
                 && page::size::VARIABLES.accepts(difficulty, instance.variables().len() as u64)
                 && instance.left.len().max(instance.right.len()) <= TERM_MAX;
@@ -230,16 +230,6 @@ impl Task for Unification {
         InvalidInput::unless(known, "equations", "and `substitution` must have variables of the input alone")
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Some(match form {
-            0 => Action::Delete,
-            1 => Action::Decompose,
-            2 => Action::Bind(Variable(fields.nat(0)?), first_order::read(fields.text(1)?, STATE_MAX)?),
-            _ if fields.text(0) == Some("clash") => Action::Clash,
-            _ => Action::Occurs,
-        })
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let (left, right) = state.equations.first().ok_or(Illegal("no equation is left"))?;
         match action {
@@ -249,7 +239,7 @@ impl Task for Unification {
                     return Err(Illegal("the sides differ in symbol, or have no arguments"));
                 }
                 let (left, right) = state.equations.remove(0);
-                let arguments = prefix::arguments(&left).zip(prefix::arguments(&right));
+                let arguments = prefix_term::arguments(&left).zip(prefix_term::arguments(&right));
                 state.equations.splice(0..0, arguments.map(|(left, right)| (left.into(), right.into())));
             }
             Action::Bind(variable, term) => {
@@ -275,7 +265,6 @@ impl Task for Unification {
             Action::Clash => state.reason = Reason::Clash,
             Action::Occurs => state.reason = Reason::Occurs,
         }
-        state.last = Last(Some(action.clone()));
         Ok(())
     }
 
@@ -295,8 +284,7 @@ impl Task for Unification {
         legal.then_some(action)
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let bound = |variable: &Variable| after.substitution.contains_key(variable);
         let idempotent = !after.terms().any(|term| variables(term).any(|variable| bound(&variable)));
         found.require(page::IDEMPOTENT, idempotent);
@@ -310,7 +298,6 @@ impl Task for Unification {
         if Self::ended(instance, after) {
             found.require(page::UNIFIES, is_settled(instance, after));
         }
-        found
     }
 
     fn ended(_: &Instance, state: &State) -> bool {

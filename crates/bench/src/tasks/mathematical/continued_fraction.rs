@@ -9,22 +9,21 @@ use num_bigint::BigInt;
 use num_integer::Integer;
 use num_rational::BigRational;
 use num_traits::{One, Signed, Zero};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Value, json};
+use serde::{Deserializer, Serializer};
 
 use super::decimal::Decimal;
+use crate::tasks::Rational;
 use crate::tasks::pages::continued_fraction as page;
-use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
+use crate::tasks::pattern::Fields;
+use crate::tasks::pattern::NUMBER_LIMIT;
+use crate::tasks::prelude::*;
 use crate::tasks::rational::BITS_MAX;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Rational, TaskRng, Violations, limits};
 
 pub struct ContinuedFraction;
 
 /// Digits of numerator and denominator. The states of a trace hold up to five convergents for each.
 const DIGITS_MAX: usize = 200;
-/// The most convergents of a state that a client hands in, about twice those of the longest trace.
+/// The most convergents of a state that a client submits, about twice those of the longest trace.
 const CONVERGENTS_MAX: usize = 2_000;
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -70,17 +69,22 @@ impl Convergent {
     }
 }
 
-/// The next term, and the convergent with it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Action {
-    term: u64,
-    convergent: Convergent,
+impl fmt::Display for Convergent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
 }
 
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.term, self.convergent.0)
+impl LineField for Convergent {
+    fn read(fields: &Fields<'_>, index: usize) -> Option<Self> {
+        fields.rational(index).map(|value| Self(Arc::new(value)))
     }
+}
+
+line_actions! {
+    /// The next term, and the convergent with it.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Action { term: u64, convergent: Convergent } = "<nat> <ratio>", "{term} {convergent}"
 }
 
 /// a · (the latest of the list) + (the one before), where `first` and `second` come before the list.
@@ -106,16 +110,8 @@ fn are_neighbours(convergents: &[Convergent]) -> bool {
     pairs && convergents.first().is_none_or(|first| first.denom().is_one())
 }
 
-impl ActionOf for Action {
-    type Task = ContinuedFraction;
-}
-
 impl Task for ContinuedFraction {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["<nat> <ratio>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let count = page::size::TERMS.draw(difficulty, rng);
@@ -163,10 +159,6 @@ impl Task for ContinuedFraction {
         InvalidInput::unless(state.convergents.iter().all(fit), "convergents", reason)
     }
 
-    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
-        Some(Action { term: fields.nat(0)?, convergent: Convergent(Arc::new(fields.rational(1)?)) })
-    }
-
     fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         if state.q.0.is_zero() {
             return Err(Illegal("the fraction has no further term"));
@@ -178,7 +170,6 @@ impl Task for ContinuedFraction {
         state.p = std::mem::replace(&mut state.q, Decimal(rest));
         state.terms.push(action.term);
         state.convergents.push(action.convergent.clone());
-        state.last = Last(Some(action.clone()));
         Ok(())
     }
 
@@ -199,8 +190,7 @@ impl Task for ContinuedFraction {
         legal.then(|| Action { term, convergent: convergent() })
     }
 
-    fn violations(instance: &Instance, _: &State, _: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, _: &State, _: &Action, after: &State, found: &mut Violations) {
         let convergents = &after.convergents;
         found.require(page::NEIGHBOURS, are_neighbours(convergents));
         let grow = convergents.windows(2).all(|pair| pair[0].denom() <= pair[1].denom());
@@ -215,7 +205,6 @@ impl Task for ContinuedFraction {
             let exact = convergents.last().is_some_and(|last| last.numer() == numerator && last.denom() == denominator);
             found.require(page::VALUE, exact);
         }
-        found
     }
 
     fn ended(_: &Instance, state: &State) -> bool {

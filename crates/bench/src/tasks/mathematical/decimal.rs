@@ -1,4 +1,4 @@
-//! Integers of any length, which JSON holds as decimal strings.
+//! Integers of any length, decimal strings in JSON.
 
 use num_bigint::BigInt;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ impl TryFrom<String> for Decimal {
         // Leading zeros and signs make another text of the same number.
         value.filter(|value| value.to_string() == text).map(Self).ok_or_else(|| {
             let start: String = text.chars().take(20).collect();
-            format!("{start:?} is no decimal number without leading zeros, of at most {DIGITS_MAX} digits")
+            format!("{start:?} is not a decimal number without leading zeros, of at most {DIGITS_MAX} digits")
         })
     }
 }

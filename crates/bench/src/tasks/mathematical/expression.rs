@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::tasks::pattern::NUMBER_LIMIT;
-use crate::tasks::prefix::{self, Term};
+use crate::tasks::prefix_term::{self, Term};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symbol {
@@ -13,7 +13,7 @@ pub enum Symbol {
     Sub,
     Mul,
     Div,
-    /// To a constant exponent, which is no node.
+    /// To a constant exponent, which is not a node.
     Power(i64),
     Sin,
     Cos,
@@ -30,7 +30,7 @@ pub const SYMBOLS_MAX: usize = 10_000;
 
 pub type Expression = Term<Symbol>;
 
-impl prefix::Symbol for Symbol {
+impl prefix_term::Symbol for Symbol {
     fn arity(&self) -> usize {
         match self {
             Self::X | Self::Integer(_) | Self::Derivative(_) | Self::Given(_) => 0,
@@ -40,7 +40,7 @@ impl prefix::Symbol for Symbol {
     }
 
     fn write(term: &[Self], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        prefix::write_bracketed(term, ' ', f, Self::before, Self::after)
+        prefix_term::write_bracketed(term, ' ', f, Self::before, Self::after)
     }
 
     fn read(text: &str) -> Option<Expression> {
@@ -100,7 +100,7 @@ impl Symbol {
         })
     }
 
-    /// Whether it stands in templates only.
+    /// Whether it occurs in templates only.
     pub fn is_reference(self) -> bool {
         matches!(self, Self::Derivative(_) | Self::Given(_))
     }
@@ -111,7 +111,7 @@ pub fn read(text: &str, max: usize) -> Option<Expression> {
     let mut symbols: Vec<Symbol> = Vec::new();
     // Places of the powers that are read, each with its bracket depth.
     let (mut powers, mut depth) = (Vec::new(), 0usize);
-    for piece in prefix::pieces(text) {
+    for piece in prefix_term::pieces(text) {
         match (piece, powers.last()) {
             ("(", _) => depth += 1,
             (")", _) => depth = depth.checked_sub(1)?,
@@ -131,7 +131,7 @@ pub fn read(text: &str, max: usize) -> Option<Expression> {
             return None;
         }
     }
-    prefix::only_form(symbols, text)
+    prefix_term::only_form(symbols, text)
 }
 
 /// The degree of a template in the derivatives that it names: every term has one such factor where it is 1. `None`

@@ -2,22 +2,16 @@
 //!
 //! A step is one exchange of rows, one addition of a row to another, or one unknown of the back substitution.
 
-use std::fmt;
-
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::Zero;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use super::rationals::{Rationals, TOTAL_BITS_MAX, sum_of_products};
-use crate::tasks::or_empty::OrEmpty;
+use crate::tasks::Rational;
+use crate::tasks::optional_text::OptionalText;
 use crate::tasks::pages::gaussian_elimination as page;
-use crate::tasks::pattern::Fields;
+use crate::tasks::prelude::*;
 use crate::tasks::rational::BITS_MAX;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{Rational, TaskRng, Violations, array, limits};
 
 pub struct GaussianElimination;
 
@@ -38,24 +32,16 @@ pub struct Instance {
 pub struct State {
     matrix: Vec<Rationals>,
     swaps: u64,
-    solution: Vec<OrEmpty<Rational>>,
+    solution: Vec<OptionalText<Rational>>,
     last: Last<Action>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
-    Swap(usize, usize),
-    Add(usize, usize, Rational),
-    Solve(usize, Rational),
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Swap(k, p) => write!(f, "swap {k} {p}"),
-            Self::Add(i, k, factor) => write!(f, "add {i} {k} {factor}"),
-            Self::Solve(i, value) => write!(f, "x{i} = {value}"),
-        }
+line_actions! {
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub enum Action {
+        Swap(k: usize, p: usize) = "swap <nat> <nat>", "swap {k} {p}";
+        Add(i: usize, k: usize, factor: Rational) = "add <nat> <nat> <rat>", "add {i} {k} {factor}";
+        Solve(i: usize, value: Rational) = "x<nat> = <rat>", "x{i} = {value}";
     }
 }
 
@@ -104,7 +90,7 @@ fn is_staircase(matrix: &[Rationals], columns: usize) -> bool {
 }
 
 /// A row holds for the values known so far, or has an unknown without one.
-fn holds(row: &Rationals, solution: &[OrEmpty<Rational>]) -> bool {
+fn holds(row: &Rationals, solution: &[OptionalText<Rational>]) -> bool {
     let (coefficients, rhs) = row.split_at(row.len() - 1);
     let used = coefficients.iter().zip(solution).filter(|(coefficient, _)| !coefficient.0.is_zero());
     let Some(terms) =
@@ -120,16 +106,8 @@ fn rows_of(instance: &Instance) -> Vec<Rationals> {
     instance.matrix.iter().zip(&instance.rhs).map(|(row, rhs)| row.iter().chain([rhs]).copied().collect()).collect()
 }
 
-impl ActionOf for Action {
-    type Task = GaussianElimination;
-}
-
 impl Task for GaussianElimination {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["swap <nat> <nat>", "add <nat> <nat> <rat>", "x<nat> = <rat>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -160,7 +138,7 @@ impl Task for GaussianElimination {
     }
 
     fn start(instance: &Instance) -> State {
-        let solution = vec![OrEmpty(None); instance.rhs.len()];
+        let solution = vec![OptionalText(None); instance.rhs.len()];
         State { matrix: rows_of(instance), swaps: 0, solution, last: Last(None) }
     }
 
@@ -178,14 +156,6 @@ impl Task for GaussianElimination {
             Some(Action::Solve(i, _)) => limits::below("last", [*i], n),
             _ => Ok(()),
         }
-    }
-
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Some(match form {
-            0 => Action::Swap(fields.nat(0)?, fields.nat(1)?),
-            1 => Action::Add(fields.nat(0)?, fields.nat(1)?, fields.rational(2)?),
-            _ => Action::Solve(fields.nat(0)?, fields.rational(1)?),
-        })
     }
 
     fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
@@ -214,10 +184,9 @@ impl Task for GaussianElimination {
                 if value.bits() >= BITS_MAX {
                     return Err(Illegal("the value is too long"));
                 }
-                state.solution[*i] = OrEmpty(Some(value.clone()));
+                state.solution[*i] = OptionalText(Some(value.clone()));
             }
         }
-        state.last = Last(Some(action.clone()));
         Ok(())
     }
 
@@ -236,10 +205,9 @@ impl Task for GaussianElimination {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
         // `determinant` holds by construction: only swaps, which turn its sign and are counted, and additions of
         // another row touch the matrix. A test checks it against its meaning.
-        let mut found = Violations::NONE;
         let columns = match action {
             Action::Swap(k, _) | Action::Add(_, k, _) => *k,
             Action::Solve(..) => after.matrix.len(),
@@ -249,7 +217,6 @@ impl Task for GaussianElimination {
         if Self::ended(instance, after) {
             found.require(page::SOLVES, rows_of(instance).iter().all(|row| holds(row, &after.solution)));
         }
-        found
     }
 
     fn ended(_: &Instance, state: &State) -> bool {
@@ -319,7 +286,7 @@ mod tests {
                 let (i, k) = rng.pair(instance.rhs.len());
                 let factor = Rational::from(rng.between(-5, 5));
                 let action = if rng.chance(1, 2) { Action::Swap(i, k) } else { Action::Add(i, k, factor) };
-                let _ = GaussianElimination::apply(&instance, &mut state, &action);
+                let _ = GaussianElimination::step(&instance, &mut state, action);
                 let now = determinant(&state.matrix);
                 assert_eq!(if state.swaps.is_multiple_of(2) { now } else { -now }, wanted);
             }

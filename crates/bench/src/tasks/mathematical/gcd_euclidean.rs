@@ -2,16 +2,9 @@
 //!
 //! A step is one division; its line is quotient and remainder.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use crate::tasks::pages::gcd_euclidean as page;
-use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_steps};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::pattern::NUMBER_LIMIT;
+use crate::tasks::prelude::*;
 
 pub struct GcdEuclidean;
 
@@ -31,17 +24,10 @@ pub struct State {
     last: Last<Action>,
 }
 
-/// Quotient and remainder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Action {
-    q: u64,
-    r: u64,
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.q, self.r)
-    }
+line_actions! {
+    /// Quotient and remainder.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Action { q: u64, r: u64 } = "<nat> <nat>", "{q} {r}"
 }
 
 /// (u0, u1) becomes (u1, u0 - q·u1), unless that leaves the exact integers of JSON.
@@ -50,16 +36,8 @@ fn shifted([u0, u1]: [i64; 2], q: u64) -> Option<[i64; 2]> {
     (next.unsigned_abs() < NUMBER_LIMIT).then_some([u1, next])
 }
 
-impl ActionOf for Action {
-    type Task = GcdEuclidean;
-}
-
 impl Task for GcdEuclidean {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["<nat> <nat>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let (min_steps, _) = page::size::MIN_STEPS.range(difficulty);
@@ -94,10 +72,6 @@ impl Task for GcdEuclidean {
         limits::within("t", state.t, -most..=most)
     }
 
-    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
-        Some(Action { q: fields.nat(0)?, r: fields.nat(1)? })
-    }
-
     fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         if state.r[1] == 0 {
             return Err(Illegal("the remainder is 0: the division is over"));
@@ -105,7 +79,9 @@ impl Task for GcdEuclidean {
         let (Some(s), Some(t)) = (shifted(state.s, action.q), shifted(state.t, action.q)) else {
             return Err(Illegal("a coefficient would leave the integers below 2^53"));
         };
-        *state = State { r: [state.r[1], action.r], s, t, last: Last(Some(*action)) };
+        state.r = [state.r[1], action.r];
+        state.s = s;
+        state.t = t;
         Ok(())
     }
 
@@ -116,8 +92,7 @@ impl Task for GcdEuclidean {
         (shifted(state.s, q).is_some() && shifted(state.t, q).is_some()).then_some(Action { q, r: r0 % r1 })
     }
 
-    fn violations(instance: &Instance, _: &State, _: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, _: &State, _: &Action, after: &State, found: &mut Violations) {
         let wide = |pair: [i64; 2]| pair.map(i128::from);
         let (s, t) = (wide(after.s), wide(after.t));
         let combines =
@@ -129,7 +104,6 @@ impl Task for GcdEuclidean {
             let divides = |number: u64| number.checked_rem(after.r[0]) == Some(0);
             found.require(page::DIVIDES, divides(instance.a) && divides(instance.b));
         }
-        found
     }
 
     fn ended(_: &Instance, state: &State) -> bool {

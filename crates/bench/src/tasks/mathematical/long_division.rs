@@ -2,17 +2,10 @@
 //!
 //! A step takes one digit of the dividend; its line is the digit of the quotient and the new remainder.
 
-use std::fmt;
-
 use num_bigint::BigUint;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use crate::tasks::pages::long_division as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct LongDivision;
 
@@ -46,17 +39,10 @@ pub struct State {
     pub last: Last<Action>,
 }
 
-/// The next digit of the quotient, and the remainder after it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Action {
-    pub digit: u8,
-    pub remainder: u64,
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.digit, self.remainder)
-    }
+line_actions! {
+    /// The next digit of the quotient, and the remainder after it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Action { pub digit: u8, pub remainder: u64 } = "<digit> <nat>", "{digit} {remainder}"
 }
 
 fn digit_sum(digits: &str) -> u64 {
@@ -82,16 +68,8 @@ fn number_of(len: usize, rng: &mut TaskRng) -> String {
         .collect()
 }
 
-impl ActionOf for Action {
-    type Task = LongDivision;
-}
-
 impl Task for LongDivision {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["<digit> <nat>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -124,10 +102,6 @@ impl Task for LongDivision {
         limits::sayable("r", [state.r])
     }
 
-    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
-        Some(Action { digit: fields.nat(0)?, remainder: fields.nat(1)? })
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         if state.pos >= instance.dividend.len() {
             return Err(Illegal("every digit has been used"));
@@ -135,7 +109,6 @@ impl Task for LongDivision {
         state.q.push(char::from(b'0' + action.digit));
         state.r = action.remainder;
         state.pos += 1;
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -147,9 +120,8 @@ impl Task for LongDivision {
         Some(Action { digit, remainder: part % divisor })
     }
 
-    fn violations(instance: &Instance, _: &State, _: &Action, after: &State) -> Violations {
+    fn violations(instance: &Instance, _: &State, _: &Action, after: &State, found: &mut Violations) {
         let divisor = instance.divisor();
-        let mut found = Violations::NONE;
         found.require(page::REMAINDER_RANGE, after.r < divisor);
         let sum = digit_sum(&after.q) % 9 * (divisor % 9) + after.r % 9;
         found.require(page::CASTING_OUT_NINES, sum % 9 == digit_sum(&instance.dividend[..after.pos]) % 9);
@@ -158,7 +130,6 @@ impl Task for LongDivision {
             let exact = big(&after.q) * divisor + after.r == big(&instance.dividend);
             found.require(page::EXACT, exact && after.r < divisor);
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

@@ -2,16 +2,9 @@
 //!
 //! A step is one multiply-add; its line is the running sum after it.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use crate::tasks::pages::matrix_multiply as page;
-use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{TaskRng, Violations, array, limits};
+use crate::tasks::pattern::NUMBER_LIMIT;
+use crate::tasks::prelude::*;
 
 pub struct MatrixMultiply;
 
@@ -37,14 +30,10 @@ pub struct State {
     last: Last<Action>,
 }
 
-/// The running sum after the next product.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Action(i64);
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "acc {}", self.0)
-    }
+line_actions! {
+    /// The running sum after the next product.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Action { sum: i64 } = "acc <int>", "acc {sum}"
 }
 
 fn largest(matrix: &[Vec<i64>]) -> i64 {
@@ -79,16 +68,8 @@ fn columns_check(instance: &Instance, product: &[i64]) -> bool {
     })
 }
 
-impl ActionOf for Action {
-    type Task = MatrixMultiply;
-}
-
 impl Task for MatrixMultiply {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["acc <int>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -130,16 +111,12 @@ impl Task for MatrixMultiply {
         limits::within("product", state.product.iter().copied(), -most..=most)
     }
 
-    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
-        fields.int(0).map(Action)
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let n = instance.a.len();
         if state.i >= n {
             return Err(Illegal("every entry is known"));
         }
-        state.acc = action.0;
+        state.acc = action.sum;
         state.k += 1;
         if state.k == n {
             state.product.push(state.acc);
@@ -150,33 +127,30 @@ impl Task for MatrixMultiply {
                 state.i += 1;
             }
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
     fn reference(instance: &Instance, state: &State) -> Option<Action> {
         let row = instance.a.get(state.i)?;
         let sum = state.acc + row[state.k] * instance.b[state.k][state.j];
-        (sum.unsigned_abs() < NUMBER_LIMIT).then_some(Action(sum))
+        (sum.unsigned_abs() < NUMBER_LIMIT).then_some(Action { sum })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let added = before.k + 1;
         let bound = i64::try_from(added).expect("invariant: small") * largest(&instance.a) * largest(&instance.b);
-        found.require(page::BOUNDED, action.0.abs() <= bound);
+        found.require(page::BOUNDED, action.sum.abs() <= bound);
         found.require(page::ROW_CHECKSUM, rows_check(instance, &after.product));
         let odd = instance.a[before.i]
             .iter()
             .zip(&instance.b)
             .take(added)
             .fold(0, |odd, (left, row)| odd ^ (left & row[before.j] & 1));
-        found.require(page::PARITY, action.0 & 1 == odd);
+        found.require(page::PARITY, action.sum & 1 == odd);
         if Self::ended(instance, after) {
             let n = instance.a.len();
             found.require(page::COMPLETE, after.product.len() == n * n && columns_check(instance, &after.product));
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

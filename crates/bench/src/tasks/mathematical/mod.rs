@@ -16,15 +16,15 @@ mod symbolic_diff;
 mod template_value;
 
 use super::AnyTask;
-use super::machine::Of;
+use super::machine::Erased;
 
 pub const TASKS: &[&dyn AnyTask] = &[
-    &Of::<long_division::LongDivision>::new(),
-    &Of::<matrix_multiply::MatrixMultiply>::new(),
-    &Of::<gaussian_elimination::GaussianElimination>::new(),
-    &Of::<gcd_euclidean::GcdEuclidean>::new(),
-    &Of::<simplex_method::SimplexMethod>::new(),
-    &Of::<polynomial_gcd::PolynomialGcd>::new(),
-    &Of::<continued_fraction::ContinuedFraction>::new(),
-    &Of::<symbolic_diff::SymbolicDiff>::new(),
+    &Erased::<long_division::LongDivision>::new(),
+    &Erased::<matrix_multiply::MatrixMultiply>::new(),
+    &Erased::<gaussian_elimination::GaussianElimination>::new(),
+    &Erased::<gcd_euclidean::GcdEuclidean>::new(),
+    &Erased::<simplex_method::SimplexMethod>::new(),
+    &Erased::<polynomial_gcd::PolynomialGcd>::new(),
+    &Erased::<continued_fraction::ContinuedFraction>::new(),
+    &Erased::<symbolic_diff::SymbolicDiff>::new(),
 ];

@@ -5,15 +5,12 @@
 use std::fmt;
 
 use num_traits::Zero;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use super::polynomial::Polynomial;
+use crate::tasks::Rational;
 use crate::tasks::pages::polynomial_gcd as page;
 use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::{Rational, TaskRng, Violations, array};
+use crate::tasks::prelude::*;
 
 pub struct PolynomialGcd;
 
@@ -60,6 +57,15 @@ pub enum Action {
     Monic(Rational),
 }
 
+impl TaskAction for Action {
+    const FORMS: &'static [&'static str] = &["term <rat> <nat>", "monic <rat>"];
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Self> {
+        let c = fields.rational(0).filter(|c| !c.0.is_zero())?;
+        Some(if form == 0 { Action::Term(c, fields.nat(1)?) } else { Action::Monic(c) })
+    }
+}
+
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -86,16 +92,8 @@ fn product(left: &[i64], right: &[i64]) -> Vec<i64> {
     product
 }
 
-impl ActionOf for Action {
-    type Task = PolynomialGcd;
-}
-
 impl Task for PolynomialGcd {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["term <rat> <nat>", "monic <rat>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -142,11 +140,6 @@ impl Task for PolynomialGcd {
         Ok(())
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        let c = fields.rational(0).filter(|c| !c.0.is_zero())?;
-        Some(if form == 0 { Action::Term(c, fields.nat(1)?) } else { Action::Monic(c) })
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let is_remainder = state.r.degree() < state.b.degree();
         match action {
@@ -180,7 +173,6 @@ impl Task for PolynomialGcd {
                 }
             }
         }
-        state.last = Last(Some(action.clone()));
         Ok(())
     }
 
@@ -198,10 +190,9 @@ impl Task for PolynomialGcd {
         }
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         // `common-divisor` holds by construction: gcd(R - c·t^e·B, B) = gcd(R, B), the shift exchanges R and B, and
         // constants do not count. A test checks it against its meaning.
-        let mut found = Violations::NONE;
         if let (Action::Term(c, e), Some(r), Some(b)) = (action, before.r.leading(), before.b.leading()) {
             let meets = before.b.degree().map(|degree| degree + e) == before.r.degree();
             found.require(page::DEGREE_FALLS, meets && &c.0 * &b.0 == r.0);
@@ -210,7 +201,6 @@ impl Task for PolynomialGcd {
         if Self::ended(instance, after) {
             found.require(page::DIVIDES, after.a.divides(&instance.p) && after.a.divides(&instance.q));
         }
-        found
     }
 
     fn ended(_: &Instance, state: &State) -> bool {
@@ -256,7 +246,7 @@ mod tests {
                 let wrong = if rng.chance(1, 2) { Action::Term(c, rng.index(3)) } else { Action::Monic(c) };
                 let right = PolynomialGcd::reference(&instance, &state);
                 let action = right.filter(|_| rng.chance(2, 3)).unwrap_or(wrong);
-                let _ = PolynomialGcd::apply(&instance, &mut state, &action);
+                let _ = PolynomialGcd::step(&instance, &mut state, action);
                 assert_eq!(gcd(state.r.clone(), state.b.clone()), wanted);
             }
         }

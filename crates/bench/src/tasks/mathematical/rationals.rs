@@ -31,7 +31,7 @@ pub fn sum_of_products<'a>(pairs: impl IntoIterator<Item = (&'a Rational, &'a Ra
     (numerator, denominator)
 }
 
-/// Bits of all numbers of a list in a state that a client hands in: sums over a list have so long denominators.
+/// Total bits of the numbers of a list in a submitted state: bounds the denominators of sums over it.
 pub const TOTAL_BITS_MAX: u64 = 1 << 17;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,18 +2,12 @@
 //!
 //! A step is one choice of a pivot, one division of its row, or one subtraction of that row from another.
 
-use std::fmt;
-
 use num_traits::{One, Signed, Zero};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use super::rationals::Rationals;
+use crate::tasks::Rational;
 use crate::tasks::pages::simplex_method as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::{Rational, TaskRng, Violations, array, limits};
+use crate::tasks::prelude::*;
 
 pub struct SimplexMethod;
 
@@ -88,34 +82,18 @@ impl State {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Entering column, leaving row.
-    Pivot(usize, usize),
-    Div(usize, Rational),
-    Sub(usize, Rational),
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Pivot(column, row) => write!(f, "pivot {column} {row}"),
-            Self::Div(row, divisor) => write!(f, "div {row} {divisor}"),
-            Self::Sub(i, factor) => write!(f, "sub {i} {factor}"),
-        }
+line_actions! {
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub enum Action {
+        /// Entering column, leaving row.
+        Pivot(column: usize, row: usize) = "pivot <nat> <nat>", "pivot {column} {row}";
+        Div(row: usize, divisor: Rational) = "div <nat> <ratio>", "div {row} {divisor}";
+        Sub(i: usize, factor: Rational) = "sub <nat> <rat>", "sub {i} {factor}";
     }
 }
 
-impl ActionOf for Action {
-    type Task = SimplexMethod;
-}
-
 impl Task for SimplexMethod {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["pivot <nat> <nat>", "div <nat> <ratio>", "sub <nat> <rat>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let (min_pivots, _) = page::size::MIN_PIVOTS.range(difficulty);
@@ -187,14 +165,6 @@ impl Task for SimplexMethod {
         }
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Some(match form {
-            0 => Action::Pivot(fields.nat(0)?, fields.nat(1)?),
-            1 => Action::Div(fields.nat(0)?, fields.rational(1)?),
-            _ => Action::Sub(fields.nat(0)?, fields.rational(1)?),
-        })
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let (n, m) = (instance.c.len(), instance.b.len());
         let pivot_row = state.pivots.last().map(|(_, row)| *row);
@@ -225,7 +195,6 @@ impl Task for SimplexMethod {
                 state.tableau[*i] = state.tableau[*i].plus(&-&factor.0, &state.tableau[row]);
             }
         }
-        state.last = Last(Some(action.clone()));
         Ok(())
     }
 
@@ -246,10 +215,9 @@ impl Task for SimplexMethod {
         Some(Action::Pivot(column, state.leaving(column)?))
     }
 
-    fn violations(instance: &Instance, before: &State, _: &Action, after: &State) -> Violations {
+    fn violations(instance: &Instance, before: &State, _: &Action, after: &State, found: &mut Violations) {
         // `slack-identity` holds by construction: it is linear in a row, and only multiples of rows are added or
         // divided. A test checks it against its meaning.
-        let mut found = Violations::NONE;
         let m = instance.b.len();
         let between = after.is_between_pivots();
         if between {
@@ -261,7 +229,6 @@ impl Task for SimplexMethod {
         if Self::ended(instance, after) {
             found.require(page::OPTIMAL, between && after.entering().is_none());
         }
-        found
     }
 
     fn ended(_: &Instance, state: &State) -> bool {
@@ -311,7 +278,7 @@ mod tests {
                     1 => Action::Div(rng.index(m), factor),
                     _ => Action::Sub(rng.index(m + 1), factor),
                 };
-                let _ = SimplexMethod::apply(&instance, &mut state, &action);
+                let _ = SimplexMethod::step(&instance, &mut state, action);
                 for row in &state.tableau {
                     let slacks = row[n..].iter().zip(&instance.b);
                     let sum: BigRational = slacks.map(|(entry, b)| &entry.0 * Rational::from(*b).0).sum();

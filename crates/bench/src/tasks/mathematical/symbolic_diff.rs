@@ -5,18 +5,15 @@
 use std::fmt;
 
 use serde::ser::SerializeSeq;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Value, json};
+use serde::{Deserializer, Serializer};
 
 use super::expression::{self, Expression, Symbol};
 use super::numeric;
 use super::template_value::{NoValue, evaluate};
 use crate::tasks::pages::symbolic_diff as page;
 use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
-use crate::tasks::prefix::{self, Symbol as _, Term};
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prefix_term::{self, Symbol as _, Term};
+use crate::tasks::prelude::*;
 
 pub struct SymbolicDiff;
 
@@ -76,7 +73,8 @@ impl TryFrom<String> for Given {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        let expression = expression::read(&text, NODES_MAX).ok_or("is no prefix expression of at most 1000 nodes")?;
+        let expression =
+            expression::read(&text, NODES_MAX).ok_or("is not a prefix expression of at most 1000 nodes")?;
         if expression.iter().any(|symbol| symbol.is_reference()) {
             return Err("d<k> and e<k> stand in action lines only");
         }
@@ -172,6 +170,15 @@ impl State {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Action(Term<Symbol>);
 
+impl TaskAction for Action {
+    const FORMS: &'static [&'static str] = &["<[-+*/^()a-z0-9 ]+>"];
+
+    fn read(_: usize, fields: &Fields<'_>) -> Option<Self> {
+        let template = expression::read(fields.text(0)?, LINE_MAX)?;
+        (!template.contains(&Symbol::X)).then_some(Action(template))
+    }
+}
+
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
@@ -204,7 +211,7 @@ fn grow(depth: usize, nodes: usize, rng: &mut TaskRng, tree: &mut Vec<Symbol>) {
 fn plant_constants(tree: &mut [Symbol], rng: &mut TaskRng) {
     for place in 0..tree.len() {
         if tree[place].arity() == 2 && rng.chance(1, 2) {
-            let child = if rng.chance(1, 2) { place + 1 } else { prefix::end_of(tree, place + 1) };
+            let child = if rng.chance(1, 2) { place + 1 } else { prefix_term::end_of(tree, place + 1) };
             if tree[child] == Symbol::X {
                 tree[child] = Symbol::Integer(rng.between(2, 9));
             }
@@ -212,16 +219,8 @@ fn plant_constants(tree: &mut [Symbol], rng: &mut TaskRng) {
     }
 }
 
-impl ActionOf for Action {
-    type Task = SymbolicDiff;
-}
-
 impl Task for SymbolicDiff {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["<[-+*/^()a-z0-9 ]+>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -231,7 +230,7 @@ impl Task for SymbolicDiff {
             grow(depth, nodes, rng, &mut tree);
             // Every binary node keeps an x below it, so that constants are the only subtrees without one.
             plant_constants(&mut tree, rng);
-            let fits = page::size::DEPTH.accepts(difficulty, prefix::depth(&tree) as u64)
+            let fits = page::size::DEPTH.accepts(difficulty, prefix_term::depth(&tree) as u64)
                 && page::size::NODES.accepts(difficulty, tree.len() as u64);
             if !fits {
                 continue;
@@ -277,11 +276,6 @@ impl Task for SymbolicDiff {
         InvalidInput::unless(state.derivatives.iter().all(plain), "derivatives", "must have no d<k> and e<k>")
     }
 
-    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
-        let template = expression::read(fields.text(0)?, LINE_MAX)?;
-        (!template.contains(&Symbol::X)).then_some(Action(template))
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let given = &instance.expression;
         let node = given.nodes.get(state.done).ok_or(Illegal("every node has its derivative"))?;
@@ -299,7 +293,6 @@ impl Task for SymbolicDiff {
         state.derivatives.truncate(state.derivatives.len() - node.children.len());
         state.derivatives.push(Known { node: state.done, derivative });
         state.done += 1;
-        state.last = Last(Some(action.clone()));
         Ok(())
     }
 
@@ -312,9 +305,8 @@ impl Task for SymbolicDiff {
         state.value(&instance.expression, &template).is_ok().then_some(Action(template))
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         // `references` holds for every legal line.
-        let mut found = Violations::NONE;
         let given = &instance.expression;
         let is_leaf = given.nodes[before.done].children.is_empty();
         found.require(page::LINEAR, is_leaf || expression::degree(&action.0) == Some(1));
@@ -327,7 +319,6 @@ impl Task for SymbolicDiff {
                 after.derivatives.last().is_some_and(|root| numeric::agrees(&root.derivative, &given.expression));
             found.require(page::NUMERIC, agrees);
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

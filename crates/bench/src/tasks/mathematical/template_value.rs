@@ -5,7 +5,7 @@ use num_bigint::BigInt;
 
 use super::expression::{Expression, SYMBOLS_MAX, Symbol};
 use crate::tasks::pattern::NUMBER_LIMIT;
-use crate::tasks::prefix::Symbol as _;
+use crate::tasks::prefix_term::Symbol as _;
 
 /// Why a template has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,17 +2,10 @@
 //!
 //! A step is one action line: `put i b`, `take b k` opens an insertion, `cmp i j`, `swap i j`, `gather`, `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::buckets::Buckets;
 use super::input;
 use crate::tasks::pages::bucket_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct BucketSort;
 
@@ -41,7 +34,7 @@ pub struct State {
     faults: Faults,
 }
 
-/// How far a state is from keeping the constraints, kept up to date with each action: a full check costs n steps.
+/// How far a state is from satisfying the constraints, updated with each action: a full check costs n steps.
 #[derive(Clone, Copy, Default)]
 struct Faults {
     /// A `put` did not take the next value. Without that, `multiset` holds by construction.
@@ -108,16 +101,8 @@ fn sorted(values: &[usize]) -> Vec<usize> {
     values
 }
 
-impl ActionOf for Action {
-    type Task = BucketSort;
-}
-
 impl Task for BucketSort {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -189,10 +174,6 @@ impl Task for BucketSort {
         };
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         match *action {
             Action::Put(i, b) => {
@@ -232,7 +213,6 @@ impl Task for BucketSort {
             Action::Gather => state.out = state.buckets.joined().to_vec(),
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -266,8 +246,7 @@ impl Task for BucketSort {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
         let faults = &after.faults;
         found.require(page::MULTISET, !faults.out_of_turn || after.holds_the_first_values(&instance.a));
         found.require(page::BUCKET_RANGE, !faults.wrong_bucket);
@@ -280,11 +259,6 @@ impl Task for BucketSort {
         if *action == Action::Done {
             found.require(page::SORTED, after.out.iter().map(|x| *x as usize).eq(sorted(&instance.a)));
         }
-        found
-    }
-
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(instance: &Instance) -> u64 {

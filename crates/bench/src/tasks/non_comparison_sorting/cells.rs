@@ -1,4 +1,4 @@
-//! Cells that are empty or hold a small number. A state is copied at every step: four bytes a cell make it short.
+//! Cells that are empty or hold a small number, in four bytes: a state is copied at every step.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

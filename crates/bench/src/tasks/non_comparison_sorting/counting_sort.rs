@@ -4,17 +4,11 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::cells::Cells;
 use super::input;
 use crate::tasks::pages::counting_sort as page;
-use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array, limits};
+use crate::tasks::pattern::NUMBER_LIMIT;
+use crate::tasks::prelude::*;
 
 pub struct CountingSort;
 
@@ -52,7 +46,7 @@ struct Facts {
     by_value: Vec<usize>,
 }
 
-/// How far a state is from keeping the constraints, kept up to date with each action: a full check costs n steps.
+/// How far a state is from satisfying the constraints, updated with each action: a full check costs n steps.
 #[derive(Clone, Copy, Default)]
 struct Faults {
     /// An element was placed again or on top of another. Without that, `placed` holds by construction.
@@ -144,16 +138,8 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = CountingSort;
-}
-
 impl Task for CountingSort {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -201,7 +187,7 @@ impl Task for CountingSort {
     fn complete(instance: &Instance, state: &mut State) {
         state.facts = Arc::new(Facts::of(instance));
         state.faults = Faults {
-            // What was placed twice cannot be seen any more; the places are compared, always, in such a state.
+            // A value placed twice can no longer be detected, so the places are always compared in such a state.
             placed_again: true,
             unstable: state.unstable_pairs(instance.k),
             counts: (0..).zip(&state.count).filter(|(value, count)| state.facts.breaks_bounds(*value, **count)).count(),
@@ -212,10 +198,6 @@ impl Task for CountingSort {
                 .filter(|(cell, right)| cell.is_some_and(|x| x != **right))
                 .count(),
         };
-    }
-
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
     }
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
@@ -239,7 +221,6 @@ impl Task for CountingSort {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -258,8 +239,7 @@ impl Task for CountingSort {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
         let faults = &after.faults;
         found.require(page::PLACED, !faults.placed_again || after.all_is_placed_once(&instance.a));
         found.require(page::STABLE, faults.unstable == 0);
@@ -268,11 +248,6 @@ impl Task for CountingSort {
         if *action == Action::Done {
             found.require(page::SORTED, after.out.iter().all(|cell| cell.is_some()) && after.out.iter().is_sorted());
         }
-        found
-    }
-
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(instance: &Instance) -> u64 {

@@ -10,10 +10,10 @@ mod radix_sort;
 mod tests;
 
 use super::AnyTask;
-use super::machine::Of;
+use super::machine::Erased;
 
 pub const TASKS: &[&dyn AnyTask] = &[
-    &Of::<counting_sort::CountingSort>::new(),
-    &Of::<radix_sort::RadixSort>::new(),
-    &Of::<bucket_sort::BucketSort>::new(),
+    &Erased::<counting_sort::CountingSort>::new(),
+    &Erased::<radix_sort::RadixSort>::new(),
+    &Erased::<bucket_sort::BucketSort>::new(),
 ];

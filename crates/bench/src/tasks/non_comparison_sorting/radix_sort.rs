@@ -2,17 +2,10 @@
 //!
 //! A step is one action line: `put i b`, `gather` at the end of a digit, `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::buckets::Buckets;
 use super::input;
 use crate::tasks::pages::radix_sort as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct RadixSort;
 
@@ -39,7 +32,7 @@ pub struct State {
     faults: Faults,
 }
 
-/// Which constraints a state breaks, kept up to date with each action: a full check costs n steps.
+/// Which constraints a state breaks, updated with each action: a full check costs n steps.
 #[derive(Clone, Default)]
 struct Faults {
     /// Which input places are in the buckets.
@@ -48,7 +41,7 @@ struct Faults {
     twice: bool,
     /// A place is in a bucket that is not its digit's.
     wrong_bucket: bool,
-    /// `order` is no permutation.
+    /// `order` is not a permutation.
     order: bool,
     low_digits: bool,
     sizes: bool,
@@ -76,16 +69,8 @@ fn is_permutation(order: &[u32]) -> bool {
     order.iter().all(|i| seen.get_mut(*i as usize).is_some_and(|seen| !std::mem::replace(seen, true)))
 }
 
-impl ActionOf for Action {
-    type Task = RadixSort;
-}
-
 impl Task for RadixSort {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -142,10 +127,6 @@ impl Task for RadixSort {
         state.faults = faults;
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let a = &instance.a;
         let faults = &mut state.faults;
@@ -177,7 +158,6 @@ impl Task for RadixSort {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -202,8 +182,7 @@ impl Task for RadixSort {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
         let faults = &after.faults;
         found.require(page::ITEMS, !faults.order && !faults.twice);
         found.require(page::BUCKET_DIGIT, !faults.wrong_bucket);
@@ -212,11 +191,6 @@ impl Task for RadixSort {
         if *action == Action::Done {
             found.require(page::SORTED, after.order.iter().map(|i| instance.a[*i as usize]).is_sorted());
         }
-        found
-    }
-
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(instance: &Instance) -> u64 {

@@ -1,4 +1,4 @@
-//! Constraints that are followed from step to step, against their meaning on the whole state.
+//! Compares incrementally tracked constraints with their meaning on the whole state.
 
 use serde_json::{Value, json};
 
@@ -121,7 +121,7 @@ fn check(slug: &str, input: &Value, words: &[&str], meanings: &[(&'static str, M
 }
 
 #[test]
-fn what_is_followed_from_step_to_step_is_what_the_page_means() {
+fn tracked_constraints_match_the_page() {
     let mut rng = TaskRng::new(5);
     for _ in 0..400 {
         let mut values = |count, max: u64| -> Vec<u64> { (0..count).map(|_| rng.below(max)).collect() };

@@ -5,15 +5,12 @@
 use std::fmt;
 
 use serde::ser::SerializeSeq;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Value, json};
+use serde::{Deserializer, Serializer};
 
 use super::drawing::{COLUMNS, Cell, Direction, Kind, Object, ROWS, draw_object, place};
 use crate::tasks::pages::ascii_art_parse as page;
 use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_is_clean};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct AsciiArtParse;
 
@@ -21,7 +18,7 @@ const ROWS_MAX: usize = 100;
 const COLUMNS_MAX: usize = 200;
 /// A user's drawing may need this many steps: each of them compares cells with all objects found so far.
 const STEPS_MAX: u64 = 10_000;
-/// So many objects more than a trace can have may stand in a state that a client hands in.
+/// A submitted state may hold this many more objects than a trace can have.
 const OBJECTS_SPARE: usize = 1_000;
 /// Places tried for an object before the instance is drawn again.
 const FAILURES_MAX: usize = 1000;
@@ -146,6 +143,21 @@ pub enum Action {
     Edge(Direction, Cell),
 }
 
+impl TaskAction for Action {
+    const FORMS: &'static [&'static str] = &["new <rect|hline|vline> <nat> <nat>", "<right|down|left|up> <nat> <nat>"];
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Self> {
+        let cell = (fields.nat(1)?, fields.nat(2)?);
+        let word = fields.text(0)?;
+        if form == 0 {
+            let kind = [Kind::Rect, Kind::Hline, Kind::Vline].into_iter().find(|kind| kind.name() == word)?;
+            return Some(Action::New(kind, cell));
+        }
+        let direction = Kind::Rect.edges().iter().find(|direction| direction.name() == word)?;
+        Some(Action::Edge(*direction, cell))
+    }
+}
+
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -155,17 +167,8 @@ impl fmt::Display for Action {
     }
 }
 
-impl ActionOf for Action {
-    type Task = AsciiArtParse;
-}
-
 impl Task for AsciiArtParse {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec =
-        Spec { actions: &["new <rect|hline|vline> <nat> <nat>", "<right|down|left|up> <nat> <nat>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -211,17 +214,6 @@ impl Task for AsciiArtParse {
         InvalidInput::unless(due, "open", "must have a start and fewer edges than its kind, all of them in the grid")
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        let cell = (fields.nat(1)?, fields.nat(2)?);
-        let word = fields.text(0)?;
-        if form == 0 {
-            let kind = [Kind::Rect, Kind::Hline, Kind::Vline].into_iter().find(|kind| kind.name() == word)?;
-            return Some(Action::New(kind, cell));
-        }
-        let direction = Kind::Rect.edges().iter().find(|direction| direction.name() == word)?;
-        Some(Action::Edge(*direction, cell))
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let (Action::New(_, cell) | Action::Edge(_, cell)) = *action;
         if !instance.has(cell) {
@@ -243,7 +235,6 @@ impl Task for AsciiArtParse {
             }
             _ => return Err(Illegal("another action is due: `new`, or the next edge of the object in progress")),
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -263,8 +254,7 @@ impl Task for AsciiArtParse {
         (direction != Direction::Up || end == open.cells[0]).then_some(Action::Edge(direction, end))
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let (kind, cell) = match *action {
             Action::New(kind, cell) => (Some(kind), cell),
             Action::Edge(_, cell) => (before.open.as_ref().map(|open| open.kind), cell),
@@ -289,7 +279,6 @@ impl Task for AsciiArtParse {
         if Self::ended(instance, after) {
             found.require(page::ALL_INK, after.ink == instance.ink());
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

@@ -2,16 +2,8 @@
 //!
 //! A step is one production applied; its line is the production's number.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use crate::tasks::pages::cfg_derivation as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_is_clean};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct CfgDerivation;
 
@@ -19,7 +11,7 @@ const PRODUCTIONS_MAX: usize = 200;
 const RIGHT_SIDE_MAX: usize = 20;
 const WORD_MAX: usize = 2_000;
 const TERMINALS: &[u8] = b"abcde";
-/// Words tried before a grammar is given up.
+/// Words tried before a grammar is discarded.
 const WORDS_A_GRAMMAR: usize = 50;
 
 /// Left side and right side.
@@ -56,14 +48,10 @@ pub struct State {
     last: Last<Action>,
 }
 
-/// Apply this production to the leftmost nonterminal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Action(usize);
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "p{}", self.0)
-    }
+line_actions! {
+    /// Apply this production to the leftmost nonterminal.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Action { production: usize } = "p<nat>", "p{production}"
 }
 
 fn draw_productions(nonterminals: &str, rng: &mut TaskRng) -> Vec<Production> {
@@ -113,16 +101,8 @@ fn draw_word(productions: &[Production], cut: usize, longest: usize, rng: &mut T
     Some((word, deepest))
 }
 
-impl ActionOf for Action {
-    type Task = CfgDerivation;
-}
-
 impl Task for CfgDerivation {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["p<nat>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let longest =
@@ -184,13 +164,9 @@ impl Task for CfgDerivation {
         limits::length("depths", state.depths.len(), state.rest.len())
     }
 
-    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
-        Some(Action(fields.nat(0)?))
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let Production(left, right) =
-            instance.productions.get(action.0).ok_or(Illegal("there is no such production"))?;
+            instance.productions.get(action.production).ok_or(Illegal("there is no such production"))?;
         if !state.rest.starts_with(*left) {
             return Err(Illegal("the leftmost nonterminal is another one"));
         }
@@ -201,9 +177,8 @@ impl Task for CfgDerivation {
         state.rest.drain(..letters);
         state.depths.drain(..letters);
         state.matched += letters;
-        state.derivation.push(action.0);
+        state.derivation.push(action.production);
         state.depth = state.depth.max(depth);
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -211,12 +186,11 @@ impl Task for CfgDerivation {
         let leftmost = state.rest.chars().next()?;
         let letter = *instance.word.as_bytes().get(state.matched)?;
         let begins = |p: &Production| p.0 == leftmost && p.1.as_bytes().first() == Some(&letter);
-        instance.productions.iter().position(begins).map(Action)
+        instance.productions.iter().position(begins).map(|production| Action { production })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
-        let Production(_, right) = &instance.productions[action.0];
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+        let Production(_, right) = &instance.productions[action.production];
         let left_rest =
             right.bytes().chain(before.rest.bytes().skip(1)).take(after.matched.saturating_sub(before.matched));
         let expected = instance.word.as_bytes().get(before.matched..after.matched);
@@ -227,7 +201,6 @@ impl Task for CfgDerivation {
         if Self::ended(instance, after) {
             found.require(page::WORD, instance.yields_word(after));
         }
-        found
     }
 
     fn ended(_: &Instance, state: &State) -> bool {

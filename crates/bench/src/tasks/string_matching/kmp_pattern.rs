@@ -4,14 +4,9 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use crate::tasks::pages::kmp_pattern as page;
 use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct KmpPattern;
 
@@ -62,6 +57,15 @@ pub struct Action {
     equal: bool,
 }
 
+impl TaskAction for Action {
+    const FORMS: &'static [&'static str] = &["p <nat> <nat> <=|!>", "t <nat> <nat> <=|!>"];
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Self> {
+        let phase = if form == 0 { Phase::Pattern } else { Phase::Text };
+        Some(Action { phase, i: fields.nat(0)?, k: fields.nat(1)?, equal: fields.text(2)? == "=" })
+    }
+}
+
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let phase = if self.phase == Phase::Pattern { 'p' } else { 't' };
@@ -102,16 +106,8 @@ fn drawn(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
     Instance { text: string(text), pattern: string(pattern) }
 }
 
-impl ActionOf for Action {
-    type Task = KmpPattern;
-}
-
 impl Task for KmpPattern {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["p <nat> <nat> <=|!>", "t <nat> <nat> <=|!>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -163,11 +159,6 @@ impl Task for KmpPattern {
         limits::below("matches", state.matches.iter().copied(), instance.text.len())
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        let phase = if form == 0 { Phase::Pattern } else { Phase::Text };
-        Some(Action { phase, i: fields.nat(0)?, k: fields.nat(1)?, equal: fields.text(2)? == "=" })
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         if (action.phase, action.i, action.k) != (state.phase, state.i, state.k) {
             return Err(Illegal("another comparison is due"));
@@ -205,7 +196,6 @@ impl Task for KmpPattern {
         } else {
             state.text_comparisons += 1;
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -215,8 +205,7 @@ impl Task for KmpPattern {
         Some(Action { phase, i, k, equal: *letter == instance.pattern.as_bytes()[k] })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let pattern = instance.pattern.as_bytes();
         let subject = instance.subject(action.phase);
         found.require(page::TRUE_COMPARISON, (subject[action.i] == pattern[action.k]) == action.equal);
@@ -232,7 +221,6 @@ impl Task for KmpPattern {
             let decided = after.i == instance.text.len() && after.failure.len() == pattern.len();
             found.require(page::END, decided && real);
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

@@ -10,12 +10,12 @@ mod thompson;
 mod translation_chain;
 
 use super::AnyTask;
-use super::machine::Of;
+use super::machine::Erased;
 
 pub const TASKS: &[&dyn AnyTask] = &[
-    &Of::<kmp_pattern::KmpPattern>::new(),
-    &Of::<regex_nfa::RegexNfa>::new(),
-    &Of::<cfg_derivation::CfgDerivation>::new(),
-    &Of::<translation_chain::TranslationChain>::new(),
-    &Of::<ascii_art_parse::AsciiArtParse>::new(),
+    &Erased::<kmp_pattern::KmpPattern>::new(),
+    &Erased::<regex_nfa::RegexNfa>::new(),
+    &Erased::<cfg_derivation::CfgDerivation>::new(),
+    &Erased::<translation_chain::TranslationChain>::new(),
+    &Erased::<ascii_art_parse::AsciiArtParse>::new(),
 ];

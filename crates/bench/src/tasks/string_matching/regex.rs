@@ -7,7 +7,7 @@ use crate::tasks::TaskRng;
 /// The letters of expressions and texts.
 pub const ALPHABET: &[u8] = b"abcd";
 
-/// How often an operand may come.
+/// How often an operand may occur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantifier {
     Star,
@@ -43,7 +43,7 @@ pub enum Node {
     Quantified(Quantifier),
 }
 
-/// The nodes of an expression in post-order; `None` if it is no expression.
+/// The nodes of an expression in post-order; `None` if it is not an expression.
 pub fn post_order(regex: &str) -> Option<Vec<Node>> {
     let mut parser = Parser { rest: regex.as_bytes(), nodes: Vec::with_capacity(2 * regex.len()) };
     parser.alternation()?;
@@ -131,7 +131,7 @@ impl Tree {
         }
     }
 
-    /// Appends a random word of the expression. Words that are longer than `max` are broken off.
+    /// Appends a random word of the expression. Words longer than `max` are cut off.
     pub fn sample(&self, word: &mut String, max: usize, rng: &mut TaskRng) {
         if word.len() > max {
             return;

@@ -4,23 +4,18 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::regex::{self, Node, Quantifier, Tree};
 use super::thompson::{Edge, Fragment, epsilon_edges, growth};
 use crate::tasks::pages::regex_nfa as page;
 use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
+use crate::tasks::prelude::*;
 use crate::tasks::state_set::StateSet;
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{TaskRng, Violations, limits};
 
 pub struct RegexNfa;
 
 const REGEX_MAX: usize = 1_000;
 const TEXT_MAX: usize = 100_000;
-/// A step adds two states to so many at most.
+/// The most states of an automaton: a step adds two.
 const STATES_MAX: u16 = u16::MAX - 4;
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -69,6 +64,32 @@ pub enum Action {
     /// A fragment from start to end for this node.
     Build(Node, u16, u16),
     Set(StateSet),
+}
+
+impl TaskAction for Action {
+    const FORMS: &'static [&'static str] =
+        &["lit <[a-d]{1}> <nat> <nat>", "cat <nat> <nat>", "<alt|star|plus|opt> <nat> <nat>", "set <nats?>"];
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Self> {
+        let node = match form {
+            0 => {
+                return Some(Action::Build(
+                    Node::Letter(*fields.text(0)?.as_bytes().first()?),
+                    fields.nat(1)?,
+                    fields.nat(2)?,
+                ));
+            }
+            1 => return Some(Action::Build(Node::Concatenation, fields.nat(0)?, fields.nat(1)?)),
+            2 => match fields.text(0)? {
+                "alt" => Node::Alternation,
+                "star" => Node::Quantified(Quantifier::Star),
+                "plus" => Node::Quantified(Quantifier::Plus),
+                _ => Node::Quantified(Quantifier::Optional),
+            },
+            _ => return LineField::read(fields, 0).map(Action::Set),
+        };
+        Some(Action::Build(node, fields.nat(1)?, fields.nat(2)?))
+    }
 }
 
 impl fmt::Display for Action {
@@ -130,19 +151,8 @@ fn next_set(instance: &Instance, state: &State) -> Option<StateSet> {
     Some(StateSet::closure(states, seeds, |q| targets[usize::from(q)].into_iter().flatten()))
 }
 
-impl ActionOf for Action {
-    type Task = RegexNfa;
-}
-
 impl Task for RegexNfa {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec {
-        actions: &["lit <[a-d]{1}> <nat> <nat>", "cat <nat> <nat>", "<alt|star|plus|opt> <nat> <nat>", "set <nats?>"],
-        ..page::SPEC
-    };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let longest = usize::try_from(page::size::TEXT.range(difficulty).1).expect("invariant: sizes are not negative");
@@ -195,27 +205,6 @@ impl Task for RegexNfa {
         InvalidInput::unless(exist, "active", format!("must be states below {states}, ascending, each once"))
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        let node = match form {
-            0 => {
-                return Some(Action::Build(
-                    Node::Letter(*fields.text(0)?.as_bytes().first()?),
-                    fields.nat(1)?,
-                    fields.nat(2)?,
-                ));
-            }
-            1 => return Some(Action::Build(Node::Concatenation, fields.nat(0)?, fields.nat(1)?)),
-            2 => match fields.text(0)? {
-                "alt" => Node::Alternation,
-                "star" => Node::Quantified(Quantifier::Star),
-                "plus" => Node::Quantified(Quantifier::Plus),
-                _ => Node::Quantified(Quantifier::Optional),
-            },
-            _ => return StateSet::read(fields, 0).map(Action::Set),
-        };
-        Some(Action::Build(node, fields.nat(1)?, fields.nat(2)?))
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         match action {
             Action::Build(node, s, t) => {
@@ -263,7 +252,6 @@ impl Task for RegexNfa {
                 state.pos += 1;
             }
         }
-        state.last = Last(Some(action.clone()));
         Ok(())
     }
 
@@ -280,8 +268,7 @@ impl Task for RegexNfa {
         next_set(instance, state).map(Action::Set)
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let mut letters_and_all = vec![(0, 0); usize::from(after.states)];
         for edge in &after.edges {
             let (letters, all) = &mut letters_and_all[usize::from(edge.from)];
@@ -304,7 +291,6 @@ impl Task for RegexNfa {
         if Self::ended(instance, after) {
             found.require(page::WHOLE_TEXT, after.letters_read() == Some(instance.text.len()));
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

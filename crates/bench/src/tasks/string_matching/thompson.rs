@@ -29,7 +29,7 @@ impl<'de> Deserialize<'de> for Edge {
         let letter = match *letter.as_bytes() {
             [] => None,
             [letter] if ALPHABET.contains(&letter) => Some(letter),
-            _ => return Err(serde::de::Error::custom(format!("{letter:?} is no letter a to d, and not empty"))),
+            _ => return Err(serde::de::Error::custom(format!("{letter:?} is neither a letter a to d nor empty"))),
         };
         Ok(Self { from, letter, to })
     }

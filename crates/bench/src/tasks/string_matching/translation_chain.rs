@@ -5,14 +5,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Value, json};
+use serde::{Deserializer, Serializer};
 
 use crate::tasks::pages::translation_chain as page;
 use crate::tasks::pattern::{self, Fields};
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct TranslationChain;
 
@@ -44,7 +41,7 @@ impl TryFrom<String> for Word {
     fn try_from(text: String) -> Result<Self, String> {
         let letters =
             text.as_bytes().try_into().ok().filter(|letters: &[u8; 4]| letters.iter().all(u8::is_ascii_lowercase));
-        letters.map(Self).ok_or_else(|| format!("{text:?} is no word of four lower-case letters"))
+        letters.map(Self).ok_or_else(|| format!("{text:?} is not a word of four lower-case letters"))
     }
 }
 
@@ -178,6 +175,14 @@ impl State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Action(Word);
 
+impl TaskAction for Action {
+    const FORMS: &'static [&'static str] = &["<[a-z]{4}>"];
+
+    fn read(_: usize, fields: &Fields<'_>) -> Option<Self> {
+        Word::try_from(fields.text(0)?.to_owned()).ok().map(Action)
+    }
+}
+
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
@@ -192,16 +197,8 @@ fn is_sub_multiset(part: &mut [Word], whole: &mut [Word]) -> bool {
     part.iter().all(|word| rest.any(|other| other == word))
 }
 
-impl ActionOf for Action {
-    type Task = TranslationChain;
-}
-
 impl Task for TranslationChain {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["<[a-z]{4}>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -272,10 +269,6 @@ impl Task for TranslationChain {
         limits::below("out", [state.out.len()], words)
     }
 
-    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
-        Word::try_from(fields.text(0)?.to_owned()).ok().map(Action)
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         if state.stages.len() >= instance.languages.len() {
             return Err(Illegal("every language has its output"));
@@ -284,7 +277,6 @@ impl Task for TranslationChain {
         if state.out.len() == instance.sentence.len() {
             state.stages.push(Stage(std::mem::take(&mut state.out)));
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -296,9 +288,8 @@ impl Task for TranslationChain {
         Some(Action(*word))
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
-        let Some(language) = instance.languages.get(before.stages.len()) else { return found };
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+        let Some(language) = instance.languages.get(before.stages.len()) else { return };
         let is_value = language.dictionary.values().any(|word| *word == action.0);
         found.require(page::VOCABULARY, is_value);
         // The dictionary is one-to-one: instead of mapping the output back, what is read is mapped forth.
@@ -312,7 +303,6 @@ impl Task for TranslationChain {
             let all = after.stages.len() == instance.languages.len();
             found.require(page::ALL_LANGUAGES, all && after.out.is_empty());
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

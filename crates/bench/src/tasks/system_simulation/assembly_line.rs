@@ -5,14 +5,11 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Value, json};
+use serde::{Deserializer, Serializer};
 
 use crate::tasks::pages::assembly_line as page;
 use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct AssemblyLine;
 
@@ -105,7 +102,7 @@ impl<'de> Deserialize<'de> for Defects {
         let mut defects = Self::default();
         for (letter, origin) in Vec::<(String, usize)>::deserialize(deserializer)? {
             let types = Types::read(&letter).filter(|types| types.count() == 1);
-            let types = types.ok_or_else(|| serde::de::Error::custom(format!("{letter:?} is no type of A to D")))?;
+            let types = types.ok_or_else(|| serde::de::Error::custom(format!("{letter:?} is not a type of A to D")))?;
             defects.0[types.0.trailing_zeros() as usize] = Some(origin);
         }
         Ok(defects)
@@ -126,7 +123,7 @@ impl<'de> Deserialize<'de> for Finish {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let (letters, scrapped) = text.strip_suffix('!').map_or((text.as_str(), false), |letters| (letters, true));
-        let types = Types::read(letters).ok_or_else(|| serde::de::Error::custom(format!("{text:?} are no types")))?;
+        let types = Types::read(letters).ok_or_else(|| serde::de::Error::custom(format!("{text:?} are not types")))?;
         Ok(Self(types, scrapped))
     }
 }
@@ -158,6 +155,17 @@ pub struct State {
 pub struct Action {
     types: Types,
     scrap: bool,
+}
+
+impl TaskAction for Action {
+    const FORMS: &'static [&'static str] = &["<[A-D]+>", "<[A-D]+> scrap", "-", "- scrap"];
+
+    fn read(form: usize, fields: &Fields<'_>) -> Option<Self> {
+        let letters = if form < 2 { fields.text(0)? } else { "" };
+        let ascending = letters.as_bytes().is_sorted_by(|a, b| a < b);
+        let types = Types(letters.bytes().fold(0, |set, letter| set | 1 << (letter - b'A')));
+        ascending.then_some(Action { types, scrap: form % 2 == 1 })
+    }
 }
 
 impl fmt::Display for Action {
@@ -197,16 +205,8 @@ fn draw_stage(units: usize, rng: &mut TaskRng) -> Stage {
     Stage { adds, from, to, spreads, repairs, scraps }
 }
 
-impl ActionOf for Action {
-    type Task = AssemblyLine;
-}
-
 impl Task for AssemblyLine {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["<[A-D]+>", "<[A-D]+> scrap", "-", "- scrap"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -266,13 +266,6 @@ impl Task for AssemblyLine {
         limits::counts("blame", state.blame.iter().copied())
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        let letters = if form < 2 { fields.text(0)? } else { "" };
-        let ascending = letters.as_bytes().is_sorted_by(|a, b| a < b);
-        let types = Types(letters.bytes().fold(0, |set, letter| set | 1 << (letter - b'A')));
-        ascending.then_some(Action { types, scrap: form % 2 == 1 })
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let Action { types, scrap } = *action;
         if Self::ended(instance, state) {
@@ -307,7 +300,6 @@ impl Task for AssemblyLine {
             state.stage = 0;
             state.defects = Defects::default();
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -321,8 +313,7 @@ impl Task for AssemblyLine {
         Some(Action { types, scrap: defect(&stage.scraps, 0).is_some_and(|fatal| types.contains(fatal)) })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let possible = |origin: usize| origin < after.stage && instance.stages[origin].reaches(after.unit);
         found.require(page::ORIGIN, after.defects.present().all(|(_, origin)| possible(origin)));
         let old = before.defects.types();
@@ -334,7 +325,6 @@ impl Task for AssemblyLine {
         if Self::ended(instance, after) {
             found.require(page::ALL_UNITS, after.finished.len() == instance.units);
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

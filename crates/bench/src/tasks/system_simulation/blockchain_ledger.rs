@@ -2,16 +2,9 @@
 //!
 //! A step is the verdict on one transaction, or one block sealed.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use crate::tasks::operation::{OPERATIONS_MAX, VALUE_MAX, validate_count};
 use crate::tasks::pages::blockchain_ledger as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct BlockchainLedger;
 
@@ -101,16 +94,8 @@ word_actions!(Action {
     Seal(hash) = "seal",
 });
 
-impl ActionOf for Action {
-    type Task = BlockchainLedger;
-}
-
 impl Task for BlockchainLedger {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let small = |min: i64, max: i64, rng: &mut TaskRng| {
@@ -140,7 +125,7 @@ impl Task for BlockchainLedger {
                     instance.transactions[state.done] = Transaction { from, to, amount, fee, nonce };
                 }
                 let Some(action) = Self::reference(&instance, &state) else { break };
-                Self::apply(&instance, &mut state, &action).expect("invariant: reference actions are legal");
+                Self::step(&instance, &mut state, action).expect("invariant: reference actions are legal");
             }
             let rejected = state.rejected_nonce + state.rejected_funds;
             if state.rejected_nonce > 0 && state.rejected_funds > 0 && 2 * rejected < count {
@@ -202,10 +187,6 @@ impl Task for BlockchainLedger {
         limits::at_most("hashes", state.hashes.len(), instance.miners.len())
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         if Self::ended(instance, state) {
             return Err(Illegal("every block is sealed"));
@@ -239,7 +220,6 @@ impl Task for BlockchainLedger {
             (Action::Seal(_), Some(_)) => return Err(Illegal("the block is not complete yet")),
             (_, None) => return Err(Illegal("the block is complete and must be sealed")),
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -257,8 +237,7 @@ impl Task for BlockchainLedger {
         })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let initial: i64 = instance.balances.iter().map(|balance| i64::from(*balance)).sum();
         let sealed = i64::try_from(after.hashes.len()).unwrap_or(i64::MAX);
         let minted = i64::from(instance.reward).saturating_mul(sealed);
@@ -277,7 +256,6 @@ impl Task for BlockchainLedger {
             let sealed = after.hashes.len() == instance.miners.len();
             found.require(page::CHAIN, after.done == instance.transactions.len() && sealed);
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

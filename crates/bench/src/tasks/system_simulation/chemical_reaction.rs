@@ -2,16 +2,9 @@
 //!
 //! A step is one reaction fired.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use crate::tasks::operation::validate_count;
 use crate::tasks::pages::chemical_reaction as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct ChemicalReaction;
 
@@ -111,16 +104,8 @@ fn draw_reactions(masses: &[i64], count: usize, rng: &mut TaskRng) -> Option<Vec
     Some(pairs[..count].iter().map(reaction).collect())
 }
 
-impl ActionOf for Action {
-    type Task = ChemicalReaction;
-}
-
 impl Task for ChemicalReaction {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -184,10 +169,6 @@ impl Task for ChemicalReaction {
         limits::counts("fired", state.fired.iter().copied())
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let Action::Fire(fires) = *action;
         if state.t >= instance.draws.len() {
@@ -201,7 +182,6 @@ impl Task for ChemicalReaction {
         reaction.products.iter().for_each(|(species, count)| state.counts[*species] += count);
         state.fired[fires] += 1;
         state.t += 1;
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -217,8 +197,7 @@ impl Task for ChemicalReaction {
         selected.map(Action::Fire)
     }
 
-    fn violations(instance: &Instance, _: &State, _: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, _: &State, _: &Action, after: &State, found: &mut Violations) {
         found.require(page::MASS, instance.mass(&after.counts) == instance.mass(&instance.counts));
         found.require(page::NON_NEGATIVE, after.counts.iter().all(|count| *count >= 0));
         let mut counts = instance.counts.clone();
@@ -233,7 +212,6 @@ impl Task for ChemicalReaction {
             let stuck = instance.reactions.iter().all(|reaction| !reaction.can_fire(&after.counts));
             found.require(page::DONE, after.t == instance.draws.len() || stuck);
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

@@ -2,19 +2,11 @@
 //!
 //! A step is one open, up or down of one elevator; idle elevators take none.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::elevator_turn::{Call, Turn, first_after, nearest};
-use crate::tasks::link::Link;
 use crate::tasks::operation::validate_count;
+use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pages::elevator_scheduling as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct ElevatorScheduling;
 
@@ -43,7 +35,7 @@ impl<'de> Deserialize<'de> for Direction {
             -1 => Ok(Self::Down),
             0 => Ok(Self::None),
             1 => Ok(Self::Up),
-            other => Err(serde::de::Error::custom(format!("{other} is no direction: -1, 0 or 1"))),
+            other => Err(serde::de::Error::custom(format!("{other} is not a direction: -1, 0 or 1"))),
         }
     }
 }
@@ -62,34 +54,23 @@ pub struct State {
     directions: Vec<Direction>,
     waiting: Vec<Vec<usize>>,
     riding: Vec<Vec<usize>>,
-    delivered: Vec<Link>,
+    delivered: Vec<OptionalIndex>,
     moved: Vec<usize>,
     doors: Vec<usize>,
     last: Last<Action>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Act {
-    Open,
-    Up,
-    Down,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Action {
-    elevator: usize,
-    act: Act,
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let act = match self.act {
-            Act::Open => "open",
-            Act::Up => "up",
-            Act::Down => "down",
-        };
-        write!(f, "{} {act}", self.elevator)
+words!(
+    enum Act {
+        Open = "open",
+        Up = "up",
+        Down = "down",
     }
+);
+
+line_actions! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Action { elevator: usize, act: Act } = "<nat> <open|up|down>", "{elevator} {act}"
 }
 
 impl State {
@@ -120,7 +101,7 @@ impl State {
         self.riding[elevator].retain(|call| {
             let arrived = instance.calls[*call].to == floor;
             if arrived {
-                delivered[*call] = Link::to(tick);
+                delivered[*call] = OptionalIndex::some(tick);
             }
             !arrived
         });
@@ -150,16 +131,8 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = ElevatorScheduling;
-}
-
 impl Task for ElevatorScheduling {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["<nat> <open|up|down>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let elevators = page::size::ELEVATORS.draw(difficulty, rng);
@@ -199,7 +172,7 @@ impl Task for ElevatorScheduling {
             directions: vec![Direction::None; elevators],
             waiting: vec![Vec::new(); elevators],
             riding: vec![Vec::new(); elevators],
-            delivered: vec![Link::NONE; instance.calls.len()],
+            delivered: vec![OptionalIndex::NONE; instance.calls.len()],
             moved: vec![0; elevators],
             doors: vec![0; elevators],
             last: Last(None),
@@ -236,15 +209,6 @@ impl Task for ElevatorScheduling {
         InvalidInput::unless(made, "waiting", "and `riding` must hold calls that were made by `t`")
     }
 
-    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
-        let act = match fields.text(1)? {
-            "open" => Act::Open,
-            "up" => Act::Up,
-            _ => Act::Down,
-        };
-        Some(Action { elevator: fields.nat(0)?, act })
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let Action { elevator, act } = *action;
         let turn = state.turn(instance).ok_or(Illegal("every call is delivered"))?;
@@ -273,7 +237,6 @@ impl Task for ElevatorScheduling {
                 state.moved[elevator] += 1;
             }
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -295,8 +258,7 @@ impl Task for ElevatorScheduling {
         Some(Action { elevator: turn.elevator, act })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         found.require(page::IN_BUILDING, after.floors.iter().all(|floor| *floor < instance.floors));
         found.require(page::CONSERVATION, after.is_conserved(instance));
         if let Some(turn) = before.turn(instance) {
@@ -314,7 +276,6 @@ impl Task for ElevatorScheduling {
         if Self::ended(instance, after) {
             found.require(page::ALL_DELIVERED, after.delivered.iter().all(|tick| tick.get().is_some()));
         }
-        found
     }
 
     fn ended(_: &Instance, state: &State) -> bool {

@@ -1,58 +1,28 @@
 //! Commands of the simulated file system: their text, and how random ones are drawn.
 
-use std::fmt;
-
 use super::file_tree::{Kind, Mode, Path, Tree, User};
 use crate::tasks::TaskRng;
+use crate::tasks::action_macros::line_actions;
 use crate::tasks::operation::as_text;
-use crate::tasks::pattern::Fields;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Command {
-    Su(User),
-    Cd(String),
-    Mkdir(String),
-    Touch(String),
-    Write(String, usize),
-    Read(String),
-    Rm(String),
-    Rmdir(String),
-    Chmod(Mode, String),
+line_actions! {
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub enum Command {
+        Su(user: User) = "su <root|alice|bob>", "su {user}";
+        Cd(path: String) = "cd <[!-~]+>", "cd {path}";
+        Mkdir(path: String) = "mkdir <[!-~]+>", "mkdir {path}";
+        Touch(path: String) = "touch <[!-~]+>", "touch {path}";
+        Write(path: String, content: usize) = "write <[!-~]+> <nat>", "write {path} {content}";
+        Read(path: String) = "read <[!-~]+>", "read {path}";
+        Rm(path: String) = "rm <[!-~]+>", "rm {path}";
+        Rmdir(path: String) = "rmdir <[!-~]+>", "rmdir {path}";
+        Chmod(mode: Mode, path: String) = "chmod <[0-7]{2}> <[!-~]+>", "chmod {mode} {path}";
+    }
 }
 
 as_text!(Command);
 
 impl Command {
-    const FORMS: &'static [&'static str] = &[
-        "su <root|alice|bob>",
-        "cd <[!-~]+>",
-        "mkdir <[!-~]+>",
-        "touch <[!-~]+>",
-        "write <[!-~]+> <nat>",
-        "read <[!-~]+>",
-        "rm <[!-~]+>",
-        "rmdir <[!-~]+>",
-        "chmod <[0-7]{2}> <[!-~]+>",
-    ];
-
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Self> {
-        let text = |place: usize| fields.text(place).map(str::to_owned);
-        Some(match form {
-            0 => Self::Su(User::ALL.into_iter().find(|user| Some(user.name()) == fields.text(0))?),
-            1 => Self::Cd(text(0)?),
-            2 => Self::Mkdir(text(0)?),
-            3 => Self::Touch(text(0)?),
-            4 => Self::Write(text(0)?, fields.nat(1)?),
-            5 => Self::Read(text(0)?),
-            6 => Self::Rm(text(0)?),
-            7 => Self::Rmdir(text(0)?),
-            _ => {
-                let [owner, others] = *fields.text(0)?.as_bytes() else { return None };
-                Self::Chmod(Mode(owner - b'0', others - b'0'), text(1)?)
-            }
-        })
-    }
-
     fn path(&self) -> Option<&str> {
         match self {
             Self::Su(_) => None,
@@ -76,22 +46,6 @@ impl Command {
         let ends_in_name = relative.rsplit('/').next().is_some_and(|name| !matches!(name, "" | "." | ".."));
         let components = path == "/" || relative.split('/').all(|component| !component.is_empty());
         components && (ends_in_name || !named)
-    }
-}
-
-impl fmt::Display for Command {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Su(user) => write!(f, "su {}", user.name()),
-            Self::Cd(path) => write!(f, "cd {path}"),
-            Self::Mkdir(path) => write!(f, "mkdir {path}"),
-            Self::Touch(path) => write!(f, "touch {path}"),
-            Self::Write(path, content) => write!(f, "write {path} {content}"),
-            Self::Read(path) => write!(f, "read {path}"),
-            Self::Rm(path) => write!(f, "rm {path}"),
-            Self::Rmdir(path) => write!(f, "rmdir {path}"),
-            Self::Chmod(mode, path) => write!(f, "chmod {mode} {path}"),
-        }
     }
 }
 

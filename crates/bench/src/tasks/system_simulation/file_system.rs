@@ -2,19 +2,11 @@
 //!
 //! A step is one command; its line is the result.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::file_command::{Command, draw_command};
 use super::file_tree::{Code, Entry, Kind, Mode, Path, READ, Tree, User, WRITE};
 use crate::tasks::operation::validate_count;
 use crate::tasks::pages::file_system as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct FileSystem;
 
@@ -35,21 +27,13 @@ pub struct State {
     last: Last<Action>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    Success,
-    /// What a read gives.
-    Content(usize),
-    Failure(Code),
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Success => f.write_str("ok"),
-            Self::Content(content) => write!(f, "ok {content}"),
-            Self::Failure(code) => write!(f, "err {}", code.name()),
-        }
+line_actions! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Action {
+        Success = "ok", "ok";
+        /// What a read gives.
+        Content(content: usize) = "ok <nat>", "ok {content}";
+        Failure(code: Code) = "err <noent|notdir|isdir|exists|perm|notempty|busy>", "err {code}";
     }
 }
 
@@ -162,22 +146,13 @@ fn draw_run(count: usize, rng: &mut TaskRng) -> Option<(Instance, State)> {
         let action = FileSystem::reference(&instance, &state)?;
         perm |= action == Action::Failure(Code::Perm);
         noent |= action == Action::Failure(Code::Noent);
-        FileSystem::apply(&instance, &mut state, &action).ok()?;
+        FileSystem::step(&instance, &mut state, action).ok()?;
     }
     (perm && noent).then_some((instance, state))
 }
 
-impl ActionOf for Action {
-    type Task = FileSystem;
-}
-
 impl Task for FileSystem {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec =
-        Spec { actions: &["ok", "ok <nat>", "err <noent|notdir|isdir|exists|perm|notempty|busy>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -208,14 +183,6 @@ impl Task for FileSystem {
         InvalidInput::unless(state.cwd.is_absolute(), "cwd", "must be an absolute path")
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Some(match form {
-            0 => Action::Success,
-            1 => Action::Content(fields.nat(0)?),
-            _ => Action::Failure(Code::ALL.into_iter().find(|code| Some(code.name()) == fields.text(0))?),
-        })
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let command = instance.commands.get(state.done).ok_or(Illegal("every command is done"))?;
         match *action {
@@ -229,7 +196,6 @@ impl Task for FileSystem {
             }
         }
         state.done += 1;
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -242,8 +208,7 @@ impl Task for FileSystem {
         })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         found.require(page::TREE, after.tree.is_whole());
         let cwd = after.tree.find(after.cwd.as_str());
         found.require(page::CWD, cwd.is_some_and(|entry| entry.kind == Kind::Directory));
@@ -256,7 +221,6 @@ impl Task for FileSystem {
         if Self::ended(instance, after) {
             found.require(page::ALL_DONE, after.done == instance.commands.len());
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

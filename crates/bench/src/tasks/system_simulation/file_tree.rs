@@ -5,21 +5,23 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Who gives commands and owns entries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum User {
-    Root,
-    Alice,
-    Bob,
-}
+use crate::tasks::action::LineField;
+use crate::tasks::action_macros::words;
+use crate::tasks::pattern::Fields;
+
+words!(
+    /// Who gives commands and owns entries.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum User {
+        Root = "root",
+        Alice = "alice",
+        Bob = "bob",
+    }
+);
 
 impl User {
     pub const ALL: [Self; 3] = [Self::Root, Self::Alice, Self::Bob];
-
-    pub fn name(self) -> &'static str {
-        ["root", "alice", "bob"][self as usize]
-    }
 }
 
 /// The bits of a right.
@@ -31,32 +33,31 @@ pub const ENTER: u8 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mode(pub u8, pub u8);
 
+impl LineField for Mode {
+    fn read(fields: &Fields<'_>, index: usize) -> Option<Self> {
+        let [owner, others] = *fields.text(index)?.as_bytes() else { return None };
+        Some(Self(owner - b'0', others - b'0'))
+    }
+}
+
 impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.0, self.1)
     }
 }
 
-/// Why a command fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Code {
-    Noent,
-    Notdir,
-    Isdir,
-    Exists,
-    Perm,
-    Notempty,
-    Busy,
-}
-
-impl Code {
-    pub const ALL: [Self; 7] =
-        [Self::Noent, Self::Notdir, Self::Isdir, Self::Exists, Self::Perm, Self::Notempty, Self::Busy];
-
-    pub fn name(self) -> &'static str {
-        ["noent", "notdir", "isdir", "exists", "perm", "notempty", "busy"][self as usize]
+words!(
+    /// Why a command fails.
+    pub enum Code {
+        Noent = "noent",
+        Notdir = "notdir",
+        Isdir = "isdir",
+        Exists = "exists",
+        Perm = "perm",
+        Notempty = "notempty",
+        Busy = "busy",
     }
-}
+);
 
 /// An absolute path without `.` and `..`: `/`, `/a`, `/a/b`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,13 +152,13 @@ impl<'de> Deserialize<'de> for Entry {
         let kind = match kind.as_str() {
             "d" => Kind::Directory,
             "f" => Kind::File,
-            _ => return Err(serde::de::Error::custom(format!("{kind:?} is no kind: \"d\" or \"f\""))),
+            _ => return Err(serde::de::Error::custom(format!("{kind:?} is not a kind: \"d\" or \"f\""))),
         };
         match *mode.as_bytes() {
             [user @ b'0'..=b'7', others @ b'0'..=b'7'] => {
                 Ok(Self { path, kind, owner, mode: Mode(user - b'0', others - b'0'), content })
             }
-            _ => Err(serde::de::Error::custom(format!("{mode:?} is no mode, such as \"75\""))),
+            _ => Err(serde::de::Error::custom(format!("{mode:?} is not a mode, such as \"75\""))),
         }
     }
 }

@@ -2,18 +2,9 @@
 //!
 //! A step is one request; its line is the result.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use crate::tasks::operation::{VALUE_MAX, as_text, validate_count};
 use crate::tasks::pages::meeting_scheduler as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct MeetingScheduler;
 
@@ -92,41 +83,20 @@ impl State {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// A room and a start.
-    Booked(usize, usize),
-    RejectCapacity,
-    RejectBusy,
-    Freed(usize),
-    Nothing,
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Booked(room, at) => write!(f, "room {room} at {at}"),
-            Self::RejectCapacity => f.write_str("reject capacity"),
-            Self::RejectBusy => f.write_str("reject busy"),
-            Self::Freed(room) => write!(f, "free {room}"),
-            Self::Nothing => f.write_str("none"),
-        }
+line_actions! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Action {
+        /// A room and a start.
+        Booked(room: usize, start: usize) = "room <nat> at <nat>", "room {room} at {start}";
+        RejectCapacity = "reject capacity", "reject capacity";
+        RejectBusy = "reject busy", "reject busy";
+        Freed(room: usize) = "free <nat>", "free {room}";
+        Nothing = "none", "none";
     }
 }
 
-impl ActionOf for Action {
-    type Task = MeetingScheduler;
-}
-
 impl Task for MeetingScheduler {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec {
-        actions: &["room <nat> at <nat>", "reject capacity", "reject busy", "free <nat>", "none"],
-        ..page::SPEC
-    };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -179,16 +149,6 @@ impl Task for MeetingScheduler {
         limits::below("bookings", state.bookings.iter().map(|(_, room, _)| *room), instance.rooms.len())
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Some(match form {
-            0 => Action::Booked(fields.nat(0)?, fields.nat(1)?),
-            1 => Action::RejectCapacity,
-            2 => Action::RejectBusy,
-            3 => Action::Freed(fields.nat(0)?),
-            _ => Action::Nothing,
-        })
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let request = *instance.requests.get(state.done).ok_or(Illegal("every request is done"))?;
         if let Action::Booked(room, _) | Action::Freed(room) = *action
@@ -210,7 +170,6 @@ impl Task for MeetingScheduler {
             _ => return Err(Illegal("the request has no such result")),
         }
         state.done += 1;
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -233,8 +192,7 @@ impl Task for MeetingScheduler {
         })
     }
 
-    fn violations(instance: &Instance, before: &State, _: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, _: &Action, after: &State, found: &mut Violations) {
         found.require(page::NO_OVERLAP, after.is_disjoint(instance));
         found.require(page::FITS, after.bookings.iter().all(|booking| instance.suits(booking)));
         let concerned = match instance.requests.get(before.done) {
@@ -250,7 +208,6 @@ impl Task for MeetingScheduler {
         if Self::ended(instance, after) {
             found.require(page::ALL_DONE, after.done == instance.requests.len());
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

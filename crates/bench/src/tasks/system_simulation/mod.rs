@@ -13,15 +13,15 @@ mod packet_routing;
 mod railway_scheduling;
 
 use super::AnyTask;
-use super::machine::Of;
+use super::machine::Erased;
 
 pub const TASKS: &[&dyn AnyTask] = &[
-    &Of::<file_system::FileSystem>::new(),
-    &Of::<blockchain_ledger::BlockchainLedger>::new(),
-    &Of::<railway_scheduling::RailwayScheduling>::new(),
-    &Of::<meeting_scheduler::MeetingScheduler>::new(),
-    &Of::<elevator_scheduling::ElevatorScheduling>::new(),
-    &Of::<packet_routing::PacketRouting>::new(),
-    &Of::<assembly_line::AssemblyLine>::new(),
-    &Of::<chemical_reaction::ChemicalReaction>::new(),
+    &Erased::<file_system::FileSystem>::new(),
+    &Erased::<blockchain_ledger::BlockchainLedger>::new(),
+    &Erased::<railway_scheduling::RailwayScheduling>::new(),
+    &Erased::<meeting_scheduler::MeetingScheduler>::new(),
+    &Erased::<elevator_scheduling::ElevatorScheduling>::new(),
+    &Erased::<packet_routing::PacketRouting>::new(),
+    &Erased::<assembly_line::AssemblyLine>::new(),
+    &Erased::<chemical_reaction::ChemicalReaction>::new(),
 ];

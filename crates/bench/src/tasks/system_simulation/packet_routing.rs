@@ -2,17 +2,10 @@
 //!
 //! A step is one hop, delivery or drop.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use crate::tasks::link::Link;
 use crate::tasks::operation::validate_count;
+use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pages::packet_routing as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct PacketRouting;
 
@@ -22,7 +15,7 @@ const TTL_MAX: u64 = 10_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    tables: Vec<Vec<Link>>,
+    tables: Vec<Vec<OptionalIndex>>,
     /// Source, destination, ttl.
     packets: Vec<(usize, usize, u64)>,
 }
@@ -31,7 +24,7 @@ pub struct Instance {
 #[serde(deny_unknown_fields)]
 pub struct State {
     packet: usize,
-    at: Link,
+    at: OptionalIndex,
     ttl: u64,
     fates: String,
     hops: u64,
@@ -93,15 +86,15 @@ fn distances(neighbours: &[Vec<usize>], to: usize) -> Vec<usize> {
 }
 
 /// Tables of shortest paths, with some entries wrong and some missing.
-fn faulty_tables(neighbours: &[Vec<usize>], rng: &mut TaskRng) -> Vec<Vec<Link>> {
+fn faulty_tables(neighbours: &[Vec<usize>], rng: &mut TaskRng) -> Vec<Vec<OptionalIndex>> {
     let routers = 0..neighbours.len();
     let distances: Vec<_> = routers.clone().map(|to| distances(neighbours, to)).collect();
     let mut entry = |at: usize, to: usize| {
         if at == to {
-            return Link::NONE;
+            return OptionalIndex::NONE;
         }
         if rng.chance(1, 12) {
-            return Link::to(rng.one_of(&neighbours[at]));
+            return OptionalIndex::some(rng.one_of(&neighbours[at]));
         }
         let nearest = neighbours[at].iter().copied().min_by_key(|neighbour| distances[to][*neighbour]);
         nearest.filter(|_| !rng.chance(1, 40)).into()
@@ -109,16 +102,8 @@ fn faulty_tables(neighbours: &[Vec<usize>], rng: &mut TaskRng) -> Vec<Vec<Link>>
     routers.clone().map(|at| routers.clone().map(|to| entry(at, to)).collect()).collect()
 }
 
-impl ActionOf for Action {
-    type Task = PacketRouting;
-}
-
 impl Task for PacketRouting {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -142,7 +127,7 @@ impl Task for PacketRouting {
         let routers = instance.tables.len();
         let range = format!("has {routers} entries; give 1 to {ROUTERS_MAX}");
         InvalidInput::unless((1..=ROUTERS_MAX).contains(&routers), "tables", range)?;
-        let known = |entry: &Link| entry.get().is_none_or(|entry| entry < routers);
+        let known = |entry: &OptionalIndex| entry.get().is_none_or(|entry| entry < routers);
         let rows = instance.tables.iter().all(|row| row.len() == routers && row.iter().all(known));
         let reason = format!("every row needs {routers} entries, each -1 or a router below {routers}");
         InvalidInput::unless(rows, "tables", reason)?;
@@ -157,7 +142,7 @@ impl Task for PacketRouting {
     fn start(instance: &Instance) -> State {
         let load = vec![0; instance.tables.len()];
         let mut state =
-            State { packet: 0, at: Link::NONE, ttl: 0, fates: String::new(), hops: 0, load, last: Last(None) };
+            State { packet: 0, at: OptionalIndex::NONE, ttl: 0, fates: String::new(), hops: 0, load, last: Last(None) };
         state.enter(instance);
         state
     }
@@ -170,10 +155,6 @@ impl Task for PacketRouting {
         limits::counts("load", state.load.iter().copied())
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let at = state.at.get().ok_or(Illegal("every packet has its fate"))?;
         match *action {
@@ -184,13 +165,12 @@ impl Task for PacketRouting {
                 state.ttl = state.ttl.checked_sub(1).ok_or(Illegal("the packet has no hop left"))?;
                 state.load[at] += 1;
                 state.hops += 1;
-                state.at = Link::to(router);
+                state.at = OptionalIndex::some(router);
             }
             Action::Deliver => state.finish(instance, 'D'),
             Action::DropTtl => state.finish(instance, 'T'),
             Action::DropRoute => state.finish(instance, 'N'),
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -205,15 +185,14 @@ impl Task for PacketRouting {
         })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let ttl = match action {
             Action::Hop(_) => before.ttl.checked_sub(1),
             _ => Some(instance.packets.get(after.packet).map_or(0, |(.., ttl)| *ttl)),
         };
         found.require(page::TTL, ttl == Some(after.ttl));
         if let (Action::Hop(router), Some(at)) = (*action, before.at.get()) {
-            let named = instance.tables[at].contains(&Link::to(router));
+            let named = instance.tables[at].contains(&OptionalIndex::some(router));
             found.require(page::LINK, named);
         }
         found.require(page::LOAD_SUM, after.load.iter().sum::<u64>() == after.hops);
@@ -221,7 +200,6 @@ impl Task for PacketRouting {
         if Self::ended(instance, after) {
             found.require(page::ALL_PACKETS, after.fates.len() == instance.packets.len());
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

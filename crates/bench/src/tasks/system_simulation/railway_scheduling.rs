@@ -2,16 +2,9 @@
 //!
 //! A step is one segment of one train.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use crate::tasks::pages::railway_scheduling as page;
-use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::pattern::NUMBER_LIMIT;
+use crate::tasks::prelude::*;
 
 pub struct RailwayScheduling;
 
@@ -20,7 +13,7 @@ const SIZE_MAX: usize = 100;
 /// The largest length, pace, headway and dwell: times stay far below 2^53.
 const TIME_MAX: u64 = 10_000;
 const DEPARTS_MAX: u64 = 1_000_000_000;
-/// Entries of all segments in a state that a client hands in: each is compared with those before it.
+/// Entries of all segments in a state that a client submits: each is compared with those before it.
 const OCCUPATIONS_MAX: usize = 10_000;
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -78,30 +71,13 @@ pub struct State {
     served_ready: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Action {
-    train: usize,
-    segment: usize,
-    enter: u64,
-    leave: u64,
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {} {}", self.train, self.segment, self.enter, self.leave)
-    }
-}
-
-impl ActionOf for Action {
-    type Task = RailwayScheduling;
+line_actions! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Action { train: usize, segment: usize, enter: u64, leave: u64 } = "<nat> <nat> <nat> <nat>", "{train} {segment} {enter} {leave}"
 }
 
 impl Task for RailwayScheduling {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["<nat> <nat> <nat> <nat>"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -203,10 +179,6 @@ impl Task for RailwayScheduling {
         state.served_ready = before.max().map_or(departs, |left| left + instance.dwell);
     }
 
-    fn read(_: usize, fields: &Fields<'_>) -> Option<Action> {
-        Some(Action { train: fields.nat(0)?, segment: fields.nat(1)?, enter: fields.nat(2)?, leave: fields.nat(3)? })
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         let Action { train, segment, enter, leave } = *action;
         let Train { to, departs, .. } = *instance.trains.get(train).ok_or(Illegal("there is no such train"))?;
@@ -231,7 +203,6 @@ impl Task for RailwayScheduling {
         state.free[segment] = leave + instance.headway;
         state.served_ready = state.left[train].map_or(departs, |left| left + instance.dwell);
         state.left[train] = state.left[train].max(Some(leave));
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -245,8 +216,7 @@ impl Task for RailwayScheduling {
         (leave < NUMBER_LIMIT).then_some(Action { train, segment, enter, leave })
     }
 
-    fn violations(instance: &Instance, before: &State, action: &Action, after: &State) -> Violations {
-        let mut found = Violations::NONE;
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let Action { train, segment, enter, leave } = *action;
         found.require(page::NO_COLLISION, !after.collided);
         let towards = instance.trains[train].next_segment(before.station[train]);
@@ -258,7 +228,6 @@ impl Task for RailwayScheduling {
             let arrived = after.station.iter().zip(&instance.trains).all(|(station, train)| *station == train.to);
             found.require(page::ARRIVED, arrived);
         }
-        found
     }
 
     fn ended(instance: &Instance, state: &State) -> bool {

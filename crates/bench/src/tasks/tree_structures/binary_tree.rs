@@ -1,6 +1,6 @@
 //! Binary trees as two lists of links, left and right: what the search trees share.
 
-use crate::tasks::link::Link;
+use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pattern::NUMBER_LIMIT;
 use crate::tasks::task::InvalidInput;
 
@@ -10,8 +10,8 @@ const NODES_MAX: usize = 2_000;
 /// A look at the links. After wrong lines they may form no tree: nodes can have two parents, or lie on a cycle.
 #[derive(Clone, Copy)]
 pub struct BinaryTree<'a> {
-    pub left: &'a [Link],
-    pub right: &'a [Link],
+    pub left: &'a [OptionalIndex],
+    pub right: &'a [OptionalIndex],
 }
 
 impl BinaryTree<'_> {
@@ -51,15 +51,15 @@ impl BinaryTree<'_> {
 
 /// Left and right links of the search tree that grows when the keys are inserted one after another: node i holds
 /// `keys[i]`.
-pub fn grown(keys: &[i64]) -> [Vec<Link>; 2] {
-    let mut links = [vec![Link::NONE; keys.len()], vec![Link::NONE; keys.len()]];
+pub fn grown(keys: &[i64]) -> [Vec<OptionalIndex>; 2] {
+    let mut links = [vec![OptionalIndex::NONE; keys.len()], vec![OptionalIndex::NONE; keys.len()]];
     for k in 1..keys.len() {
         let mut at = 0;
         loop {
             let link = &mut links[usize::from(keys[k] > keys[at])][at];
             match link.get() {
                 Some(child) => at = child,
-                None => break *link = Link::to(k),
+                None => break *link = OptionalIndex::some(k),
             }
         }
     }

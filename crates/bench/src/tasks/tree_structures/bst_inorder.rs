@@ -4,17 +4,10 @@
 
 use std::sync::OnceLock;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::binary_tree::{self, BinaryTree};
-use crate::tasks::link::Link;
+use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pages::bst_inorder as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array, limits};
+use crate::tasks::prelude::*;
 
 pub struct BstInorder;
 
@@ -23,8 +16,8 @@ pub struct BstInorder;
 pub struct Instance {
     root: usize,
     key: Vec<i64>,
-    left: Vec<Link>,
-    right: Vec<Link>,
+    left: Vec<OptionalIndex>,
+    right: Vec<OptionalIndex>,
     #[serde(skip)]
     spans: OnceLock<Vec<Span>>,
 }
@@ -64,7 +57,7 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    cur: Link,
+    cur: OptionalIndex,
     stack: Vec<usize>,
     order: Vec<usize>,
     inorder: Vec<i64>,
@@ -74,16 +67,8 @@ pub struct State {
 
 word_actions!(Action { Push(v) = "push", Pop(v) = "pop", Done = "done" });
 
-impl ActionOf for Action {
-    type Task = BstInorder;
-}
-
 impl Task for BstInorder {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         let keys = loop {
@@ -94,10 +79,11 @@ impl Task for BstInorder {
             }
         };
         let number = rng.permutation(keys.len());
-        let renumbered = |links: &[Link]| {
-            let mut moved = vec![Link::NONE; links.len()];
+        let renumbered = |links: &[OptionalIndex]| {
+            let mut moved = vec![OptionalIndex::NONE; links.len()];
             for (node, link) in links.iter().enumerate() {
-                moved[number[node]] = link.get().map_or(Link::NONE, |child| Link::to(number[child]));
+                moved[number[node]] =
+                    link.get().map_or(OptionalIndex::NONE, |child| OptionalIndex::some(number[child]));
             }
             moved
         };
@@ -127,7 +113,7 @@ impl Task for BstInorder {
 
     fn start(instance: &Instance) -> State {
         State {
-            cur: Link::to(instance.root),
+            cur: OptionalIndex::some(instance.root),
             stack: Vec::new(),
             order: Vec::new(),
             inorder: Vec::new(),
@@ -141,10 +127,6 @@ impl Task for BstInorder {
         limits::below("cur", [state.cur], n)?;
         limits::below("stack", state.stack.iter().copied(), n)?;
         limits::below("order", state.order.iter().copied(), n)
-    }
-
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
     }
 
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
@@ -168,7 +150,6 @@ impl Task for BstInorder {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -183,10 +164,9 @@ impl Task for BstInorder {
         })
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
         let key = |node: &usize| instance.key[*node];
         let State { stack, order, inorder, .. } = after;
-        let mut found = Violations::NONE;
         let increasing = inorder.is_sorted_by(|a, b| a < b);
         found.require(page::INCREASING, increasing && inorder.iter().copied().eq(order.iter().map(key)));
         let decreasing = stack.is_sorted_by(|below, above| key(below) > key(above));
@@ -201,13 +181,8 @@ impl Task for BstInorder {
         found.require(page::COUNTS, sizes.len() == order.len() && sizes.iter().all(|size| *size >= 1));
         if *action == Action::Done {
             let all = order.len() == instance.key.len();
-            found.require(page::COMPLETE, all && stack.is_empty() && after.cur == Link::NONE);
+            found.require(page::COMPLETE, all && stack.is_empty() && after.cur == OptionalIndex::NONE);
         }
-        found
-    }
-
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(instance: &Instance) -> u64 {

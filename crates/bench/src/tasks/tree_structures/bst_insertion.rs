@@ -3,17 +3,10 @@
 //! A step is one action line: `insert k`, then `left c` or `right c` for each node c that key k is compared with, and
 //! `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::binary_tree::{self, BinaryTree};
-use crate::tasks::link::Link;
+use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pages::bst_insertion as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array, limits};
+use crate::tasks::prelude::*;
 
 pub struct BstInsertion;
 
@@ -26,10 +19,10 @@ pub struct Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    left: Vec<Link>,
-    right: Vec<Link>,
-    k: Link,
-    at: Link,
+    left: Vec<OptionalIndex>,
+    right: Vec<OptionalIndex>,
+    k: OptionalIndex,
+    at: OptionalIndex,
     heights: Vec<usize>,
     balance: Vec<i64>,
     last: Last<Action>,
@@ -43,7 +36,7 @@ impl State {
     }
 
     fn measure(&mut self) {
-        let height = |link: Link| self.tree().height(link.get());
+        let height = |link: OptionalIndex| self.tree().height(link.get());
         let (left, right) = (height(self.left[0]), height(self.right[0]));
         let signed = |height| i64::try_from(height).expect("invariant: at most as high as there are nodes");
         let balance = signed(left) - signed(right);
@@ -78,16 +71,8 @@ impl State {
     }
 }
 
-impl ActionOf for Action {
-    type Task = BstInsertion;
-}
-
 impl Task for BstInsertion {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -104,9 +89,17 @@ impl Task for BstInsertion {
     }
 
     fn start(instance: &Instance) -> State {
-        let none = vec![Link::NONE; instance.keys.len()];
+        let none = vec![OptionalIndex::NONE; instance.keys.len()];
         let (heights, balance) = (Vec::new(), Vec::new());
-        State { left: none.clone(), right: none, k: Link::NONE, at: Link::NONE, heights, balance, last: Last(None) }
+        State {
+            left: none.clone(),
+            right: none,
+            k: OptionalIndex::NONE,
+            at: OptionalIndex::NONE,
+            heights,
+            balance,
+            last: Last(None),
+        }
     }
 
     fn check_state(instance: &Instance, state: &State) -> Result<(), InvalidInput> {
@@ -119,10 +112,6 @@ impl Task for BstInsertion {
         limits::below("at", [state.at], n)
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         if let Action::Insert(node) | Action::Left(node) | Action::Right(node) = *action
             && node >= instance.keys.len()
@@ -131,20 +120,20 @@ impl Task for BstInsertion {
         }
         match *action {
             Action::Insert(k) => {
-                state.k = Link::to(k);
+                state.k = OptionalIndex::some(k);
                 if k == 0 {
-                    state.at = Link::NONE;
+                    state.at = OptionalIndex::NONE;
                     state.heights.push(1);
                     state.balance.push(0);
                 } else {
-                    state.at = Link::to(0);
+                    state.at = OptionalIndex::some(0);
                 }
             }
             Action::Left(c) | Action::Right(c) => {
                 let children = if matches!(action, Action::Left(_)) { &mut state.left } else { &mut state.right };
                 let child = children[c];
-                if child == Link::NONE {
-                    if state.k == Link::NONE {
+                if child == OptionalIndex::NONE {
+                    if state.k == OptionalIndex::NONE {
                         return Err(Illegal("no node is being inserted"));
                     }
                     children[c] = state.k;
@@ -154,7 +143,6 @@ impl Task for BstInsertion {
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -173,14 +161,13 @@ impl Task for BstInsertion {
         })
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
         let keys = &instance.keys;
         let inorder = after.tree().inorder(Some(0));
         let increasing = inorder.as_ref().is_some_and(|order| order.is_sorted_by(|a, b| keys[*a] < keys[*b]));
         let attached = after.heights.len();
         let all = inorder.as_ref().is_some_and(|order| order.len() == keys.len());
         let nodes = inorder.is_some_and(|order| order.len() == attached && order.iter().all(|node| *node < attached));
-        let mut found = Violations::NONE;
         found.require(page::SEARCH_TREE, increasing);
         // Before the first insertion no node is there, though the walk from node 0 would find that one.
         found.require(page::ATTACHED, nodes || attached == 0);
@@ -191,11 +178,6 @@ impl Task for BstInsertion {
             // Node 0 is attached by its insertion; where that was said twice, the tree is complete all the same.
             found.require(page::COMPLETE, all && attached >= keys.len() && increasing);
         }
-        found
-    }
-
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(instance: &Instance) -> u64 {

@@ -2,16 +2,9 @@
 //!
 //! A step is one action line: `insert x` or `extract` begins an operation, `swap i j` moves an element up or down, `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use crate::tasks::link::Link;
+use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pages::heap_operations as page;
-use crate::tasks::pattern::{self, Fields};
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations};
+use crate::tasks::prelude::*;
 
 pub struct HeapOperations;
 
@@ -50,11 +43,10 @@ impl TryFrom<String> for Operation {
     type Error = String;
 
     fn try_from(line: String) -> Result<Self, String> {
-        let action = pattern::parse(Action::FORMS, &line).and_then(|(form, fields)| Action::read(form, &fields));
-        match action {
+        match Action::parse(&line) {
             Some(Action::Insert(x)) => Ok(Self::Insert(x)),
             Some(Action::Extract) => Ok(Self::Extract),
-            _ => Err(format!("{line:?} is no operation: \"insert <x>\" with a number below 2^53, or \"extract\"")),
+            _ => Err(format!("{line:?} is not an operation: \"insert <x>\" with a number below 2^53, or \"extract\"")),
         }
     }
 }
@@ -64,7 +56,7 @@ impl TryFrom<String> for Operation {
 pub struct State {
     heap: Vec<usize>,
     op: usize,
-    node: Link,
+    node: OptionalIndex,
     extracted: Vec<usize>,
     swaps: u64,
     last: Last<Action>,
@@ -112,16 +104,8 @@ fn holds_inserted(state: &State, begun: &[Operation]) -> bool {
     inserted == held
 }
 
-impl ActionOf for Action {
-    type Task = HeapOperations;
-}
-
 impl Task for HeapOperations {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -158,7 +142,7 @@ impl Task for HeapOperations {
     }
 
     fn start(_: &Instance) -> State {
-        State { heap: Vec::new(), op: 0, node: Link::NONE, extracted: Vec::new(), swaps: 0, last: Last(None) }
+        State { heap: Vec::new(), op: 0, node: OptionalIndex::NONE, extracted: Vec::new(), swaps: 0, last: Last(None) }
     }
 
     fn check_state(_: &Instance, _: &State) -> Result<(), InvalidInput> {
@@ -166,14 +150,10 @@ impl Task for HeapOperations {
         Ok(())
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         match *action {
             Action::Insert(x) => {
-                state.node = Link::to(state.heap.len());
+                state.node = OptionalIndex::some(state.heap.len());
                 state.heap.push(x);
                 state.op += 1;
             }
@@ -181,7 +161,7 @@ impl Task for HeapOperations {
                 let least = *state.heap.first().ok_or(Illegal("the heap is empty"))?;
                 state.extracted.push(least);
                 state.heap.swap_remove(0);
-                state.node = Link::to(0);
+                state.node = OptionalIndex::some(0);
                 state.op += 1;
             }
             Action::Swap(i, j) => {
@@ -189,12 +169,11 @@ impl Task for HeapOperations {
                     return Err(Illegal("there is no such place in the heap"));
                 }
                 state.heap.swap(i, j);
-                state.node = Link::to(j);
+                state.node = OptionalIndex::some(j);
                 state.swaps += 1;
             }
             Action::Done => {}
         }
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -218,9 +197,8 @@ impl Task for HeapOperations {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
         let begun = &instance.ops[..after.op.min(instance.ops.len())];
-        let mut found = Violations::NONE;
         found.require(page::MULTISET, holds_inserted(after, begun));
         found.require(page::HEAP_ORDER, is_heap(&after.heap, after.node.get()));
         let extracts = begun.iter().filter(|operation| matches!(operation, Operation::Extract)).count();
@@ -232,11 +210,6 @@ impl Task for HeapOperations {
         if *action == Action::Done {
             found.require(page::COMPLETE, after.op == instance.ops.len() && is_heap(&after.heap, None));
         }
-        found
-    }
-
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(instance: &Instance) -> u64 {

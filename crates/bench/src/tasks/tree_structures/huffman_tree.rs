@@ -2,16 +2,8 @@
 //!
 //! A step is one action line: `merge x y`, then `code i s` for each symbol, then `done`.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use crate::tasks::pages::huffman_tree as page;
-use crate::tasks::pattern::Fields;
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task};
-use crate::tasks::{TaskRng, Violations, limits};
+use crate::tasks::prelude::*;
 
 pub struct HuffmanTree;
 
@@ -34,20 +26,12 @@ pub struct State {
     last: Last<Action>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
-    Merge(usize, usize),
-    Code(usize, String),
-    Done,
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Merge(x, y) => write!(f, "merge {x} {y}"),
-            Self::Code(i, code) => write!(f, "code {i} {code}"),
-            Self::Done => f.write_str("done"),
-        }
+line_actions! {
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub enum Action {
+        Merge(x: usize, y: usize) = "merge <nat> <nat>", "merge {x} {y}";
+        Code(i: usize, code: String) = "code <nat> <[01]+>", "code {i} {code}";
+        Done = "done", "done";
     }
 }
 
@@ -104,16 +88,8 @@ fn living(state: &State) -> bool {
     state.alive.iter().copied().eq((0..alive.len()).filter(|node| alive[*node]))
 }
 
-impl ActionOf for Action {
-    type Task = HuffmanTree;
-}
-
 impl Task for HuffmanTree {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: &["merge <nat> <nat>", "code <nat> <[01]+>", "done"], ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -152,14 +128,6 @@ impl Task for HuffmanTree {
         state.codes.iter().try_for_each(|code| limits::letters("codes", code, "01"))
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Some(match form {
-            0 => Action::Merge(fields.nat(0)?, fields.nat(1)?),
-            1 => Action::Code(fields.nat(0)?, fields.text(1)?.to_owned()),
-            _ => Action::Done,
-        })
-    }
-
     fn apply(instance: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         match action {
             Action::Merge(x, y) => {
@@ -177,7 +145,6 @@ impl Task for HuffmanTree {
             Action::Code(_, code) => state.codes.push(code.clone()),
             Action::Done => {}
         }
-        state.last = Last(Some(action.clone()));
         Ok(())
     }
 
@@ -191,9 +158,8 @@ impl Task for HuffmanTree {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
         let n = instance.freq.len();
-        let mut found = Violations::NONE;
         let sum: u64 = after.alive.iter().map(|node| after.weight[*node]).sum();
         found.require(page::WEIGHT_SUM, sum == instance.freq.iter().sum::<u64>());
         found.require(page::ALIVE, living(after));
@@ -203,11 +169,6 @@ impl Task for HuffmanTree {
         if *action == Action::Done {
             found.require(page::OPTIMAL, after.codes.len() == n && prefix_free && is_complete(&after.codes));
         }
-        found
-    }
-
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(instance: &Instance) -> u64 {

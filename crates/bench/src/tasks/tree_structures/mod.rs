@@ -9,12 +9,12 @@ mod red_black_insert;
 mod red_black_tree;
 
 use super::AnyTask;
-use super::machine::Of;
+use super::machine::Erased;
 
 pub const TASKS: &[&dyn AnyTask] = &[
-    &Of::<bst_insertion::BstInsertion>::new(),
-    &Of::<bst_inorder::BstInorder>::new(),
-    &Of::<red_black_insert::RedBlackInsert>::new(),
-    &Of::<huffman_tree::HuffmanTree>::new(),
-    &Of::<heap_operations::HeapOperations>::new(),
+    &Erased::<bst_insertion::BstInsertion>::new(),
+    &Erased::<bst_inorder::BstInorder>::new(),
+    &Erased::<red_black_insert::RedBlackInsert>::new(),
+    &Erased::<huffman_tree::HuffmanTree>::new(),
+    &Erased::<heap_operations::HeapOperations>::new(),
 ];

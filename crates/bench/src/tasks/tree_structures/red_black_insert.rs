@@ -3,16 +3,10 @@
 //! A step is one action line: `root k`, `left k p` or `right k p` hangs the new red node, `case1 z`, `case2 z` and
 //! `case3 z` are the fixup, `black r` colours the root, `done`.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
 use super::red_black_tree::{LEFT, RIGHT, Tree};
 use crate::tasks::pages::red_black_insert as page;
-use crate::tasks::pattern::{Fields, NUMBER_LIMIT};
-use crate::tasks::spec::{Difficulty, Spec};
-use crate::tasks::task::{ActionOf, Illegal, InvalidInput, Last, Task, reference_end};
-use crate::tasks::word_actions::word_actions;
-use crate::tasks::{TaskRng, Violations, array, limits};
+use crate::tasks::pattern::NUMBER_LIMIT;
+use crate::tasks::prelude::*;
 
 pub struct RedBlackInsert;
 
@@ -145,16 +139,8 @@ fn counts_fit(state: &State) -> bool {
     once && rotating as u64 == state.rotations.iter().sum::<u64>()
 }
 
-impl ActionOf for Action {
-    type Task = RedBlackInsert;
-}
-
 impl Task for RedBlackInsert {
-    type Instance = Instance;
-    type State = State;
-    type Action = Action;
-
-    const SPEC: Spec = Spec { actions: Action::FORMS, ..page::SPEC };
+    task_items!(Instance, State, Action, page::SPEC);
 
     fn generate(difficulty: Difficulty, rng: &mut TaskRng) -> Instance {
         loop {
@@ -196,10 +182,6 @@ impl Task for RedBlackInsert {
         state.nodes.root = state.root.and_then(|root| state.nodes.find(root));
     }
 
-    fn read(form: usize, fields: &Fields<'_>) -> Option<Action> {
-        Action::read(form, fields)
-    }
-
     fn apply(_: &Instance, state: &mut State, action: &Action) -> Result<(), Illegal> {
         match *action {
             Action::Root(k) => state.hang(k, None)?,
@@ -215,7 +197,6 @@ impl Task for RedBlackInsert {
             Action::Done => {}
         }
         state.root = state.nodes.root.map(|root| state.key(root));
-        state.last = Last(Some(*action));
         Ok(())
     }
 
@@ -243,9 +224,8 @@ impl Task for RedBlackInsert {
         })
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State) -> Violations {
+    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
         let (tree, keys) = (&after.nodes, &instance.keys);
-        let mut found = Violations::NONE;
         found.require(page::SEARCH_TREE, tree.inorder().is_sorted_by(|a, b| after.key(*a) < after.key(*b)));
         let height = tree.black_height();
         found.require(page::BLACK_HEIGHT, height.is_some());
@@ -260,11 +240,6 @@ impl Task for RedBlackInsert {
             let black = tree.root.is_some() && !tree.is_red(tree.root);
             found.require(page::RED_BLACK, all && black && alternate && height.is_some());
         }
-        found
-    }
-
-    fn ended(_: &Instance, state: &State) -> bool {
-        state.last.0 == Some(Action::Done)
     }
 
     fn steps_max(instance: &Instance) -> u64 {

@@ -1,0 +1,336 @@
+//! Judges one submission in four stages, and scores a partly wrong trace.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::actions::ActionList;
+use super::extract::extract;
+use super::submission::{Body, Submission};
+use super::taxonomy::{Circumstances, ErrorType, classify};
+use crate::tasks::{Kind, Kinds, Machine, Problem, Refusal, Severity, Spec, Violations, pattern};
+
+/// The paper's four stages (appendix, "Verification Protocol").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stage {
+    /// Actions or an answer could be taken out of the output.
+    Format,
+    /// The answer has the fields of the task, and every line is an action.
+    Syntax,
+    /// Every step satisfies the constraints, and the trace ends.
+    Semantic,
+    /// The answer is right.
+    Result,
+}
+
+impl Stage {
+    pub const ALL: [Self; 4] = [Self::Format, Self::Syntax, Self::Semantic, Self::Result];
+
+    pub fn name(self) -> &'static str {
+        ["format", "syntax", "semantic", "result"][self as usize]
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StageResult {
+    Passed,
+    Failed,
+    /// There was no trace to look at.
+    NotJudged,
+}
+
+impl StageResult {
+    fn of(passed: bool) -> Self {
+        if passed { Self::Passed } else { Self::Failed }
+    }
+}
+
+/// Where a trace first goes wrong.
+#[derive(Clone, Debug, Serialize)]
+pub struct FirstError {
+    /// Lines before it.
+    pub step: u64,
+    /// `step` in per cent of the reference trace, at most 100.
+    pub percentile: f64,
+    #[serde(rename = "type")]
+    pub error: ErrorType,
+    /// The wrong line; `null` where one is missing.
+    pub line: Option<String>,
+    /// What the algorithm prescribes there, if anything.
+    pub expected: Option<String>,
+    /// Constraints that the line breaks.
+    pub violations: Vec<&'static str>,
+}
+
+/// How often a constraint was broken.
+#[derive(Clone, Debug, Serialize)]
+pub struct Broken {
+    pub constraint: &'static str,
+    pub severity: Severity,
+    pub times: u64,
+}
+
+/// The judgement of one submission.
+#[derive(Clone, Debug, Serialize)]
+pub struct Judgement {
+    pub id: String,
+    pub format: StageResult,
+    pub syntax: StageResult,
+    pub semantic: StageResult,
+    pub result: StageResult,
+    /// Lines of the submitted trace.
+    pub steps: Option<u64>,
+    pub reference_steps: u64,
+    /// Share of reference states that the trace reaches at the same step, 0 to 1.
+    pub partial_credit: Option<f64>,
+    /// Steps over reference steps.
+    pub efficiency: Option<f64>,
+    pub first_error: Option<FirstError>,
+    pub violations: Vec<Broken>,
+    /// For sorts: whether the answer is a permutation of the input.
+    pub faithful: Option<bool>,
+    #[serde(skip)]
+    pub spec: &'static Spec,
+    #[serde(skip)]
+    pub difficulty: crate::tasks::Difficulty,
+}
+
+impl Judgement {
+    pub fn stage(&self, stage: Stage) -> StageResult {
+        [self.format, self.syntax, self.semantic, self.result][stage as usize]
+    }
+
+    /// Whether the answer is right.
+    pub fn correct(&self) -> bool {
+        self.result == StageResult::Passed
+    }
+}
+
+/// The result of walking a trace.
+struct Walk {
+    /// The trace reached its end.
+    ended: bool,
+    /// The answer of its last state.
+    answer: Option<Value>,
+    reference_answer: Value,
+    reference_steps: u64,
+    right_states: u64,
+    first_error: Option<FirstError>,
+    broken: Vec<u64>,
+}
+
+/// The reference, run in step with a trace that has left it.
+struct Shadow {
+    machine: Box<dyn Machine>,
+    steps: u64,
+    theirs: Vec<u8>,
+    ours: Vec<u8>,
+}
+
+impl Shadow {
+    fn new(machine: Box<dyn Machine>, steps: u64) -> Self {
+        Self { machine, steps, theirs: Vec::new(), ours: Vec::new() }
+    }
+
+    /// Advances by one step and returns whether the trace is in the same state.
+    fn step_matches(&mut self, trace: &dyn Machine) -> bool {
+        if !self.machine.follow_reference() {
+            return false;
+        }
+        self.steps += 1;
+        self.machine.write_state(&mut self.ours);
+        trace.write_state(&mut self.theirs);
+        self.ours == self.theirs
+    }
+
+    fn finish(mut self) -> (Value, u64) {
+        while self.machine.follow_reference() {
+            self.steps += 1;
+        }
+        (self.machine.answer().unwrap_or(Value::Null), self.steps)
+    }
+}
+
+/// Reference lines after the next one that the taxonomy considers.
+const AHEAD: usize = 8;
+
+fn error_at(
+    machine: &dyn Machine,
+    line: &str,
+    refusal: Option<Refusal>,
+    found: Violations,
+    step: u64,
+    previous: Option<&str>,
+) -> FirstError {
+    let spec = machine.spec();
+    let expected = machine.reference();
+    let mut ahead = machine.fork();
+    ahead.follow_reference();
+    let expected_ends = expected.is_some() && ahead.ended();
+    let mut upcoming = Vec::new();
+    while upcoming.len() < AHEAD
+        && let Some(line) = ahead.reference()
+    {
+        upcoming.push(line);
+        ahead.follow_reference();
+    }
+    let first = if step > 0 { machine.problem().start().reference() } else { None };
+    let invariants = found.of_kinds(spec, [Kind::Invariant].into_iter().collect());
+    let circumstances = Circumstances {
+        category: spec.category,
+        given: line,
+        refusal,
+        expected: expected.as_deref(),
+        after_end: machine.ended(),
+        given_ends: machine.candidate_ends(),
+        expected_ends,
+        upcoming: &upcoming,
+        previous,
+        first: first.as_deref(),
+        breaks_invariant: !invariants.is_empty(),
+    };
+    FirstError {
+        step,
+        percentile: 0.0,
+        error: classify(&circumstances),
+        line: Some(line.to_owned()),
+        expected,
+        violations: found.iter(spec).map(|constraint| constraint.name).collect(),
+    }
+}
+
+/// Walks a trace. Errors and counts cover constraints of `kinds`; the comparison with the reference covers all.
+fn walk(problem: &dyn Problem, lines: &ActionList, kinds: Kinds) -> Walk {
+    let spec = problem.spec();
+    let mut machine = problem.start();
+    let mut shadow: Option<Shadow> = None;
+    let mut broken = vec![0; spec.constraints.len()];
+    let mut first_error = None;
+    let mut right_states = 0;
+    let limit = usize::try_from(problem.steps_max()).unwrap_or(usize::MAX);
+    let judged = lines.len().min(limit);
+    for (step, line) in lines.iter().take(limit).enumerate() {
+        let refusal = machine.propose(line).err();
+        let found = machine.violations(Kinds::ALL);
+        let counted = found.of_kinds(spec, kinds);
+        if !found.is_empty() && shadow.is_none() {
+            shadow = Some(Shadow::new(machine.fork(), step as u64));
+        }
+        if !counted.is_empty() {
+            for (place, times) in broken.iter_mut().enumerate() {
+                *times += u64::from(counted.contains(place));
+            }
+            first_error.get_or_insert_with(|| {
+                let previous = step.checked_sub(1).and_then(|before| lines.get(before));
+                error_at(machine.as_ref(), line, refusal, counted, step as u64, previous)
+            });
+        }
+        machine.commit();
+        right_states += match &mut shadow {
+            None => 1,
+            Some(shadow) => u64::from(shadow.step_matches(machine.as_ref())),
+        };
+    }
+    let ended = machine.ended() && lines.len() <= limit;
+    if !ended && first_error.is_none() {
+        let (line, expected) = (lines.get(limit).map(str::to_owned), machine.reference());
+        let step = judged as u64;
+        let error = ErrorType::Termination;
+        first_error = Some(FirstError { step, percentile: 0.0, error, line, expected, violations: Vec::new() });
+    }
+    let answer = machine.answer();
+    let shadow = shadow.unwrap_or_else(|| Shadow::new(machine, judged as u64));
+    let (reference_answer, reference_steps) = shadow.finish();
+    Walk { ended, answer, reference_answer, reference_steps, right_states, first_error, broken }
+}
+
+fn same_type(a: &Value, b: &Value) -> bool {
+    a.is_null() || b.is_null() || std::mem::discriminant(a) == std::mem::discriminant(b)
+}
+
+/// Whether an answer has exactly the reference's fields, each of the same type.
+fn has_shape(answer: &Value, reference: &Value) -> bool {
+    let (Some(answer), Some(reference)) = (answer.as_object(), reference.as_object()) else { return false };
+    answer.len() == reference.len()
+        && reference.iter().all(|(name, wanted)| answer.get(name).is_some_and(|given| same_type(given, wanted)))
+}
+
+fn sorted_texts(values: Option<&Value>) -> Option<Vec<String>> {
+    let mut texts: Vec<String> = values?.as_array()?.iter().map(Value::to_string).collect();
+    texts.sort_unstable();
+    Some(texts)
+}
+
+/// Judges a submission. Constraints of `kinds` count; with [`Kind::Transition`] the algorithm runs beside the trace.
+pub fn judge(submission: &Submission, kinds: Kinds) -> Judgement {
+    let spec = submission.id.task.spec();
+    let problem = submission.id.problem();
+    let is_action = |line: &str| pattern::parse(spec.actions, line).is_some();
+    let (actions, mut answer) = match &submission.body {
+        Body::Text(text) => {
+            let extracted = extract(text, is_action);
+            (extracted.actions.map(std::borrow::Cow::Owned), extracted.answer)
+        }
+        Body::Structured { actions, answer } => {
+            (actions.as_ref().map(std::borrow::Cow::Borrowed), answer.clone().filter(|answer| !answer.is_null()))
+        }
+    };
+    let walk = actions.as_ref().map(|lines| walk(problem.as_ref(), lines, kinds));
+    let (reference_answer, reference_steps) = match &walk {
+        Some(walk) => (walk.reference_answer.clone(), walk.reference_steps),
+        None => {
+            let reference = problem.reference();
+            (reference.answer, reference.steps)
+        }
+    };
+    // The last state of a complete trace holds its answer.
+    answer = answer.or_else(|| walk.as_ref().filter(|walk| walk.ended).and_then(|walk| walk.answer.clone()));
+
+    let format = answer.is_some();
+    let lines_parse = actions.as_ref().is_none_or(|lines| !lines.is_empty() && lines.iter().all(is_action));
+    let syntax = lines_parse && answer.as_ref().is_some_and(|answer| has_shape(answer, &reference_answer));
+    let correct =
+        answer.as_ref().is_some_and(|answer| problem.goal(answer).unwrap_or_else(|| *answer == reference_answer));
+    let clean = walk.as_ref().map(|walk| walk.first_error.is_none());
+
+    let steps = actions.as_ref().map(|lines| lines.len() as u64);
+    let mut first_error = walk.as_ref().and_then(|walk| walk.first_error.clone());
+    if clean == Some(true) && !correct {
+        // The trace is right and the answer is not: the last state did not reach it.
+        let (step, error) = (steps.unwrap_or_default(), ErrorType::Carryover);
+        first_error =
+            Some(FirstError { step, percentile: 0.0, error, line: None, expected: None, violations: Vec::new() });
+    }
+    if let Some(error) = &mut first_error {
+        error.percentile = (100.0 * error.step as f64 / reference_steps.max(1) as f64).min(100.0);
+    }
+    let violations = walk.as_ref().map_or(Vec::new(), |walk| {
+        let broken = spec.constraints.iter().zip(&walk.broken).filter(|(_, times)| **times > 0);
+        let broken = broken.map(|(constraint, times)| Broken {
+            constraint: constraint.name,
+            severity: constraint.severity,
+            times: *times,
+        });
+        broken.collect()
+    });
+    Judgement {
+        id: submission.id.to_string(),
+        format: StageResult::of(format),
+        syntax: StageResult::of(syntax),
+        semantic: clean.map_or(StageResult::NotJudged, StageResult::of),
+        result: StageResult::of(correct),
+        steps,
+        reference_steps,
+        partial_credit: walk.as_ref().map(|walk| walk.right_states as f64 / reference_steps.max(1) as f64),
+        efficiency: steps.map(|steps| steps as f64 / reference_steps.max(1) as f64),
+        first_error,
+        violations,
+        faithful: spec.category.sorts().then(|| {
+            let given = sorted_texts(answer.as_ref().and_then(|answer| answer.get("sorted")));
+            given.is_some() && given == sorted_texts(problem.input().get("a"))
+        }),
+        spec,
+        difficulty: submission.id.difficulty,
+    }
+}

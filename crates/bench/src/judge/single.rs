@@ -1,0 +1,281 @@
+//! Judges a single step or answer: the core of `POST /v1/verify`.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::actions::ActionList;
+use crate::tasks::{self, BASE_SEED, Difficulty, InstanceId, Kind, Kinds, Machine, Problem, Refusal, Severity};
+
+#[cfg(test)]
+mod tests;
+
+/// The most actions that a request may hold.
+pub const ACTIONS_MAX: usize = 100_000;
+
+/// Reference steps computed to judge an answer. Every instance of the benchmark takes fewer.
+pub const REFERENCE_STEPS_MAX: u64 = 1 << 21;
+
+/// Default kinds: those that do not give away the algorithm's next step.
+pub const KINDS: [Kind; 3] = [Kind::Format, Kind::Invariant, Kind::Terminal];
+
+/// What to judge: `action`, in a state of an instance, or an `answer` to the instance.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct VerifyRequest {
+    /// Slug of the task.
+    #[cfg_attr(feature = "schema", schema(example = "bubble-sort"))]
+    pub task: String,
+    /// Level of an instance of the benchmark; with `index`.
+    pub difficulty: Option<Difficulty>,
+    /// Number of an instance of the benchmark, 0 to 199; with `difficulty`.
+    pub index: Option<u32>,
+    /// Base seed of the benchmark; 42 where it is left out.
+    pub base_seed: Option<u64>,
+    /// The task's own input, an object, instead of `difficulty` and `index`.
+    #[cfg_attr(feature = "schema", schema(value_type = Value, required = false))]
+    pub input: Option<Value>,
+    /// The state before `action`, as the task writes it. It need not lie on any trace.
+    #[cfg_attr(feature = "schema", schema(value_type = Value, required = false))]
+    pub state: Option<Value>,
+    /// Lines from the start of the trace to `action`, instead of `state`: up to 100,000. They are carried out, not
+    /// judged. Without either, `action` is the first line.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<Vec<String>>))]
+    pub actions: Option<ActionList>,
+    /// The line to judge.
+    #[cfg_attr(feature = "schema", schema(example = "cmp 0 1"))]
+    pub action: Option<String>,
+    /// The answer to judge, instead of `action`.
+    #[cfg_attr(feature = "schema", schema(value_type = Value, required = false))]
+    pub answer: Option<Value>,
+    /// Kinds of constraints to look at; format, invariant and terminal where they are left out.
+    pub kinds: Option<Vec<Kind>>,
+}
+
+/// The judgement.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(untagged)]
+pub enum Verification {
+    Step(Box<StepVerdict>),
+    Answer(AnswerVerdict),
+}
+
+/// The judgement of a line.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct StepVerdict {
+    /// Whether the line is an action that can be carried out in the state.
+    pub applicable: bool,
+    /// Why it is not.
+    pub refusal: Option<RefusalVerdict>,
+    /// V, the sum of the weights of all violations: critical 1.0, major 0.6, minor 0.2.
+    pub score: f64,
+    /// The constraints that the step breaks.
+    pub violations: Vec<ViolationVerdict>,
+    /// The state after the step; `null` where it was refused.
+    #[cfg_attr(feature = "schema", schema(value_type = Value))]
+    pub state: Option<Value>,
+    /// Whether the trace ends with the step.
+    pub ended: bool,
+    /// The answer of a trace that ends with the step.
+    #[cfg_attr(feature = "schema", schema(value_type = Value))]
+    pub answer: Option<Value>,
+}
+
+/// Why a line was not carried out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct RefusalVerdict {
+    pub kind: RefusalKind,
+    pub reason: String,
+}
+
+/// The two findings about a line that was not carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum RefusalKind {
+    /// It is not an action line of the task.
+    Unparsable,
+    /// It is an action line, but cannot be carried out in the state.
+    Illegal,
+}
+
+/// A constraint that a step breaks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct ViolationVerdict {
+    pub name: String,
+    pub severity: Severity,
+    pub meaning: String,
+}
+
+/// The judgement of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct AnswerVerdict {
+    pub right: bool,
+    pub judged_by: AnswerTest,
+}
+
+/// How an answer was judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum AnswerTest {
+    /// By the task's goal test: several answers may be right.
+    Goal,
+    /// By comparison with the reference answer.
+    Reference,
+}
+
+/// A request that cannot be judged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[error("{message}")]
+pub struct VerifyError {
+    /// The field of the request that is wrong, if it is one.
+    pub field: Option<String>,
+    pub message: String,
+}
+
+impl VerifyError {
+    fn at(field: &str, message: impl std::fmt::Display) -> Self {
+        Self { field: Some(field.to_owned()), message: format!("field `{field}`: {message}") }
+    }
+}
+
+/// Judges a step or an answer.
+///
+/// # Errors
+/// Names the field that is missing, contradicts another, or is out of range.
+pub fn judge(request: &VerifyRequest) -> Result<Verification, VerifyError> {
+    // States are untrusted: a case that their checks miss must not reach the caller as a panic.
+    catch_unwind(AssertUnwindSafe(|| judge_request(request))).unwrap_or_else(|_| {
+        let message = "the task could not judge this; that is a fault of the task, please report the request";
+        Err(VerifyError { field: None, message: message.to_owned() })
+    })
+}
+
+fn judge_request(request: &VerifyRequest) -> Result<Verification, VerifyError> {
+    let kinds = kinds(request)?;
+    let problem = problem(request)?;
+    match (&request.action, &request.answer) {
+        (Some(action), None) => {
+            let mut machine = machine(request, problem.as_ref())?;
+            Ok(Verification::Step(Box::new(judge_step(machine.as_mut(), action, kinds))))
+        }
+        (None, Some(answer)) => {
+            for (field, given) in [("state", request.state.is_some()), ("actions", request.actions.is_some())] {
+                if given {
+                    return Err(VerifyError::at(field, "goes with `action`; an answer is judged by itself"));
+                }
+            }
+            judge_answer(problem.as_ref(), answer).map(Verification::Answer)
+        }
+        (None, None) => Err(VerifyError::at("action", "give `action` or `answer`: there is nothing to judge")),
+        (Some(_), Some(_)) => Err(VerifyError::at("answer", "give `action` or `answer`, not both")),
+    }
+}
+
+fn kinds(request: &VerifyRequest) -> Result<Kinds, VerifyError> {
+    match request.kinds.as_deref() {
+        None => Ok(KINDS.into_iter().collect()),
+        Some([]) => Err(VerifyError::at("kinds", "give at least one of format, invariant, transition, terminal")),
+        Some(kinds) => Ok(kinds.iter().copied().collect()),
+    }
+}
+
+fn problem(request: &VerifyRequest) -> Result<Arc<dyn Problem>, VerifyError> {
+    let task = tasks::find(&request.task).map_err(|error| VerifyError::at("task", error))?;
+    if let Some(input) = &request.input {
+        let fields = [
+            ("difficulty", request.difficulty.is_some()),
+            ("index", request.index.is_some()),
+            ("base_seed", request.base_seed.is_some()),
+        ];
+        if let Some((field, _)) = fields.into_iter().find(|(_, given)| *given) {
+            return Err(VerifyError::at(field, "names an instance of the benchmark; leave it out beside `input`"));
+        }
+        return task.read_input(input).map_err(|error| VerifyError::at("input", error.detail));
+    }
+    let missing = |field| VerifyError::at(field, "is missing: give `difficulty` and `index`, or `input`");
+    let difficulty = request.difficulty.ok_or_else(|| missing("difficulty"))?;
+    let index = request.index.ok_or_else(|| missing("index"))?;
+    let id = InstanceId::new(task, difficulty, index, request.base_seed.unwrap_or(BASE_SEED));
+    Ok(id.map_err(|error| VerifyError::at("index", error))?.problem())
+}
+
+/// The machine in the state in which the action is to be judged.
+fn machine(request: &VerifyRequest, problem: &dyn Problem) -> Result<Box<dyn Machine>, VerifyError> {
+    if let Some(state) = &request.state {
+        if request.actions.is_some() {
+            return Err(VerifyError::at("actions", "give `state` or `actions`, not both"));
+        }
+        return problem.machine_at(state).map_err(|error| VerifyError::at("state", error.detail));
+    }
+    let mut machine = problem.start();
+    let Some(actions) = &request.actions else { return Ok(machine) };
+    let count = actions.len();
+    if count > ACTIONS_MAX {
+        return Err(VerifyError::at("actions", format!("has {count} lines; give up to {ACTIONS_MAX}")));
+    }
+    for (place, line) in actions.iter().enumerate() {
+        let refused = if machine.ended() {
+            Some("the trace has ended before it".to_owned())
+        } else {
+            machine.replay(line).err().map(|refusal| refusal.to_string())
+        };
+        if let Some(reason) = refused {
+            let start: String = line.chars().take(80).collect();
+            return Err(VerifyError::at(&format!("actions[{place}]"), format!("{start:?}: {reason}")));
+        }
+    }
+    Ok(machine)
+}
+
+fn judge_step(machine: &mut dyn Machine, action: &str, kinds: Kinds) -> StepVerdict {
+    let spec = machine.spec();
+    let refusal = machine.propose(action).err();
+    let found = machine.violations(kinds);
+    let violations = machine.broken(found).into_iter().map(|broken| ViolationVerdict {
+        name: broken.name.into_owned(),
+        severity: broken.severity,
+        meaning: broken.meaning.into_owned(),
+    });
+    let violations = violations.collect();
+    machine.commit();
+    let applicable = refusal.is_none();
+    StepVerdict {
+        applicable,
+        refusal: refusal.map(|refusal| RefusalVerdict {
+            kind: if refusal == Refusal::Unparsable { RefusalKind::Unparsable } else { RefusalKind::Illegal },
+            reason: refusal.to_string(),
+        }),
+        score: f64::from(found.tenths(spec)) / 10.0,
+        violations,
+        state: applicable.then(|| machine.state()),
+        ended: applicable && machine.ended(),
+        answer: if applicable { machine.answer() } else { None },
+    }
+}
+
+fn judge_answer(problem: &dyn Problem, answer: &Value) -> Result<AnswerVerdict, VerifyError> {
+    if let Some(right) = problem.goal(answer) {
+        return Ok(AnswerVerdict { right, judged_by: AnswerTest::Goal });
+    }
+    let mut machine = problem.start();
+    for _ in 0..REFERENCE_STEPS_MAX {
+        if !machine.follow_reference() {
+            let right = machine.answer().is_some_and(|reference| *answer == reference);
+            return Ok(AnswerVerdict { right, judged_by: AnswerTest::Reference });
+        }
+    }
+    let message =
+        format!("its reference takes more than {REFERENCE_STEPS_MAX} steps, too many to compare an answer with");
+    Err(VerifyError::at("input", message))
+}

@@ -1,0 +1,196 @@
+//! A report as one self-contained HTML page.
+
+use minijinja::value::Value;
+use minijinja::{Environment, UndefinedBehavior, context};
+
+use super::charts::{Chart, charts};
+use super::comparison::Comparison;
+use super::description::{environment, method, mode, unit};
+use super::histogram::HistogramError;
+use super::number_format::plain;
+use super::palette::{self, hex};
+use super::report::Report;
+use super::tables::{self, Cells};
+
+/// The extension `html` makes the engine escape values.
+const TEMPLATE: (&str, &str) = ("page.html", include_str!("page.html"));
+
+fn cells(cells: &Cells) -> Value {
+    context! { header => cells.header, rows => cells.rows, names => cells.names }
+}
+
+fn compared(comparison: &Comparison) -> Value {
+    context! {
+        table => cells(&tables::comparison(comparison)),
+        classes => comparison.rows.iter().map(|row| row.change.name()).collect::<Vec<_>>(),
+        warnings => comparison.warnings,
+        regressions => comparison.regressions,
+        tolerance => plain(comparison.tolerance_percent),
+        version => comparison.baseline_version,
+        started => comparison.baseline_started,
+    }
+}
+
+fn chart(chart: &Chart) -> Value {
+    let legend = chart.legend.iter().map(|item| {
+        context! { name => item.name, colour => item.colour, is_dashed => item.is_dashed }
+    });
+    context! {
+        title => chart.title,
+        note => chart.note,
+        legend => legend.collect::<Vec<_>>(),
+        // Its texts are escaped already.
+        svg => Value::from_safe_string(chart.svg.clone()),
+    }
+}
+
+fn colours() -> Vec<Value> {
+    let colours = palette::all().into_iter();
+    colours.map(|(name, it)| context! { name => name, light => hex(it.light), dark => hex(it.dark) }).collect()
+}
+
+/// Renders the page. With a baseline, its lines are dashed, and the comparison is a table.
+///
+/// # Errors
+/// If a histogram of the reports cannot be decoded.
+pub fn page(report: &Report, against: Option<(&Report, &Comparison)>) -> Result<String, HistogramError> {
+    let charts = charts(report, against.map(|(baseline, _)| baseline))?;
+    let mut templates = Environment::new();
+    templates.set_undefined_behavior(UndefinedBehavior::Strict);
+    let (name, text) = TEMPLATE;
+    templates.add_template(name, text).expect("invariant: the template is well formed");
+    let template = templates.get_template(name).expect("invariant: it was added");
+    let page = template.render(context! {
+        mode => mode(report.mode),
+        unit => unit(report.mode),
+        method => method(report),
+        environment => environment(report),
+        remarks => report.remarks,
+        points => cells(&tables::points(report)),
+        stages => tables::stages(report).as_ref().map(cells),
+        comparison => against.map(|(_, comparison)| compared(comparison)),
+        charts => charts.iter().map(chart).collect::<Vec<_>>(),
+        colours => colours(),
+    });
+    Ok(page.expect("invariant: the template uses only what it is given"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::comparison::compare;
+    use super::super::report::Rate;
+    use super::super::testing::{open_loop, report};
+    use super::*;
+
+    /// Checks that elements nest and that tags have only a name and quoted attributes.
+    fn check_xml(text: &str) {
+        let attribute = regex::Regex::new(r#"\s+[a-zA-Z][\w:-]*="[^"<]*""#).unwrap();
+        let reference = regex::Regex::new("^&(amp|lt|gt|quot|apos|#39|#x2f);").unwrap();
+        let mut open = Vec::new();
+        let mut rest = text;
+        while let Some(at) = rest.find(['<', '>', '&']) {
+            rest = &rest[at..];
+            if rest.starts_with('&') {
+                assert!(reference.is_match(rest), "{rest:.40}");
+                rest = &rest[1..];
+                continue;
+            }
+            let end = rest.find('>').unwrap_or_else(|| panic!("a tag without an end: {rest:.40}"));
+            assert!(rest.starts_with('<'), "{rest:.40}");
+            let tag = attribute.replace_all(&rest[1..end], "");
+            rest = &rest[end + 1..];
+            let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric());
+            if let Some(name) = tag.strip_prefix('/') {
+                assert_eq!(open.pop().as_deref(), Some(name), "before {rest:.40}");
+            } else if let Some(name) = tag.strip_suffix('/') {
+                assert!(is_name(name), "{tag}");
+            } else {
+                assert!(is_name(&tag), "{tag}");
+                open.push(tag.into_owned());
+            }
+        }
+        assert!(open.is_empty(), "{open:?}");
+    }
+
+    fn drawings(page: &str) -> Vec<&str> {
+        page.match_indices("<svg").map(|(at, _)| &page[at..at + page[at..].find("</svg>").unwrap() + 6]).collect()
+    }
+
+    #[test]
+    fn every_table_cell_is_there() {
+        let page = page(&report(), None).unwrap();
+        for row in tables::points(&report()).rows.iter().chain(&tables::stages(&report()).unwrap().rows) {
+            for cell in row {
+                assert!(page.contains(&format!(">{cell}</td>")), "{cell}");
+            }
+        }
+        // Some of them, verbatim.
+        for text in [">412,000<", ">731,500<", ">15,000<", ">1.50<", ">2,048<", "The clock was read twice per step."] {
+            assert!(page.contains(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn drawings_are_self_contained_xml() {
+        let (now, mut was) = (report(), report());
+        was.points.remove(1);
+        let comparison = compare(&now, &was, 10.0).unwrap();
+        let pages = [page(&now, None).unwrap(), page(&now, Some((&was, &comparison))).unwrap()];
+        for page in &pages {
+            // Three line charts, and the stages with the fewest and the most trajectories.
+            assert_eq!(drawings(page).len(), 5);
+            drawings(page).into_iter().for_each(check_xml);
+            for foreign in ["<script", "<link", "<img", "@import", "url(", "src="] {
+                assert!(!page.contains(foreign), "{foreign}");
+            }
+            assert_eq!(page.matches("http").count(), 5, "the namespace of each drawing");
+        }
+        assert!(!pages[0].contains("baseline") && pages[1].contains("p99.9, baseline"));
+        let count = |page: &str, element: &str, style: &str| {
+            let elements = drawings(page).into_iter().flat_map(str::lines).filter(|line| line.starts_with(element));
+            elements.filter(|line| line.contains(style)).count()
+        };
+        // Steps, four percentiles and five curves are solid; those of the baseline are dashed.
+        let solid = pages.each_ref().map(|page| count(page, "<polyline", "stroke-width=\"2\""));
+        assert_eq!(solid, [10, 10]);
+        let first = hex(palette::SERIES[0].light);
+        let dashes =
+            pages.each_ref().map(|page| count(page, "<polyline", &format!("stroke=\"{first}\" stroke-width=\"1\"")));
+        assert!(dashes[0] == 0 && dashes[1] > 30, "{dashes:?}");
+        // The baseline lacks no stage of the two points.
+        let outlines = pages.each_ref().map(|page| count(page, "<rect", "fill=\"none\""));
+        assert_eq!(outlines, [0, 8]);
+        for colour in palette::all().into_iter().flat_map(|(_, it)| [hex(it.light), hex(it.dark)]) {
+            assert!(pages[0].contains(&format!(": {colour};")), "{colour}");
+        }
+    }
+
+    #[test]
+    fn hostile_texts_are_escaped() {
+        let hostile = "<script>alert(\"&\")</script>";
+        let mut report = report();
+        report.machine.processor = hostile.to_owned();
+        report.version = hostile.to_owned();
+        report.remarks = vec![hostile.to_owned()];
+        report.points[0].stages[0].name = hostile.to_owned();
+        let comparison = compare(&report, &super::super::testing::report(), 10.0).unwrap();
+        let page = page(&report, Some((&report, &comparison))).unwrap();
+        assert!(!page.contains("<script") && page.matches("&lt;script&gt;").count() >= 5);
+        drawings(&page).into_iter().for_each(check_xml);
+    }
+
+    #[test]
+    fn empty_points_and_reports_have_a_page() {
+        let mut report = open_loop();
+        let point = &mut report.points[0];
+        point.histogram = super::super::histogram::encode(&super::super::histogram::empty());
+        (point.steps, point.steps_per_second, point.latency) = (0, 0.0, super::super::report::Latency::default());
+        point.rate = Some(Rate { due: 1.0, reached: 0.0, behind: 1, is_held: false });
+        let text = page(&report, None).unwrap();
+        assert_eq!(drawings(&text).len(), 3);
+        drawings(&text).into_iter().for_each(check_xml);
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+        report.points.clear();
+        drawings(&page(&report, None).unwrap()).into_iter().for_each(check_xml);
+    }
+}

@@ -1,0 +1,5 @@
+//! Factories: agents are made as often as needed, because one whose actor dies is replaced.
+
+use std::sync::Arc;
+
+pub type Factory<A> = Arc<dyn Fn() -> Arc<A> + Send + Sync>;
