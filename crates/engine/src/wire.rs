@@ -88,6 +88,7 @@ pub(super) enum FromWorker {
 
 /// Where a turn's time went, in microseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_field_names, reason = "units stand in names")]
 pub(super) struct Timing {
     /// Waiting for a sequence, in the worker alone.
     pub(super) queue_us: u64,

@@ -148,7 +148,7 @@ fn constraints_in_natural_language_need_a_member_that_reads_them() {
 fn member_names_are_unique() {
     let member = |name: &str| EnsembleMember { name: name.to_owned(), verifier: Arc::new(says(0, &[])) };
     for (members, part) in
-        [(vec![], "at least one"), (vec![member("a"), member("b"), member("a")], "two verifiers called `a`")]
+        [(vec![], "at least one"), (vec![member("a"), member("b"), member("a")], "two members called `a`")]
     {
         let error = EnsembleVerifier::new(members, Score::ZERO).err().expect(part);
         assert!(error.contains(part), "{error}");

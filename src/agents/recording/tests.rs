@@ -57,7 +57,7 @@ fn with_the_runs_seed_each_trajectory_is_reproduced() {
     for (seed, part) in [
         (seed(0, 2), "round 1, trajectory 0 ends after 2 proposals"),
         (seed(2, 2), "no trajectory with this turn's seed: it ends after 1 rounds"),
-        (7, "another seed than 42"),
+        (7, "a seed other than 42"),
     ] {
         let error = ask(&executor, &trajectory, seed).expect_err(part);
         assert!(error.reason.contains(part), "{error}");
@@ -102,13 +102,13 @@ fn a_state_keeps_counting_proposals_after_a_pop() {
 fn invalid_traces_are_refused_with_the_line() {
     let good = step(0, 0, "a", "proceed");
     for (text, line, part) in [
-        (String::new(), 1, "ends without a step"),
-        ("{\"event\":\"started\"}\n".to_owned(), 1, "ends without a step"),
-        (format!("{good}\nnonsense"), 2, "no event of a trace"),
+        (String::new(), 1, "there is no step"),
+        ("{\"event\":\"started\"}\n".to_owned(), 1, "there is no step"),
+        (format!("{good}\nnonsense"), 2, "not an event of a trace"),
         (format!("{good}\n\n{{\"event\":\"step\"}}"), 3, "missing field `round`"),
-        (format!("{good}\n{}", &good[..40]), 2, "no event of a trace"),
-        (format!("{good}\n{}", step(0, 2, "b", "proceed")), 2, "at depth 2, and 1 steps"),
-        (step(0, 1, "b", "proceed"), 1, "at depth 1, and 0 steps"),
+        (format!("{good}\n{}", &good[..40]), 2, "not an event of a trace"),
+        (format!("{good}\n{}", step(0, 2, "b", "proceed")), 2, "at depth 2, but its trajectory has 1 committed"),
+        (step(0, 1, "b", "proceed"), 1, "at depth 1, but its trajectory has 0 committed"),
         (good.replace("\"proceed\"", "\"accept\""), 1, "unknown variant"),
     ] {
         let error = Recording::read(&text).expect_err(part);

@@ -74,8 +74,15 @@ fn a_run_whose_agent_hangs_ends_by_name_and_later_runs_are_served() {
             );
             assert_eq!(recorder.seen().finished, 0, "{placement:?}: its time is not up");
 
-            runtime.cells.look(start + Duration::from_mins(11), LIMIT);
-            let outcome = held_up.outcome().await.expect("it ends");
+            // A look does nothing while the Supervisor observes an event, so one may not be enough.
+            let outcome = loop {
+                runtime.cells.look(start + Duration::from_mins(11), LIMIT);
+                tokio::select! {
+                    biased;
+                    outcome = held_up.outcome() => break outcome.expect("it ends"),
+                    () = tokio::task::yield_now() => {}
+                }
+            };
             let Ending::AgentFailed(reason) = outcome.ending else { panic!("{:?}", outcome.ending) };
             assert_eq!(reason, "the executor `test` has blocked its thread for 660 s", "{placement:?}");
             assert_eq!((runtime.load(), recorder.seen().finished), (0, 1), "{placement:?}");

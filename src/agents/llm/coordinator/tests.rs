@@ -59,7 +59,7 @@ fn anything_but_a_decision_is_malformed() {
         let model = FakeModel::saying(text);
         let error = decide(&model, options(), &advanced("bubble-sort", 0), &verdict(2)).expect_err(text);
         assert_eq!((error.failure, error.agent.as_str()), (Failure::Malformed, "coordinator `boss`"), "{error}");
-        assert!(error.reason.contains("none of Proceed, Retry and Backtrack"), "{error}");
+        assert!(error.reason.contains("not Proceed, Retry or Backtrack"), "{error}");
     }
 }
 

@@ -67,7 +67,7 @@ fn a_clean_report_is_a_clean_verdict() {
 fn invalid_reports_are_malformed() {
     for (text, is_truncated, failure, part) in [
         (String::new(), false, Failure::Malformed, "ends before constraint 1"),
-        (report(&[], "0.0")[..60].to_owned(), true, Failure::TooLong, "cut after 500 tokens"),
+        (report(&[], "0.0")[..60].to_owned(), true, Failure::TooLong, "truncated after 500 tokens"),
         (report(&[], "0.0").to_lowercase(), false, Failure::Malformed, "should begin with"),
         (report(&[], "0.4"), false, Failure::Malformed, "VALID, and the violation score is 0.4"),
         (report(&[2], "0.0"), false, Failure::Malformed, "INVALID, and the violation score is 0"),
@@ -168,7 +168,7 @@ fn invalid_tokens_and_missing_probabilities_are_errors() {
         ("10", Some(0.5), Failure::Malformed, "neither `0` nor `1`"),
         ("yes", None, Failure::Malformed, "\"yes\""),
         ("１", None, Failure::Malformed, "neither `0` nor `1`"),
-        ("1", Some(0.5), Failure::Unsupported, "leave `confidence_min` out"),
+        ("1", Some(0.5), Failure::Unsupported, "remove `confidence_min`"),
     ] {
         let model = FakeModel::saying(text);
         let error = judge(&model, VerifierOptions::token("judge", least), advanced("bubble-sort", 0), "cmp 0 1")
