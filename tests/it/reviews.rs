@@ -221,7 +221,7 @@ fn the_client_lists_and_reviews_steps() {
     assert_eq!(listed.code, 0, "{}", listed.stderr);
     let page = runs(&["reviews", id, "--output", "json"]).json(0);
     let seq = seqs(&page)[0].to_string();
-    for part in [&seq, "rules ", "none 0", "open", "1 steps"] {
+    for part in [&seq, "rules ", "none 0", "open", "1 step"] {
         assert!(listed.stdout.contains(part), "{part:?} is missing in {}", listed.stdout);
     }
     assert!(listed.stderr.contains(&format!("--after {seq}")), "{}", listed.stderr);

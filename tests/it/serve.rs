@@ -233,5 +233,5 @@ fn sighup_changes_the_agents_of_new_runs() {
     kill_process(daemon.pid(), Signal::HUP).unwrap();
     let (code, log) = daemon.end_by(Signal::TERM);
     assert_eq!(code, Some(0), "{log}");
-    assert!(log.contains("configuration read again"), "{log}");
+    assert!(log.contains("configuration reloaded"), "{log}");
 }

@@ -1,4 +1,5 @@
 //! Requests carry the caller's span through a worker process and back. This program is its own worker (a stub).
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;

@@ -25,7 +25,7 @@ pub enum HdrLogError {
 }
 
 impl HdrLogError {
-    fn encoding(error: impl ToString) -> Self {
+    fn encoding(error: &impl ToString) -> Self {
         Self::Encoding(error.to_string())
     }
 }
@@ -53,19 +53,20 @@ pub fn hdr_log(report: &Report) -> Result<String, HdrLogError> {
         .with_start_time(SystemTime::from(started))
         .with_max_value_divisor(NANOS_PER_MILLISECOND)
         .begin_log_with(&mut text, &mut serializer)
-        .map_err(HdrLogError::encoding)?;
+        .map_err(|error| HdrLogError::encoding(&error))?;
     let mut start = Duration::ZERO;
     for point in &report.points {
         let trajectories = point.trajectories;
         let histogram = histogram::decode(&point.histogram);
         let histogram = histogram.map_err(|error| HdrLogError::Histogram { trajectories, error })?;
         let tag = format!("trajectories={trajectories}");
-        let length = Duration::try_from_secs_f64(point.seconds).map_err(HdrLogError::encoding)?;
-        log.write_histogram(&histogram, start, length, Tag::new(&tag)).map_err(HdrLogError::encoding)?;
+        let length = Duration::try_from_secs_f64(point.seconds).map_err(|error| HdrLogError::encoding(&error))?;
+        log.write_histogram(&histogram, start, length, Tag::new(&tag))
+            .map_err(|error| HdrLogError::encoding(&error))?;
         start = start.saturating_add(length);
     }
     drop(log);
-    String::from_utf8(text).map_err(HdrLogError::encoding)
+    String::from_utf8(text).map_err(|error| HdrLogError::encoding(&error))
 }
 
 #[cfg(test)]

@@ -169,9 +169,8 @@ fn generate(session: &Session, trajectories: &[Arc<Trajectory>], stop: &AtomicBo
         match releases.release(now, session.is(Phase::Measuring)) {
             // A generator that lags behind never sleeps, so it looks now and then.
             Ok(()) if !releases.step.is_multiple_of(STOP_CHECK_STEPS) => {}
-            Ok(()) if stop.load(Ordering::Acquire) => return releases.late,
+            _ if stop.load(Ordering::Acquire) => return releases.late,
             Ok(()) => {}
-            Err(_) if stop.load(Ordering::Acquire) => return releases.late,
             Err(due) => std::thread::park_timeout(Duration::from_nanos(due - now).min(SLEEP_MAX)),
         }
     }

@@ -27,6 +27,6 @@ fn a_new_key_comes_with_the_entry_that_lets_it_in() {
 #[test]
 fn names_that_the_configuration_would_refuse_get_no_key() {
     for name in ["", "A", "a b", "a\"", "é", &"x".repeat(65)] {
-        done(&["key", "new", name]).refused(&["small letters"]);
+        done(&["key", "new", name]).refused(&["lower-case letters"]);
     }
 }

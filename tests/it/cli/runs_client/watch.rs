@@ -145,7 +145,7 @@ fn a_watch_gives_up_when_it_must() {
             vec![("200 OK", event.to_owned()), ("404 Not Found", gone.to_owned())],
             &["no run run_1", "status 404", "no_such_run"],
         ),
-        ("60", vec![("200 OK", hole)], &["event 3", "after event 1"]),
+        ("60", vec![("200 OK", hole)], &["event 3", "follows event 1"]),
     ];
     for (patience, answers, parts) in rows {
         let (url, server) = server_of(answers);
