@@ -55,8 +55,7 @@ fn file_in(folders: &[PathBuf]) -> Result<PathBuf, CacheError> {
 fn cached(folder: &Path) -> io::Result<PathBuf> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     check_private(folder)?;
-    let digest = Sha256::digest(MODEL);
-    let digest: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let digest = &format!("{:x}", Sha256::digest(MODEL))[..16];
     let path = folder.join(format!("prime-tiny-{digest}.gguf"));
     if std::fs::read(&path).is_ok_and(|bytes| bytes == MODEL) {
         return Ok(path);

@@ -53,7 +53,7 @@ impl<R: Read> Events<R> {
     ///
     /// # Errors
     /// The connection breaks, or the data is not UTF-8.
-    pub fn next(&mut self) -> Result<Option<Message>, Error> {
+    pub fn next_message(&mut self) -> Result<Option<Message>, Error> {
         let (mut id, mut name, mut data) = (None, String::new(), None::<String>);
         while let Some(line) = self.line()? {
             if line.is_empty() {
@@ -86,7 +86,7 @@ mod tests {
 
     fn all(text: &str) -> Vec<Message> {
         let mut events = Events::new(text.as_bytes());
-        std::iter::from_fn(|| events.next().unwrap()).collect()
+        std::iter::from_fn(|| events.next_message().unwrap()).collect()
     }
 
     fn event(id: Option<u64>, name: &str, data: &str) -> Message {
@@ -113,6 +113,6 @@ mod tests {
             assert_eq!(all(&whole[..end]), [], "{end} bytes");
         }
         assert_eq!(all(&format!("{whole}id: 2\nevent: step\ndata: {{")), [event(Some(1), "started", "{}")]);
-        assert!(Events::new(&b"data: \xff\n\n"[..]).next().is_err());
+        assert!(Events::new(&b"data: \xff\n\n"[..]).next_message().is_err());
     }
 }

@@ -30,7 +30,7 @@ impl Table {
         let width = self.header.iter().map(|name| name.chars().count()).max().unwrap_or_default();
         let block = |row: &Vec<String>| {
             let cells = self.header.iter().zip(row).filter(|(_, cell)| !cell.is_empty());
-            cells.map(|(name, cell)| format!("{name:<width$}  {cell}\n")).collect::<String>()
+            cells.fold(String::new(), |block, (name, cell)| block + &format!("{name:<width$}  {cell}\n"))
         };
         self.rows.iter().map(block).collect::<Vec<_>>().join("\n")
     }

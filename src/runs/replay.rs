@@ -54,7 +54,7 @@ fn restore(id: &str, spec: &RunSpec, problem: &Arc<dyn Problem>, saved: &Snapsho
     });
     restored
         .inspect_err(|error| {
-            tracing::warn!(run = id, error, "ignoring an unreadable snapshot: all events are replayed")
+            tracing::warn!(run = id, error, "ignoring an unreadable snapshot: all events are replayed");
         })
         .ok()
 }

@@ -204,7 +204,7 @@ impl Settings {
         self.visit_preconfigured::<ExecutorAgent>(&mut |options| engines.extend(options.engine().map(str::to_owned)));
         self.visit_preconfigured::<VerifierAgent>(&mut |options| engines.extend(options.engine().map(str::to_owned)));
         self.visit_preconfigured::<CoordinatorAgent>(&mut |options| {
-            engines.extend(options.engine().map(str::to_owned))
+            engines.extend(options.engine().map(str::to_owned));
         });
         engines.into_iter().collect()
     }

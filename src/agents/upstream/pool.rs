@@ -203,7 +203,7 @@ impl Pool {
         match result {
             Ok(()) => tracing::info!(upstream, "healthy again"),
             Err(error) => {
-                tracing::warn!(upstream, reason = error.reason, "unhealthy: gets no requests until it answers")
+                tracing::warn!(upstream, reason = error.reason, "unhealthy: gets no requests until it answers");
             }
         }
         self.dispatch();

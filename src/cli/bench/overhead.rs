@@ -133,7 +133,7 @@ pub fn overhead(arguments: &OverheadArguments) -> anyhow::Result<ExitCode> {
     let not_measured = |row: &OverheadRow| Some(format!("- {} {}: {}\n", row.role, row.kind, row.failure.as_ref()?));
     match arguments.output {
         Output::Text => {
-            print(rows.iter().filter_map(not_measured).fold(table(&rows).to_string(), |text, line| text + &line))?
+            print(rows.iter().filter_map(not_measured).fold(table(&rows).to_string(), |text, line| text + &line))?;
         }
         Output::Json => print(serde_json::to_string_pretty(&rows)? + "\n")?,
     }

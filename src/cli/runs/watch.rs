@@ -99,7 +99,7 @@ impl<'a> Watched<'a> {
         let mut events = Events::new(reader);
         let early = |reason: String| Ok(Ended::Early(ClientError::BrokenOff { url: url.clone(), reason }));
         loop {
-            match events.next() {
+            match events.next_message() {
                 Ok(Some(Message::KeepAlive)) => self.reconnect.succeeded(),
                 Ok(Some(Message::Event { id: Some(seq), name, data })) => {
                     self.reconnect.succeeded();

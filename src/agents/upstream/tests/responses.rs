@@ -63,7 +63,7 @@ fn one_pool_serves_many_runtimes() {
     let in_a_runtime = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         (0..20).for_each(|affinity| {
-            assert_eq!(runtime.block_on(model.complete(request(affinity))).unwrap().text, "to State: 1")
+            assert_eq!(runtime.block_on(model.complete(request(affinity))).unwrap().text, "to State: 1");
         });
     };
     in_a_runtime();
