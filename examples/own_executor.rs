@@ -20,7 +20,7 @@ impl AsyncExecutor for Careless {
         // A model would be asked here; it would see `trajectory.machine.view()`.
         let step = trajectory.machine.reference();
         let mut line = step.ok_or_else(|| AgentError::new("careless", Failure::Unsupported, "the trace has ended"))?;
-        if sampling.seed % 5 == 0 {
+        if sampling.seed.is_multiple_of(5) {
             line.push_str(" or so");
         }
         Ok(Proposal { line, ..Proposal::default() })

@@ -271,7 +271,7 @@ pub fn long_run() -> Value {
 /// The events of a run as server-sent events carry them: numbers, names and lines.
 pub fn server_sent(text: &str) -> Vec<(u64, String, String)> {
     let mut events = Events::new(text.as_bytes());
-    let messages = std::iter::from_fn(|| events.next().unwrap());
+    let messages = std::iter::from_fn(|| events.next_message().unwrap());
     let event = |message| match message {
         Message::Event { id, name, data } => Some((id.unwrap_or(0), name, data)),
         Message::KeepAlive => None,

@@ -42,7 +42,7 @@ fn actions(daemon: &Daemon, prime: &Value) -> Vec<String> {
 /// The data of the events of a stream, as they arrive.
 fn events(reader: impl Read) -> impl Iterator<Item = String> {
     let mut events = Events::new(reader);
-    std::iter::from_fn(move || events.next().unwrap()).filter_map(|message| match message {
+    std::iter::from_fn(move || events.next_message().unwrap()).filter_map(|message| match message {
         Message::Event { data, .. } => Some(data),
         Message::KeepAlive => None,
     })
