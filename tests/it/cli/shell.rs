@@ -44,10 +44,8 @@ fn completed_by_bash(lines: &[&[&str]]) -> Vec<Vec<String>> {
         shown(&script)
     );
     for words in lines {
-        program += &format!(
-            "complete_words prime-agents {}\n",
-            words.iter().map(|word| format!("'{word}' ")).collect::<String>()
-        );
+        let quoted: Vec<_> = words.iter().map(|word| format!("'{word}'")).collect();
+        program += &format!("complete_words prime-agents {}\n", quoted.join(" "));
     }
     let run = Command::new("bash").args(["--norc", "-c", &program]).output().expect("bash");
     let (stdout, stderr) = (String::from_utf8(run.stdout).unwrap(), String::from_utf8(run.stderr).unwrap());
