@@ -69,8 +69,8 @@ fn invalid_reports_are_malformed() {
         (String::new(), false, Failure::Malformed, "ends before constraint 1"),
         (report(&[], "0.0")[..60].to_owned(), true, Failure::TooLong, "truncated after 500 tokens"),
         (report(&[], "0.0").to_lowercase(), false, Failure::Malformed, "should begin with"),
-        (report(&[], "0.4"), false, Failure::Malformed, "VALID, and the violation score is 0.4"),
-        (report(&[2], "0.0"), false, Failure::Malformed, "INVALID, and the violation score is 0"),
+        (report(&[], "0.4"), false, Failure::Malformed, "VALID, but the violation score is 0.4"),
+        (report(&[2], "0.0"), false, Failure::Malformed, "INVALID, but the violation score is 0"),
         ("é".repeat(9_000), false, Failure::Malformed, "should begin with"),
     ] {
         let said = text.clone();
