@@ -33,7 +33,7 @@ FAULTS ?= 100
 RUNS ?= 10
 LOAD ?= 2
 
-.PHONY: help setup cuda-arch gpu-check demo trainer test chaos soak openai api recompute golden lint deny ci bench bench-check \
+.PHONY: help setup cuda-arch gpu-check demo trainer test test-trainer chaos soak openai api recompute golden lint deny ci bench bench-check \
 	instructions peers coordination clean
 
 ##@ Build and try
@@ -62,13 +62,15 @@ clean: ## remove everything that was built
 	$(CARGO) clean
 
 ##@ Test
-test: ## all tests
+test: ## all tests but the trainer's
 	@scripts/setup --python
 	python3 -B -m unittest discover --start-directory tests/peers
 	$(CARGO) test --release
-	$(CARGO) test --release -p prime-train
 	@$(MAKE) --no-print-directory openai
 	@$(MAKE) --no-print-directory api
+
+test-trainer: setup ## the tests of prime-train, against llama.cpp too (burn takes minutes to build)
+	$(CARGO) test --release -p prime-train
 
 chaos: setup ## faults and load, for long, with promised times: KILLS=1000 FAULTS=100 (PRIME_CHAOS_SEED=N again)
 	PRIME_CHAOS=1 PRIME_CHAOS_SEED=$${PRIME_CHAOS_SEED:-$$(date +%s)} \
@@ -117,7 +119,6 @@ golden: setup ## record the digests of the benchmark, after a change that is mea
 lint: setup deny ## format, clippy, rustdoc, licences: every warning is an error
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --workspace --exclude prime-train --all-targets -- -D warnings
-	$(CARGO) clippy --release -p prime-train --all-targets -- -D warnings
 	$(CARGO) clippy --release -p prime-agents -p prime-engine --no-default-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --workspace --exclude prime-train --no-deps
 
