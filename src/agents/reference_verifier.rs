@@ -9,10 +9,10 @@ use prime_protocol::{Trajectory, Verdict};
 /// V = 0 for the step that the algorithm prescribes or an equally good one; any other step violates `next-step`, among
 /// whatever else it violates.
 ///
-/// It rejects lines that are not applicable actions, and every step except the one that [`Machine::reference`] prescribes in
+/// It rejects lines that are not applicable actions, and every step except the one that [`reference`](prime_bench::tasks::Machine::reference) prescribes in
 /// the state before it. Where the algorithm prescribes nothing, because wrong steps were accepted, it rejects every step.
 ///
-/// A search task ([`Machine::choices`]) has several right steps. A choice that violates no other constraint is as good as the
+/// A search task ([`choices`](prime_bench::tasks::Machine::choices)) has several right steps. A choice that violates no other constraint is as good as the
 /// prescribed one if the algorithm, continuing from there, reaches a right answer in no more steps than with its own choice.
 /// Dead ends and detours are rejected, except the algorithm's own, so the reference trace is never rejected.
 pub struct ReferenceVerifier;

@@ -54,7 +54,7 @@ impl Input {
     }
 
     /// # Errors
-    /// See [`array::validate`].
+    /// See `array::validate`.
     pub fn validate(&self) -> Result<(), InvalidInput> {
         array::validate("a", &self.a)
     }
