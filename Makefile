@@ -1,5 +1,5 @@
-# `make help` lists the targets by purpose. Two do everything: `make demo` builds and solves real instances, `make test`
-# passes all tests.
+# `make help` lists the targets by purpose. Two do nearly everything: `make demo` builds and solves real instances, `make
+# test` passes all tests but the trainer's.
 #
 # Every build is --release on purpose: llama.cpp is far too slow without optimisation, so it is compiled once, in one
 # profile with one set of features, and demo, tests, lints and benches share it. For working on one crate there is
