@@ -11,7 +11,6 @@ pub mod stub_server;
 #[cfg(test)]
 mod systems;
 pub mod task_speed;
-pub mod trace_corruption;
 pub mod turn_overhead;
 pub mod verifier_accuracy;
 

@@ -21,13 +21,18 @@ pub fn of_run(submission: &Submission) -> Option<Arc<Span>> {
 }
 
 /// The span of a role's work on a turn, if its run has one.
+#[inline]
 pub fn of_work(role: Role, turn: &TurnBody) -> Option<Span> {
-    let parent = turn.span.as_deref()?;
+    turn.span.as_deref().map(|parent| child(parent, role, turn))
+}
+
+#[cold]
+fn child(parent: &Span, role: Role, turn: &TurnBody) -> Span {
     let TurnId { round, trajectory } = turn.id;
     let (depth, role_name) = (turn.trajectory.stack.depth(), role.name());
-    Some(match role {
+    match role {
         Role::Executor => tracing::debug_span!(parent: parent, "propose", role = role_name, round, trajectory, depth),
         Role::Verifier => tracing::debug_span!(parent: parent, "verify", role = role_name, round, trajectory, depth),
         Role::Coordinator => tracing::debug_span!(parent: parent, "decide", role = role_name, round, trajectory, depth),
-    })
+    }
 }

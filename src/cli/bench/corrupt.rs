@@ -8,7 +8,7 @@ use super::{find_all, measure_tasks};
 use crate::cli::output::{Output, print};
 use crate::cli::table::Table;
 use crate::cli::values::TaskParser;
-use crate::evaluation::trace_corruption::{CorruptionRow, corrupt as measure};
+use prime_bench::judge::corruption::{CorruptionRow, corrupt as measure};
 use prime_bench::tasks::{self, AnyTask, BASE_SEED};
 
 #[derive(Args)]
@@ -34,17 +34,18 @@ fn text(rows: &[CorruptionRow]) -> String {
             row.task.to_owned(),
             row.corrupted.to_string(),
             percent(row.found_at_step, row.corrupted),
-            percent(row.found_by_invariants, row.corrupted),
+            row.harmless.to_string(),
+            percent(row.found_by_invariants, row.meaningful()),
         ]
     };
     let sum = |of: fn(&CorruptionRow) -> u64| rows.iter().map(of).sum::<u64>();
     let corrupted = sum(|row| row.corrupted);
     format!(
-        "{}\n{corrupted} corrupted traces: {} % detected at the step by all kinds of constraints, {} % by format, invariant \
-         and terminal constraints\n",
-        Table::new(["task", "corrupted", "all kinds %", "no transition %"], rows.iter().map(cells)),
+        "{}\n{corrupted} corrupted traces: {} % detected at the step by all kinds of constraints, {} % of those that have an \
+         effect by format, invariant and terminal constraints\n",
+        Table::new(["task", "corrupted", "all kinds %", "harmless", "no transition %"], rows.iter().map(cells)),
         percent(sum(|row| row.found_at_step), corrupted),
-        percent(sum(|row| row.found_by_invariants), corrupted),
+        percent(sum(|row| row.found_by_invariants), sum(CorruptionRow::meaningful)),
     )
 }
 

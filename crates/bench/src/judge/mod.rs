@@ -3,6 +3,7 @@
 
 mod actions;
 pub mod check;
+pub mod corruption;
 mod extract;
 mod judgement;
 mod lines;

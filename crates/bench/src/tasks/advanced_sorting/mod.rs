@@ -17,7 +17,7 @@ mod tournament_sort;
 use super::AnyTask;
 use super::machine::Erased;
 
-pub const TASKS: &[&dyn AnyTask] = &[
+pub static TASKS: &[&dyn AnyTask] = &[
     &Erased::<timsort::Timsort>::new(),
     &Erased::<introsort::Introsort>::new(),
     &Erased::<patience_sort::PatienceSort>::new(),

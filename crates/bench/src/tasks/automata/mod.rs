@@ -13,7 +13,7 @@ mod turing_machine;
 use super::AnyTask;
 use super::machine::Erased;
 
-pub const TASKS: &[&dyn AnyTask] = &[
+pub static TASKS: &[&dyn AnyTask] = &[
     &Erased::<dfa_simulation::DfaSimulation>::new(),
     &Erased::<nfa_simulation::NfaSimulation>::new(),
     &Erased::<pda_execution::PdaExecution>::new(),

@@ -19,7 +19,7 @@ pub use chessboard::attacks;
 use super::AnyTask;
 use super::machine::Erased;
 
-pub const TASKS: &[&dyn AnyTask] = &[
+pub static TASKS: &[&dyn AnyTask] = &[
     &Erased::<tower_of_hanoi::TowerOfHanoi>::new(),
     &Erased::<n_queens::NQueens>::new(),
     &Erased::<blind_maze::BlindMaze>::new(),
@@ -29,4 +29,4 @@ pub const TASKS: &[&dyn AnyTask] = &[
 ];
 
 /// Further forms of these tasks, beside the benchmark's 86.
-pub const VARIANTS: &[&dyn AnyTask] = &[&Erased::<last_queen::LastQueen>::new()];
+pub static VARIANTS: &[&dyn AnyTask] = &[&Erased::<last_queen::LastQueen>::new()];

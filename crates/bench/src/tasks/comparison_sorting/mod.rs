@@ -22,7 +22,7 @@ pub use super::sorting::Input;
 use super::AnyTask;
 use super::machine::Erased;
 
-pub const TASKS: &[&dyn AnyTask] = &[
+pub static TASKS: &[&dyn AnyTask] = &[
     &Erased::<bubble_sort::BubbleSort>::new(),
     &Erased::<selection_sort::SelectionSort>::new(),
     &Erased::<insertion_sort::InsertionSort>::new(),

@@ -13,7 +13,7 @@ mod union_find;
 use super::AnyTask;
 use super::machine::Erased;
 
-pub const TASKS: &[&dyn AnyTask] = &[
+pub static TASKS: &[&dyn AnyTask] = &[
     &Erased::<stack_simulator::StackSimulator>::new(),
     &Erased::<queue_simulator::QueueSimulator>::new(),
     &Erased::<doubly_linked_list::DoublyLinkedList>::new(),

@@ -10,7 +10,7 @@ mod topological_sort;
 use super::AnyTask;
 use super::machine::Erased;
 
-pub const TASKS: &[&dyn AnyTask] = &[
+pub static TASKS: &[&dyn AnyTask] = &[
     &Erased::<dfs_on_tree::DfsOnTree>::new(),
     &Erased::<bfs_on_graph::BfsOnGraph>::new(),
     &Erased::<dijkstra::Dijkstra>::new(),

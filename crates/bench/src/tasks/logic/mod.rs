@@ -20,7 +20,7 @@ mod unification;
 use super::AnyTask;
 use super::machine::Erased;
 
-pub const TASKS: &[&dyn AnyTask] = &[
+pub static TASKS: &[&dyn AnyTask] = &[
     &Erased::<sat_dpll::SatDpll>::new(),
     &Erased::<resolution_proof::ResolutionProof>::new(),
     &Erased::<unification::Unification>::new(),

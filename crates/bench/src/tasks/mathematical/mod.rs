@@ -18,7 +18,7 @@ mod template_value;
 use super::AnyTask;
 use super::machine::Erased;
 
-pub const TASKS: &[&dyn AnyTask] = &[
+pub static TASKS: &[&dyn AnyTask] = &[
     &Erased::<long_division::LongDivision>::new(),
     &Erased::<matrix_multiply::MatrixMultiply>::new(),
     &Erased::<gaussian_elimination::GaussianElimination>::new(),

@@ -12,7 +12,7 @@ mod tests;
 use super::AnyTask;
 use super::machine::Erased;
 
-pub const TASKS: &[&dyn AnyTask] = &[
+pub static TASKS: &[&dyn AnyTask] = &[
     &Erased::<counting_sort::CountingSort>::new(),
     &Erased::<radix_sort::RadixSort>::new(),
     &Erased::<bucket_sort::BucketSort>::new(),

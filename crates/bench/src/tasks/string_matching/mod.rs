@@ -12,7 +12,7 @@ mod translation_chain;
 use super::AnyTask;
 use super::machine::Erased;
 
-pub const TASKS: &[&dyn AnyTask] = &[
+pub static TASKS: &[&dyn AnyTask] = &[
     &Erased::<kmp_pattern::KmpPattern>::new(),
     &Erased::<regex_nfa::RegexNfa>::new(),
     &Erased::<cfg_derivation::CfgDerivation>::new(),

@@ -15,7 +15,7 @@ mod railway_scheduling;
 use super::AnyTask;
 use super::machine::Erased;
 
-pub const TASKS: &[&dyn AnyTask] = &[
+pub static TASKS: &[&dyn AnyTask] = &[
     &Erased::<file_system::FileSystem>::new(),
     &Erased::<blockchain_ledger::BlockchainLedger>::new(),
     &Erased::<railway_scheduling::RailwayScheduling>::new(),

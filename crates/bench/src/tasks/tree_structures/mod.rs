@@ -11,7 +11,7 @@ mod red_black_tree;
 use super::AnyTask;
 use super::machine::Erased;
 
-pub const TASKS: &[&dyn AnyTask] = &[
+pub static TASKS: &[&dyn AnyTask] = &[
     &Erased::<bst_insertion::BstInsertion>::new(),
     &Erased::<bst_inorder::BstInorder>::new(),
     &Erased::<red_black_insert::RedBlackInsert>::new(),

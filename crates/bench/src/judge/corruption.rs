@@ -1,9 +1,9 @@
-//! Detection of errors: reference traces with one corrupted step, judged with all kinds of constraints and without those
-//! that run the algorithm.
+//! What a task's constraints are worth: reference traces with one corrupted step, judged with all kinds of constraints and
+//! without those that run the algorithm.
 
 use serde::Serialize;
 
-use prime_bench::tasks::{AnyTask, Difficulty, Kind, Kinds, Problem, TaskRng};
+use crate::tasks::{AnyTask, Difficulty, Kind, Kinds, Machine, Problem, TaskRng};
 
 /// Longer traces are cut off here.
 const LINES_MAX: usize = 4_000;
@@ -54,6 +54,20 @@ fn other_number(line: &str, rng: &mut TaskRng) -> Option<String> {
     Some(format!("{}{other}{}", &line[..start], &line[end..]))
 }
 
+/// A corruption that the constraints did not detect.
+#[derive(Clone, Debug, Serialize)]
+pub struct Missed {
+    pub difficulty: Difficulty,
+    pub index: u32,
+    pub corruption: Corruption,
+    /// The first line that differs from the reference trace, counted from 0.
+    pub at: usize,
+    /// The corrupted trace around that line.
+    pub lines: Vec<String>,
+    /// The reference's line there.
+    pub reference: Option<String>,
+}
+
 /// How many corruptions of a task were detected.
 #[derive(Clone, Debug, Serialize)]
 pub struct CorruptionRow {
@@ -64,6 +78,28 @@ pub struct CorruptionRow {
     pub found_at_step: u64,
     /// Detected, at any line, by format, invariant and terminal constraints.
     pub found_by_invariants: u64,
+    /// Not detected by these, and without effect: all lines apply, and the trace leads to the reference's state.
+    pub harmless: u64,
+    /// The others that were not detected.
+    #[serde(skip)]
+    pub missed: Vec<Missed>,
+}
+
+impl CorruptionRow {
+    /// Corruptions that have an effect, or are detected.
+    pub fn meaningful(&self) -> u64 {
+        self.corrupted - self.harmless
+    }
+
+    /// The share of meaningful corruptions that format, invariant and terminal constraints detect.
+    pub fn detection_rate(&self) -> f64 {
+        self.found_by_invariants as f64 / self.meaningful().max(1) as f64
+    }
+}
+
+/// The kinds of constraints that do not run the algorithm.
+pub fn without_transition() -> Kinds {
+    [Kind::Format, Kind::Invariant, Kind::Terminal].into_iter().collect()
 }
 
 /// The first line that breaks a constraint of these kinds. A trace that should have ended but has not breaks one after its
@@ -80,19 +116,42 @@ fn first_found(problem: &dyn Problem, lines: &[String], kinds: Kinds, ends: bool
     (ends && !machine.ended()).then_some(lines.len())
 }
 
-/// Corrupts `count` reference traces of a task at easy level and judges each of them twice.
+/// Whether the lines lead to the same state, whatever the last line was.
+fn leads_to(problem: &dyn Problem, lines: &[String], reference: &dyn Machine) -> bool {
+    let mut machine = problem.start();
+    if lines.iter().any(|line| machine.replay(line).is_err()) {
+        return false;
+    }
+    let state = |machine: &dyn Machine| {
+        let mut state = machine.state();
+        if let Some(fields) = state.as_object_mut() {
+            fields.remove("last");
+        }
+        state
+    };
+    state(machine.as_ref()) == state(reference)
+}
+
+/// Corrupts `count` reference traces of a task, of all levels in turn, and judges each of them twice.
 pub fn corrupt(task: &'static dyn AnyTask, count: u64, base_seed: u64) -> CorruptionRow {
     let spec = task.spec();
-    let checked: Kinds = [Kind::Format, Kind::Invariant, Kind::Terminal].into_iter().collect();
-    let mut row = CorruptionRow { task: spec.slug, corrupted: 0, found_at_step: 0, found_by_invariants: 0 };
+    let mut row = CorruptionRow {
+        task: spec.slug,
+        corrupted: 0,
+        found_at_step: 0,
+        found_by_invariants: 0,
+        harmless: 0,
+        missed: Vec::new(),
+    };
     let mut rng = TaskRng::new(base_seed);
     // Lines without numbers do not admit every corruption, hence the bound on attempts.
     for attempt in 0..4 * count {
         if row.corrupted == count {
             break;
         }
-        let index = u32::try_from(attempt % 200).expect("invariant: below 200");
-        let problem = task.generate(Difficulty::Easy, spec.seed(base_seed, Difficulty::Easy, index));
+        let difficulty = Difficulty::ALL[usize::try_from(attempt % 3).expect("invariant: below 3")];
+        let index = u32::try_from(attempt / 3 % 200).expect("invariant: below 200");
+        let problem = task.generate(difficulty, spec.seed(base_seed, difficulty, index));
         let mut machine = problem.start();
         let mut lines = Vec::new();
         let mut line = String::new();
@@ -108,7 +167,21 @@ pub fn corrupt(task: &'static dyn AnyTask, count: u64, base_seed: u64) -> Corrup
         let Some(differs) = differs.or_else(|| ends.then(|| corrupted.len().min(lines.len()))) else { continue };
         row.corrupted += 1;
         row.found_at_step += u64::from(first_found(problem.as_ref(), &corrupted, Kinds::ALL, ends) == Some(differs));
-        row.found_by_invariants += u64::from(first_found(problem.as_ref(), &corrupted, checked, ends).is_some());
+        if first_found(problem.as_ref(), &corrupted, without_transition(), ends).is_some() {
+            row.found_by_invariants += 1;
+        } else if leads_to(problem.as_ref(), &corrupted, machine.as_ref()) {
+            row.harmless += 1;
+        } else {
+            let around = differs.saturating_sub(4)..(differs + 4).min(corrupted.len());
+            row.missed.push(Missed {
+                difficulty,
+                index,
+                corruption,
+                at: differs,
+                lines: corrupted[around].to_vec(),
+                reference: lines.get(differs).cloned(),
+            });
+        }
     }
     row
 }
@@ -116,7 +189,7 @@ pub fn corrupt(task: &'static dyn AnyTask, count: u64, base_seed: u64) -> Corrup
 #[cfg(test)]
 mod tests {
     use super::*;
-    use prime_bench::tasks;
+    use crate::tasks;
 
     #[test]
     fn every_corruption_of_every_task_is_found_at_its_step() {

@@ -1,0 +1,43 @@
+//! What a task's constraints miss: `cargo run --release -p prime-bench --example corruption -- [TASK…]` prints the share of
+//! corrupted steps that they detect without running the algorithm; for named tasks also those that they miss.
+
+use prime_bench::judge::corruption::corrupt;
+use prime_bench::tasks;
+
+/// Corrupted traces of each task.
+const TRACES: u64 = 300;
+/// Printed of those that are missed.
+const SHOWN: usize = 12;
+
+fn main() -> Result<(), tasks::UnknownTask> {
+    let named: Vec<String> = std::env::args().skip(1).collect();
+    let chosen: Vec<_> = match named.is_empty() {
+        true => tasks::all().collect(),
+        false => named.iter().map(|slug| tasks::find(slug)).collect::<Result<_, _>>()?,
+    };
+    let mut rates = Vec::new();
+    for task in chosen {
+        let row = corrupt(task, TRACES, tasks::BASE_SEED);
+        rates.push(100.0 * row.detection_rate());
+        println!(
+            "{:28} {:5.1} % of {} (harmless: {})",
+            row.task,
+            100.0 * row.detection_rate(),
+            row.meaningful(),
+            row.harmless
+        );
+        for missed in row.missed.iter().take(if named.is_empty() { 0 } else { SHOWN }) {
+            let reference = missed.reference.as_deref().unwrap_or("the end");
+            println!(
+                "  {}/{:03} {:?} at {}: {:?} instead of {reference:?}",
+                missed.difficulty, missed.index, missed.corruption, missed.at, missed.lines
+            );
+        }
+    }
+    println!(
+        "mean {:.1} %, lowest {:.1} %",
+        rates.iter().sum::<f64>() / rates.len() as f64,
+        rates.iter().fold(100.0_f64, |low, rate| low.min(*rate))
+    );
+    Ok(())
+}
