@@ -34,6 +34,25 @@ impl Operation {
             _ => None,
         }
     }
+
+    /// The node that the operation is about.
+    fn names(self) -> Option<usize> {
+        match self {
+            Self::InsertAfter(id, _) | Self::Delete(id) | Self::MoveFront(id) => Some(id),
+            Self::PushFront(_) | Self::PushBack(_) | Self::Find(_) => None,
+        }
+    }
+
+    /// Whether a link or unlink is at the place that the operation names.
+    fn names_place(self, action: &Action) -> bool {
+        match (*action, self) {
+            (Action::Link(_, prev, _), Self::PushFront(_) | Self::MoveFront(_)) => prev == OptionalIndex::NONE,
+            (Action::Link(_, _, next), Self::PushBack(_)) => next == OptionalIndex::NONE,
+            (Action::Link(_, prev, _), Self::InsertAfter(id, _)) => prev == OptionalIndex::some(id),
+            (Action::Unlink(id, ..), _) => self.names() == Some(id),
+            _ => true,
+        }
+    }
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -70,6 +89,40 @@ impl From<Written> for State {
     fn from(written: Written) -> Self {
         let Written { done, nodes, head, tail, cursor, held, created, visits, errors, last } = written;
         Self { done, list: LinkedList { nodes, head, tail }, cursor, held, created, visits, errors, last }
+    }
+}
+
+impl State {
+    /// Whether a find that visits a node, or gives up, has come to it node by node.
+    fn walks_on(&self, action: &Action) -> bool {
+        match *action {
+            Action::At(id) | Action::Found(id) => self.list.node(id).is_some_and(|node| node.prev == self.cursor),
+            Action::Missing => self.cursor == self.list.tail,
+            _ => true,
+        }
+    }
+
+    fn has_sought_value(&self, operation: Operation, action: &Action) -> bool {
+        let holds = |id: usize| match operation {
+            Operation::Find(sought) => self.list.node(id).map(|node| node.value == sought),
+            _ => None,
+        };
+        match *action {
+            Action::At(id) => holds(id) == Some(false),
+            Action::Found(id) => holds(id) == Some(true),
+            _ => true,
+        }
+    }
+
+    /// Whether a line that leaves the list as it is may do so, and an unlinked node had to move.
+    fn has_no_effect(&self, operation: Operation, action: &Action) -> bool {
+        let is_head = |id: usize| self.list.head == OptionalIndex::some(id);
+        match (*action, operation) {
+            (Action::Error, _) => operation.names().is_some_and(|id| self.list.node(id).is_none()),
+            (Action::Stay, _) => operation.names().is_some_and(is_head),
+            (Action::Unlink(id, ..), Operation::MoveFront(_)) => !is_head(id),
+            _ => true,
+        }
     }
 }
 
@@ -280,6 +333,12 @@ impl Task for DoublyLinkedList {
         };
         found.require(page::ADJACENT, adjacent);
         found.require(page::CONSERVATION, old.count() + grown == new.count() + shrunk);
+        if let Some(operation) = instance.operations.get(before.done) {
+            found.require(page::PLACE, operation.names_place(action));
+            found.require(page::LIST_ORDER, before.walks_on(action));
+            found.require(page::SOUGHT_VALUE, before.has_sought_value(*operation, action));
+            found.require(page::NO_EFFECT, before.has_no_effect(*operation, action));
+        }
         if Self::ended(instance, after) {
             found.require(page::ALL_DONE, after.done == instance.operations.len());
         }

@@ -52,6 +52,31 @@ pub struct State {
     last: Last<Action>,
 }
 
+impl State {
+    /// The latest probe of the operation in progress.
+    fn latest_probe(&self) -> Option<(usize, Content)> {
+        match self.last.0 {
+            Some(Action::Probe(slot, content)) => Some((slot, content)),
+            _ => None,
+        }
+    }
+
+    /// Whether the probes of the operation in progress went as far as this line needs, and no further.
+    fn has_scanned_for(&self, action: &Action, slots: usize) -> bool {
+        let latest = self.latest_probe();
+        match *action {
+            Action::Probe(..) => !matches!(latest, Some((_, Content::Hit | Content::Empty))),
+            Action::Found(slot) | Action::Del(slot) => latest == Some((slot, Content::Hit)),
+            Action::Dup => matches!(latest, Some((_, Content::Hit))),
+            Action::Put(_) | Action::Full | Action::Missing => match latest {
+                Some((_, Content::Empty)) => true,
+                Some((_, Content::Tomb | Content::Other)) => self.probing >= slots,
+                Some((_, Content::Hit)) | None => false,
+            },
+        }
+    }
+}
+
 line_actions! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Action {
@@ -199,6 +224,19 @@ impl Task for HashTable {
         if let (Action::Probe(slot, _), Some(Action::Probe(previous, _))) = (*action, before.last.0) {
             found.require(page::CONSECUTIVE, slot == (previous + 1) % instance.slots);
         }
+        let is_home = |slot: usize| before.latest_probe().is_some() || slot == instance.home(operation.key());
+        found.require(page::HOME, !matches!(*action, Action::Probe(slot, _) if !is_home(slot)));
+        found.require(page::SCAN, before.has_scanned_for(action, instance.slots));
+        let free = match (*action, before.latest_probe()) {
+            (Action::Put(slot), latest) => {
+                before.tomb == OptionalIndex::some(slot) || latest == Some((slot, Content::Empty))
+            }
+            (Action::Full, latest) => {
+                before.tomb == OptionalIndex::NONE && !matches!(latest, Some((_, Content::Empty)))
+            }
+            _ => true,
+        };
+        found.require(page::PUT_PLACE, free);
         found.require(page::REACHABLE, after.table.is_reachable(|key| instance.home(key)));
         found.require(page::DISTINCT, after.table.is_distinct());
         if Self::ended(instance, after) {

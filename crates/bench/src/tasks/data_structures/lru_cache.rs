@@ -162,6 +162,14 @@ impl Task for LruCache {
             _ => old_place(*key).is_some_and(|place| before.cache[place].1 == *value),
         });
         found.require(page::LATEST_VALUE, latest);
+        let held = before.cache.iter().find(|(key, _)| *key == operation.key()).map(|(_, value)| *value);
+        found.require(page::VALUE_READ, !matches!(*action, Action::Hit(value) if held != Some(value)));
+        let fails = match *action {
+            Action::Miss => held.is_none(),
+            Action::Evict(evicted) => before.cache.len() >= instance.capacity && evicted != operation.key(),
+            _ => true,
+        };
+        found.require(page::FAILURES, fails);
         let first = cache.first().map(|(key, _)| *key);
         found.require(page::FRONT, *action == Action::Miss || first == Some(operation.key()));
         let others = cache.iter().map(|(key, _)| *key).filter(|key| *key != operation.key());

@@ -168,6 +168,19 @@ impl Task for QueueSimulator {
         };
         found.require(page::VALUES, after.put_sum() == before.put_sum() + put);
         let changed = before.cells.iter().zip(&after.cells).filter(|(old, new)| old != new).count();
+        let is_front = match *action {
+            Action::Take(cell, value) | Action::See(cell, value) => {
+                cell == before.head && before.cells.get(cell) == Some(&OptionalIndex::some(value))
+            }
+            _ => true,
+        };
+        found.require(page::FRONT_READ, is_front);
+        let fails = match action {
+            Action::Full => usize::try_from(before.count) == Ok(instance.capacity),
+            Action::Empty => before.count == 0,
+            _ => true,
+        };
+        found.require(page::FAILURES, fails);
         found.require(page::ONE_CELL, changed <= 1);
         let count = usize::try_from(after.count).is_ok_and(|count| count <= instance.capacity);
         found.require(page::BOUNDS, after.head < instance.capacity && count);

@@ -130,6 +130,14 @@ impl Task for StackSimulator {
         found.require(page::PUSHED_VALUES, after.pushed_sum() == before.pushed_sum() + pushed);
         let below = old.max(new).saturating_sub(1);
         found.require(page::LOWER_PART, old.min(new) >= below && before.stack[..below] == after.stack[..below]);
+        let top = before.stack.last();
+        found.require(page::VALUE_READ, !matches!(action, Action::Value(value) if top != Some(value)));
+        let fails = match action {
+            Action::Overflow => old >= instance.capacity,
+            Action::Underflow => old == 0,
+            _ => true,
+        };
+        found.require(page::FAILURES, fails);
         found.require(page::COUNTS, after.overflows + after.underflows <= after.done);
         if Self::ended(instance, after) {
             found.require(page::ALL_DONE, after.done == instance.operations.len());

@@ -67,6 +67,12 @@ impl ClauseCounts {
         self.0.iter().fold(TRUE, |least, count| least.min(*count)) == 0
     }
 
+    /// The fewest unassigned literals of a clause without a true one; `None` when every clause has a true one.
+    pub fn unassigned_min(&self) -> Option<u16> {
+        let least = self.0.iter().fold(TRUE, |least, count| least.min(*count));
+        (least < TRUE).then_some(least)
+    }
+
     /// The lowest clause without a true literal and with one unassigned.
     pub fn first_unit(&self) -> Option<usize> {
         self.0.iter().position(|count| *count == UNASSIGNED)

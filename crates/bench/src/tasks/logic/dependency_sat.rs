@@ -39,6 +39,14 @@ impl Instance {
         })
     }
 
+    /// Whether every dependency of a selected package is met by a selected package.
+    fn meets_all(&self, selected: Packages) -> bool {
+        let is_met = |(package, alternatives): &(usize, Vec<usize>)| {
+            !selected.contains(*package) || alternatives.iter().any(|other| selected.contains(*other))
+        };
+        self.depends.iter().all(is_met)
+    }
+
     /// The lowest selected package, not installed, whose dependencies name no other such package.
     fn installable(&self, selected: Packages, installed: Packages) -> Option<usize> {
         let waiting = selected.without(installed);
@@ -272,8 +280,30 @@ impl Task for DependencySat {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, _: &Action, after: &State, found: &mut Violations) {
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let selected = after.selected(instance);
+        let ascends = match *after.choices_made {
+            [.., (previous, _), (latest, _)] => previous < latest,
+            _ => true,
+        };
+        found.require(page::ASCENDING_CHOICES, ascends);
+        let installs = matches!(action, Action::Install(_));
+        let met = || instance.meets_all(before.selected(instance));
+        found.require(page::CHOICES_FIRST, if installs { met() } else { before.installed.is_empty() });
+        if matches!(action, Action::Back(..) | Action::Fail) {
+            found.require(page::DEAD_END, matches!(before.last.0, Some(Action::Back(..))) || !met());
+        }
+        if let (Action::Install(_), [.., previous, latest]) = (action, &*after.installed)
+            && latest < previous
+        {
+            found.require(
+                page::INSTALL_ORDER,
+                instance
+                    .depends
+                    .iter()
+                    .any(|(package, alternatives)| package == latest && alternatives.contains(previous)),
+            );
+        }
         found.require(page::NO_CONFLICT, instance.is_peaceful(selected));
         let supported = after.choices_made.iter().all(|(dependency, _)| {
             instance.depends.get(*dependency).is_some_and(|(package, _)| selected.contains(*package))

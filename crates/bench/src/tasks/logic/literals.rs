@@ -152,6 +152,16 @@ impl Occurrences {
         self.negative |= clause.negative;
     }
 
+    pub fn contains(self, literal: i64) -> bool {
+        let signed = if literal < 0 { self.negative } else { self.positive };
+        bit_of(literal).is_some_and(|bit| signed & bit != 0)
+    }
+
+    /// Whether some variable occurs with one sign only.
+    pub fn any_pure(self) -> bool {
+        self.positive != self.negative
+    }
+
     /// The literal of the lowest variable that occurs with one sign only.
     pub fn first_pure(self) -> Option<i64> {
         let variable = variables_of(self.positive ^ self.negative).next()?;

@@ -15,6 +15,7 @@ mod scheme;
 mod simple_type;
 mod type_inference;
 mod type_program;
+mod typing_rules;
 mod unification;
 
 use super::AnyTask;

@@ -283,6 +283,16 @@ impl Task for ResolutionProof {
         let sound = known && clauses.get(action.given).resolvent(clauses.get(action.used)) == Some(action.clause);
         found.require(page::SOUND, sound);
         found.require(page::NOT_SUBSUMED, !clauses.subsume(action.clause));
+        let previous = usize::try_from(before.given).ok().filter(|previous| *previous != action.given);
+        let again = previous.is_some() && before.derived.iter().any(|earlier| earlier.given == action.given);
+        found.require(page::GIVEN_ONCE, !again);
+        let key = |number: usize| (clauses.get(number).len(), number);
+        let used_first = action.used < action.given || !known || key(action.used) < key(action.given);
+        let waited = |previous: &usize| {
+            *previous < clauses.len() && (action.given < *previous || action.given < clauses.input.len())
+        };
+        let in_order = previous.filter(waited).is_none_or(|previous| !known || key(previous) < key(action.given));
+        found.require(page::WAITING_ORDER, used_first && in_order);
         let ascends = before.given != after.given || before.derived.last().is_none_or(|last| last.used < action.used);
         found.require(page::GIVEN_ORDER, ascends);
         if Self::ended(instance, after) {

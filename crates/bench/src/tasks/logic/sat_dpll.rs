@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use super::clause_counts::{ClauseCounts, ClausesOf};
-use super::literals::{Literals, VARIABLES_MAX};
+use super::literals::{Literals, Occurrences, VARIABLES_MAX};
 use super::random_clauses;
 use crate::tasks::pages::sat_dpll as page;
 use crate::tasks::pattern::Fields;
@@ -118,6 +118,53 @@ impl fmt::Display for Action {
             Self::Flip(literal) => write!(f, "flip {literal}"),
             Self::Sat => f.write_str("sat"),
             Self::Unsat => f.write_str("unsat"),
+        }
+    }
+}
+
+impl SatDpll {
+    /// Whether a rule may be applied, whichever of its clauses or variables it is applied to.
+    fn rule_violations(instance: &Instance, before: &State, action: Action, found: &mut Violations) {
+        let unassigned_min = before.counts.unassigned_min();
+        let backtracks = matches!(action, Action::Flip(_) | Action::Unsat);
+        found.require(page::CONFLICTS_FIRST, backtracks == (unassigned_min == Some(0)));
+        if matches!(action, Action::Pure(_) | Action::Decide(_) | Action::Sat) {
+            found.require(page::UNITS_FIRST, unassigned_min != Some(1));
+        }
+        if let Action::Pure(literal) | Action::Decide(literal) = action {
+            let mut occurring = Occurrences::default();
+            for clause in instance.clauses.iter().filter(|clause| !clause.meets(before.assigned)) {
+                occurring.add(clause.unmentioned_by(before.assigned));
+            }
+            if matches!(action, Action::Pure(_)) {
+                let pure = occurring.contains(literal) && !occurring.contains(-literal);
+                found.require(page::PURE_LITERAL, pure);
+            } else {
+                let occurs = occurring.contains(literal) || occurring.contains(-literal);
+                found.require(page::OPEN_DECISION, occurs && !occurring.any_pure());
+            }
+        }
+    }
+
+    /// What the order of consecutive lines of one rule implies.
+    fn order_violations(instance: &Instance, before: &State, action: Action, found: &mut Violations) {
+        match (action, &before.last.0) {
+            (Action::Unit(_, clause), Some(Action::Unit(previous, lower))) if clause <= *lower => {
+                let shortened = instance.clauses.get(clause).is_some_and(|clause| clause.contains(-previous));
+                found.require(page::UNIT_ORDER, shortened);
+            }
+            (Action::Pure(literal), Some(Action::Pure(previous)))
+                if literal.unsigned_abs() < previous.unsigned_abs() =>
+            {
+                let satisfied = |clause: &Literals| clause.contains(-literal) && clause.contains(*previous);
+                found.require(page::PURE_ORDER, instance.clauses.iter().any(satisfied));
+            }
+            (Action::Decide(literal), last) => {
+                let open = before.decision().map_or(0, |(_, decision)| decision);
+                let flipped = if let Some(Action::Flip(flipped)) = last { -flipped } else { 0 };
+                found.require(page::DECISION_ORDER, literal > open.max(flipped));
+            }
+            _ => {}
         }
     }
 }
@@ -279,6 +326,8 @@ impl Task for SatDpll {
             });
             found.require(page::JUSTIFIED, justified);
         }
+        Self::rule_violations(instance, before, *action, found);
+        Self::order_violations(instance, before, *action, found);
         let mut decided = after.open.iter().all(|place| after.trail.get(*place).is_some_and(|literal| *literal > 0));
         if let Action::Flip(literal) = *action {
             let undone = before.decision().is_some_and(|(place, decision)| {

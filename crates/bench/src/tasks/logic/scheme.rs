@@ -1,6 +1,7 @@
 //! Type schemes and their texts: `forall a b. a -> b -> t3`.
 
-use super::simple_type::{self, Symbol, Type, Variable, letters, renamed};
+use super::simple_type::{self, Symbol, Type, Variable, letters, renamed, variable};
+use super::type_program::{Due, Kind, Program};
 
 /// A type with quantified variables, in order of first appearance.
 #[derive(Clone)]
@@ -54,6 +55,36 @@ impl Scheme {
         let scheme = Self { quantified: (0..number(given.len())).map(variable).collect(), body };
         (scheme.text() == text).then_some(scheme)
     }
+}
+
+/// What the nodes that are done have entered: schemes by binder, the type variables made, and the types that wait for
+/// their parents. `None` where there are not so many nodes, or `lets` are not theirs.
+pub fn entered(program: &Program, done: usize, lets: &[(String, String)]) -> Option<(Vec<Option<Scheme>>, u32, usize)> {
+    let mut lets = lets.iter();
+    let mut schemes = vec![None; program.names.len()];
+    let (mut fresh, mut types) = (0, 0);
+    for node in program.nodes.get(..done)? {
+        for due in &node.due {
+            match due {
+                Due::Enter(binder) => {
+                    schemes[*binder] = Some(Scheme::of(variable(fresh)));
+                    fresh += 1;
+                }
+                Due::Condition => {}
+                Due::Generalise(binder, _) => {
+                    let (_, text) = lets.next().filter(|(name, _)| *name == program.names[*binder])?;
+                    schemes[*binder] = Some(Scheme::read(text)?);
+                }
+            }
+        }
+        fresh += match node.kind {
+            Kind::App => 1,
+            Kind::Variable(binder) => number(schemes[binder].as_ref()?.quantified.len()),
+            _ => 0,
+        };
+        types = types + 1 - node.kind.arguments();
+    }
+    lets.next().is_none().then_some((schemes, fresh, types))
 }
 
 #[cfg(test)]

@@ -6,15 +6,15 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::random_program::random_program;
-use super::scheme::{Scheme, number};
+use super::scheme::{Scheme, entered, number};
 use super::simple_type::{
     self, Failure, Substitution, Symbol, Type, Variable, arrow, base, renamed, variable, variables,
 };
 use super::type_program::{Binder, Due, Kind, Program};
+use super::typing_rules;
 use crate::tasks::optional_text::OptionalText;
 use crate::tasks::pages::type_inference as page;
 use crate::tasks::pattern::Fields;
-use crate::tasks::prefix_term;
 use crate::tasks::prelude::*;
 
 pub struct TypeInference;
@@ -222,36 +222,6 @@ fn is_presentable(instance: &Instance) -> bool {
     steps >= STEPS_MIN && TypeInference::ended(instance, &state)
 }
 
-/// What the nodes that are done have entered: schemes by binder, the type variables made, and the types that wait for
-/// their parents. `None` where there are not so many nodes, or `lets` are not theirs.
-fn entered(program: &Program, done: usize, lets: &[(String, String)]) -> Option<(Vec<Option<Scheme>>, u32, usize)> {
-    let mut lets = lets.iter();
-    let mut schemes = vec![None; program.names.len()];
-    let (mut fresh, mut types) = (0, 0);
-    for node in program.nodes.get(..done)? {
-        for due in &node.due {
-            match due {
-                Due::Enter(binder) => {
-                    schemes[*binder] = Some(Scheme::of(variable(fresh)));
-                    fresh += 1;
-                }
-                Due::Condition => {}
-                Due::Generalise(binder, _) => {
-                    let (_, text) = lets.next().filter(|(name, _)| *name == program.names[*binder])?;
-                    schemes[*binder] = Some(Scheme::read(text)?);
-                }
-            }
-        }
-        fresh += match node.kind {
-            Kind::App => 1,
-            Kind::Variable(binder) => number(schemes[binder].as_ref()?.quantified.len()),
-            _ => 0,
-        };
-        types = types + 1 - node.kind.arguments();
-    }
-    lets.next().is_none().then_some((schemes, fresh, types))
-}
-
 impl Task for TypeInference {
     task_items!(Instance, State, Action, page::SPEC);
 
@@ -360,11 +330,13 @@ impl Task for TypeInference {
         if let Action::Type(claimed) = action {
             let kind = instance.expression.nodes[before.done].kind;
             found.require(page::LITERALS, kind.declared().is_none_or(|declared| *claimed == declared));
-            if matches!(kind, Kind::Lam(_)) {
-                let right = prefix_term::arguments(claimed).nth(1);
-                let body = right.and_then(|right| after.substitution.resolve(right).ok());
-                found.require(page::SHAPE, body.as_ref() == before.types.last());
-            }
+            let scheme = match kind {
+                Kind::Variable(binder) | Kind::Lam(binder) => after.schemes.get(binder).and_then(Option::as_ref),
+                _ => None,
+            };
+            let children = before.types.len().saturating_sub(kind.arguments());
+            let fits = typing_rules::fits(kind, scheme, &before.types[children..], claimed, &after.substitution);
+            found.require(page::SHAPE, fits);
             let bound = |variable: Variable| after.substitution.0.contains_key(&variable);
             found.require(page::FRESH_RANGE, !variables(claimed).any(bound));
         }

@@ -57,6 +57,16 @@ impl State {
             && self.pivots.last().is_none_or(|(column, row)| self.is_unit_column(*column, *row))
     }
 
+    /// Whether a line may follow the last one: a division after its pivot, then subtractions down the rows.
+    fn continues_with(&self, action: &Action) -> bool {
+        match (action, &self.last.0) {
+            (Action::Pivot(..), _) => self.is_between_pivots(),
+            (Action::Div(..), last) => matches!(last, Some(Action::Pivot(..))),
+            (Action::Sub(i, _), Some(Action::Sub(previous, _))) => previous < i,
+            (Action::Sub(..), last) => matches!(last, Some(Action::Div(..))),
+        }
+    }
+
     /// The next row to subtract the pivot row from, going by the last action.
     fn row_left(&self) -> Option<usize> {
         let (column, pivot_row) = *self.pivots.last()?;
@@ -215,7 +225,7 @@ impl Task for SimplexMethod {
         Some(Action::Pivot(column, state.leaving(column)?))
     }
 
-    fn violations(instance: &Instance, before: &State, _: &Action, after: &State, found: &mut Violations) {
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         // `slack-identity` holds by construction: it is linear in a row, and only multiples of rows are added or
         // divided. A test checks it against its meaning.
         let m = instance.b.len();
@@ -224,6 +234,25 @@ impl Task for SimplexMethod {
             found.require(page::FEASIBLE, (0..m).all(|row| !after.rhs(row).0.is_negative()));
             let unit = after.basis.iter().enumerate().all(|(row, column)| after.is_unit_column(*column, row));
             found.require(page::UNIT_COLUMNS, unit);
+        }
+        found.require(page::WHOLE_PIVOTS, before.continues_with(action));
+        // The entry of a row in the column of the latest pivot.
+        let entry = |state: &State, row: usize| {
+            let column = after.pivots.last().map(|(column, _)| *column)?;
+            Some(state.tableau.get(row)?.get(column)?.0.clone())
+        };
+        match action {
+            Action::Pivot(_, row) => {
+                let leaves = entry(before, *row).is_some_and(|entry| entry.is_positive());
+                let enters = entry(before, m).is_some_and(|entry| entry.is_negative());
+                found.require(page::PIVOT_ENTRY, leaves && enters);
+            }
+            Action::Div(row, _) => found.require(page::CLEARED, entry(after, *row).is_some_and(|entry| entry.is_one())),
+            Action::Sub(i, _) => {
+                let cleared = entry(after, *i).is_some_and(|entry| entry.is_zero());
+                let needed = entry(before, *i).is_some_and(|entry| !entry.is_zero());
+                found.require(page::CLEARED, cleared && needed);
+            }
         }
         found.require(page::MONOTONE, after.rhs(m) >= before.rhs(m));
         if Self::ended(instance, after) {

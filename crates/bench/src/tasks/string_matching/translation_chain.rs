@@ -88,6 +88,24 @@ impl Order {
             Self::Keep | Self::SwapPairs => i,
         }
     }
+
+    /// The words of an output in the order in which they were read.
+    fn undone(self, out: &[Word]) -> Vec<Word> {
+        let mut words = out.to_vec();
+        match self {
+            Self::Keep => {}
+            Self::Reverse => words.reverse(),
+            Self::Rotate(k) => words.rotate_right(k % out.len().max(1)),
+            Self::EvensFirst => {
+                let (evens, odds) = out.split_at(out.len().div_ceil(2));
+                evens.iter().enumerate().for_each(|(place, word)| words[2 * place] = *word);
+                odds.iter().enumerate().for_each(|(place, word)| words[2 * place + 1] = *word);
+            }
+            Self::SwapPairs => words.chunks_exact_mut(2).for_each(|pair| pair.swap(0, 1)),
+            Self::LastFirst => words.rotate_left(usize::from(!out.is_empty())),
+        }
+        words
+    }
 }
 
 impl fmt::Display for Order {
@@ -297,6 +315,11 @@ impl Task for TranslationChain {
         let mut mapped: Vec<Word> = read.iter().filter_map(|word| language.dictionary.get(word).copied()).collect();
         let mut out: Vec<Word> = before.out.iter().copied().chain([action.0]).collect();
         found.require(page::MULTISET, is_sub_multiset(&mut out, &mut mapped));
+        if after.stages.len() > before.stages.len() {
+            let undone = after.stages.last().map(|stage| language.order.undone(&stage.0)).unwrap_or_default();
+            let back = |(old, new): (&Word, &Word)| language.dictionary.get(old) == Some(new);
+            found.require(page::ROUND_TRIP, undone.len() == read.len() && read.iter().zip(&undone).all(back));
+        }
         let words = instance.sentence.len();
         found.require(page::LENGTH, after.stages.iter().all(|stage| stage.0.len() == words));
         if Self::ended(instance, after) {

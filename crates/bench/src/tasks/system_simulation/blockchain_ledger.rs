@@ -245,6 +245,19 @@ impl Task for BlockchainLedger {
         found.require(page::SOLVENT, after.balances.iter().all(|balance| *balance >= 0));
         let judged = after.nonces.iter().sum::<usize>() + after.rejected_nonce + after.rejected_funds;
         found.require(page::NONCES, judged == after.done);
+        if let Some(transaction) = instance.transactions.get(before.done) {
+            let fits = before.nonces.get(transaction.from) == Some(&transaction.nonce);
+            let costs = i64::from(transaction.amount) + i64::from(transaction.fee);
+            let affordable = before.balances.get(transaction.from).is_some_and(|balance| *balance >= costs);
+            let (nonce, funds) = match action {
+                Action::Accept(_) => (fits, affordable),
+                Action::RejectNonce => (!fits, true),
+                Action::RejectFunds => (fits, !affordable),
+                Action::Seal(_) => (true, true),
+            };
+            found.require(page::NONCE_MATCH, nonce);
+            found.require(page::COSTS, funds);
+        }
         let touched = before.balances.iter().zip(&after.balances).filter(|(old, new)| old != new).count();
         let allowed = match action {
             Action::Accept(_) => 2,

@@ -50,6 +50,16 @@ impl Reaction {
     }
 }
 
+impl Reaction {
+    /// How many different sets of molecules can react.
+    fn encounters(&self, counts: &[i64]) -> i64 {
+        match *self.reactants {
+            [(species, 2)] => counts[species] * (counts[species] - 1) / 2,
+            ref singles => singles.iter().map(|(species, _)| counts[*species]).product(),
+        }
+    }
+}
+
 impl Instance {
     /// The sum of counts · masses.
     fn mass(&self, counts: &[i64]) -> i64 {
@@ -197,7 +207,16 @@ impl Task for ChemicalReaction {
         selected.map(Action::Fire)
     }
 
-    fn violations(instance: &Instance, _: &State, _: &Action, after: &State, found: &mut Violations) {
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+        let Action::Fire(fires) = *action;
+        if let (Some(u), true) = (instance.draws.get(before.t), fires < instance.reactions.len()) {
+            let quarter = u / 250;
+            let lengths =
+                || instance.reactions.iter().map(|reaction| reaction.rate * reaction.encounters(&before.counts));
+            let (start, end): (i64, i64) = (lengths().take(fires).sum(), lengths().take(fires + 1).sum());
+            let total: i64 = lengths().sum();
+            found.require(page::DRAW_QUARTER, 4 * start < (quarter + 1) * total && 4 * end > quarter * total);
+        }
         found.require(page::MASS, instance.mass(&after.counts) == instance.mass(&instance.counts));
         found.require(page::NON_NEGATIVE, after.counts.iter().all(|count| *count >= 0));
         let mut counts = instance.counts.clone();

@@ -1,6 +1,6 @@
 //! Commands of the simulated file system: their text, and how random ones are drawn.
 
-use super::file_tree::{Kind, Mode, Path, Tree, User};
+use super::file_tree::{Code, Kind, Mode, Path, Tree, User};
 use crate::tasks::TaskRng;
 use crate::tasks::action_macros::line_actions;
 use crate::tasks::operation::as_text;
@@ -34,6 +34,16 @@ impl Command {
             | Self::Rm(path)
             | Self::Rmdir(path)
             | Self::Chmod(_, path) => Some(path),
+        }
+    }
+
+    /// Whether some tree makes the command fail with this code.
+    pub fn can_fail_with(&self, code: Code) -> bool {
+        match code {
+            Code::Exists => matches!(self, Self::Mkdir(_) | Self::Touch(_)),
+            Code::Isdir => matches!(self, Self::Write(..) | Self::Read(_) | Self::Rm(_)),
+            Code::Notempty | Code::Busy => matches!(self, Self::Rmdir(_)),
+            Code::Noent | Code::Notdir | Code::Perm => self.path().is_some(),
         }
     }
 

@@ -212,6 +212,10 @@ impl Task for FileSystem {
         found.require(page::TREE, after.tree.is_whole());
         let cwd = after.tree.find(after.cwd.as_str());
         found.require(page::CWD, cwd.is_some_and(|entry| entry.kind == Kind::Directory));
+        if let (Action::Failure(code), Some(command)) = (action, instance.commands.get(before.done)) {
+            found.require(page::CODES, command.can_fail_with(*code));
+            found.require(page::ROOT_RIGHTS, *code != Code::Perm || before.user != User::Root);
+        }
         let (old, new) = before.tree.differences(&after.tree);
         let allowed = usize::from(!matches!(action, Action::Failure(_)));
         found.require(page::ONE_ENTRY, old.len().max(new.len()) <= allowed);

@@ -195,6 +195,15 @@ impl Task for PacketRouting {
             let named = instance.tables[at].contains(&OptionalIndex::some(router));
             found.require(page::LINK, named);
         }
+        if let (Some(at), Some((_, destination, _))) = (before.at.get(), instance.packets.get(before.packet)) {
+            found.require(page::DESTINATION, (*action == Action::Deliver) == (at == *destination));
+            let cause = match action {
+                Action::DropTtl => before.ttl == 0,
+                Action::DropRoute => before.ttl > 0 && instance.tables[at][*destination] == OptionalIndex::NONE,
+                _ => true,
+            };
+            found.require(page::DROP_CAUSE, cause);
+        }
         found.require(page::LOAD_SUM, after.load.iter().sum::<u64>() == after.hops);
         found.require(page::FATES, after.fates.len() == after.packet);
         if Self::ended(instance, after) {
