@@ -8,6 +8,8 @@ mod linked_list;
 mod lru_cache;
 mod queue_simulator;
 mod stack_simulator;
+#[cfg(test)]
+mod tests;
 mod union_find;
 
 use super::AnyTask;

@@ -13,6 +13,8 @@ mod resolution_proof;
 mod sat_dpll;
 mod scheme;
 mod simple_type;
+#[cfg(test)]
+mod tests;
 mod type_inference;
 mod type_program;
 mod typing_rules;

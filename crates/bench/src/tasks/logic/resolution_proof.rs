@@ -286,13 +286,16 @@ impl Task for ResolutionProof {
         let previous = usize::try_from(before.given).ok().filter(|previous| *previous != action.given);
         let again = previous.is_some() && before.derived.iter().any(|earlier| earlier.given == action.given);
         found.require(page::GIVEN_ONCE, !again);
-        let key = |number: usize| (clauses.get(number).len(), number);
-        let used_first = action.used < action.given || !known || key(action.used) < key(action.given);
-        let waited = |previous: &usize| {
-            *previous < clauses.len() && (action.given < *previous || action.given < clauses.input.len())
-        };
-        let in_order = previous.filter(waited).is_none_or(|previous| !known || key(previous) < key(action.given));
-        found.require(page::WAITING_ORDER, used_first && in_order);
+        if known {
+            let key = |number: usize| (clauses.get(number).len(), number);
+            let used_first = action.used < action.given || key(action.used) < key(action.given);
+            // Whether the clause that is given now was there when the previous one was taken from waiting.
+            let waited = |previous: &usize| {
+                *previous < clauses.len() && (action.given < *previous || action.given < clauses.input.len())
+            };
+            let given_later = previous.filter(waited).is_none_or(|previous| key(previous) < key(action.given));
+            found.require(page::WAITING_ORDER, used_first && given_later);
+        }
         let ascends = before.given != after.given || before.derived.last().is_none_or(|last| last.used < action.used);
         found.require(page::GIVEN_ORDER, ascends);
         if Self::ended(instance, after) {

@@ -14,6 +14,8 @@ mod rationals;
 mod simplex_method;
 mod symbolic_diff;
 mod template_value;
+#[cfg(test)]
+mod tests;
 
 use super::AnyTask;
 use super::machine::Erased;

@@ -340,3 +340,45 @@ impl Task for TranslationChain {
         json!({ "stages": state.stages, "result": state.stages.last() })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn word(text: &str) -> Word {
+        Word::try_from(text.to_owned()).expect("a word")
+    }
+
+    #[test]
+    fn undoing_an_order_restores_the_words() {
+        for n in 1..8 {
+            let read: Vec<Word> = (0..n).map(|place| word(&format!("ab{}c", char::from(b'a' + place)))).collect();
+            let n = read.len();
+            for order in
+                [Order::Keep, Order::Reverse, Order::Rotate(3), Order::EvensFirst, Order::SwapPairs, Order::LastFirst]
+            {
+                let out: Vec<Word> = (0..n).map(|place| read[order.source(place, n)]).collect();
+                assert_eq!(order.undone(&out), read, "{order} of {n}");
+            }
+        }
+    }
+
+    #[test]
+    fn exchanged_words_break_the_round_trip() {
+        let input = serde_json::from_str(page::SPEC.page.example.input).expect("JSON");
+        let instance: Instance = serde_json::from_value(input).expect("an instance");
+        let broken = |lines: [&str; 3]| {
+            let mut state = TranslationChain::start(&instance);
+            let mut found = Violations::NONE;
+            for line in lines {
+                let before = state.clone();
+                let action = Action(word(line));
+                TranslationChain::step(&instance, &mut state, action).expect("legal");
+                TranslationChain::violations(&instance, &before, &action, &state, &mut found);
+            }
+            found.iter(&TranslationChain::SPEC).map(|c| c.name).collect::<Vec<_>>()
+        };
+        assert_eq!(broken(["tula", "mibo", "mibo"]), [""; 0]);
+        assert_eq!(broken(["mibo", "tula", "mibo"]), ["round-trip"]);
+    }
+}

@@ -11,6 +11,8 @@ mod file_tree;
 mod meeting_scheduler;
 mod packet_routing;
 mod railway_scheduling;
+#[cfg(test)]
+mod tests;
 
 use super::AnyTask;
 use super::machine::Erased;
