@@ -38,10 +38,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// The macro that declares the tests of all tasks, for `src/tasks/suite.rs`.
 fn suite(slugs: &[String]) -> String {
-    let modules = slugs.iter().map(|slug| {
-        format!("mod {} {{ $crate::tasks::suite::tests! {{ {slug:?} $($function)+ }} }}\n", module_name(slug))
-    });
-    let modules: String = modules.collect();
+    let mut modules = String::new();
+    for slug in slugs {
+        modules +=
+            &format!("mod {} {{ $crate::tasks::suite::tests! {{ {slug:?} $($function)+ }} }}\n", module_name(slug));
+    }
     format!(
         "macro_rules! suite {{\n($($function:ident),+ $(,)?) => {{\n{modules}}};\n}}\nconst SLUGS: &[&str] = &{slugs:?};\n"
     )

@@ -136,12 +136,18 @@ fn mutations(line: &str) -> Vec<String> {
     mutants
 }
 
+fn json(machine: &dyn Machine) -> String {
+    let mut text = Vec::new();
+    machine.write_state(&mut text);
+    String::from_utf8(text).expect("JSON is UTF-8")
+}
+
 fn a_refused_line_leaves_the_state_and_a_changed_step_is_found(task: &'static dyn AnyTask) {
     for id in instances(task) {
         let mut machine = id.problem().start();
         for _ in 0..40 {
             let Some(line) = machine.reference() else { break };
-            let before = machine.state();
+            let before = json(machine.as_ref());
             for mutant in mutations(&line).into_iter().filter(|mutant| *mutant != line) {
                 match machine.propose(&mutant) {
                     Err(_) => assert_eq!(machine.violations(Kinds::ALL), Violations::FORMAT, "{id}: {mutant:?}"),
@@ -155,10 +161,10 @@ fn a_refused_line_leaves_the_state_and_a_changed_step_is_found(task: &'static dy
                         }
                     }
                 }
-                assert_eq!(machine.state(), before, "{id}: {mutant:?} leaves the state until it is committed");
+                assert_eq!(json(machine.as_ref()), before, "{id}: {mutant:?} leaves the state until it is committed");
                 let mut replayed = machine.fork();
                 if replayed.replay(&mutant).is_err() {
-                    assert_eq!(replayed.state(), before, "{id}: {mutant:?} is refused and changes nothing");
+                    assert_eq!(json(replayed.as_ref()), before, "{id}: {mutant:?} is refused and changes nothing");
                 }
             }
             machine.replay(&line).expect("legal");
@@ -258,12 +264,17 @@ fn page_and_code_name_the_same_fields_and_forms(task: &'static dyn AnyTask) {
 /// at the first line that differs.
 fn a_corrupted_trace_is_found_at_the_step(task: &'static dyn AnyTask) {
     for id in instances(task) {
-        let problem = id.problem();
-        let mut machine = problem.start();
+        let mut machine = id.problem().start();
         let mut lines = Vec::new();
+        // The state before each line. A corrupted trace is judged from its first difference on: up to there it is the
+        // reference, in which no step is found.
+        let mut before = Vec::new();
         while lines.len() < 60 {
             let Some(line) = machine.reference() else { break };
-            machine.follow_reference();
+            before.push(machine.fork());
+            machine.propose(&line).unwrap_or_else(|refusal| panic!("{id}: {line}: {refusal}"));
+            assert!(machine.violations(Kinds::ALL).is_empty(), "{id}: {line}");
+            machine.commit();
             lines.push(line);
         }
         for at in 0..lines.len() {
@@ -273,18 +284,11 @@ fn a_corrupted_trace_is_found_at_the_step(task: &'static dyn AnyTask) {
             corrupted[2].insert(at, lines[at].clone());
             corrupted[3][at] = lines[at].replace(|c: char| c.is_ascii_digit(), "7");
             for trace in corrupted {
-                let differs = trace.iter().zip(&lines).position(|(ours, right)| ours != right);
-                let mut machine = problem.start();
-                let found = trace.iter().position(|line| {
-                    let refused = machine.propose(line).is_err();
-                    let wrong = refused || !machine.violations(Kinds::ALL).is_empty();
-                    machine.commit();
-                    wrong
-                });
-                // Truncating or extending a trace changes nothing within the lines that were judged.
-                if differs.is_some() {
-                    assert_eq!(found, differs, "{id}: corrupted at {at}");
-                }
+                // Truncating or extending a trace changes nothing within the lines that are judged.
+                let Some(differs) = trace.iter().zip(&lines).position(|(ours, right)| ours != right) else { continue };
+                let machine = &mut before[differs];
+                let refused = machine.propose(&trace[differs]).is_err();
+                assert!(refused || !machine.violations(Kinds::ALL).is_empty(), "{id}: corrupted at {at}: {trace:?}");
             }
         }
     }
