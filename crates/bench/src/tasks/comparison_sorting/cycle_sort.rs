@@ -73,11 +73,12 @@ impl State {
         seen.is_some_and(|seen| i == seen + 1)
     }
 
-    /// Whether the cell does not hold the item yet, but all before it do where the item may end.
+    /// Whether the item is put into the first cell where it may end and is not yet. The cell of `start` is free until the
+    /// cycle closes, though it keeps its old value.
     fn is_first_free(&self, p: usize) -> bool {
         let (Some(start), Some(item)) = (self.start, self.item) else { return false };
-        let (now, right) = (self.a.get(start..p).unwrap_or_default(), self.sorted.get(start..p).unwrap_or_default());
-        self.a[p] != item && now.iter().zip(right).all(|(now, right)| *right != item || *now == item)
+        let belongs = |place: usize| self.sorted[place] == item;
+        self.a[p] != item && (start..p).all(|place| !belongs(place) || (place > start && self.a[place] == item))
     }
 
     fn cells_written(&self, input: &[i64]) -> u64 {
