@@ -2,7 +2,7 @@
 //!
 //! A step is one action line of a sorting network: a stage begun, a comparison, an exchange, `done`.
 
-use super::network::{Action, Constraints, Network, NetworkSort, Stage, State};
+use super::network::{Constraints, Network, NetworkSort, Stage};
 use crate::tasks::page::Sizes;
 use crate::tasks::pages::batcher_merge as page;
 use crate::tasks::spec::Spec;
@@ -11,14 +11,26 @@ pub type BatcherMerge = NetworkSort<Batcher>;
 
 pub struct Batcher;
 
+/// Comparators of a merge of two blocks of 2^(s-1) cells.
+fn merge_comparators(s: u64) -> u64 {
+    (1 << (s - 1)) * (s - 1) + 1
+}
+
 impl Network for Batcher {
     const PAGE: Spec = page::SPEC;
     const N: Sizes = page::size::N;
     const CONSTRAINTS: Constraints = Constraints {
         permutation: page::PERMUTATION,
+        stage: page::STAGE,
+        stage_order: page::STAGE_ORDER,
         distance: page::DISTANCE,
+        comparator_order: page::COMPARATOR_ORDER,
+        compared: page::COMPARED,
+        swap_order: page::SWAP_ORDER,
+        settled: page::SETTLED,
         blocks: page::BLOCKS,
         counts: page::COUNTS,
+        all_comparators: page::ALL_COMPARATORS,
         sorted: page::SORTED,
     };
     const FIRST: Stage = [1, 1];
@@ -42,7 +54,9 @@ impl Network for Batcher {
     }
 
     fn is_distance([p, k]: Stage, i: usize, j: usize) -> bool {
-        j == i + k && i / (2 * p) == j / (2 * p)
+        let block = 2 * p;
+        let begins = i % block / k % 2 == usize::from(k < p);
+        j == i + k && i / block == j / block && begins
     }
 
     fn are_blocks_sorted(a: &[i64], [p, k]: Stage) -> bool {
@@ -50,16 +64,39 @@ impl Network for Batcher {
         p != k || a.chunks(p).all(<[i64]>::is_sorted)
     }
 
-    fn own_constraint(_: usize, action: Action, after: &State) -> (usize, bool) {
-        let holds = match action {
-            Action::Swap(i, j) => after.a[i] < after.a[j],
-            _ => true,
-        };
-        (page::SWAP_ORDER, holds)
+    fn stage_number(n: usize, [p, k]: Stage) -> Option<usize> {
+        let powers = p.is_power_of_two() && k.is_power_of_two();
+        // Merges of blocks of 1, 2, 4, … cells have 1, 2, 3, … stages.
+        let number = || p.ilog2() * (p.ilog2() + 1) / 2 + p.ilog2() - k.ilog2() + 1;
+        (powers && k <= p && 2 * p <= n).then(|| number() as usize)
+    }
+
+    fn comparators_before(n: usize, [p, k]: Stage) -> usize {
+        let blocks = n / (2 * p);
+        let (m, levels) = (u64::from(n.ilog2()), 1..=u64::from(p.ilog2()));
+        let merged: u64 = levels.map(|s| merge_comparators(s) << (m - s)).sum();
+        // The first stage of a merge has p comparators in each block of 2p cells, the others have p - k.
+        let distances = (k.ilog2() + 1..p.ilog2()).map(|exponent| p - (1 << exponent));
+        let first = if k < p { p } else { 0 };
+        usize::try_from(merged).unwrap_or(usize::MAX).saturating_add(blocks * (first + distances.sum::<usize>()))
+    }
+
+    fn comparator_rank([p, k]: Stage, i: usize) -> usize {
+        let (block, offset) = (i / (2 * p), i % (2 * p));
+        if k == p {
+            return block * p + offset;
+        }
+        // The first k cells of a block have no comparator; then every other k cells begin one.
+        let offset = offset.saturating_sub(k);
+        block * p.saturating_sub(k) + offset / (2 * k) * k + offset % k
+    }
+
+    fn is_settled(_: Stage, _: usize, lower: i64, upper: i64) -> bool {
+        lower <= upper
     }
 
     fn comparators(m: u64) -> u64 {
-        // A merge of two blocks of 2^(s-1) cells takes 2^(s-1)·(s-1) + 1 comparators, and there are 2^(m-s) of them.
-        (1..=m).map(|s| ((1 << (s - 1)) * (s - 1) + 1) << (m - s)).sum()
+        // There are 2^(m-s) merges of two blocks of 2^(s-1) cells.
+        (1..=m).map(|s| merge_comparators(s) << (m - s)).sum()
     }
 }

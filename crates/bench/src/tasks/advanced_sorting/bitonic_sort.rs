@@ -2,7 +2,7 @@
 //!
 //! A step is one action line of a sorting network: a stage begun, a comparison, an exchange, `done`.
 
-use super::network::{Action, Constraints, Network, NetworkSort, Stage, State};
+use super::network::{Constraints, Network, NetworkSort, Stage};
 use crate::tasks::page::Sizes;
 use crate::tasks::pages::bitonic_sort as page;
 use crate::tasks::spec::Spec;
@@ -11,25 +11,27 @@ pub type BitonicSort = NetworkSort<Bitonic>;
 
 pub struct Bitonic;
 
-/// With [k, j] the stage.
-fn is_stage(n: usize, [k, j]: Stage) -> bool {
-    k.is_power_of_two() && j.is_power_of_two() && j < k && k <= n
-}
-
 impl Network for Bitonic {
     const PAGE: Spec = page::SPEC;
     const N: Sizes = page::size::N;
     const CONSTRAINTS: Constraints = Constraints {
         permutation: page::PERMUTATION,
+        stage: page::STAGE,
+        stage_order: page::STAGE_ORDER,
         distance: page::DISTANCE,
+        comparator_order: page::COMPARATOR_ORDER,
+        compared: page::COMPARED,
+        swap_order: page::SWAP_ORDER,
+        settled: page::SETTLED,
         blocks: page::BLOCKS,
         counts: page::COUNTS,
+        all_comparators: page::ALL_COMPARATORS,
         sorted: page::SORTED,
     };
     const FIRST: Stage = [2, 1];
 
-    fn has(n: usize, stage: Stage) -> bool {
-        is_stage(n, stage)
+    fn has(n: usize, [k, j]: Stage) -> bool {
+        k.is_power_of_two() && j.is_power_of_two() && j < k && k <= n
     }
 
     fn next(n: usize, [k, j]: Stage) -> Option<Stage> {
@@ -56,8 +58,23 @@ impl Network for Bitonic {
         2 * j != k || a.chunks(j).enumerate().all(is_sorted)
     }
 
-    fn own_constraint(n: usize, _: Action, after: &State) -> (usize, bool) {
-        (page::STAGE, after.stage.is_none_or(|stage| is_stage(n, stage)))
+    fn stage_number(n: usize, [k, j]: Stage) -> Option<usize> {
+        let powers = k.is_power_of_two() && j.is_power_of_two();
+        // Merges into blocks of 2, 4, 8, … cells have 1, 2, 3, … stages.
+        let number = || k.ilog2() * (k.ilog2() - 1) / 2 + k.ilog2() - j.ilog2();
+        (powers && j < k && k <= n).then(|| number() as usize)
+    }
+
+    fn comparators_before(n: usize, stage: Stage) -> usize {
+        Self::stage_number(n, stage).map_or(0, |number| (number - 1) * (n / 2))
+    }
+
+    fn comparator_rank([_, j]: Stage, i: usize) -> usize {
+        i / (2 * j) * j + i % j
+    }
+
+    fn is_settled([k, _]: Stage, i: usize, lower: i64, upper: i64) -> bool {
+        if (i / k).is_multiple_of(2) { lower <= upper } else { lower >= upper }
     }
 
     fn comparators(m: u64) -> u64 {

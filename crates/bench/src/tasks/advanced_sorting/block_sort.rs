@@ -53,7 +53,55 @@ fn width(n: usize, base: usize, hi: usize) -> Option<usize> {
     (base.is_multiple_of(2 * width) && base + width < n && hi == n.min(base + 2 * width)).then_some(width)
 }
 
+/// Merges of two neighbours of `width` cells.
+fn merges_of(n: usize, width: usize) -> usize {
+    n.saturating_sub(width).div_ceil(2 * width)
+}
+
+/// Merges of neighbours of less than `width` cells.
+fn merges_below(n: usize, width: usize) -> usize {
+    let widths = std::iter::successors(Some(BLOCK), |width| Some(2 * width));
+    widths.take_while(|narrower| *narrower < width.min(n)).map(|narrower| merges_of(n, narrower)).sum()
+}
+
+/// The number, counted from 1, of the merge of these bounds, if a merge has them.
+fn merge_number(n: usize, lo: usize, mid: usize, hi: usize) -> Option<u64> {
+    let width = mid - lo;
+    let is_width = width.is_multiple_of(BLOCK) && (width / BLOCK).is_power_of_two();
+    let exists = is_width && lo.is_multiple_of(2 * width) && mid < n && hi == n.min(lo + 2 * width);
+    exists.then(|| (merges_below(n, width) + lo / (2 * width) + 1) as u64)
+}
+
+/// Whether no place from `k` on takes part in an insertion.
+fn are_blocks_inserted(n: usize, k: usize) -> bool {
+    (k..n).len() <= usize::from(k.is_multiple_of(BLOCK))
+}
+
 impl State {
+    /// Whether what came before a merge or the end is complete: the insertions or the merge before.
+    fn is_merged(&self) -> bool {
+        match (self.base, self.hi, self.last.0) {
+            (Some(base), Some(hi), _) => moves::part(&self.a, base..hi).is_sorted(),
+            (.., Some(Action::Insert(k, _))) => {
+                are_blocks_inserted(self.a.len(), k + 1) && self.a.chunks(BLOCK).all(<[i64]>::is_sorted)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the two blocks lie in the halves being merged, and belong past each other with nothing beside them.
+    fn is_rotation_due(&self, lo: usize, mid: usize, end: usize) -> bool {
+        let (Some(start), Some(middle), Some(hi)) = (self.lo, self.mid, self.hi) else { return false };
+        let within = start <= lo && lo < mid && mid == middle && mid < end && end <= hi;
+        let a = &self.a;
+        within
+            && end <= a.len()
+            && a[lo] > a[mid]
+            && (lo == start || a[lo - 1] <= a[mid])
+            && a[end - 1] < a[lo]
+            && (end == hi || a.get(end) >= a.get(lo))
+    }
+
     /// The next rotation of the merge in progress, if there is one.
     fn rotation(&self, lo: usize, mid: usize, hi: usize) -> Option<Action> {
         let next = *moves::part(&self.a, mid..hi).first()?;
@@ -140,6 +188,28 @@ impl Task for BlockSort {
             found.require(page::MERGED, merged.is_sorted() && bounded);
         }
         found.require(page::COUNTS, after.moved >= 2 * after.rotations);
+        match *action {
+            Action::Insert(k, p) => {
+                let passed = match before.last.0 {
+                    None => Some(0),
+                    Some(Action::Insert(last, _)) => Some(last + 1),
+                    _ => None,
+                };
+                // The first cell of a block needs no insertion.
+                let next = passed.map(|place| place + usize::from(place.is_multiple_of(BLOCK)));
+                found.require(page::INSERT_ORDER, next == Some(k) && before.base.is_none());
+                found.require(page::INSERTED, moves::is_stable_insertion(a, k - k % BLOCK, k, p));
+            }
+            Action::Merge(lo, mid, hi) => {
+                found.require(page::MERGE_ORDER, merge_number(a.len(), lo, mid, hi) == Some(after.merges));
+                found.require(page::COMPLETE, before.is_merged());
+            }
+            Action::Rotate(lo, mid, end) => found.require(page::ROTATION, before.is_rotation_due(lo, mid, end)),
+            Action::Done => {
+                found.require(page::COMPLETE, before.is_merged());
+                found.require(page::ALL_MERGES, after.merges == merges_below(a.len(), a.len()) as u64);
+            }
+        }
         if *action == Action::Done {
             found.require(page::SORTED, a.is_sorted());
         }

@@ -3,6 +3,8 @@
 //! A step is one action line: a range taken up, a median, comparison, exchange or pivot of a partition, an insertion, a
 //! sift or pop of a heap, `done`.
 
+mod invariants;
+
 use super::moves;
 use crate::tasks::pages::introsort as page;
 use crate::tasks::prelude::*;
@@ -71,11 +73,6 @@ fn sift_end(heap: &[i64], i: usize) -> usize {
         }
         node = child;
     }
-}
-
-fn are_disjoint(mut ranges: Vec<(usize, usize)>) -> bool {
-    ranges.sort_unstable();
-    ranges.is_sorted_by(|(_, end), (start, _)| end <= start)
 }
 
 impl State {
@@ -151,34 +148,6 @@ impl State {
     fn sift_of(&self, lo: usize, i: usize) -> Option<Action> {
         let heap = self.a.get(lo..lo + self.size?)?;
         (i < heap.len()).then(|| Action::Sift(i, sift_end(heap, i)))
-    }
-
-    /// Pivots in ascending order bound the values between them; that is their constraint, looked at once a cell.
-    fn pivots_hold(&self) -> bool {
-        let bounded = |values: &[i64], least: i64, greatest: i64| values.iter().all(|x| (least..=greatest).contains(x));
-        let (mut start, mut least) = (0, i64::MIN);
-        for p in &self.pivots_sorted {
-            // The same place may have been named twice.
-            if !bounded(moves::part(&self.a, start..*p), least, self.a[*p]) || self.a[*p] < least {
-                return false;
-            }
-            (start, least) = (p + 1, self.a[*p]);
-        }
-        bounded(&self.a[start..], least, i64::MAX)
-    }
-
-    fn stack_holds(&self) -> bool {
-        let ranges = self.stack.iter().map(|(lo, hi, _)| (*lo, *hi)).collect();
-        self.stack.iter().all(|(lo, hi, depth)| {
-            let next = self.pivots_sorted.partition_point(|p| p < lo);
-            let free = self.pivots_sorted.get(next).is_none_or(|p| p >= hi);
-            lo + 2 <= *hi && free && (0..=self.depth_limit).contains(depth)
-        }) && are_disjoint(ranges)
-    }
-
-    fn heaps_hold(&self) -> bool {
-        self.heaps.iter().all(|[lo, hi]| hi - lo > LEAF)
-            && are_disjoint(self.heaps.iter().map(|[lo, hi]| (*lo, *hi)).collect())
     }
 }
 
@@ -332,14 +301,7 @@ impl Task for Introsort {
     }
 
     fn violations(_: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
-        found.require(page::PERMUTATION, moves::keeps_values(&before.a, &after.a));
-        found.require(page::PIVOTS, after.pivots_hold());
-        found.require(page::STACK, after.stack_holds());
-        found.require(page::HEAPS, after.heaps_hold());
-        found.require(page::COUNTS, after.swaps <= after.comparisons);
-        if *action == Action::Done {
-            found.require(page::SORTED, after.a.is_sorted());
-        }
+        invariants::check(before, *action, after, found);
     }
 
     fn steps_max(input: &Input) -> u64 {

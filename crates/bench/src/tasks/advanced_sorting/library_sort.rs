@@ -114,6 +114,28 @@ impl State {
         old.next().is_none() && inserted.is_none()
     }
 
+    /// Whether the cell's element has as many elements of rank lo..hi-1 before it as behind it, or one more.
+    fn is_halved_by(&self, cell: usize) -> bool {
+        let rank = self.rank_of(cell);
+        (self.lo..self.hi).contains(&rank) && matches!((rank - self.lo).checked_sub(self.hi - 1 - rank), Some(0 | 1))
+    }
+
+    /// Whether the cell is in the middle of its gap; one in use has no gap before it, or none anywhere behind it.
+    fn is_middle_of_gap(&self, cell: usize) -> bool {
+        let (before, behind) = self.cells.split_at(cell);
+        if self.cells[cell].is_some() {
+            return before.last().is_none_or(Option::is_some) || behind.iter().all(Option::is_some);
+        }
+        let left = before.iter().rev().take_while(|cell| cell.is_none()).count();
+        let right = behind[1..].iter().take_while(|cell| cell.is_none()).count();
+        matches!(right.checked_sub(left), Some(0 | 1))
+    }
+
+    /// Whether there was a rebalancing for each power of two up to `count`.
+    fn is_rebalanced(&self, count: usize) -> bool {
+        self.rebalances == count.checked_ilog2().map_or(0, |log| u64::from(log) + 1)
+    }
+
     fn search_holds(&self, a: &[i64]) -> bool {
         // The bounds come from comparisons with the element that is searched for: among values in order, all that lie
         // outside them are on the right side.
@@ -217,6 +239,21 @@ impl Task for LibrarySort {
         let rebalanced = *action != Action::Rebalance || SPREAD * after.count == after.cells.len();
         found.require(page::ROOM, after.count <= after.cells.len() && rebalanced);
         found.require(page::COUNTS, after.rebalances <= u64::from(input.a.len().ilog2()) + 1);
+        match *action {
+            Action::Rebalance => {
+                found.require(page::DOUBLED, after.count.is_power_of_two() && after.is_rebalanced(after.count));
+            }
+            Action::Cmp(k, c) => {
+                found.require(page::DOUBLED, after.is_rebalanced(k));
+                found.require(page::HALVING, before.is_halved_by(c));
+            }
+            Action::Insert(k, c) => {
+                found.require(page::DOUBLED, after.is_rebalanced(k));
+                found.require(page::SEARCHED, before.lo == before.hi);
+                found.require(page::GAP_MIDDLE, before.is_middle_of_gap(c));
+            }
+            Action::Done => found.require(page::DOUBLED, after.is_rebalanced(input.a.len() - 1)),
+        }
         if *action == Action::Done {
             found.require(page::SORTED, after.count == input.a.len() && after.ordered);
         }

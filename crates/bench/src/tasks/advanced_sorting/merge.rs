@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::moves;
 use super::timsort::Action;
 use crate::tasks::task::Illegal;
 
@@ -86,6 +87,42 @@ impl Merge {
     fn has_taken_what_is_missing(&self) -> bool {
         let ordered = self.lo <= self.i && self.i <= self.mid && self.mid <= self.j && self.j <= self.hi;
         ordered && self.buf.len() == self.i - self.lo + self.j - self.mid
+    }
+
+    pub fn is_complete(&self) -> bool {
+        self.i == self.mid || self.j == self.hi
+    }
+
+    /// Whether this action may follow: single elements before the seventh win in a row, gallops after it.
+    pub fn allows(&self, action: Action) -> bool {
+        match action {
+            Action::Left | Action::Right => self.lw.max(self.rw) < GALLOP,
+            Action::GallopLeft(_) => self.lw == GALLOP,
+            Action::GallopRight(_) => self.rw == GALLOP,
+            _ => true,
+        }
+    }
+
+    /// Whether what the action took from one run belongs before what is left of the other; of equal elements those of the
+    /// left run come first.
+    pub fn is_stable_after(&self, action: Action, a: &[i64]) -> bool {
+        let (left, right) = (moves::part(a, self.i..self.mid), moves::part(a, self.j..self.hi));
+        let taken = self.buf.last();
+        match action {
+            Action::Left | Action::GallopLeft(_) => right.first().is_none_or(|next| taken <= Some(next)),
+            _ => left.first().is_none_or(|next| taken < Some(next)),
+        }
+    }
+
+    /// Whether a gallop took all elements of its run that belong before the next one of the other run.
+    pub fn has_galloped_far_enough(&self, action: Action, a: &[i64]) -> bool {
+        let (left, right) = (moves::part(a, self.i..self.mid), moves::part(a, self.j..self.hi));
+        let (Some(left), Some(right)) = (left.first(), right.first()) else { return true };
+        match action {
+            Action::GallopLeft(_) => left > right,
+            Action::GallopRight(_) => right >= left,
+            _ => true,
+        }
     }
 
     pub fn is_consistent(&self) -> bool {

@@ -11,6 +11,8 @@ mod network;
 mod patience_sort;
 mod smoothsort;
 mod strand_sort;
+#[cfg(test)]
+mod tests;
 mod timsort;
 mod tournament_sort;
 

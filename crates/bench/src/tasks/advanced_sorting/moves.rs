@@ -28,6 +28,12 @@ pub fn insert(a: &mut [i64], k: usize, p: usize) -> Result<(), Illegal> {
     Ok(())
 }
 
+/// Whether the cells `from..=k` are in order after an insertion of `a[k]` at place `p`, which lies behind equal values.
+pub fn is_stable_insertion(a: &[i64], from: usize, k: usize, p: usize) -> bool {
+    let stable = p == k || a.get(p) < a.get(p + 1);
+    (from..=k).contains(&p) && k < a.len() && stable && a[from..=k].is_sorted()
+}
+
 /// Whether `after` holds the values of `before`, each as often. Only the places that differ are looked at, so that a
 /// step costs what it moves: no legal line of these sorts adds or loses a value of the array, so that the states before
 /// hold the input's values, and those after do if this is true.

@@ -15,9 +15,16 @@ pub type Stage = [usize; 2];
 /// Indices of the constraints that all networks have.
 pub struct Constraints {
     pub permutation: usize,
+    pub stage: usize,
+    pub stage_order: usize,
     pub distance: usize,
+    pub comparator_order: usize,
+    pub compared: usize,
+    pub swap_order: usize,
+    pub settled: usize,
     pub blocks: usize,
     pub counts: usize,
+    pub all_comparators: usize,
     pub sorted: usize,
 }
 
@@ -46,8 +53,17 @@ pub trait Network: Send + Sync + 'static {
     /// Whether the blocks that the stage is about to merge are sorted.
     fn are_blocks_sorted(a: &[i64], stage: Stage) -> bool;
 
-    /// The constraint that only this network has.
-    fn own_constraint(n: usize, action: Action, after: &State) -> (usize, bool);
+    /// The number of this stage, counted from 1, in the network of `n` cells.
+    fn stage_number(n: usize, stage: Stage) -> Option<usize>;
+
+    /// Comparators of the stages before this one of the network.
+    fn comparators_before(n: usize, stage: Stage) -> usize;
+
+    /// Comparators of this stage with a lower cell before the one at cell `i`.
+    fn comparator_rank(stage: Stage, i: usize) -> usize;
+
+    /// Whether the values of the comparator at cell `i` are as the stage leaves them.
+    fn is_settled(stage: Stage, i: usize, lower: i64, upper: i64) -> bool;
 
     /// Comparators of the network of 2^m cells.
     fn comparators(m: u64) -> u64;
@@ -76,6 +92,44 @@ fn comparator<N: Network>(n: usize, stage: Stage, i: usize) -> Action {
         Some([k, j]) => Action::Stage(k, j),
         None => Action::Done,
     })
+}
+
+impl State {
+    /// Whether cells i and j hold what the stage leaves there.
+    fn is_settled<N: Network>(&self, i: usize, j: usize) -> bool {
+        let (Some(stage), Some(lower), Some(upper)) = (self.stage, self.a.get(i), self.a.get(j)) else { return true };
+        N::is_settled(stage, i, *lower, *upper)
+    }
+
+    /// Comparisons made when the stage has reached cell `i`: all those before it.
+    fn comparisons_until<N: Network>(&self, i: usize) -> Option<u64> {
+        let n = self.a.len();
+        let stage = self.stage.filter(|stage| N::stage_number(n, *stage).is_some())?;
+        Some((N::comparators_before(n, stage) + N::comparator_rank(stage, i)) as u64)
+    }
+}
+
+/// What holds of the lines of a stage, whatever the values are.
+fn check_schedule<N: Network>(before: &State, action: Action, after: &State, found: &mut Violations) {
+    let constraints = N::CONSTRAINTS;
+    let n = after.a.len();
+    let number = after.stage.and_then(|stage| N::stage_number(n, stage));
+    found.require(constraints.stage, after.stage.is_none() || number.is_some());
+    match action {
+        Action::Stage(..) => {
+            found.require(constraints.stage_order, number == Some(after.stage_swaps.len()));
+            found.require(constraints.comparator_order, after.comparisons_until::<N>(0) == Some(after.comparisons));
+        }
+        Action::Cmp(i, _) => {
+            let made = after.comparisons.checked_sub(1);
+            found.require(constraints.comparator_order, made.is_some() && after.comparisons_until::<N>(i) == made);
+        }
+        Action::Swap(i, j) => found.require(constraints.compared, before.last.0 == Some(Action::Cmp(i, j))),
+        Action::Done => {
+            let m = u64::from(n.ilog2());
+            found.require(constraints.all_comparators, after.comparisons == N::comparators(m));
+        }
+    }
 }
 
 impl<N: Network> Task for NetworkSort<N> {
@@ -159,8 +213,15 @@ impl<N: Network> Task for NetworkSort<N> {
             Action::Stage(k, j) => found.require(constraints.blocks, N::are_blocks_sorted(&after.a, [k, j])),
             Action::Done => found.require(constraints.sorted, after.a.is_sorted()),
         }
-        let (own, holds) = N::own_constraint(after.a.len(), *action, after);
-        found.require(own, holds);
+        check_schedule::<N>(before, *action, after, found);
+        match (before.last.0, *action) {
+            (_, Action::Swap(i, j)) => {
+                let exchanged = after.a.get(i) != after.a.get(j) && after.is_settled::<N>(i, j);
+                found.require(constraints.swap_order, exchanged);
+            }
+            (Some(Action::Cmp(i, j)), _) => found.require(constraints.settled, before.is_settled::<N>(i, j)),
+            _ => {}
+        }
         let sum: u64 = after.stage_swaps.iter().sum();
         found.require(constraints.counts, after.swaps == sum && after.swaps <= after.comparisons);
     }

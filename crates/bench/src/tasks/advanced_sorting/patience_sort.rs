@@ -136,6 +136,12 @@ impl Task for PatienceSort {
         found.require(page::OUT, out);
         let earlier = |(i, card): (usize, &Card)| place(*card).is_none_or(|card| card < i && a[card] < a[i]);
         found.require(page::BACK, after.back.iter().enumerate().all(earlier));
+        if let Action::Take(p) = *action {
+            found.require(page::DEALT_FIRST, after.back.len() == a.len());
+            let left = after.piles.iter().take(p);
+            let lesser = left.filter_map(top).all(|top| after.out.last().is_some_and(|taken| top > *taken));
+            found.require(page::LEFTMOST, lesser);
+        }
         if *action == Action::Done {
             found.require(page::SORTED, input.is_sorted_as(&after.out));
         }

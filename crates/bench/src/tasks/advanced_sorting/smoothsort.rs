@@ -130,6 +130,76 @@ impl State {
     }
 }
 
+/// Whether no node of the tree is less than a child of its own.
+fn is_heap(a: &[i64], root: usize, order: usize) -> bool {
+    let mut trees = vec![(root, order)];
+    while let Some((root, order)) = trees.pop() {
+        if order >= 2 {
+            let (left, right) = (root - 1 - CELLS[order - 2], root - 1);
+            if a[left].max(a[right]) > a[root] {
+                return false;
+            }
+            trees.extend([(left, order - 1), (right, order - 2)]);
+        }
+    }
+    true
+}
+
+impl State {
+    /// Whether the first trees are heaps, and their roots in order.
+    fn is_row_of_heaps(&self, trees: usize) -> bool {
+        let mut cells = 0;
+        let mut least = i64::MIN;
+        self.shape.iter().take(trees).all(|order| {
+            cells += CELLS[*order];
+            let root = cells - 1;
+            let follows = least <= self.a[root];
+            least = self.a[root];
+            follows && is_heap(&self.a, root, *order)
+        })
+    }
+
+    /// Whether the fix of the last tree was begun and not followed by anything but exchanges.
+    fn has_fixed_last_tree(&self) -> bool {
+        let fixed = self.fix.is_some_and(|fix| fix + 1 == self.shape.len());
+        fixed && matches!(self.last.0, Some(Action::Fix(_) | Action::Swap(..)))
+    }
+
+    /// Whether the array grows up to its last cell, shrinks from then on, and every change is followed by its fixes.
+    fn is_line_due(&self, action: Action) -> bool {
+        let (trees, growing) = (self.shape.len(), self.built.is_empty());
+        match (action, self.last.0) {
+            (Action::Swap(..) | Action::Done, _) | (Action::Split | Action::Drop, Some(Action::Drop)) => true,
+            (Action::Add, last) => growing && (last.is_none() || self.has_fixed_last_tree()),
+            (Action::Split | Action::Drop, _) => (!growing || self.heap == self.a.len()) && self.has_fixed_last_tree(),
+            (Action::Fix(t), Some(Action::Add)) => t + 1 == trees,
+            (Action::Fix(t), Some(Action::Split)) => t + 2 == trees,
+            (Action::Fix(t), Some(Action::Fix(_) | Action::Swap(..))) => {
+                !growing && t + 1 == trees && self.fix.is_some_and(|fix| fix + 1 == t)
+            }
+            (Action::Fix(_), _) => false,
+        }
+    }
+
+    /// Whether the node's new element, which came up from `c`, exceeds or equals all that it could have been exchanged with:
+    /// the node's children and, before the fix goes down, the root of the tree on the left.
+    fn has_lifted_greatest(&self, before: &Self, r: usize, c: usize) -> bool {
+        let a = &self.a;
+        let Some(cells) = before.order.and_then(|order| CELLS.get(usize::try_from(order).ok()?)) else { return false };
+        let value = |place: Option<usize>| place.and_then(|place| a.get(place));
+        let narrower = before.order.filter(|order| *order >= 2).and_then(|order| usize::try_from(order - 2).ok());
+        let right = narrower.and_then(|_| r.checked_sub(1));
+        let left = narrower.and_then(|order| r.checked_sub(1 + CELLS[order]));
+        let root = r.checked_sub(*cells).filter(|_| !before.sifting && before.tree.is_some_and(|tree| tree > 0));
+        let lifted = a.get(r);
+        let (over_left, over_right) = (lifted > value(left), lifted > value(right));
+        let place = Some(c);
+        place == root && over_left && over_right
+            || place == left && lifted >= value(right) && lifted >= value(root)
+            || place == right && over_left && lifted >= value(root)
+    }
+}
+
 impl Task for Smoothsort {
     sort_items!(page::SPEC);
 
@@ -216,7 +286,15 @@ impl Task for Smoothsort {
         found.require(page::SHAPE, cells == after.heap && after.shape.is_sorted_by(|left, right| left > right));
         if let Action::Swap(r, c) = *action {
             found.require(page::SWAP_ORDER, c < r && a[c] < a[r]);
+            found.require(page::SWAP_PLACES, before.node == Some(r) && after.has_lifted_greatest(before, r, c));
         }
+        let fixed = match *action {
+            Action::Fix(t) => before.is_row_of_heaps(t),
+            Action::Swap(..) => true,
+            _ => before.is_row_of_heaps(before.shape.len()),
+        };
+        found.require(page::HEAPS, fixed);
+        found.require(page::FIX_ORDER, before.is_line_due(*action));
         if !after.built.is_empty() {
             let (head, tail) = a.split_at(after.heap);
             let bounded = tail.first().is_none_or(|least| head.iter().all(|x| x <= least));
@@ -227,6 +305,7 @@ impl Task for Smoothsort {
             after.node.is_none() || after.fix.is_some_and(|fix| after.tree.is_some_and(|t| t <= fix)),
         );
         if *action == Action::Done {
+            found.require(page::EMPTIED, after.shape.is_empty());
             found.require(page::SORTED, a.is_sorted());
         }
     }

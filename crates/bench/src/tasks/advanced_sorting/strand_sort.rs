@@ -130,7 +130,7 @@ impl Task for StrandSort {
         }
     }
 
-    fn violations(input: &Input, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let State { rest, strand, out, merged, .. } = after;
         let n = input.a.len();
         // Lines move values, and a wrong `start` or `end` drops some: then, and only then, some are missing.
@@ -140,6 +140,23 @@ impl Task for StrandSort {
         let least = greatest.is_none_or(|greatest| strand.iter().chain(out).all(|x| x >= greatest));
         found.require(page::MERGED, least);
         found.require(page::STRANDS, after.strands.iter().sum::<usize>() + rest.len() == n);
+        let scanned = after.i == rest.len();
+        match action {
+            Action::Start => found.require(page::SCAN, matches!(before.last.0, None | Some(Action::End))),
+            Action::Pull => found.require(page::SCAN, merged.is_empty()),
+            Action::Skip => {
+                let passed = after.i.checked_sub(1).and_then(|i| rest.get(i));
+                found.require(page::SCAN, merged.is_empty());
+                found.require(page::SKIPPED, passed < strand.last());
+            }
+            Action::Out => found.require(page::SCANNED, scanned),
+            Action::Strand => {
+                found.require(page::SCANNED, scanned);
+                found.require(page::STABLE, out.first().is_none_or(|least| merged.last() < Some(least)));
+            }
+            Action::End => found.require(page::SCANNED, scanned && strand.is_empty()),
+            Action::Done => {}
+        }
         if *action == Action::Done {
             found.require(page::SORTED, input.is_sorted_as(out));
         }

@@ -98,6 +98,38 @@ impl State {
             && self.runs.iter().zip(&self.natural).all(|(run, natural)| run >= natural)
     }
 
+    /// Whether no run on the stack is too short for those above it.
+    fn is_balanced(&self) -> bool {
+        let lengths: Vec<usize> = self.stack.iter().rev().take(4).map(|[_, length]| *length).collect();
+        lengths.windows(2).all(|top| top[1] > top[0])
+            && lengths.windows(3).all(|top| top[2] > top[1].saturating_add(top[0]))
+    }
+
+    /// Whether the second run from the top is merged with the shorter of its neighbours, the top one if they are equal.
+    fn is_with_shorter_neighbour(&self, t: usize) -> bool {
+        let lengths: Vec<usize> = self.stack.iter().rev().take(3).map(|[_, length]| *length).collect();
+        let above = self.stack.len().saturating_sub(t);
+        match (above, lengths.as_slice()) {
+            (2, [top, _, third]) => third >= top,
+            (3, [top, _, third]) => third < top,
+            (above, _) => above == 2,
+        }
+    }
+
+    /// Whether the run found by the last line ends where the next element does not continue it.
+    fn is_whole_run(&self, end: usize, order: Order) -> bool {
+        let run = moves::part(&self.a, self.pos..end);
+        // A descending run has been reversed.
+        match (order, run, self.a.get(end)) {
+            (_, [], _) => false,
+            (Order::Ascending, [_], next) => next.is_none(),
+            (Order::Ascending, [.., greatest], next) => run.is_sorted() && next.is_none_or(|next| next < greatest),
+            (Order::Descending, [least, ..], next) => {
+                run.len() > 1 && run.is_sorted_by(|x, y| x < y) && next.is_none_or(|next| next >= least)
+            }
+        }
+    }
+
     /// Carries out the actions between merges.
     fn apply_outside_merge(&mut self, action: Action) -> Result<(), Illegal> {
         if self.merge.is_some() {
@@ -150,6 +182,50 @@ impl State {
         let [_, right] = self.stack.remove(at + 1);
         self.stack[at][1] += right;
         Ok(())
+    }
+}
+
+fn check_runs(before: &State, action: Action, after: &State, found: &mut Violations) {
+    let n = after.a.len();
+    if matches!(action, Action::Run(..) | Action::Merge(_) | Action::Done) {
+        found.require(page::PUSHED, before.end == before.pos);
+    }
+    match action {
+        Action::Run(end, order) => {
+            found.require(page::WHOLE_RUN, after.is_whole_run(end, order));
+            found.require(page::BALANCE, before.is_balanced());
+        }
+        Action::Insert(k, p) => {
+            let due = k == before.end && before.pos < k && k < before.pos.saturating_add(before.minrun);
+            found.require(page::INSERTED, due && moves::is_stable_insertion(&after.a, before.pos, k, p));
+        }
+        Action::Push => {
+            let least = before.minrun.min(n - before.pos);
+            let natural = before.natural.last().copied().unwrap_or(0);
+            found.require(page::RUN_LENGTH, after.runs.last() == Some(&natural.max(least)));
+        }
+        Action::Merge(t) => {
+            found.require(page::MERGE_DUE, before.pos == n || !before.is_balanced());
+            found.require(page::NEIGHBOURS, before.is_with_shorter_neighbour(t));
+        }
+        Action::Done => {
+            let whole = after.stack.len() == 1 && after.pos == n && after.merge.is_none();
+            found.require(page::ONE_RUN, whole);
+        }
+        _ => {}
+    }
+}
+
+fn check_merge(before: &State, action: Action, after: &State, found: &mut Violations) {
+    match (&before.merge, &after.merge) {
+        (Some(merge), Some(merged)) => {
+            found.require(page::BOTH_RUNS, !merge.is_complete());
+            found.require(page::STABLE, merged.is_stable_after(action, &after.a));
+            let whole = merged.has_galloped_far_enough(action, &after.a);
+            found.require(page::GALLOP, merge.allows(action) && whole);
+        }
+        (Some(merge), None) => found.require(page::BOTH_RUNS, merge.is_complete()),
+        _ => {}
     }
 }
 
@@ -258,6 +334,8 @@ impl Task for Timsort {
         found.require(page::TILES, after.tiles());
         found.require(page::BUFFER, after.merge.as_ref().is_none_or(Merge::is_consistent));
         found.require(page::MINRUN, after.runs_are_long());
+        check_runs(before, *action, after, found);
+        check_merge(before, *action, after, found);
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }

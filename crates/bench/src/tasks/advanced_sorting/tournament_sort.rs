@@ -72,6 +72,19 @@ impl State {
         self.tree[self.inner() + i] == expected
     }
 
+    /// Whether the player at this node is one of its children's, and neither child's has a lesser value; of equal ones it
+    /// is the left.
+    fn holds_a_winner(&self, a: &[i64], node: usize) -> bool {
+        let value = |player: Player| place(player).map(|i| a[i]);
+        let (winner, left, right) = (self.tree[node], self.tree[2 * node + 1], self.tree[2 * node + 2]);
+        // Nobody loses to everybody.
+        let beats = |loser: Player, equal: bool| match (value(winner), value(loser)) {
+            (Some(won), Some(lost)) => won < lost || equal && won == lost,
+            (_, lost) => lost.is_none(),
+        };
+        winner == left && beats(right, true) || winner == right && beats(left, false)
+    }
+
     /// Counted from 1, a node above leaf P + i is that number without its last digits.
     fn is_winner_below(&self, node: usize) -> bool {
         let leaves = self.inner() + 1;
@@ -156,7 +169,7 @@ impl Task for TournamentSort {
         }
     }
 
-    fn violations(input: &Input, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let a = &input.a;
         let mut is_out = vec![false; a.len()];
         let once = after.order.iter().all(|i| !std::mem::replace(&mut is_out[*i], true));
@@ -170,6 +183,23 @@ impl Task for TournamentSort {
         found.require(page::ORDER, once && ascending);
         found.require(page::BELOW, (0..inner).all(|node| after.is_winner_below(node)));
         found.require(page::COUNTS, after.matches <= (inner * (1 + after.order.len())) as u64);
+        let last = before.last.0;
+        match *action {
+            Action::Play(node, _) => {
+                found.require(page::WINNER, after.holds_a_winner(a, node));
+                let is_above = |below: usize| below == 2 * node + 1 || below == 2 * node + 2;
+                let follows = match last {
+                    None => node + 1 == inner,
+                    Some(Action::Play(below, _)) if after.order.is_empty() => below == node + 1,
+                    Some(Action::Play(below, _)) => is_above(below),
+                    Some(Action::Out(out)) => is_above(inner + out),
+                    Some(Action::Done) => false,
+                };
+                found.require(page::PLAY_ORDER, follows);
+            }
+            Action::Out(out) => found.require(page::CHAMPION, last == Some(Action::Play(0, player(out)))),
+            Action::Done => found.require(page::EMPTIED, after.tree.iter().all(|player| *player == NOBODY)),
+        }
         if *action == Action::Done {
             found.require(page::SORTED, after.order.len() == a.len() && ascending);
         }

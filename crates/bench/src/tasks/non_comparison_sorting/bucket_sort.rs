@@ -101,6 +101,51 @@ fn sorted(values: &[usize]) -> Vec<usize> {
     values
 }
 
+/// Whether the insertions so far are those of all cells before cell k of bucket b; without a cell, those of all cells.
+fn follows_insertions(before: &State, next: Option<(usize, usize)>) -> bool {
+    let rest = |from: usize, to: usize| (from..to).all(|bucket| before.buckets.size(bucket) <= 1);
+    let (bucket, first) = match next {
+        Some((bucket, k)) => (bucket, k == 1),
+        None => (before.buckets.count(), true),
+    };
+    match (before.b, before.k) {
+        (Some(b), Some(k)) if next == Some((b, k + 1)) => true,
+        (Some(b), Some(k)) => first && b < bucket && k + 1 == before.buckets.size(b) && rest(b + 1, bucket),
+        _ => first && rest(0, bucket),
+    }
+}
+
+/// Whether the insertion in progress, if there is one, has met a value that is not greater, or the start of its bucket.
+fn is_inserted(before: &State) -> bool {
+    let (Some(b), Some(k)) = (before.b, before.k) else { return true };
+    let compared = matches!(before.last.0, Some(Action::Cmp(..) | Action::Swap(0, _)));
+    compared && before.buckets.get(b).get(..=k).is_some_and(<[u32]>::is_sorted)
+}
+
+fn check_order(instance: &Instance, before: &State, action: Action, found: &mut Violations) {
+    let last = before.last.0;
+    let distributed = before.put == instance.a.len();
+    match action {
+        Action::Put(i, _) => {
+            found.require(page::PUT_ORDER, i == before.put && matches!(last, None | Some(Action::Put(..))));
+        }
+        Action::Take(b, k) => {
+            found.require(page::TAKE_ORDER, distributed && follows_insertions(before, Some((b, k))));
+            found.require(page::INSERTED, is_inserted(before));
+        }
+        Action::Cmp(i, j) => {
+            let reached = matches!(last, Some(Action::Take(_, cell) | Action::Swap(cell, _)) if cell == j);
+            found.require(page::CMP_ORDER, reached && j.checked_sub(1) == Some(i));
+        }
+        Action::Swap(i, j) => found.require(page::COMPARED, last == Some(Action::Cmp(i, j))),
+        Action::Gather => {
+            found.require(page::TAKE_ORDER, distributed && follows_insertions(before, None));
+            found.require(page::INSERTED, is_inserted(before));
+        }
+        Action::Done => {}
+    }
+}
+
 impl Task for BucketSort {
     task_items!(Instance, State, Action, page::SPEC);
 
@@ -246,7 +291,8 @@ impl Task for BucketSort {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+        check_order(instance, before, *action, found);
         let faults = &after.faults;
         found.require(page::MULTISET, !faults.out_of_turn || after.holds_the_first_values(&instance.a));
         found.require(page::BUCKET_RANGE, !faults.wrong_bucket);

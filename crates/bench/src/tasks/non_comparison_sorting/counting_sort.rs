@@ -132,9 +132,45 @@ impl State {
         right && self.out.iter().zip(taken).all(|(cell, taken)| cell.is_some() == taken)
     }
 
+    /// Whether this many input values are less than v, for each v.
+    fn counts_are_starts(&self) -> bool {
+        let less = std::iter::once(&0).chain(&self.facts.up_to);
+        self.count.iter().zip(less).all(|(count, less)| usize::try_from(*count).ok() == Some(*less))
+    }
+
     fn place(&self, instance: &Instance, i: usize) -> Option<Action> {
         let place = usize::try_from(self.count[instance.a[i]] - 1).ok()?;
         (place < instance.a.len()).then_some(Action::Place(i, place))
+    }
+}
+
+/// Whether each of the three scans goes on where the line before left it, or begins once the scan before it is complete.
+fn check_scans(instance: &Instance, last: Option<Action>, action: Action, after: &State, found: &mut Violations) {
+    let (n, k) = (instance.a.len(), instance.k);
+    let counted = matches!(last, Some(Action::Count(i, _)) if i + 1 == n);
+    match action {
+        Action::Count(i, v) => {
+            let follows = match last {
+                None => i == 0,
+                Some(Action::Count(before, _)) => i == before + 1,
+                _ => false,
+            };
+            found.require(page::COUNT_ORDER, follows && instance.a.get(i) == Some(&v));
+        }
+        Action::Sum(v) => {
+            let follows = if v == 1 { counted } else { last == v.checked_sub(1).map(Action::Sum) };
+            found.require(page::SUM_ORDER, follows);
+        }
+        Action::Place(i, p) => {
+            let follows = match last {
+                Some(Action::Place(before, _)) => before == i + 1,
+                _ => i + 1 == n && if k == 0 { counted } else { last == Some(Action::Sum(k)) },
+            };
+            found.require(page::PLACE_ORDER, follows);
+            let count = instance.a.get(i).and_then(|v| after.count.get(*v));
+            found.require(page::PLACE_COUNT, count.is_some_and(|count| usize::try_from(*count) == Ok(p)));
+        }
+        Action::Done => found.require(page::STARTS, after.counts_are_starts()),
     }
 }
 
@@ -239,7 +275,8 @@ impl Task for CountingSort {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
+        check_scans(instance, before.last.0, *action, after, found);
         let faults = &after.faults;
         found.require(page::PLACED, !faults.placed_again || after.all_is_placed_once(&instance.a));
         found.require(page::STABLE, faults.unstable == 0);

@@ -188,7 +188,13 @@ impl Task for RadixSort {
         found.require(page::BUCKET_DIGIT, !faults.wrong_bucket);
         found.require(page::LOW_DIGITS, !faults.low_digits);
         found.require(page::SIZES, !faults.sizes);
+        if let Action::Put(i, _) = *action {
+            let place = after.buckets.joined().len().checked_sub(1);
+            let next = place.and_then(|place| after.order.get(place)).is_some_and(|next| *next as usize == i);
+            found.require(page::PUT_ORDER, next && after.digit < instance.d);
+        }
         if *action == Action::Done {
+            found.require(page::DIGITS, after.digit == instance.d && after.buckets.joined().is_empty());
             found.require(page::SORTED, after.order.iter().map(|i| instance.a[*i as usize]).is_sorted());
         }
     }
