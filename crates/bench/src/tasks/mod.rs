@@ -34,6 +34,8 @@ mod state_set;
 mod submitted_states;
 pub mod task;
 pub mod violations;
+#[cfg(test)]
+mod wrong_lines;
 
 pub mod advanced_sorting;
 pub mod automata;
