@@ -82,8 +82,8 @@ fn is_complete(codes: &[String]) -> bool {
     count == 1
 }
 
-/// Whether all symbols, coded as often as they occur, take as many digits as the weights of the merged nodes sum to:
-/// the cost of an optimal code.
+/// Whether a text with these frequencies takes as many digits as the weights of the merged nodes sum to: so it does with
+/// every code read off the tree.
 fn has_cost_of_tree(instance: &Instance, state: &State) -> bool {
     let digits = instance.freq.iter().zip(&state.codes).map(|(count, code)| u128::from(*count) * code.len() as u128);
     let merged = state.weight.iter().skip(instance.freq.len()).map(|weight| u128::from(*weight));
