@@ -70,6 +70,7 @@ test: ## all tests but the trainer's
 	@$(MAKE) --no-print-directory api
 
 test-trainer: setup ## the tests of prime-train, against llama.cpp too (burn takes minutes to build)
+	$(CARGO) clippy --release -p prime-train --all-targets -- -D warnings
 	$(CARGO) test --release -p prime-train
 
 chaos: setup ## faults and load, for long, with promised times: KILLS=1000 FAULTS=100 (PRIME_CHAOS_SEED=N again)
@@ -116,7 +117,8 @@ golden: setup ## record the digests of the benchmark, after a change that is mea
 	cp $(TARGET)/golden/manifest.json tests/golden/benchmark.json
 
 ##@ Check
-lint: setup deny ## format, clippy, rustdoc, licences: every warning is an error
+lint: setup deny ## format, clippy, rustdoc, licences, shared builds: every warning is an error
+	scripts/unified-features
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --workspace --exclude prime-train --all-targets -- -D warnings
 	$(CARGO) clippy --release -p prime-agents -p prime-engine --no-default-features -- -D warnings

@@ -39,10 +39,22 @@ def bubble_sort(request):
     word, *places = request["action"].split()
     state, a = request["state"], list(request["state"]["a"])
     comparisons, swaps, passes = state["comparisons"], state["swaps"], state["passes"]
+    last_word, *last_places = state["last"].split() or [""]
+    seen = [int(place) for place in last_places]
+    last_pair = len(a) - 2 - passes
     if word in ("cmp", "swap"):
         i, j = (int(place) for place in places)
         if j != i + 1:
             yield "adjacent"
+    if word == "cmp" and (i != (seen[0] + 1 if seen else 0) or i > last_pair):
+        yield "scan"
+    if word in ("pass", "done") and seen[:1] != [last_pair]:
+        yield "whole-scan"
+    if word == "swap" and (last_word, seen) != ("cmp", [i, j]):
+        yield "compared"
+    if word != "swap" and seen and a[seen[0]] > a[seen[1]]:
+        yield "in-order"
+
     if word == "cmp":
         comparisons += 1
     elif word == "swap":
@@ -57,8 +69,15 @@ def bubble_sort(request):
         yield "inversions"
     if a[max(0, len(a) - passes) :] != sorted(a)[max(0, len(a) - passes) :]:
         yield "tail"
-    if swaps > comparisons:
+    pairs = [len(a) - 1 - finished for finished in range(len(a) - 1)]
+    if not swaps <= comparisons <= sum(pairs):
         yield "counts"
+    if word in ("pass", "done"):
+        goes_on = state["swapped"] and passes < len(a) - 1
+        if passes > len(a) - 1 or (word == "pass") != goes_on:
+            yield "passes"
+        if comparisons != sum(pairs[:passes]):
+            yield "comparisons"
     if word == "done" and a != sorted(a):
         yield "sorted"
 

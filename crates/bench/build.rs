@@ -20,16 +20,32 @@ fn main() -> Result<(), Box<dyn Error>> {
         .collect();
     pages.sort();
     let mut code = String::new();
+    let mut slugs = Vec::new();
     for path in pages {
         let page: Table = fs::read_to_string(&path)?.parse()?;
         for list in ["task", "variant"] {
             for task in page.get(list).and_then(Value::as_array).into_iter().flatten() {
                 module(task, &mut code).map_err(|error| format!("{}: {error}", path.display()))?;
+                slugs.push(text(task, "slug")?.to_owned());
             }
         }
     }
-    fs::write(PathBuf::from(env::var("OUT_DIR")?).join("pages.rs"), code)?;
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    fs::write(out.join("pages.rs"), code)?;
+    fs::write(out.join("suite.rs"), suite(&slugs))?;
     Ok(())
+}
+
+/// The macro that declares the tests of all tasks, for `src/tasks/suite.rs`.
+fn suite(slugs: &[String]) -> String {
+    let mut modules = String::new();
+    for slug in slugs {
+        modules +=
+            &format!("mod {} {{ $crate::tasks::suite::tests! {{ {slug:?} $($function)+ }} }}\n", module_name(slug));
+    }
+    format!(
+        "macro_rules! suite {{\n($($function:ident),+ $(,)?) => {{\n{modules}}};\n}}\nconst SLUGS: &[&str] = &{slugs:?};\n"
+    )
 }
 
 fn field<'a>(table: &'a Value, key: &str) -> Result<&'a Value, String> {

@@ -23,6 +23,7 @@ impl<T> AgentReply<'_, T> {
     }
 
     /// The reply if it is there; drops a future.
+    #[inline]
     pub fn into_now(self) -> Option<Result<T, AgentError>> {
         match self {
             Self::Now(result) => Some(result.into_inner()),

@@ -1,10 +1,11 @@
 //! `prime-agents train`: runs the trainer, a separate program so that servers need not build it.
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use anyhow::Context as _;
+use anyhow::anyhow;
 use clap::Args;
 
 const TRAINER: &str = "prime-train";
@@ -24,10 +25,11 @@ fn trainer() -> PathBuf {
 }
 
 pub fn train(arguments: &TrainArguments) -> anyhow::Result<ExitCode> {
-    let status = Command::new(trainer()).args(&arguments.arguments).status().with_context(|| {
-        format!(
+    let status = Command::new(trainer()).args(&arguments.arguments).status().map_err(|error| match error.kind() {
+        ErrorKind::NotFound => anyhow!(
             "`{TRAINER}` is neither beside this program nor in PATH: build it with `cargo build --release -p {TRAINER}`"
-        )
+        ),
+        _ => anyhow!("`{TRAINER}` cannot be started: {error}"),
     })?;
     // A process killed by a signal has no exit code.
     Ok(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))

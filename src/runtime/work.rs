@@ -32,8 +32,13 @@ pub trait Work: Send + Sync + 'static {
 
     /// Does the work if the agent replies now; otherwise does nothing and returns `None`.
     fn work_now(&self, turn: &mut TurnBody) -> Option<Result<(), AgentError>> {
-        let reply = self.ask(turn).into_now()?;
-        Some(reply.map(|output| self.finish(turn, output)))
+        match self.ask(turn).into_now()? {
+            Ok(output) => {
+                self.finish(turn, output);
+                Some(Ok(()))
+            }
+            Err(error) => Some(Err(error)),
+        }
     }
 
     fn work(&self, turn: &mut TurnBody) -> impl Future<Output = Result<(), AgentError>> + Send {

@@ -11,9 +11,10 @@ const SHOWN: usize = 12;
 
 fn main() -> Result<(), tasks::UnknownTask> {
     let named: Vec<String> = std::env::args().skip(1).collect();
-    let chosen: Vec<_> = match named.is_empty() {
-        true => tasks::all().collect(),
-        false => named.iter().map(|slug| tasks::find(slug)).collect::<Result<_, _>>()?,
+    let chosen: Vec<_> = if named.is_empty() {
+        tasks::all().collect()
+    } else {
+        named.iter().map(|slug| tasks::find(slug)).collect::<Result<_, _>>()?
     };
     let mut rates = Vec::new();
     for task in chosen {

@@ -155,13 +155,12 @@ impl Schema {
         Fault::unless_short("the schema", schema.to_string().len(), SCHEMA_BYTES_MAX)?;
         let written = Expansion { root: schema, nodes: 0, patterns_kib: 0 }.schema(schema, 0)?;
         jsonschema::options()
-            .offline()
             .should_validate_formats(false)
             .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_SIZE_MAX))
             .build(&written)
             .map(Self)
             .map_err(|error| {
-                let place = error.instance_path().to_string();
+                let place = error.instance_path.to_string();
                 let place = if place.is_empty() { String::new() } else { format!(" at {place}") };
                 Fault::new(
                     format!("not a JSON Schema{place}: {}", quoted(&error)),
@@ -177,7 +176,7 @@ impl Schema {
             return Ok(());
         }
         Err(self.0.iter_errors(value).next().map_or_else(String::new, |error| {
-            let place = error.instance_path().to_string();
+            let place = error.instance_path.to_string();
             let place = if place.is_empty() { String::new() } else { format!("at {place}: ") };
             format!("{place}{}", quoted(&error))
         }))

@@ -142,15 +142,18 @@ impl Run {
     }
 
     /// Turns in flight.
+    #[inline]
     pub fn live(&self) -> u32 {
         self.live
     }
 
     /// Whether the current batch has no samples yet: a snapshot does not store samples.
+    #[inline]
     pub fn is_whole(&self) -> bool {
         self.gathered.is_empty()
     }
 
+    #[inline]
     pub fn plan(&self) -> &RunPlan {
         &self.plan
     }
@@ -177,6 +180,7 @@ impl Run {
     }
 
     /// Whether a turn still matters. Late turns of closed rounds and of finished runs are stale.
+    #[inline]
     pub fn wants(&self, id: TurnId) -> bool {
         !self.is_over && id.round == self.round
     }

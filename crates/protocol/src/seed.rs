@@ -11,6 +11,7 @@ fn mixed(seed: u64, part: u64) -> u64 {
 }
 
 /// The seed of a trajectory's next proposal, after `proposals` earlier ones.
+#[inline]
 pub fn turn_seed(run_seed: u64, id: TurnId, proposals: u64) -> u64 {
     [u64::from(id.round), u64::from(id.trajectory), proposals].into_iter().fold(run_seed, mixed)
 }

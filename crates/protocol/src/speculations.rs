@@ -13,6 +13,7 @@ pub struct Speculations {
 }
 
 impl Speculations {
+    #[inline]
     pub fn add(&mut self, other: Self) {
         self.used += other.used;
         self.wasted += other.wasted;

@@ -54,10 +54,12 @@ impl StateStack {
     }
 
     /// Committed steps.
+    #[inline]
     pub fn depth(&self) -> usize {
         self.ends.len()
     }
 
+    #[inline]
     pub fn top(&self) -> &Frame {
         &self.top
     }

@@ -56,6 +56,7 @@ impl Strategy {
     }
 
     /// The decision that takes effect.
+    #[inline]
     pub fn ruling(&self, decision: Decision) -> Decision {
         if self.is_single_pass() { Decision::Proceed } else { decision }
     }
@@ -71,6 +72,7 @@ impl Strategy {
 
     /// Whether a turn proposes the likeliest action, whatever the temperature. `slot` is its index among the concurrent
     /// turns, `proposals_here` the number of earlier proposals at its state.
+    #[inline]
     pub fn is_greedy_turn(&self, slot: u32, proposals_here: u32) -> bool {
         match self {
             Self::Iterative | Self::BestOfN => false,

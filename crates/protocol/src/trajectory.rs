@@ -60,6 +60,7 @@ pub struct Usage {
 }
 
 impl Usage {
+    #[inline]
     pub fn add(&mut self, other: Self) {
         self.prompt += other.prompt;
         self.completion += other.completion;
@@ -210,6 +211,7 @@ impl Trajectory {
     }
 
     /// Whether this line was already rejected at the current state, so that it need not be judged again.
+    #[inline]
     pub fn excludes(&self, line: &str) -> bool {
         self.stack.top().excludes(line)
     }

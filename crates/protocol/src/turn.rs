@@ -32,6 +32,7 @@ pub struct TurnOutcome<'a> {
 
 impl TurnOutcome<'_> {
     /// The log-probability and the characters of a proposal.
+    #[inline]
     pub fn measure(line: &str, derivation: &str, logprobs: &[f32]) -> (Option<f64>, usize) {
         let logprob = (!logprobs.is_empty()).then(|| logprobs.iter().map(|logprob| f64::from(*logprob)).sum());
         (logprob, line.chars().count() + derivation.chars().count())

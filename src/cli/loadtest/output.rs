@@ -1,14 +1,13 @@
 //! Writes a load test's report, and compares it with a baseline.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
 
-use super::super::run::Output;
 use super::target::Target;
+use crate::cli::output::{Output, OutputError, note, print};
 use prime_loadtest::comparison::{Comparison, check, compare};
 use prime_loadtest::hdr_log::hdr_log;
 use prime_loadtest::page::page;
@@ -93,7 +92,7 @@ impl Outputs {
         let baseline = self.baseline.as_ref();
         let comparison = baseline.map(|baseline| compare(report, baseline, self.tolerance)).transpose();
         let compared = comparison.as_ref().ok().and_then(Option::as_ref);
-        self.print(report, &json, compared);
+        let printed = self.print(report, &json, compared);
 
         let html = self.html.as_ref().map(|target| {
             let page = page(report, baseline.zip(compared)).context("--html: the page cannot be rendered")?;
@@ -103,22 +102,23 @@ impl Outputs {
             self.raw.as_ref().map(|target| target.write(&hdr_log(report).context("--raw: the log cannot be written")?));
         let save = self.save.as_ref().map(|target| target.write(&json));
         [html, raw, save].into_iter().flatten().collect::<anyhow::Result<()>>()?;
+        printed?;
         let is_worse = comparison?.is_some_and(|comparison| !comparison.regressions.is_empty());
         Ok(if is_worse { ExitCode::from(REGRESSION) } else { ExitCode::SUCCESS })
     }
 
-    fn print(&self, report: &Report, json: &str, comparison: Option<&Comparison>) {
+    fn print(&self, report: &Report, json: &str, comparison: Option<&Comparison>) -> Result<(), OutputError> {
         let compared = comparison.map(text::comparison).unwrap_or_default();
         let shown = match self.output {
             Output::Text if compared.is_empty() => text::text(report),
             Output::Text => format!("{}\n{compared}", text::text(report)),
+            Output::Json if compared.is_empty() => json.to_owned(),
             Output::Json => {
-                eprint!("{compared}");
+                note!("{}", compared.trim_end());
                 json.to_owned()
             }
         };
-        // The reader may have closed the pipe.
-        drop(std::io::stdout().write_all(shown.as_bytes()));
+        print(shown)
     }
 }
 

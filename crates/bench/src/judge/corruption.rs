@@ -189,15 +189,14 @@ pub fn corrupt(task: &'static dyn AnyTask, count: u64, base_seed: u64) -> Corrup
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tasks;
+    use crate::tasks::suite::suite;
 
-    #[test]
-    fn every_corruption_of_every_task_is_found_at_its_step() {
-        for task in tasks::all() {
-            let row = corrupt(task, 12, 42);
-            assert!(row.corrupted > 0, "{}", row.task);
-            assert_eq!(row.found_at_step, row.corrupted, "{}", row.task);
-        }
+    suite! { every_corruption_is_found_at_its_step }
+
+    fn every_corruption_is_found_at_its_step(task: &'static dyn AnyTask) {
+        let row = corrupt(task, 12, 42);
+        assert!(row.corrupted > 0);
+        assert_eq!(row.found_at_step, row.corrupted);
     }
 
     #[test]

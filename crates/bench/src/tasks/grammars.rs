@@ -1,10 +1,13 @@
-//! The parser of every task against its GBNF grammar, on reference actions and near misses.
+//! The parser of a task against its GBNF grammar, on reference actions and near misses.
 
 use std::collections::BTreeMap;
 
 use regex::Regex;
 
+use super::suite::suite;
 use super::*;
+
+suite! { parser_and_grammar_accept_the_same_lines }
 
 /// Actions of a trace that are tested.
 const LINES_MAX: usize = 3_000;
@@ -72,38 +75,33 @@ fn has_huge_number(line: &str) -> bool {
     line.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() >= 16)
 }
 
-#[test]
-fn parser_and_grammar_accept_the_same_lines() {
-    for task in all().chain(variants()) {
-        let spec = task.spec();
-        let grammar = regex_of(&pattern::gbnf(spec.actions));
-        let page: Vec<Option<Regex>> = spec
-            .page
-            .actions
-            .iter()
-            .map(|action| {
-                action.regex.map(|regex| Regex::new(&format!("^(?:{regex})$")).expect("a regular expression"))
-            })
-            .collect();
-        for difficulty in Difficulty::ALL {
-            let mut machine = task.generate(difficulty, 11).start();
-            let mut line = String::new();
-            for place in 0..LINES_MAX {
-                if !machine.advance(&mut line) {
-                    break;
-                }
-                assert!(pattern::parse(spec.actions, &line).is_some(), "{}: {line:?} is parsed", spec.slug);
-                assert!(grammar.is_match(&line), "{}: {line:?} is in the grammar {grammar}", spec.slug);
-                if place % 50 > 0 {
-                    continue;
-                }
-                for mutant in near(&line).iter().filter(|mutant| !has_huge_number(mutant)) {
-                    let parsed = pattern::parse(spec.actions, mutant).is_some();
-                    assert_eq!(parsed, grammar.is_match(mutant), "{}: {mutant:?}", spec.slug);
-                    // If the page gives a pattern for every form, the parser accepts nothing else.
-                    let allowed = page.iter().any(|regex| regex.as_ref().is_none_or(|regex| regex.is_match(mutant)));
-                    assert!(!parsed || allowed, "{}: {mutant:?} is not one of the page", spec.slug);
-                }
+fn parser_and_grammar_accept_the_same_lines(task: &'static dyn AnyTask) {
+    let spec = task.spec();
+    let grammar = regex_of(&pattern::gbnf(spec.actions));
+    let page: Vec<Option<Regex>> = spec
+        .page
+        .actions
+        .iter()
+        .map(|action| action.regex.map(|regex| Regex::new(&format!("^(?:{regex})$")).expect("a regular expression")))
+        .collect();
+    for difficulty in Difficulty::ALL {
+        let mut machine = task.generate(difficulty, 11).start();
+        let mut line = String::new();
+        for place in 0..LINES_MAX {
+            if !machine.advance(&mut line) {
+                break;
+            }
+            assert!(pattern::parse(spec.actions, &line).is_some(), "{}: {line:?} is parsed", spec.slug);
+            assert!(grammar.is_match(&line), "{}: {line:?} is in the grammar {grammar}", spec.slug);
+            if place % 50 > 0 {
+                continue;
+            }
+            for mutant in near(&line).iter().filter(|mutant| !has_huge_number(mutant)) {
+                let parsed = pattern::parse(spec.actions, mutant).is_some();
+                assert_eq!(parsed, grammar.is_match(mutant), "{}: {mutant:?}", spec.slug);
+                // If the page gives a pattern for every form, the parser accepts nothing else.
+                let allowed = page.iter().any(|regex| regex.as_ref().is_none_or(|regex| regex.is_match(mutant)));
+                assert!(!parsed || allowed, "{}: {mutant:?} is not one of the page", spec.slug);
             }
         }
     }

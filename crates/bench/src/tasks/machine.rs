@@ -10,7 +10,6 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use serde_path_to_error::Track;
 
 use super::action::TaskAction;
 use super::pattern;
@@ -282,16 +281,10 @@ struct Run<T: Task> {
 
 /// Deserialises a value. Errors name the field.
 fn read<V: DeserializeOwned>(what: &str, value: &Value) -> Result<V, String> {
-    let mut track = Track::new();
-    let result = {
-        let tracked = serde_path_to_error::Deserializer::new(value, &mut track);
-        // Erased, so that each task adds one copy of its own code to the binary, and none of serde_path_to_error's.
-        erased_serde::deserialize(&mut <dyn erased_serde::Deserializer>::erase(tracked))
-    };
-    result.map_err(|error: erased_serde::Error| {
-        let path = track.path().to_string();
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
         let place = if path == "." { what.to_owned() } else { format!("{what} field `{path}`") };
-        format!("{place}: {error}")
+        format!("{place}: {}", error.into_inner())
     })
 }
 

@@ -32,6 +32,8 @@ mod state_json;
 mod state_set;
 #[cfg(test)]
 mod submitted_states;
+#[cfg(test)]
+pub(crate) mod suite;
 pub mod task;
 pub mod violations;
 #[cfg(test)]

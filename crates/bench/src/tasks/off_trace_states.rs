@@ -1,6 +1,9 @@
 //! Random walks off the reference trace: what a machine guarantees in every state that legal lines can reach.
 
+use super::suite::suite;
 use super::*;
+
+suite! { guarantees_hold_off_the_trace, arbitrary_text_never_panics }
 
 const WALKS: u64 = 24;
 const STEPS: usize = 150;
@@ -61,77 +64,71 @@ pub(super) fn changed(line: &str, small: u64, rng: &mut TaskRng) -> String {
     words.join(" ")
 }
 
-#[test]
-fn guarantees_hold_off_the_trace() {
-    for task in all().chain(variants()) {
-        let spec = task.spec();
-        let transition = spec.constraints.iter().position(|c| c.kind == Kind::Transition).expect("one");
-        for walk in 0..WALKS {
-            let mut rng = TaskRng::new(walk);
-            let difficulty = Difficulty::ALL[usize::from(walk % 8 == 7)];
-            let mut machine = task.generate(difficulty, walk).start();
-            let (small, loyalty) = (rng.one_of(&[3, 9, 40]), rng.below(6));
-            for step in 0..STEPS {
-                let right = machine.reference();
-                let line = match &right {
-                    Some(right) if rng.below(6) < loyalty => right.clone(),
-                    Some(right) if rng.chance(1, 2) => changed(right, small, &mut rng),
-                    _ => random_line(spec.actions, small, &mut rng),
-                };
-                let place = || format!("{} walk {walk} step {step}: {line:?}", spec.slug);
-                let before = machine.state();
-                match machine.propose(&line) {
-                    Ok(()) => {
-                        let found = machine.violations(Kinds::ALL);
-                        let prescribed = right.as_deref() == Some(line.as_str());
-                        assert_eq!(!found.contains(transition), prescribed, "{}", place());
-                        assert!(!found.contains(0), "{}: a legal line keeps the format", place());
-                        machine.commit();
-                        assert_eq!(machine.state()["last"], line, "{}", place());
-                    }
-                    Err(_) => {
-                        assert!(right.as_deref() != Some(line.as_str()), "{}: the prescribed line is legal", place());
-                        assert_eq!(machine.state(), before, "{}: a refused line changes nothing", place());
-                    }
+fn guarantees_hold_off_the_trace(task: &'static dyn AnyTask) {
+    let spec = task.spec();
+    let transition = spec.constraints.iter().position(|c| c.kind == Kind::Transition).expect("one");
+    for walk in 0..WALKS {
+        let mut rng = TaskRng::new(walk);
+        let difficulty = Difficulty::ALL[usize::from(walk % 8 == 7)];
+        let mut machine = task.generate(difficulty, walk).start();
+        let (small, loyalty) = (rng.one_of(&[3, 9, 40]), rng.below(6));
+        for step in 0..STEPS {
+            let right = machine.reference();
+            let line = match &right {
+                Some(right) if rng.below(6) < loyalty => right.clone(),
+                Some(right) if rng.chance(1, 2) => changed(right, small, &mut rng),
+                _ => random_line(spec.actions, small, &mut rng),
+            };
+            let place = || format!("{} walk {walk} step {step}: {line:?}", spec.slug);
+            let before = machine.state();
+            match machine.propose(&line) {
+                Ok(()) => {
+                    let found = machine.violations(Kinds::ALL);
+                    let prescribed = right.as_deref() == Some(line.as_str());
+                    assert_eq!(!found.contains(transition), prescribed, "{}", place());
+                    assert!(!found.contains(0), "{}: a legal line keeps the format", place());
+                    machine.commit();
+                    assert_eq!(machine.state()["last"], line, "{}", place());
                 }
-                if machine.ended() {
-                    assert!(machine.answer().is_some_and(|answer| answer.is_object()), "{}", place());
-                    assert!(machine.propose(&line).is_err(), "{}: nothing follows the end", place());
-                    assert_eq!(machine.reference(), None, "{}: nothing is prescribed at the end", place());
-                    break;
+                Err(_) => {
+                    assert!(right.as_deref() != Some(line.as_str()), "{}: the prescribed line is legal", place());
+                    assert_eq!(machine.state(), before, "{}: a refused line changes nothing", place());
                 }
             }
-            // From any state the algorithm continues without a panic, though it need not terminate.
-            for _ in 0..STEPS {
-                if !machine.follow_reference() {
-                    break;
-                }
+            if machine.ended() {
+                assert!(machine.answer().is_some_and(|answer| answer.is_object()), "{}", place());
+                assert!(machine.propose(&line).is_err(), "{}: nothing follows the end", place());
+                assert_eq!(machine.reference(), None, "{}: nothing is prescribed at the end", place());
+                break;
+            }
+        }
+        // From any state the algorithm continues without a panic, though it need not terminate.
+        for _ in 0..STEPS {
+            if !machine.follow_reference() {
+                break;
             }
         }
     }
 }
 
-#[test]
-fn arbitrary_text_never_panics() {
-    for task in all().chain(variants()) {
-        let mut rng = TaskRng::new(5);
-        let mut machine = task.generate(Difficulty::Easy, 5).start();
-        for _ in 0..200 {
-            let letters = "0123456789-/ ()<>=!+*abcdefghijklmnopqrstuvwxyzXL_\u{e9}\u{1F600}\0\n\t";
-            let letters: Vec<char> = letters.chars().collect();
-            let noise: String = (0..rng.below(40)).map(|_| rng.one_of(&letters)).collect();
-            let right = machine.reference().unwrap_or_default();
-            for text in [noise.clone(), format!("{right}{noise}"), format!("{noise}{right}"), right.repeat(50)] {
-                drop(machine.propose(&text));
-            }
-            machine.follow_reference();
+fn arbitrary_text_never_panics(task: &'static dyn AnyTask) {
+    let mut rng = TaskRng::new(5);
+    let mut machine = task.generate(Difficulty::Easy, 5).start();
+    for _ in 0..200 {
+        let letters = "0123456789-/ ()<>=!+*abcdefghijklmnopqrstuvwxyzXL_\u{e9}\u{1F600}\0\n\t";
+        let letters: Vec<char> = letters.chars().collect();
+        let noise: String = (0..rng.below(40)).map(|_| rng.one_of(&letters)).collect();
+        let right = machine.reference().unwrap_or_default();
+        for text in [noise.clone(), format!("{right}{noise}"), format!("{noise}{right}"), right.repeat(50)] {
+            drop(machine.propose(&text));
         }
-        for huge in ["(".repeat(100_000), "9".repeat(100_000), "a".repeat(100_000), "1 ".repeat(50_000)] {
-            let right = machine.reference().unwrap_or_default();
-            let word = right.split(' ').next().unwrap_or_default();
-            for text in [huge.clone(), format!("{word} {huge}"), format!("{word}{huge}")] {
-                drop(machine.propose(&text));
-            }
+        machine.follow_reference();
+    }
+    for huge in ["(".repeat(100_000), "9".repeat(100_000), "a".repeat(100_000), "1 ".repeat(50_000)] {
+        let right = machine.reference().unwrap_or_default();
+        let word = right.split(' ').next().unwrap_or_default();
+        for text in [huge.clone(), format!("{word} {huge}"), format!("{word}{huge}")] {
+            drop(machine.propose(&text));
         }
     }
 }

@@ -68,6 +68,12 @@ impl Input {
         self.len() * (self.len() - 1) / 2
     }
 
+    /// The pairs that the first `passes` passes compare when the first has n-1 of them and each other one fewer.
+    pub fn pairs_of_passes(&self, passes: u64) -> u64 {
+        let passes = passes.min(self.len() - 1);
+        passes * (self.len() - 1) - passes * passes.saturating_sub(1) / 2
+    }
+
     /// Whether these values are the input in non-decreasing order.
     pub fn is_sorted_as(&self, values: &[i64]) -> bool {
         values.is_sorted() && array::is_permutation(values, &self.a)

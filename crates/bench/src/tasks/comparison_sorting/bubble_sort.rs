@@ -3,6 +3,7 @@
 //! A step is one action line: `cmp i i+1`, `swap i i+1`, `pass` at the end of a pass, `done` at the end of the last.
 
 use super::inversions::InversionChange;
+use super::pair_scan::{Lines, PairLine, Scan, pair_lines};
 use crate::tasks::pages::bubble_sort as page;
 use crate::tasks::prelude::*;
 use crate::tasks::sorting::{Input, require_places, sort_items};
@@ -23,10 +24,19 @@ pub struct State {
 }
 
 word_actions!(Action { Cmp(i, j) = "cmp", Swap(i, j) = "swap", Pass = "pass", Done = "done" });
+pair_lines!();
 
 /// Comparisons of pass p end with the pair (n-2-p, n-1-p).
 pub fn last_left(n: usize, passes: u64) -> Option<usize> {
     n.checked_sub(2)?.checked_sub(usize::try_from(passes).ok()?)
+}
+
+impl State {
+    /// The pairs of the current pass; `None` if only settled cells are left.
+    fn scan(&self) -> Option<Scan> {
+        let unsettled = self.a.len().checked_sub(usize::try_from(self.passes).ok()?)?;
+        Some(Scan { first: 0, last: unsettled.checked_sub(2)?, step: 1 })
+    }
 }
 
 impl Task for BubbleSort {
@@ -107,7 +117,7 @@ impl Task for BubbleSort {
         }
     }
 
-    fn violations(input: &Input, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         // Only swaps move values.
         if matches!(action, Action::Swap(..)) {
             found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
@@ -118,7 +128,18 @@ impl Task for BubbleSort {
         if let Action::Cmp(i, j) | Action::Swap(i, j) = *action {
             found.require(page::ADJACENT, j == i + 1);
         }
-        found.require(page::COUNTS, after.swaps <= after.comparisons);
+        found.require(page::COUNTS, after.swaps <= after.comparisons && after.comparisons <= input.pairs());
+        let lines = Lines::new(before.last.0.as_ref(), action);
+        found.require(page::SCAN, lines.follow(before.scan()));
+        found.require(page::COMPARED, lines.swap_what_was_compared());
+        found.require(page::IN_ORDER, lines.leave_in_order(&before.a));
+        if matches!(action, Action::Pass | Action::Done) {
+            found.require(page::WHOLE_SCAN, before.scan().is_some_and(|scan| lines.complete(scan)));
+            let left = (input.len() - 1).checked_sub(after.passes);
+            let ends = left.is_some_and(|left| (*action == Action::Pass) == (before.swapped && left > 0));
+            found.require(page::PASSES, ends);
+            found.require(page::COMPARISONS, after.comparisons == input.pairs_of_passes(after.passes));
+        }
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }

@@ -3,6 +3,7 @@
 //! A step is one action line: `cmp i i+1`, `swap i i+1`, `pass` at the end of a pass, `done` at the end of the last.
 
 use super::inversions::InversionChange;
+use super::pair_scan::{Lines, PairLine, Scan, pair_lines};
 use crate::tasks::pages::cocktail_sort as page;
 use crate::tasks::prelude::*;
 use crate::tasks::sorting::{Input, require_places, sort_items};
@@ -26,6 +27,7 @@ pub struct State {
 }
 
 word_actions!(Action { Cmp(i, j) = "cmp", Swap(i, j) = "swap", Pass = "pass", Done = "done" });
+pair_lines!();
 
 impl State {
     fn goes_up(&self) -> bool {
@@ -57,6 +59,15 @@ impl State {
         } else {
             Some(Action::Pass)
         }
+    }
+
+    /// The pairs of the current pass; `None` if only settled cells are left.
+    fn scan(&self) -> Option<Scan> {
+        let (lo, hi) = (usize::try_from(self.lo).ok()?, usize::try_from(self.hi).ok()?);
+        let highest = hi.checked_sub(1).filter(|highest| lo <= *highest)?;
+        let up = self.passes.is_multiple_of(2);
+        let (first, last, step) = if up { (lo, highest, 1) } else { (highest, lo, -1) };
+        Some(Scan { first, last, step })
     }
 
     fn ends_are_in_place(&self) -> bool {
@@ -138,7 +149,7 @@ impl Task for CocktailSort {
         }
     }
 
-    fn violations(input: &Input, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         // Only swaps move values.
         if matches!(action, Action::Swap(..)) {
             found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
@@ -148,7 +159,18 @@ impl Task for CocktailSort {
         if let Action::Cmp(i, j) | Action::Swap(i, j) = *action {
             found.require(page::ADJACENT, j == i + 1);
         }
-        found.require(page::COUNTS, after.swaps <= after.comparisons);
+        found.require(page::COUNTS, after.swaps <= after.comparisons && after.comparisons <= input.pairs());
+        let lines = Lines::new(before.last.0.as_ref(), action);
+        found.require(page::SCAN, lines.follow(before.scan()));
+        found.require(page::COMPARED, lines.swap_what_was_compared());
+        found.require(page::IN_ORDER, lines.leave_in_order(&before.a));
+        if matches!(action, Action::Pass | Action::Done) {
+            found.require(page::WHOLE_SCAN, before.scan().is_some_and(|scan| lines.complete(scan)));
+            let left = (input.len() - 1).checked_sub(after.passes);
+            let ends = left.is_some_and(|left| (*action == Action::Pass) == (before.swapped && left > 0));
+            found.require(page::PASSES, ends);
+            found.require(page::COMPARISONS, after.comparisons == input.pairs_of_passes(after.passes));
+        }
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }

@@ -2,6 +2,7 @@
 //!
 //! A step is one action line: `gap g` opens a pass, `cmp i i+g`, `swap i i+g`, `done`.
 
+use super::pair_scan::{Lines, PairLine, Scan, pair_lines};
 use crate::tasks::pages::comb_sort as page;
 use crate::tasks::prelude::*;
 use crate::tasks::sorting::{Input, require_places, sort_items};
@@ -20,6 +21,7 @@ pub struct State {
 }
 
 word_actions!(Action { Gap(g) = "gap", Cmp(i, j) = "cmp", Swap(i, j) = "swap", Done = "done" });
+pair_lines!();
 
 /// The gap of the pass after one with this gap.
 fn shrunk(gap: usize) -> usize {
@@ -38,6 +40,34 @@ impl State {
             Some(Action::Done)
         } else {
             Some(Action::Gap(shrunk(gap)))
+        }
+    }
+}
+
+impl State {
+    /// The pairs of the current pass; `None` before the first.
+    fn scan(&self) -> Option<Scan> {
+        let pairs = self.a.len().checked_sub(*self.gaps.last()?)?;
+        Some(Scan { first: 0, last: pairs.checked_sub(1)?, step: 1 })
+    }
+
+    fn gaps_shrink(&self) -> bool {
+        let n = self.a.len();
+        // The quotient of 10·previous and 13, rounded down, but not below 1.
+        let shrinks =
+            |previous: usize, gap: usize| 10 * previous < 13 * (gap + 1) && (gap == 1 || 13 * gap <= 10 * previous);
+        self.gaps.iter().all(|gap| (1..n).contains(gap))
+            && self.gaps.first().is_none_or(|first| shrinks(n, *first))
+            && self.gaps.windows(2).all(|pair| shrinks(pair[0], pair[1]))
+    }
+
+    /// Whether the line opens a pass, or ends the trace, when it may.
+    fn may_end_pass(&self, action: &Action) -> bool {
+        let ones = || self.gaps.iter().rev().take_while(|gap| **gap == 1).count();
+        match action {
+            Action::Gap(_) => self.gaps.last() != Some(&1) || (self.swapped && ones() < self.a.len()),
+            Action::Done => self.gaps.last() == Some(&1) && !self.swapped,
+            Action::Cmp(..) | Action::Swap(..) => true,
         }
     }
 }
@@ -95,7 +125,7 @@ impl Task for CombSort {
         }
     }
 
-    fn violations(input: &Input, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         if let Action::Cmp(i, j) | Action::Swap(i, j) = *action {
             found.require(page::STRIDE, after.gaps.last().is_some_and(|gap| j.checked_sub(i) == Some(*gap)));
         }
@@ -104,11 +134,19 @@ impl Task for CombSort {
             found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
             found.require(page::SWAP_ORDER, after.a[i] < after.a[j]);
         }
-        let gaps_fall = after.gaps.is_sorted_by(|earlier, later| earlier >= later);
-        let in_range = |gap: Option<&usize>| gap.is_none_or(|gap| (1..after.a.len()).contains(gap));
-        // Of gaps that never increase, the first is the greatest and the last the least.
-        found.require(page::GAPS, gaps_fall && in_range(after.gaps.first()) && in_range(after.gaps.last()));
+        found.require(page::GAPS, after.gaps_shrink());
         found.require(page::COUNTS, after.swaps <= after.comparisons);
+        let lines = Lines::new(before.last.0.as_ref(), action);
+        found.require(page::SCAN, lines.follow(before.scan()));
+        found.require(page::COMPARED, lines.swap_what_was_compared());
+        found.require(page::IN_ORDER, lines.leave_in_order(&before.a));
+        found.require(page::PASSES, before.may_end_pass(action));
+        if matches!(action, Action::Gap(_) | Action::Done) {
+            let opens = before.last.0.is_none() && *action != Action::Done;
+            found.require(page::WHOLE_SCAN, opens || before.scan().is_some_and(|scan| lines.complete(scan)));
+            let of_pass = |gap: &usize| after.a.len().saturating_sub(*gap) as u64;
+            found.require(page::COMPARISONS, after.comparisons == before.gaps.iter().map(of_pass).sum::<u64>());
+        }
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }

@@ -46,6 +46,45 @@ impl State {
         (place + taken < self.a.len()).then_some(Action::Put(place + taken))
     }
 
+    /// Whether the cycle has closed, or its element was found to be in its place.
+    fn cycle_is_over(&self) -> bool {
+        match self.last.0 {
+            Some(Action::Put(p)) => self.start == Some(p),
+            Some(Action::Cmp(i)) => self.puts == 0 && i + 1 == self.a.len(),
+            _ => false,
+        }
+    }
+
+    fn may_take(&self, c: usize) -> bool {
+        let next = match self.last.0 {
+            None => c == 0,
+            Some(_) => self.cycle_is_over() && self.start.is_some_and(|start| c == start + 1),
+        };
+        next && c + 1 < self.a.len()
+    }
+
+    fn may_compare(&self, i: usize) -> bool {
+        let seen = match self.last.0 {
+            Some(Action::Cmp(seen)) => Some(seen),
+            Some(Action::Put(p)) if self.start == Some(p) => None,
+            Some(Action::Take(_) | Action::Put(_)) => self.start,
+            _ => None,
+        };
+        seen.is_some_and(|seen| i == seen + 1)
+    }
+
+    /// Whether the item is put into the first cell where it may end and is not yet. The cell of `start` is free until the
+    /// cycle closes, though it keeps its old value.
+    fn is_first_free(&self, p: usize) -> bool {
+        let (Some(start), Some(item)) = (self.start, self.item) else { return false };
+        let belongs = |place: usize| self.sorted[place] == item;
+        self.a[p] != item && (start..p).all(|place| !belongs(place) || (place > start && self.a[place] == item))
+    }
+
+    fn cells_written(&self, input: &[i64]) -> u64 {
+        self.a.iter().zip(input).filter(|(now, first)| now != first).count() as u64
+    }
+
     fn is_permutation(&self) -> bool {
         let is_sorted_input = |mut values: Vec<i64>| {
             values.sort_unstable();
@@ -147,15 +186,25 @@ impl Task for CycleSort {
         }
     }
 
-    fn violations(_: &Input, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         found.require(page::PERMUTATION, after.is_permutation());
         found.require(page::PREFIX, after.start.is_none_or(|start| after.a[..start] == after.sorted[..start]));
-        if let Action::Put(p) = *action {
-            found.require(page::FINAL_PLACE, after.a[p] == after.sorted[p]);
-        }
-        found.require(page::COUNTS, after.puts <= after.writes && 2 * after.cycles <= after.writes);
-        if *action == Action::Done {
-            found.require(page::SORTED, after.a.is_sorted());
+        let cycles = after.cycles.checked_mul(2).is_some_and(|writes| writes <= after.writes);
+        found.require(page::COUNTS, after.puts <= after.writes && cycles);
+        found.require(page::WRITES, after.writes == after.cells_written(&input.a));
+        match *action {
+            Action::Take(c) => found.require(page::TAKE, before.may_take(c)),
+            Action::Cmp(i) => found.require(page::SCAN, before.may_compare(i)),
+            Action::Put(p) => {
+                found.require(page::FINAL_PLACE, after.a[p] == after.sorted[p]);
+                found.require(page::WHOLE_SCAN, before.last.0 == Some(Action::Cmp(after.a.len() - 1)));
+                found.require(page::FIRST_FREE, before.is_first_free(p));
+            }
+            Action::Done => {
+                let last = before.start.is_some_and(|start| start + 2 == after.a.len());
+                found.require(page::ALL_TAKEN, last && before.cycle_is_over());
+                found.require(page::SORTED, after.a.is_sorted());
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 //! A step is one action line: `cmp p-1 p`, `swap p-1 p`, `done`.
 
 use super::inversions::InversionChange;
+use super::pair_scan::{Lines, PairLine, pair_lines};
 use crate::tasks::pages::gnome_sort as page;
 use crate::tasks::prelude::*;
 use crate::tasks::sorting::{Input, require_places, sort_items};
@@ -21,6 +22,20 @@ pub struct State {
 }
 
 word_actions!(Action { Cmp(i, j) = "cmp", Swap(i, j) = "swap", Done = "done" });
+pair_lines!();
+
+/// Whether the walk leads from the last line to this one.
+fn is_walk(last: Option<Action>, action: Action, n: usize) -> bool {
+    match (last, action) {
+        (None, Action::Cmp(i, _)) => i == 0,
+        (Some(Action::Cmp(below, _)), Action::Cmp(i, _)) => i == below + 1,
+        // At the bottom the walk turns.
+        (Some(Action::Swap(above, _)), Action::Cmp(i, _)) => i == above.saturating_sub(1),
+        (_, Action::Done) => n >= 2 && last == Some(Action::Cmp(n - 2, n - 1)),
+        (_, Action::Swap(..)) => true,
+        (Some(Action::Done), Action::Cmp(..)) => false,
+    }
+}
 
 impl Task for GnomeSort {
     sort_items!(page::SPEC);
@@ -77,7 +92,7 @@ impl Task for GnomeSort {
         }
     }
 
-    fn violations(input: &Input, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         found.require(page::INVERSIONS, after.inversion_change.makes_up_for(after.swaps));
         if let Action::Cmp(i, j) | Action::Swap(i, j) = *action {
             found.require(page::ADJACENT, j == i + 1);
@@ -87,7 +102,12 @@ impl Task for GnomeSort {
             found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
             found.require(page::SWAP_ORDER, after.a[i] < after.a[j]);
         }
-        found.require(page::COUNTS, after.swaps <= after.comparisons);
+        let most = after.swaps.saturating_mul(2).saturating_add(input.len() - 1);
+        found.require(page::COUNTS, (after.swaps..=most).contains(&after.comparisons));
+        found.require(page::WALK, is_walk(before.last.0, *action, after.a.len()));
+        let lines = Lines::new(before.last.0.as_ref(), action);
+        found.require(page::COMPARED, lines.swap_what_was_compared());
+        found.require(page::IN_ORDER, lines.leave_in_order(&before.a));
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }

@@ -2,6 +2,8 @@
 //!
 //! A step is one action line: `sift r`, `cmp c m`, `swap node m`, `extract e`, `done`.
 
+use std::ops::Range;
+
 use crate::tasks::pages::heap_sort as page;
 use crate::tasks::prelude::*;
 use crate::tasks::sorting::{Input, require_places, sort_items};
@@ -50,6 +52,57 @@ impl State {
             Some(Action::Extract(self.heap - 1))
         } else {
             Some(Action::Done)
+        }
+    }
+
+    /// The children of `node` in the heap.
+    fn children(&self) -> Range<usize> {
+        2 * self.node + 1..self.heap.min(2 * self.node + 3)
+    }
+
+    /// Whether the sift has compared all children of `node`, and has made no step since.
+    fn has_compared_children(&self) -> bool {
+        match (self.children().last(), self.last.0) {
+            (None, last) => matches!(last, Some(Action::Sift(_) | Action::Swap(..))),
+            (Some(child), last) => matches!(last, Some(Action::Cmp(c, _)) if c == child),
+        }
+    }
+
+    /// Whether m is the first of the greatest of `node` and its children before c, all of which have been compared.
+    fn may_compare(&self, c: usize, m: usize) -> bool {
+        let left = 2 * self.node + 1;
+        if !self.children().contains(&c) {
+            return false;
+        }
+        match self.last.0 {
+            Some(Action::Sift(_) | Action::Swap(..)) => c == left && m == self.node,
+            Some(Action::Cmp(seen, _)) if c == left + 1 => {
+                let greatest = if self.a[left] > self.a[self.node] { left } else { self.node };
+                seen == left && m == greatest
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether c is the first of the greatest children of `node`, and greater than it.
+    fn may_swap(&self, node: usize, c: usize) -> bool {
+        let is_first_greatest = |other: usize| self.a[other] < self.a[c] || (other >= c && self.a[other] == self.a[c]);
+        node == self.node
+            && self.children().contains(&c)
+            && self.a[node] < self.a[c]
+            && self.children().all(is_first_greatest)
+            && self.has_compared_children()
+    }
+
+    fn node_is_in_place(&self) -> bool {
+        self.has_compared_children() && self.children().all(|child| self.a[child] <= self.a[self.node])
+    }
+
+    /// Whether a sift begins where the building has got to, or at the top after an extraction.
+    fn may_sift(&self, root: usize) -> bool {
+        match self.last.0 {
+            Some(Action::Extract(_)) => root == 0,
+            _ => self.built.is_empty() && Some(root) == self.root.checked_sub(1),
         }
     }
 
@@ -153,6 +206,23 @@ impl Task for HeapSort {
         found.require(page::TAIL, array::is_final_tail(&after.a, after.heap));
         found.require(page::NODE, after.root <= after.node && after.node < after.heap);
         found.require(page::COUNTS, after.swaps <= after.comparisons);
+        match *action {
+            Action::Sift(root) => {
+                let opens = matches!(before.last.0, None | Some(Action::Extract(_)));
+                found.require(page::SIFTED, opens || before.node_is_in_place());
+                found.require(page::ROOTS, before.may_sift(root));
+            }
+            Action::Cmp(c, m) => found.require(page::CHILDREN, before.may_compare(c, m)),
+            Action::Swap(node, c) => found.require(page::SWAP_ORDER, before.may_swap(node, c)),
+            Action::Extract(e) => {
+                found.require(page::SIFTED, before.node_is_in_place());
+                found.require(page::ROOTS, before.root == 0 && e > 0 && e + 1 == before.heap);
+            }
+            Action::Done => {
+                found.require(page::SIFTED, before.node_is_in_place());
+                found.require(page::EXTRACTED, before.heap == 1 && !before.built.is_empty());
+            }
+        }
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }

@@ -53,6 +53,18 @@ impl State {
         }
     }
 
+    /// While no element is in hand: every shift took an element one place up, and all but those that reached the bottom
+    /// met one more comparison.
+    fn counts_follow_from_positions(&self) -> bool {
+        let mut shifts = 0_u64;
+        for (place, position) in (1..).zip(&self.positions) {
+            let Some(distance) = usize::checked_sub(place, *position) else { return false };
+            shifts += distance as u64;
+        }
+        let stopped = self.positions.iter().filter(|position| **position > 0).count() as u64;
+        (self.shifts, self.comparisons) == (shifts, shifts + stopped)
+    }
+
     fn hole_fits(&self) -> bool {
         match (self.key, self.hole) {
             (None, None) => true,
@@ -140,11 +152,32 @@ impl Task for InsertionSort {
         }
     }
 
-    fn violations(input: &Input, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         found.require(page::PERMUTATION, after.is_permutation(&input.a));
         found.require(page::PREFIX, after.prefix_is_sorted());
         found.require(page::HOLE, after.hole_fits());
-        found.require(page::COUNTS, after.shifts <= after.comparisons);
+        let counts = after.key.is_some() || after.counts_follow_from_positions();
+        found.require(page::COUNTS, counts && after.shifts <= after.comparisons);
+        let last = before.last.0;
+        match *action {
+            Action::Take(k) => found.require(page::TAKE, before.key.is_none() && k == before.positions.len() + 1),
+            Action::Cmp(j) => {
+                let moved = matches!(last, Some(Action::Take(_) | Action::Shift(_)));
+                found.require(page::SCAN, moved && before.hole == Some(j + 1));
+            }
+            Action::Shift(j) => {
+                let compared = last == Some(Action::Cmp(j)) && before.hole == Some(j + 1);
+                found.require(page::SHIFT_ORDER, compared && before.a.get(j).copied() > before.key);
+            }
+            Action::Put(p) => {
+                let stopped = p.checked_sub(1).is_none_or(|below| last == Some(Action::Cmp(below)));
+                found.require(page::PUT, before.hole == Some(p) && stopped);
+            }
+            Action::Done => {
+                let all = before.positions.len() + 1 == before.a.len();
+                found.require(page::ALL_PUT, before.key.is_none() && all);
+            }
+        }
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }

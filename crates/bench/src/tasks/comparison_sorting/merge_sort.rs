@@ -134,6 +134,69 @@ impl State {
     }
 }
 
+/// Whether halving the array of n cells again and again leads to this range of two cells or more.
+fn is_found_by_halving(lo: usize, hi: usize, n: usize) -> bool {
+    let (mut start, mut end) = (0, n);
+    while end - start >= 2 {
+        if (start, end) == (lo, hi) {
+            return true;
+        }
+        let mid = usize::midpoint(start, end);
+        (start, end) = if lo < mid { (start, mid) } else { (mid, end) };
+    }
+    false
+}
+
+impl State {
+    /// The range of the last `split`, `merge` or `write`.
+    fn range(&self) -> Option<(usize, usize)> {
+        Some((self.lo?, self.hi?))
+    }
+
+    /// Whether a range that is split is the array, or a half of one whose other half is sorted or is not begun.
+    fn may_split(&self, lo: usize, hi: usize) -> bool {
+        match (self.last.0, self.range()) {
+            (None, _) => (lo, hi) == (0, self.a.len()),
+            (Some(Action::Split(start, end)), _) => {
+                let mid = usize::midpoint(start, end);
+                let has_left = mid.saturating_sub(start) >= 2;
+                (lo, hi) == if has_left { (start, mid) } else { (mid, end) }
+            }
+            (Some(Action::Write), Some((start, end))) => {
+                let is_left_half = usize::midpoint(start, hi) == end && is_found_by_halving(start, hi, self.a.len());
+                lo == end && is_left_half
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether both halves of a range that is merged have been sorted.
+    fn may_merge(&self, lo: usize, hi: usize) -> bool {
+        match (self.last.0, self.range()) {
+            (Some(Action::Split(start, end)), _) => (lo, hi) == (start, end) && hi.checked_sub(lo) == Some(2),
+            (Some(Action::Write), Some((start, end))) => hi == end && usize::midpoint(lo, hi) == start,
+            _ => false,
+        }
+    }
+
+    /// Whether a comparison is of the heads of both halves, once.
+    fn may_compare(&self, i: usize, j: usize) -> bool {
+        let moved = matches!(self.last.0, Some(Action::Merge(..) | Action::Take(_)));
+        moved && self.span().is_some_and(|span| (i, j) == (span.i, span.j) && i < span.mid && j < span.hi)
+    }
+
+    /// Whether the element at x is a head, and while both halves have one, the lesser in a comparison just made.
+    fn may_take(&self, x: usize) -> bool {
+        let Some(Span { mid, hi, i, j, .. }) = self.span() else { return false };
+        if i < mid && j < hi {
+            let lesser = if x == i { self.a.get(i) <= self.a.get(j) } else { x == j && self.a.get(j) < self.a.get(i) };
+            self.last.0 == Some(Action::Cmp(i, j)) && lesser
+        } else {
+            matches!(self.last.0, Some(Action::Take(_))) && ((x == i && i < mid) || (x == j && j < hi))
+        }
+    }
+}
+
 impl Task for MergeSort {
     sort_items!(page::SPEC);
 
@@ -232,21 +295,33 @@ impl Task for MergeSort {
         }
     }
 
-    fn violations(_: &Input, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(_: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         found.require(page::PERMUTATION, after.is_permutation);
         let span = after.span();
         let length_fits =
             after.buf.is_empty() || span.and_then(|span| span.taken()).is_some_and(|taken| taken == after.buf.len());
         found.require(page::BUFFER, length_fits && after.buf.is_sorted());
         found.require(page::BOUNDS, span.is_none_or(|span| span.is_ordered(after.a.len())));
-        if let Action::Merge(lo, hi) = *action {
-            let (left, right) = halves(lo, hi);
-            let sorted = |half: Range<usize>| after.cells(half.start, half.end).is_sorted();
-            found.require(page::HALVES, sorted(left) && sorted(right));
-        }
         found.require(page::COUNTS, after.comparisons == after.merges.iter().sum::<u64>());
-        if *action == Action::Done {
-            found.require(page::SORTED, after.a.is_sorted());
+        if let Action::Split(lo, hi) | Action::Merge(lo, hi) = *action {
+            found.require(page::RECURSION, is_found_by_halving(lo, hi, after.a.len()));
+        }
+        match *action {
+            Action::Split(lo, hi) => found.require(page::SPLIT_ORDER, before.may_split(lo, hi)),
+            Action::Merge(lo, hi) => {
+                let mid = usize::midpoint(lo, hi);
+                let sorted = |start, end| after.cells(start, end).is_sorted();
+                found.require(page::HALVES, sorted(lo, mid) && sorted(mid, hi));
+                found.require(page::MERGE_ORDER, before.may_merge(lo, hi));
+            }
+            Action::Cmp(i, j) => found.require(page::HEADS, before.may_compare(i, j)),
+            Action::Take(x) => found.require(page::LESSER, before.may_take(x)),
+            Action::Write => {}
+            Action::Done => {
+                let whole = before.last.0 == Some(Action::Write) && before.range() == Some((0, after.a.len()));
+                found.require(page::WHOLE, whole);
+                found.require(page::SORTED, after.a.is_sorted());
+            }
         }
     }
 

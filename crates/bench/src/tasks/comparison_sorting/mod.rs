@@ -10,11 +10,14 @@ mod insertion_sort;
 mod inversions;
 mod merge_sort;
 mod odd_even_sort;
+mod pair_scan;
 mod pancake_sort;
 mod quick_sort;
 mod selection_sort;
 mod shell_sort;
 mod stooge_sort;
+#[cfg(test)]
+mod tests;
 mod tree_sort;
 
 pub use super::sorting::Input;

@@ -3,6 +3,7 @@
 //! A step is one action line: `cmp i i+1`, `swap i i+1`, `phase` at the end of a phase, `done` at the end of the last.
 
 use super::inversions::InversionChange;
+use super::pair_scan::{Lines, PairLine, Scan, pair_lines};
 use crate::tasks::pages::odd_even_sort as page;
 use crate::tasks::prelude::*;
 use crate::tasks::sorting::{Input, require_places, sort_items};
@@ -23,6 +24,7 @@ pub struct State {
 }
 
 word_actions!(Action { Cmp(i, j) = "cmp", Swap(i, j) = "swap", Phase = "phase", Done = "done" });
+pair_lines!();
 
 /// The first left place of a phase after `phases` finished ones: odd phases come first.
 fn first_place(phases: u64) -> usize {
@@ -39,6 +41,14 @@ impl State {
         } else {
             Action::Done
         }
+    }
+
+    /// The pairs of the current phase; `None` if it has none.
+    fn scan(&self) -> Option<Scan> {
+        let first = usize::from(self.phases.is_multiple_of(2));
+        let highest = self.a.len().checked_sub(2).filter(|highest| first <= *highest)?;
+        let last = highest - (highest - first) % 2;
+        Some(Scan { first, last, step: 2 })
     }
 
     fn is_pair_of_the_phase(&self, i: usize, j: usize) -> bool {
@@ -111,7 +121,7 @@ impl Task for OddEvenSort {
         }
     }
 
-    fn violations(input: &Input, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         // Only swaps move values.
         if matches!(action, Action::Swap(..)) {
             found.require(page::PERMUTATION, array::is_permutation(&after.a, &input.a));
@@ -119,9 +129,24 @@ impl Task for OddEvenSort {
         found.require(page::INVERSIONS, after.inversion_change.makes_up_for(after.swaps));
         if let Action::Cmp(i, j) | Action::Swap(i, j) = *action {
             found.require(page::ADJACENT, j == i + 1);
-            found.require(page::PARITY, i % 2 == first_place(after.phases));
+            found.require(page::PARITY, i.is_multiple_of(2) != after.phases.is_multiple_of(2));
         }
         found.require(page::COUNTS, after.swaps <= after.comparisons);
+        let lines = Lines::new(before.last.0.as_ref(), action);
+        found.require(page::SCAN, lines.follow(before.scan()));
+        found.require(page::COMPARED, lines.swap_what_was_compared());
+        found.require(page::IN_ORDER, lines.leave_in_order(&before.a));
+        if matches!(action, Action::Phase | Action::Done) {
+            let whole = before.scan().map_or(lines.seen().is_none(), |scan| lines.complete(scan));
+            found.require(page::WHOLE_SCAN, whole);
+            let (n, phases) = (input.len(), after.phases);
+            // ceil(n/2) rounds sort any array, and one more swaps nothing.
+            let in_time = phases <= 2 * (n.div_ceil(2) + 1);
+            let ends_idle_round = phases.is_multiple_of(2) && !before.swapped;
+            found.require(page::PHASES, in_time && (*action == Action::Done) == ends_idle_round);
+            let compared = || phases.div_ceil(2) * ((n - 1) / 2) + phases / 2 * (n / 2);
+            found.require(page::COMPARISONS, in_time && after.comparisons == compared());
+        }
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }

@@ -97,6 +97,35 @@ impl State {
         self.a[lo..end].iter().all(|x| *x < self.a[hi])
     }
 
+    /// The place that the last line of the partition compared or, having compared it, swapped.
+    fn looked_at(&self) -> Option<usize> {
+        match self.last.0 {
+            Some(Action::Cmp(j, _) | Action::Swap(_, j)) => Some(j),
+            _ => None,
+        }
+    }
+
+    /// Whether a comparison is of the next place of the range with its last.
+    fn may_compare(&self, j: usize, end: usize) -> bool {
+        let next = match self.last.0 {
+            Some(Action::Part(lo, _)) => Some(lo),
+            _ => self.looked_at().map(|seen| seen + 1),
+        };
+        Some(end) == self.hi && j < end && Some(j) == next
+    }
+
+    /// Whether no element from the small part to place j is less than the pivot.
+    fn large_part_is_large(&self, j: usize) -> bool {
+        let (Some(i), Some(hi)) = (self.i, self.hi) else { return false };
+        let cells = usize::try_from(i + 1).ok().and_then(|start| self.a.get(start..j));
+        cells.is_some_and(|cells| cells.iter().all(|x| *x >= self.a[hi]))
+    }
+
+    fn may_swap(&self, i: usize, j: usize) -> bool {
+        let less = self.hi.is_some_and(|hi| self.a.get(j) < self.a.get(hi));
+        less && self.i.is_some_and(|end| signed(i) == end + 1)
+    }
+
     fn stack_is_sound(&self) -> bool {
         let mut covered = vec![false; self.a.len()];
         for (lo, hi) in &self.stack {
@@ -209,7 +238,7 @@ impl Task for QuickSort {
         }
     }
 
-    fn violations(_: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         // Only these two move values.
         if let Action::Swap(i, j) = *action {
             found.require(page::PERMUTATION, array::is_exchange(&before.a, &after.a, i, j));
@@ -220,7 +249,28 @@ impl Task for QuickSort {
         found.require(page::PIVOTS, after.pivots_are_in_place());
         found.require(page::SMALL, after.small_part_is_small());
         found.require(page::STACK, after.stack_is_sound());
-        found.require(page::COUNTS, after.swaps <= after.comparisons + after.pivots.len() as u64);
+        let few_swaps = after.swaps <= after.comparisons.saturating_add(after.pivots.len() as u64);
+        let few_comparisons = after.comparisons <= input.pairs() && after.pivots.len() < after.a.len();
+        found.require(page::COUNTS, few_swaps && few_comparisons);
+        let after_pivot = matches!(before.last.0, Some(Action::Pivot(_)));
+        match *action {
+            Action::Part(..) => found.require(page::ORDER, before.last.0.is_none() || after_pivot),
+            Action::Cmp(j, end) => {
+                found.require(page::SCAN, before.may_compare(j, end));
+                found.require(page::LARGE, before.large_part_is_large(j));
+            }
+            Action::Swap(i, j) => {
+                let compared = before.hi.is_some_and(|hi| before.last.0 == Some(Action::Cmp(j, hi)));
+                found.require(page::COMPARED, compared);
+                found.require(page::SWAP_ORDER, before.may_swap(i, j));
+            }
+            Action::Pivot(p) => {
+                found.require(page::PIVOT_PLACE, before.i.is_some_and(|i| signed(p) == i + 1));
+                let over = before.looked_at().zip(before.hi).is_some_and(|(j, hi)| j + 1 == hi);
+                found.require(page::WHOLE_SCAN, over);
+            }
+            Action::Done => found.require(page::ORDER, after_pivot && before.stack.is_empty()),
+        }
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }

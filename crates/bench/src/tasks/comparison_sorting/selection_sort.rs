@@ -38,6 +38,35 @@ impl State {
     }
 }
 
+impl State {
+    /// The place that the last line compared or chose.
+    fn looked_at(&self) -> Option<usize> {
+        match self.last.0 {
+            Some(Action::Cmp(j, _) | Action::Min(j)) => Some(j),
+            _ => None,
+        }
+    }
+
+    fn scan_is_over(&self) -> bool {
+        self.looked_at().is_some_and(|j| j + 1 == self.a.len())
+    }
+
+    /// Whether m is the first place of the least value of `a[k..end)`.
+    fn chooses_least_before(&self, end: usize) -> bool {
+        let (Some(passed), Some(rest)) = (self.a.get(self.k..self.m), self.a.get(self.m..end)) else { return false };
+        rest.first().is_some_and(|least| passed.iter().all(|x| x > least) && rest.iter().all(|x| x >= least))
+    }
+
+    /// Whether the scan may go on, or choose a place, with this line.
+    fn may_scan(&self, action: &Action) -> bool {
+        match (self.last.0, *action) {
+            (None | Some(Action::Pass), Action::Cmp(j, _)) => Some(j) == self.k.checked_add(1),
+            (_, Action::Cmp(j, _)) => self.looked_at().is_some_and(|seen| j == seen + 1),
+            _ => true,
+        }
+    }
+}
+
 /// `n` values, at least two of them equal.
 fn with_duplicate(n: usize, rng: &mut TaskRng) -> Vec<i64> {
     let mut a = array::uniform(n, -1000, 1000, rng);
@@ -121,7 +150,31 @@ impl Task for SelectionSort {
         found.require(page::M_RANGE, (after.k..after.a.len()).contains(&after.m));
         let selected = after.selected.iter().enumerate().all(|(pass, place)| *place >= pass);
         found.require(page::SELECTED, after.selected.len() == after.k && selected);
-        found.require(page::COUNTS, after.swaps <= after.k as u64 + 1 && after.comparisons <= input.pairs());
+        let moved = after.selected.iter().enumerate().filter(|(pass, place)| **place != *pass).count() as u64;
+        let swaps = moved + u64::from(matches!(action, Action::Swap(..)));
+        found.require(page::COUNTS, after.swaps == swaps && after.comparisons <= input.pairs());
+        found.require(page::SCAN, before.may_scan(action));
+        match *action {
+            Action::Cmp(j, m) => found.require(page::LEAST, m == before.m && before.chooses_least_before(j)),
+            Action::Min(j) => {
+                let compared = before.last.0 == Some(Action::Cmp(j, before.m));
+                found.require(page::MIN_ORDER, compared && before.a.get(j) < before.a.get(before.m));
+            }
+            Action::Swap(k, m) => {
+                found.require(page::WHOLE_SCAN, before.scan_is_over());
+                found.require(page::LEAST, m == before.m && before.chooses_least_before(before.a.len()));
+                found.require(page::SWAP_PLACES, (k, m) == (before.k, before.m) && k != m);
+            }
+            Action::Pass => {
+                let swapped = matches!(before.last.0, Some(Action::Swap(..)));
+                found.require(page::WHOLE_SCAN, swapped || (before.scan_is_over() && before.m == before.k));
+                found.require(page::COMPARISONS, after.comparisons == input.pairs_of_passes(after.k as u64));
+            }
+            Action::Done => {
+                let passed = before.last.0 == Some(Action::Pass);
+                found.require(page::PASSES, passed && before.k.checked_add(1) == Some(after.a.len()));
+            }
+        }
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
         }

@@ -2,6 +2,7 @@
 //!
 //! A step is one action line: `gap h`, `take k`, `cmp k-h k`, `swap k-h k`, `done`.
 
+use super::pair_scan::{Lines, PairLine, pair_lines};
 use crate::tasks::pages::shell_sort as page;
 use crate::tasks::prelude::*;
 use crate::tasks::sorting::{Input, require_places, sort_items};
@@ -20,6 +21,7 @@ pub struct State {
 }
 
 word_actions!(Action { Gap(h) = "gap", Take(k) = "take", Cmp(i, j) = "cmp", Swap(i, j) = "swap", Done = "done" });
+pair_lines!();
 
 const NO_GAP: Illegal = Illegal("no gap has been begun");
 
@@ -48,6 +50,56 @@ impl State {
             Action::Gap(gap / 3)
         } else {
             Action::Done
+        })
+    }
+}
+
+impl State {
+    /// Whether the gaps begun are Knuth's, none left out, from the greatest below n on.
+    fn gaps_are_knuths(&self) -> bool {
+        let Some(&first) = self.gaps.first() else { return true };
+        let knuth = std::iter::successors(Some(first), |gap| (gap % 3 == 1).then_some(gap / 3));
+        let greatest = first < self.a.len() && self.a.len() <= 3 * first + 1;
+        let thirds = |pair: &[usize]| pair[1] > 0 && pair[0] / 3 == pair[1] && pair[0] % 3 == 1;
+        // From one of Knuth's gaps, (gap - 1)/3 again and again leads to 0.
+        greatest && knuth.last() == Some(0) && self.gaps.windows(2).all(thirds)
+    }
+
+    fn is_sorted_by_gap(&self, gap: usize) -> bool {
+        self.a.iter().zip(self.a.iter().skip(gap)).all(|(lower, upper)| lower <= upper)
+    }
+
+    /// Whether the line, if it ends the walk of the element taken last, finds it in its place.
+    fn may_leave(&self, action: &Action) -> bool {
+        match (self.last.0, *action) {
+            (_, Action::Cmp(..) | Action::Swap(..))
+            | (None, Action::Gap(_))
+            | (Some(Action::Gap(_)), Action::Take(_)) => true,
+            (Some(Action::Cmp(i, j)), _) => self.a.get(i) <= self.a.get(j),
+            (Some(Action::Swap(i, _)), _) => self.gaps.last().is_some_and(|gap| i < *gap),
+            _ => false,
+        }
+    }
+
+    /// Whether the line takes an element, or compares it, where the walks through the array lead.
+    fn may_walk(&self, action: &Action) -> bool {
+        match (self.last.0, *action) {
+            (Some(Action::Gap(h)), Action::Take(k)) => k == h,
+            (_, Action::Take(k)) => self.k.is_some_and(|last| k == last + 1),
+            (Some(Action::Take(k)), Action::Cmp(_, j)) => j == k,
+            (Some(Action::Swap(i, _)), Action::Cmp(_, j)) => j == i,
+            (_, Action::Cmp(..)) => false,
+            (_, Action::Gap(_) | Action::Swap(..) | Action::Done) => true,
+        }
+    }
+
+    fn counts_fit_gaps(&self) -> bool {
+        if self.comparisons.len() != self.gaps.len() || self.swaps.len() != self.gaps.len() {
+            return false;
+        }
+        self.gaps.iter().zip(self.swaps.iter().zip(&self.comparisons)).all(|(gap, (swaps, comparisons))| {
+            let taken = self.a.len().saturating_sub(*gap) as u64;
+            (*swaps..=swaps.saturating_add(taken)).contains(comparisons)
         })
     }
 }
@@ -131,9 +183,8 @@ impl Task for ShellSort {
         }
     }
 
-    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
-        let known = after.gaps.iter().all(|gap| knuth_gaps(input.a.len()).any(|knuth| knuth == *gap));
-        found.require(page::GAPS, known && after.gaps.is_sorted_by(|a, b| a > b));
+    fn violations(_: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
+        found.require(page::GAPS, after.gaps_are_knuths());
         if let Action::Cmp(i, j) | Action::Swap(i, j) = *action {
             found.require(page::STRIDE, after.gaps.last().is_some_and(|gap| i.checked_add(*gap) == Some(j)));
         }
@@ -142,11 +193,18 @@ impl Task for ShellSort {
             found.require(page::PERMUTATION, array::is_exchange(&before.a, &after.a, i, j));
             found.require(page::SWAP_ORDER, after.a[i] < after.a[j]);
         }
-        let one_for_each = after.comparisons.len() == after.gaps.len() && after.swaps.len() == after.gaps.len();
-        let fewer_swaps = after.swaps.iter().zip(&after.comparisons).all(|(swaps, comparisons)| swaps <= comparisons);
-        found.require(page::COUNTS, one_for_each && fewer_swaps);
+        found.require(page::COUNTS, after.counts_fit_gaps());
+        let lines = Lines::new(before.last.0.as_ref(), action);
+        found.require(page::COMPARED, lines.swap_what_was_compared());
+        found.require(page::WALK, before.may_walk(action));
+        found.require(page::IN_PLACE, before.may_leave(action));
+        if let (Action::Gap(_) | Action::Done, Some(gap)) = (*action, before.gaps.last()) {
+            found.require(page::WHOLE_PASS, before.k.is_some_and(|k| k + 1 == after.a.len()));
+            found.require(page::GAP_SORTED, before.is_sorted_by_gap(*gap));
+        }
         if *action == Action::Done {
             found.require(page::SORTED, after.a.is_sorted());
+            found.require(page::LAST_GAP, after.gaps.last() == Some(&1));
         }
     }
 

@@ -3,6 +3,7 @@
 //! A step is one action line: `cmp l h` takes a range off the stack, `swap l h`, `done`.
 
 use super::inversions::InversionChange;
+use super::pair_scan::{Lines, PairLine, pair_lines};
 use crate::tasks::pages::stooge_sort as page;
 use crate::tasks::prelude::*;
 use crate::tasks::sorting::{Input, require_places};
@@ -25,6 +26,7 @@ pub struct State {
 }
 
 word_actions!(Action { Cmp(l, h) = "cmp", Swap(l, h) = "swap", Done = "done" });
+pair_lines!();
 
 impl State {
     fn next_range(&self) -> Action {
@@ -107,7 +109,7 @@ impl Task for StoogeSort {
         }
     }
 
-    fn violations(input: &Input, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         found.require(page::INVERSIONS, after.inversion_change.covers(after.swaps));
         found.require(page::STACK, after.stack.iter().all(|&(l, h)| l < h && h < after.a.len()));
         if let Action::Swap(l, h) = *action {
@@ -116,7 +118,11 @@ impl Task for StoogeSort {
             found.require(page::SWAP_ORDER, l < h && after.a[l] < after.a[h]);
         }
         found.require(page::COUNTS, after.swaps <= after.comparisons);
+        let lines = Lines::new(before.last.0.as_ref(), action);
+        found.require(page::COMPARED, lines.swap_what_was_compared());
+        found.require(page::IN_ORDER, lines.leave_in_order(&before.a));
         if *action == Action::Done {
+            found.require(page::EMPTY_STACK, after.stack.is_empty());
             found.require(page::SORTED, after.a.is_sorted());
         }
     }

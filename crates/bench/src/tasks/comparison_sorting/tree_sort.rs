@@ -100,6 +100,43 @@ impl State {
         (!attached && newest < self.left.0.len()).then_some(newest)
     }
 
+    fn child(&self, node: usize, left: bool) -> Option<usize> {
+        if left { self.left.get(node) } else { self.right.get(node) }
+    }
+
+    /// Whether the node before the one to insert has its place.
+    fn may_insert(&self, k: usize) -> bool {
+        let newest = match self.last.0 {
+            None => None,
+            Some(Action::Insert(0)) => Some(0),
+            Some(Action::Left(newest, _) | Action::Right(newest, _)) => Some(newest),
+            Some(_) => return false,
+        };
+        k == self.inserted && newest == k.checked_sub(1)
+    }
+
+    /// Whether c is the root after `insert k`, or a child of the node compared before, on the side where k belongs.
+    fn may_compare(&self, a: &[i64], k: usize, c: usize) -> bool {
+        let on_path = match self.last.0 {
+            Some(Action::Insert(newest)) => newest == k && c == 0,
+            Some(Action::Cmp(newest, above)) => newest == k && self.child(above, a[k] < a[above]) == Some(c),
+            _ => false,
+        };
+        k > 0 && k + 1 == self.inserted && on_path
+    }
+
+    /// Whether node k was just compared with c, belongs on this side of it and finds it free.
+    fn may_attach(&self, a: &[i64], k: usize, c: usize, left: bool) -> bool {
+        self.last.0 == Some(Action::Cmp(k, c)) && self.child(c, left).is_none() && (a[k] < a[c]) == left
+    }
+
+    /// Whether as many nodes were visited as come before c, by value and then by number.
+    fn may_visit(&self, a: &[i64], c: usize) -> bool {
+        let after = matches!(self.last.0, Some(Action::Left(..) | Action::Right(..) | Action::Visit(_)));
+        let before_c = (0..a.len()).filter(|node| (a[*node], *node) < (a[c], c)).count();
+        after && self.inserted == a.len() && self.out.len() == before_c
+    }
+
     fn parents(&self) -> Vec<Option<usize>> {
         let mut parents = vec![None; self.left.0.len()];
         for (node, child) in self.left.edges().chain(self.right.edges()) {
@@ -228,7 +265,7 @@ impl Task for TreeSort {
         }
     }
 
-    fn violations(input: &Input, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(input: &Input, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let n = input.a.len();
         let walk = after.inorder();
         let sorted = walk.as_ref().is_some_and(|walk| walk.iter().map(|node| input.a[*node]).is_sorted());
@@ -238,6 +275,14 @@ impl Task for TreeSort {
         let in_time = after.out.is_empty() || (after.inserted >= n && after.out.len() <= n);
         found.require(page::OUT, in_time && after.out.is_sorted());
         found.require(page::COUNTS, after.comparisons <= input.pairs());
+        match *action {
+            Action::Insert(k) => found.require(page::INSERT_ORDER, before.may_insert(k)),
+            Action::Cmp(k, c) => found.require(page::PATH, before.may_compare(&input.a, k, c)),
+            Action::Left(k, c) => found.require(page::SIDE, before.may_attach(&input.a, k, c, true)),
+            Action::Right(k, c) => found.require(page::SIDE, before.may_attach(&input.a, k, c, false)),
+            Action::Visit(c) => found.require(page::VISIT_ORDER, before.may_visit(&input.a, c)),
+            Action::Done => {}
+        }
         if *action == Action::Done {
             found.require(page::SORTED, after.out.is_sorted() && array::is_permutation(&after.out, &input.a));
         }

@@ -1,0 +1,13 @@
+//! Strips the program of its symbols. The profile cannot: tests and benches share its build, and they need theirs.
+
+use std::env;
+
+#[expect(clippy::disallowed_methods, reason = "cargo passes the build's settings to a build script in the environment")]
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    let is = |name: &str, value: &str| env::var(name).is_ok_and(|found| found == value);
+    // `--profile profiling` has debug information, and keeps its symbols.
+    if is("CARGO_CFG_TARGET_OS", "linux") && is("PROFILE", "release") && is("DEBUG", "false") {
+        println!("cargo::rustc-link-arg-bin=prime-agents=-Wl,--strip-all");
+    }
+}
