@@ -119,6 +119,7 @@ impl Task for DfaSimulation {
         let reachable =
             instance.column(before.pos).is_some_and(|column| instance.delta.iter().any(|row| row[column] == after.q));
         found.require(page::POSSIBLE_TARGET, reachable);
+        found.require(page::SUCCESSOR, instance.delta[before.q].contains(&after.q));
         found.require(page::PROGRESS, after.pos == before.pos + 1 && after.pos <= instance.word.len());
         if Self::ended(instance, after) {
             found.require(page::WHOLE_WORD, after.pos == instance.word.len());

@@ -2,6 +2,8 @@
 //!
 //! A step is one draw; its line names the new state.
 
+use std::sync::OnceLock;
+
 use crate::tasks::pages::markov_chain as page;
 use crate::tasks::prelude::*;
 
@@ -18,6 +20,30 @@ pub struct Instance {
     weights: Vec<Vec<u64>>,
     start: usize,
     draws: Vec<u64>,
+    #[serde(skip)]
+    least_before: OnceLock<Vec<u64>>,
+}
+
+impl Instance {
+    /// For each state the least sum of the weights before it, over all rows: no row selects it with a lesser draw.
+    fn least_before(&self) -> &[u64] {
+        self.least_before.get_or_init(|| {
+            let mut least = vec![WHOLE; self.weights.len()];
+            for row in &self.weights {
+                let mut sum = 0;
+                for (least, weight) in least.iter_mut().zip(row) {
+                    *least = sum.min(*least);
+                    sum += weight;
+                }
+            }
+            least
+        })
+    }
+
+    /// Whether a draw is below the weights of a row up to and including this entry.
+    fn is_below(&self, draw: u64, row: usize, entry: usize) -> bool {
+        draw < self.weights[row][..=entry].iter().sum()
+    }
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -52,7 +78,8 @@ impl Task for MarkovChain {
         let states = page::size::STATES.draw(difficulty, rng);
         let length = page::size::LENGTH.draw(difficulty, rng);
         let weights = (0..states).map(|_| draw_row(states, rng)).collect();
-        Instance { weights, start: 0, draws: (0..length).map(|_| rng.below(WHOLE)).collect() }
+        let draws = (0..length).map(|_| rng.below(WHOLE)).collect();
+        Instance { weights, start: 0, draws, least_before: OnceLock::new() }
     }
 
     fn validate(instance: &Instance) -> Result<(), InvalidInput> {
@@ -111,6 +138,9 @@ impl Task for MarkovChain {
         found.require(page::VISIT_SUM, after.visits.iter().sum::<u64>() == after.t as u64 + 1);
         found.require(page::POSSIBLE, instance.weights[before.s][after.s] > 0);
         found.require(page::FLOW, after.stays <= after.t as u64 && after.visits[after.s] >= 1);
+        let draw = instance.draws.get(before.t);
+        found.require(page::DRAW_BELOW, draw.is_some_and(|u| instance.is_below(*u, before.s, after.s)));
+        found.require(page::POSSIBLE_DRAW, draw.is_some_and(|u| *u >= instance.least_before()[after.s]));
         if Self::ended(instance, after) {
             found.require(page::ALL_DRAWS, after.t == instance.draws.len());
         }

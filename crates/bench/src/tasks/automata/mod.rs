@@ -8,6 +8,8 @@ mod nfa_simulation;
 mod pda_execution;
 mod petri_net;
 mod register_machine;
+#[cfg(test)]
+mod tests;
 mod turing_machine;
 
 use super::AnyTask;

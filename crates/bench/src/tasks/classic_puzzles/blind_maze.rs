@@ -2,6 +2,9 @@
 //!
 //! A step is one try to go in a direction, bumps into walls included.
 
+use std::sync::OnceLock;
+
+use super::maze_tour::{self, Tally};
 use crate::tasks::pages::blind_maze as page;
 use crate::tasks::prelude::*;
 
@@ -50,6 +53,8 @@ pub struct Instance {
     passages: Vec<String>,
     start: usize,
     goal: usize,
+    #[serde(skip)]
+    tallies: OnceLock<Vec<[Tally; 5]>>,
 }
 
 /// The digit of a passage to the east, and to the south.
@@ -79,6 +84,12 @@ impl Instance {
     /// The cell that these moves reach from the start through open passages.
     fn walk(&self, path: &str) -> Option<usize> {
         path.bytes().try_fold(self.start, |cell, letter| self.neighbour(cell, Direction::of(letter)?))
+    }
+
+    /// What the search has counted at each cell, by the value of `next` there.
+    fn tally(&self, cell: usize, next: usize) -> Option<&Tally> {
+        let behind = |cell: usize| Direction::ALL.map(|direction| self.neighbour(cell, direction));
+        self.tallies.get_or_init(|| maze_tour::tallies(self.cells(), self.start, behind)).get(cell)?.get(next)
     }
 
     /// The distance of each cell from the start in a maze without cycles; `None` if it is unreachable.
@@ -183,7 +194,7 @@ impl Task for BlindMaze {
             let start = rng.index(rows * cols);
             // Uniform among the other cells.
             let goal = (start + 1 + rng.index(rows * cols - 1)) % (rows * cols);
-            let instance = Instance { rows, cols, passages, start, goal };
+            let instance = Instance { rows, cols, passages, start, goal, tallies: OnceLock::new() };
             if instance.distances()[goal].is_some_and(|length| length >= rows + cols) {
                 return instance;
             }
@@ -271,6 +282,9 @@ impl Task for BlindMaze {
         found.require(page::COUNTS, detours.is_some_and(|moves| moves % 2 == 0));
         let longer = after.trail.len() > before.trail.len();
         found.require(page::NEXT, after.next <= 4 && (!longer || after.next == 0));
+        let tally = instance.tally(after.pos, after.next);
+        found.require(page::MOVES, tally.is_some_and(|tally| tally.moves == after.moves));
+        found.require(page::BUMPS, tally.is_some_and(|tally| tally.bumps == after.bumps));
         if Self::ended(instance, after) {
             found.require(page::GOAL, after.pos == instance.goal);
         }

@@ -8,10 +8,13 @@ mod domains;
 mod expression;
 mod last_queen;
 mod logic_grid;
+mod maze_tour;
 pub mod n_queens;
 mod sudoku;
 mod sudoku_grid;
 mod task_24_game;
+#[cfg(test)]
+mod tests;
 pub mod tower_of_hanoi;
 
 pub use chessboard::attacks;

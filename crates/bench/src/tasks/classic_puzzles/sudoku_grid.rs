@@ -63,9 +63,26 @@ impl From<Grid> for String {
 }
 
 /// The candidates of every cell; none for a filled one.
-struct Candidates([u16; CELLS]);
+pub struct Candidates([u16; CELLS]);
 
 impl Candidates {
+    /// The number of candidates of a cell.
+    pub fn count(&self, cell: usize) -> u32 {
+        self.0[cell].count_ones()
+    }
+
+    /// Whether some cell has one candidate.
+    pub fn has_naked_single(&self) -> bool {
+        (0..CELLS).any(|cell| self.count(cell) == 1)
+    }
+
+    /// Whether a digit is a candidate of this cell, and either its only one or of no other cell of one of its units.
+    pub fn has_single(&self, cell: usize, digit: u8) -> bool {
+        let holds = |place: usize| self.0[place] & bit_of(digit) != 0;
+        let alone = |unit: usize| UNITS[unit].into_iter().filter(|place| holds(*place)).count() == 1;
+        holds(cell) && (self.count(cell) == 1 || units_of(cell).into_iter().any(alone))
+    }
+
     fn naked(&self) -> Option<(usize, u8)> {
         let cell = self.0.iter().position(|set| set.is_power_of_two())?;
         Some((cell, digit_of(self.0[cell])))
@@ -146,7 +163,7 @@ impl Grid {
         self.is_full() && self.is_consistent() && self.keeps(givens)
     }
 
-    fn candidates(&self) -> Candidates {
+    pub fn candidates(&self) -> Candidates {
         let mut used = [0; 27];
         for cell in (0..CELLS).filter(|cell| self.0[*cell] != 0) {
             units_of(cell).into_iter().for_each(|unit| used[unit] |= bit_of(self.0[cell]));
@@ -156,11 +173,6 @@ impl Grid {
             sets[cell] = DIGITS & !units_of(cell).into_iter().fold(0, |all, unit| all | used[unit]);
         }
         Candidates(sets)
-    }
-
-    /// The number of candidates of an empty cell.
-    pub fn candidate_count(&self, cell: usize) -> u32 {
-        self.candidates().0[cell].count_ones()
     }
 
     pub fn every_empty_cell_has_a_candidate(&self) -> bool {

@@ -52,6 +52,13 @@ impl State {
         self.cost(cell).map_or(0, |g| g + instance.to_goal(cell))
     }
 
+    /// Whether every free neighbour of the last expanded cell has a g of at most one more.
+    fn has_reached_around_last(&self, instance: &Instance) -> bool {
+        let Some(&cell) = self.expanded.last() else { return true };
+        let mut free = instance.grid.neighbours(cell).filter(|v| instance.grid.is_free(*v));
+        free.all(|v| self.g[v] >= 0 && self.g[v] <= self.g[cell] + 1)
+    }
+
     /// Along the parents from the goal to the start, at most as many cells as exist; then reversed.
     fn path(&self, instance: &Instance) -> Vec<usize> {
         // After wrong lines the start can have a parent too.
@@ -174,7 +181,7 @@ impl Task for AStar {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let cells = instance.grid.cells();
         let (expanded, open) = (occurrences(cells, &after.expanded), occurrences(cells, &after.open));
         let hangs =
@@ -188,6 +195,18 @@ impl Task for AStar {
         let last = after.expanded.last();
         let bound = instance.to_goal(instance.start);
         found.require(page::BOUND, last.is_none_or(|cell| after.estimate(instance, *cell) >= bound));
+        match *action {
+            Action::Expand(c) => {
+                let rank = |cell: usize| (after.estimate(instance, cell), instance.to_goal(cell));
+                found.require(page::SETTLED, after.open.iter().all(|cell| rank(*cell) >= rank(c)));
+                found.require(page::NEIGHBOURS, before.has_reached_around_last(instance));
+            }
+            Action::Open(v, g) => {
+                found.require(page::LOWERS, before.cost(v).is_none_or(|known| g < known));
+                found.require(page::SCAN, !matches!(before.last.0, Some(Action::Open(other, _)) if other >= v));
+            }
+            Action::Done => {}
+        }
         if *action == Action::Done {
             found.require(page::GOAL, last == Some(&instance.goal) && is_way(instance, after));
         }

@@ -132,13 +132,25 @@ impl Task for BfsOnGraph {
         })
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         found.require(page::LEVELS, levels_fit(instance, after));
         found.require(page::QUEUE, queue_fits(after));
         found.require(page::FRONTIER, after.reached().map(|v| after.level[v]).is_sorted());
         let levels = || after.queue.iter().map(|v| after.level[*v]);
         let range = levels().min().zip(levels().max());
         found.require(page::COUNTS, range.is_none_or(|(min, max)| max - min <= 1));
+        match *action {
+            Action::See(v) => {
+                found.require(page::SCAN, !matches!(before.last.0, Some(Action::See(other)) if other >= v));
+            }
+            Action::Visit(_) | Action::Done => {
+                let seen = |u: &usize| instance.graph().neighbours(*u).all(|v| before.level[v] >= 0);
+                found.require(page::NEIGHBOURS, before.order.last().is_none_or(seen));
+            }
+        }
+        if let Action::Visit(u) = *action {
+            found.require(page::HEAD, after.order.last() == Some(&u));
+        }
         if *action == Action::Done {
             found.require(page::ALL_VISITED, after.queue.is_empty() && after.order.len() == instance.n);
         }

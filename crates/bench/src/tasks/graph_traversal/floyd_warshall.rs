@@ -65,8 +65,24 @@ fn improvement(dist: &Matrix, k: usize, i: usize, j: usize) -> Option<Action> {
     })
 }
 
-fn is_closed(dist: &Matrix) -> bool {
-    (0..dist.len()).all(|k| improvement(dist, k, 0, 0).is_none())
+/// Whether no entry is greater than the sum of the ways to k and from k on.
+fn is_closed_by(dist: &Matrix, k: usize) -> bool {
+    let not_above = |entry: Option<usize>, sum: usize| entry.is_some_and(|entry| entry <= sum);
+    dist.iter().all(|row| {
+        let Some(to_k) = row[k] else { return true };
+        let from_k = dist[k].iter();
+        row.iter().zip(from_k).all(|(entry, on)| on.is_none_or(|on| not_above(*entry, to_k.saturating_add(on))))
+    })
+}
+
+/// What a `set` asserts of the entries that it compares and of its place in the scan.
+fn judge_set(before: &State, [i, j, x]: [usize; 3], found: &mut Violations) {
+    found.require(page::IMPROVES, before.dist[i][j].is_none_or(|known| x < known));
+    let sum = before.k.get().and_then(|k| before.dist[i][k]?.checked_add(before.dist[k][j]?));
+    found.require(page::BY_WAY_OF_K, sum == Some(x));
+    if let Some(Action::Set(row, column, _)) = before.last.0 {
+        found.require(page::SCAN, (row, column) < (i, j));
+    }
 }
 
 fn diagonal_fits(dist: &Matrix) -> bool {
@@ -144,7 +160,7 @@ impl Task for FloydWarshall {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         found.require(page::DIAGONAL, diagonal_fits(&after.dist));
         let not_above = |(bound, dist): (Option<usize>, Option<usize>)| {
             bound.is_none_or(|bound| dist.is_some_and(|dist| dist <= bound))
@@ -156,8 +172,17 @@ impl Task for FloydWarshall {
         let most = (instance.n as u64 - 1) * (instance.n as u64).saturating_sub(2);
         let bounded = after.updates.iter().all(|updates| *updates <= most);
         found.require(page::UPDATES, bounded && after.updates[begun..].iter().all(|updates| *updates == 0));
+        let round = before.k.get();
+        match *action {
+            Action::Set(i, j, x) => judge_set(before, [i, j, x], found),
+            Action::Mid(k) => found.require(page::ROUNDS, round.map_or(0, |round| round + 1) == k),
+            Action::Done => found.require(page::ROUNDS, round == instance.n.checked_sub(1)),
+        }
+        if !matches!(action, Action::Set(..)) {
+            found.require(page::ROUND_COMPLETE, round.is_none_or(|k| is_closed_by(&before.dist, k)));
+        }
         if *action == Action::Done {
-            found.require(page::TRIANGLE, is_closed(&after.dist));
+            found.require(page::TRIANGLE, (0..instance.n).all(|k| is_closed_by(&after.dist, k)));
         }
     }
 

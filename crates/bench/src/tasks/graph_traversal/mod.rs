@@ -5,6 +5,8 @@ mod bfs_on_graph;
 mod dfs_on_tree;
 mod dijkstra;
 mod floyd_warshall;
+#[cfg(test)]
+mod tests;
 mod topological_sort;
 
 use super::AnyTask;

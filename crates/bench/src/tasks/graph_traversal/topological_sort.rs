@@ -72,9 +72,16 @@ fn places(n: usize, order: &[usize]) -> Vec<usize> {
     places
 }
 
+impl State {
+    /// The vertices of order, then queue.
+    fn joined(&self) -> impl Iterator<Item = usize> {
+        self.order.iter().chain(&self.queue).copied()
+    }
+}
+
 fn queue_fits(state: &State) -> bool {
     let mut seen = vec![false; state.indegree.len()];
-    let once = state.order.iter().chain(&state.queue).all(|v| !std::mem::replace(&mut seen[*v], true));
+    let once = state.joined().all(|v| !std::mem::replace(&mut seen[v], true));
     once && seen.iter().zip(&state.indegree).all(|(seen, indegree)| *seen == (*indegree == 0))
 }
 
@@ -151,7 +158,7 @@ impl Task for TopologicalSort {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let places = places(instance.n, &after.order);
         let emitted = |u: usize| places[u] < after.order.len();
         let preceded = |[u, v]: &Pair| !emitted(*v) || places[*u] < places[*v];
@@ -164,6 +171,16 @@ impl Task for TopologicalSort {
         let ready = after.ready.iter().zip(&after.indegree);
         let fits = |(ready, indegree): (&i64, &usize)| (*ready == -1) == (*indegree > 0) && *ready <= emissions;
         found.require(page::READY, ready.into_iter().all(fits));
+        found.require(page::FIRST_IN_FIRST_OUT, after.joined().take(before.joined().count()).eq(before.joined()));
+        if let Action::Dec(v, x) = *action {
+            let joined = before.order.last().is_some_and(|u| instance.graph().joins(*u, v));
+            found.require(page::DEC, joined && before.indegree[v].checked_sub(1) == Some(x));
+            found.require(page::SCAN, !matches!(before.last.0, Some(Action::Dec(other, _)) if other >= v));
+        } else {
+            let earlier = self::places(instance.n, &before.order);
+            let left = instance.indegrees(|u| earlier[u] == before.order.len());
+            found.require(page::SUCCESSORS, before.indegree == left);
+        }
         if *action == Action::Done {
             found.require(page::COMPLETE, after.order.len() == instance.n);
         }

@@ -82,6 +82,14 @@ fn is_complete(codes: &[String]) -> bool {
     count == 1
 }
 
+/// Whether a text with these frequencies takes as many digits as the weights of the merged nodes sum to: so it does with
+/// every code read off the tree.
+fn has_cost_of_tree(instance: &Instance, state: &State) -> bool {
+    let digits = instance.freq.iter().zip(&state.codes).map(|(count, code)| u128::from(*count) * code.len() as u128);
+    let merged = state.weight.iter().skip(instance.freq.len()).map(|weight| u128::from(*weight));
+    digits.sum::<u128>() == merged.sum()
+}
+
 fn living(state: &State) -> bool {
     let mut alive = vec![true; state.weight.len()];
     state.merges.iter().flatten().for_each(|node| alive[*node] = false);
@@ -166,8 +174,11 @@ impl Task for HuffmanTree {
         found.require(page::INCREASING, after.weight[n..].is_sorted());
         let prefix_free = is_prefix_free(&after.codes);
         found.require(page::PREFIX_FREE, prefix_free);
+        let one_tree = after.alive.len() == 1;
+        found.require(page::ONE_TREE, after.codes.is_empty() || one_tree);
         if *action == Action::Done {
-            found.require(page::OPTIMAL, after.codes.len() == n && prefix_free && is_complete(&after.codes));
+            let complete = after.codes.len() == n && prefix_free && is_complete(&after.codes);
+            found.require(page::OPTIMAL, complete && one_tree && has_cost_of_tree(instance, after));
         }
     }
 

@@ -7,6 +7,8 @@ mod heap_operations;
 mod huffman_tree;
 mod red_black_insert;
 mod red_black_tree;
+#[cfg(test)]
+mod tests;
 
 use super::AnyTask;
 use super::machine::Erased;
