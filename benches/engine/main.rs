@@ -263,6 +263,7 @@ fn plain_request(tokens: usize) -> Request {
         prompt: String::new(),
         format: Format::Raw,
         grammar: Some(letters()),
+        excluded: Vec::new(),
         sampling: Sampling::GREEDY,
         max_tokens: u32::try_from(tokens).expect("small"),
         logprobs: false,

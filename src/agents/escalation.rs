@@ -69,7 +69,8 @@ impl EscalatingExecutor {
                 Err(error) => return Err(error),
             }
         }
-        let agreed = agreed.filter(|proposal| !disagrees && !trajectory.excludes(&proposal.line));
+        let is_new = |proposal: &Proposal| !proposal.is_exhausted && !trajectory.excludes(&proposal.line);
+        let agreed = agreed.filter(|proposal| !disagrees && is_new(proposal));
         Ok((agreed, usage))
     }
 }

@@ -67,6 +67,8 @@ pub struct Proposal {
     pub logprobs: Vec<f32>,
     /// Which of several models or servers produced it.
     pub source: Option<Arc<str>>,
+    /// Every line that it can write was rejected at this state, which is therefore a dead end. `line` is empty.
+    pub is_exhausted: bool,
 }
 
 /// A coordinator's decision and its cost.

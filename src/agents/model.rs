@@ -15,6 +15,9 @@ pub struct CompletionRequest {
     pub prompt: String,
     /// A GBNF grammar that constrains the completion; ignored by a model that does not support one.
     pub grammar: Option<Arc<str>>,
+    /// Lines that the completion must not end with, oldest first. Only an engine's model heeds them, with a grammar; others
+    /// learn of them from the prompt.
+    pub excluded: Vec<Box<str>>,
     pub sampling: Sampling,
     /// Maximum tokens of the completion, at least 1.
     pub max_tokens: u32,
@@ -34,6 +37,8 @@ pub struct Completion {
     pub logprobs: Vec<f32>,
     /// Ended by `max_tokens`.
     pub is_truncated: bool,
+    /// Every text of the grammar ends with an excluded line: there is nothing left to write.
+    pub is_exhausted: bool,
     /// Which of several servers answered.
     pub source: Option<Arc<str>>,
 }

@@ -27,6 +27,8 @@ struct Step {
     applicable: bool,
     decision: Decision,
     #[serde(default)]
+    exhausted: bool,
+    #[serde(default)]
     usage: Usage,
     #[serde(default)]
     tokens: Vec<u32>,
@@ -123,6 +125,7 @@ impl Recording {
             tokens: step.tokens,
             logprobs: step.logprobs,
             source: step.source.map(Into::into),
+            is_exhausted: step.exhausted,
         });
         Ok(())
     }

@@ -91,6 +91,7 @@ async fn decodes(engine: &Engine) -> bool {
         prompt: " ".to_owned(),
         format: Format::Raw,
         grammar: None,
+        excluded: Vec::new(),
         sampling: Sampling { temperature: 0.0, top_p: 1.0, seed: 0 },
         max_tokens: 1,
         logprobs: false,

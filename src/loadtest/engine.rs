@@ -42,6 +42,7 @@ impl EngineClient {
             prompt: self.prompt.as_ref().to_owned(),
             format: Format::Raw,
             grammar: None,
+            excluded: Vec::new(),
             sampling: prime_engine::Sampling::GREEDY,
             max_tokens: 1,
             logprobs: false,

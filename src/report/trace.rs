@@ -39,6 +39,9 @@ pub struct StepLine<'a> {
     #[serde(default, skip_serializing_if = "is_false")]
     pub needs_review: bool,
     pub decision: Decision,
+    /// The executor had no line left that was not rejected at this state; `action` is empty.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub exhausted: bool,
     /// Which of several models or servers proposed it.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Cow<'a, str>>,
@@ -165,6 +168,7 @@ impl<'a> TraceLine<'a> {
                 opinions: verdict.opinions.as_slice().into(),
                 needs_review: verdict.needs_review,
                 decision: *decision,
+                exhausted: proposal.is_exhausted,
                 usage: *usage,
                 speculations: *speculations,
                 source: proposal.source.as_deref().map(Cow::Borrowed),
@@ -274,6 +278,7 @@ impl StepLine<'_> {
             applicable: self.applicable,
             verdict,
             decision: self.decision,
+            exhausted: self.exhausted,
             usage: self.usage,
             logprob,
             characters,

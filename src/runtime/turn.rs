@@ -126,7 +126,8 @@ impl TurnBody {
     /// Applies the proposed line to a copy of the state.
     pub fn apply(&mut self) {
         let trajectory = &mut *self.trajectory;
-        self.is_applicable = trajectory.machine.propose(&self.proposal.line).is_ok();
+        let has_line = !self.proposal.is_exhausted;
+        self.is_applicable = has_line && trajectory.machine.propose(&self.proposal.line).is_ok();
         self.is_repeated = trajectory.excludes(&self.proposal.line);
     }
 

@@ -62,6 +62,12 @@ fn already_rejected() -> Verdict {
     Verdict { score: Score::from_tenths(10), feedback, ..Verdict::default() }
 }
 
+/// The verdict where the executor has nothing left to propose.
+fn nothing_left() -> Verdict {
+    let feedback = Some("every action that the grammar permits was rejected in this state".to_owned());
+    Verdict { score: Score::from_tenths(10), feedback, ..Verdict::default() }
+}
+
 impl Work for Verify {
     type In = Judge;
     type Out = Decide;
@@ -74,6 +80,9 @@ impl Work for Verify {
     }
 
     fn ask<'a>(&'a self, turn: &'a mut TurnBody) -> AgentReply<'a, Verdict> {
+        if turn.proposal.is_exhausted {
+            return AgentReply::now(Ok(nothing_left()));
+        }
         if turn.is_repeated {
             return AgentReply::now(Ok(already_rejected()));
         }
@@ -97,7 +106,7 @@ impl Work for Coordinate {
     }
 
     fn ask<'a>(&'a self, turn: &'a mut TurnBody) -> AgentReply<'a, Ruling> {
-        if turn.is_repeated {
+        if turn.is_repeated || turn.proposal.is_exhausted {
             return AgentReply::now(Ok(Decision::Backtrack.into()));
         }
         self.0.decide(&turn.trajectory, &turn.proposal.line, &turn.verdict)

@@ -237,7 +237,8 @@ impl<'m> Batcher<'m> {
         if turn.max_tokens == 0 {
             return Err(EngineError::PromptTooLong { tokens, limit });
         }
-        let grammar = turn.grammar.as_deref().map(|text| self.grammars.start(text, &self.sampling.ends)).transpose()?;
+        let start = |text: &str| self.grammars.start(text, &turn.excluded, &self.sampling.ends);
+        let grammar = turn.grammar.as_deref().map(start).transpose()?;
         Ok((prompt, grammar))
     }
 

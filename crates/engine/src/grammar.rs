@@ -9,7 +9,7 @@ use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 
 use super::EngineError;
-use super::automaton::{Automaton, State, Vocabulary};
+use super::automaton::{Automaton, ExclusionState, Exclusions, Vocabulary};
 use super::kv_cache::Token;
 use super::sampler::{Sampler, Scratch};
 
@@ -91,8 +91,8 @@ impl<'m> GrammarCache<'m> {
         Self { model, lexicon: None, compiled: LruCache::new(CACHED_MAX) }
     }
 
-    /// The initial state of a grammar; `ends` are the model's end-of-generation tokens.
-    pub(super) fn start(&mut self, text: &str, ends: &[u32]) -> Result<Grammar, EngineError> {
+    /// The initial state of a grammar without the `excluded` last lines; `ends` are the model's end-of-generation tokens.
+    pub(super) fn start(&mut self, text: &str, excluded: &[Box<str>], ends: &[u32]) -> Result<Grammar, EngineError> {
         let lexicon = Rc::clone(self.lexicon.get_or_insert_with(|| Rc::new(Lexicon::new(self.model, ends))));
         let automaton = if let Some(automaton) = self.compiled.get(text) {
             Rc::clone(automaton)
@@ -103,8 +103,9 @@ impl<'m> GrammarCache<'m> {
             self.compiled.insert(text.to_owned(), Rc::clone(&automaton));
             automaton
         };
-        let state = automaton.borrow().start();
-        Ok(Grammar { lexicon, automaton, state })
+        let exclusions = Exclusions::new(excluded.iter().map(|line| &**line));
+        let at = exclusions.start(&automaton.borrow());
+        Ok(Grammar { lexicon, automaton, exclusions, at })
     }
 }
 
@@ -112,19 +113,25 @@ impl<'m> GrammarCache<'m> {
 pub(super) struct Grammar {
     lexicon: Rc<Lexicon>,
     automaton: Rc<RefCell<Automaton>>,
-    state: State,
+    /// This generation's own.
+    exclusions: Exclusions,
+    at: ExclusionState,
 }
 
 impl Grammar {
+    /// Whether every text from here on ends with an excluded line.
+    pub(super) fn is_exhausted(&mut self) -> bool {
+        self.exclusions.is_exhausted(&mut self.automaton.borrow_mut(), &self.at)
+    }
+
     /// Samples among the permitted tokens; `None` if the grammar permits none of the model's tokens.
     pub(super) fn sample(
-        &self,
+        &mut self,
         logits: &[f32],
         sampler: &mut Sampler,
         scratch: &mut Scratch,
     ) -> Result<Option<usize>, EngineError> {
-        let mut automaton = self.automaton.borrow_mut();
-        let permitted = automaton.permitted(&self.state);
+        let permitted = self.exclusions.permitted(&mut self.automaton.borrow_mut(), &self.at);
         if permitted.is_empty() {
             return Ok(None);
         }
@@ -137,8 +144,8 @@ impl Grammar {
 
     /// Advances by a token that `sample` returned and that does not end the text.
     pub(super) fn accept(&mut self, token: Token) -> Result<(), EngineError> {
-        let after = self.automaton.borrow_mut().after(&self.state, token.cast_unsigned());
-        self.state = after.ok_or_else(|| EngineError::Grammar {
+        let after = self.exclusions.after(&mut self.automaton.borrow_mut(), &self.at, token.cast_unsigned());
+        self.at = after.ok_or_else(|| EngineError::Grammar {
             detail: format!("it does not permit token {token}, which it permitted before"),
         })?;
         Ok(())
@@ -147,26 +154,27 @@ impl Grammar {
     /// Appends the forced tokens, at most `room`. Returns whether the last one ends the text.
     pub(super) fn force(&mut self, model: &LlamaModel, room: usize, tokens: &mut Vec<Token>) -> bool {
         let mut automaton = self.automaton.borrow_mut();
-        let (text, after) = automaton.forced(&self.state);
-        let is_end = |automaton: &mut Automaton, state: &State| {
-            let few = automaton.permitted(state).few();
-            few.is_some_and(|few| {
-                !few.is_empty() && few.iter().all(|token| self.lexicon.vocabulary.ends().contains(token))
-            })
+        let exclusions = &mut self.exclusions;
+        let (text, after) = exclusions.forced(&mut automaton, &self.at);
+        let ends = self.lexicon.vocabulary.ends();
+        let must_end = |exclusions: &mut Exclusions, automaton: &mut Automaton, at: &ExclusionState| {
+            let permitted = exclusions.permitted(automaton, at);
+            permitted.few().is_some_and(|few| !few.is_empty() && few.iter().all(|token| ends.contains(token)))
         };
         let mut left = room;
         if !text.is_empty() {
-            let ends = is_end(&mut automaton, &after);
-            for token in self.lexicon.tokens(model, &text, ends) {
-                let Some(next) = automaton.after(&self.state, token.cast_unsigned()).filter(|_| left > 0) else {
+            let is_whole = must_end(exclusions, &mut automaton, &after);
+            for token in self.lexicon.tokens(model, &text, is_whole) {
+                let next = exclusions.after(&mut automaton, &self.at, token.cast_unsigned());
+                let Some(next) = next.filter(|_| left > 0) else {
                     break;
                 };
-                self.state = next;
+                self.at = next;
                 tokens.push(token);
                 left -= 1;
             }
         }
-        let end = self.lexicon.end.filter(|_| left > 0 && is_end(&mut automaton, &self.state));
+        let end = self.lexicon.end.filter(|_| left > 0 && must_end(exclusions, &mut automaton, &self.at));
         tokens.extend(end);
         end.is_some()
     }

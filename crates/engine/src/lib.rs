@@ -57,7 +57,7 @@ pub use devices::{Device, DeviceError, DeviceInfo, DeviceKind, Devices, DevicesE
 pub use engine::Engine;
 pub use error::EngineError;
 pub use fit::{Bytes, Fit, FreeMemory, MemoryEstimate, Shortage, check_fit};
-pub use request::{Finish, Format, Generation, Request, Sampling};
+pub use request::{EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Finish, Format, Generation, Request, Sampling};
 #[doc(hidden)]
 pub use spec::Fault;
 pub use spec::{EngineSpec, Isolation, KvPool};

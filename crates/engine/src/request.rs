@@ -46,6 +46,9 @@ pub struct Request {
     /// A GBNF grammar with a rule `root` that constrains the generated text. Compiled grammars are cached by their text,
     /// the most recently used ones. Never use one that a client sent.
     pub grammar: Option<Arc<str>>,
+    /// Lines that the text must not end with: what follows its last newline is none of them. Only with a grammar; at most
+    /// [`EXCLUDED_LINES_MAX`] lines of [`EXCLUDED_BYTES_MAX`] bytes together.
+    pub excluded: Vec<Box<str>>,
     /// How tokens are sampled.
     pub sampling: Sampling,
     /// Most tokens to generate, at least 1; an end-of-text token counts.
@@ -62,6 +65,10 @@ pub struct Request {
 pub(super) const PROMPT_BYTES_MAX: usize = 16 << 20;
 /// Longest grammar, in bytes.
 pub(super) const GRAMMAR_BYTES_MAX: usize = 256 << 10;
+/// Most excluded lines of a request.
+pub const EXCLUDED_LINES_MAX: usize = 4096;
+/// Longest excluded lines of a request, in bytes together.
+pub const EXCLUDED_BYTES_MAX: usize = 256 << 10;
 /// Deepest nesting of parentheses in a grammar, because parsers recurse.
 const GRAMMAR_DEPTH_MAX: usize = 128;
 
@@ -82,6 +89,16 @@ impl Request {
         let bytes = self.prompt.len().saturating_add(system);
         if bytes > PROMPT_BYTES_MAX {
             return bad(format!("the prompt has {bytes} bytes, shorten it to at most {PROMPT_BYTES_MAX}"));
+        }
+        let (lines, bytes) = (self.excluded.len(), self.excluded.iter().map(|line| line.len()).sum::<usize>());
+        if lines > 0 && self.grammar.is_none() {
+            return bad(format!("{lines} lines are excluded, but there is no grammar to take them from: set one"));
+        }
+        if lines > EXCLUDED_LINES_MAX {
+            return bad(format!("{lines} lines are excluded, exclude at most {EXCLUDED_LINES_MAX}"));
+        }
+        if bytes > EXCLUDED_BYTES_MAX {
+            return bad(format!("the excluded lines have {bytes} bytes, exclude at most {EXCLUDED_BYTES_MAX}"));
         }
         self.grammar.as_deref().map_or(Ok(()), check_grammar)
     }
@@ -123,6 +140,9 @@ pub enum Finish {
     EndOfText,
     /// `max_tokens` were generated.
     Length,
+    /// Every text that the grammar permits, or that it permits after the tokens generated so far, ends with an excluded
+    /// line. Seen before the first token wherever the rest of a text does not depend on its earlier lines.
+    Exhausted,
 }
 
 /// A generated text.
@@ -149,6 +169,7 @@ mod tests {
             prompt: String::new(),
             format: Format::Raw,
             grammar: None,
+            excluded: Vec::new(),
             sampling: Sampling::GREEDY,
             max_tokens: 1,
             logprobs: false,
@@ -180,6 +201,22 @@ mod tests {
         assert_eq!(Request { prompt: prompt.clone(), format: chat(10), ..request() }.check(), Ok(()));
         let long = Request { prompt, format: chat(11), ..request() };
         assert!(matches!(long.check(), Err(EngineError::BadRequest { .. })));
+    }
+
+    #[test]
+    fn excluded_lines_need_a_grammar_and_are_bounded() {
+        let lines = |count: usize, bytes: usize| vec!["x".repeat(bytes).into_boxed_str(); count];
+        let held = Request { grammar: Some("root ::= \"a\"".into()), ..request() };
+        for (excluded, is_taken) in [
+            (lines(EXCLUDED_LINES_MAX, EXCLUDED_BYTES_MAX / EXCLUDED_LINES_MAX), true),
+            (lines(EXCLUDED_LINES_MAX + 1, 1), false),
+            (lines(1, EXCLUDED_BYTES_MAX + 1), false),
+        ] {
+            let checked = Request { excluded, ..held.clone() }.check();
+            assert_eq!(checked.is_ok(), is_taken, "{checked:?}");
+        }
+        let free = Request { excluded: lines(1, 1), ..request() }.check().expect_err("no grammar");
+        assert!(free.to_string().contains("no grammar"), "{free}");
     }
 
     #[test]

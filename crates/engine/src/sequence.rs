@@ -70,8 +70,12 @@ impl Sequence {
             finish: None,
             timer,
         };
-        // A grammar may begin with forced tokens.
-        sequence.force(sampling.model);
+        if sequence.grammar.as_mut().is_some_and(Grammar::is_exhausted) {
+            sequence.finish = Some(Finish::Exhausted);
+        } else {
+            // A grammar may begin with forced tokens.
+            sequence.force(sampling.model);
+        }
         sequence
     }
 
@@ -96,7 +100,9 @@ impl Sequence {
     /// Tokens to decode before the next one can be chosen, at least 1.
     pub(super) fn pending(&self) -> usize {
         // The last token of a text is never decoded.
-        self.tokens.len() - usize::from(self.finish.is_some()) - self.computed
+        let wanted = self.tokens.len() - usize::from(self.finish.is_some());
+        // A grammar may turn out to be exhausted once all tokens are computed.
+        wanted.saturating_sub(self.computed)
     }
 
     pub(super) fn forced(&self) -> usize {
@@ -171,12 +177,19 @@ impl Sequence {
                 self.sampler.sample_excluding(&sampling.ends, logits, scratch).ok_or(EngineError::NotFinite)?
             }
             None => self.sampler.sample(logits, scratch).ok_or(EngineError::NotFinite)?,
-            Some(grammar) => {
-                let generated = self.tokens.len() - self.prompt;
-                grammar.sample(logits, &mut self.sampler, scratch)?.ok_or_else(|| EngineError::Grammar {
-                    detail: format!("it permits none of the model's tokens after {generated} generated ones"),
-                })?
-            }
+            Some(grammar) => match grammar.sample(logits, &mut self.sampler, scratch)? {
+                Some(chosen) => chosen,
+                None if grammar.is_exhausted() => {
+                    self.finish = Some(Finish::Exhausted);
+                    return Ok(());
+                }
+                None => {
+                    let generated = self.tokens.len() - self.prompt;
+                    return Err(EngineError::Grammar {
+                        detail: format!("it permits none of the model's tokens after {generated} generated ones"),
+                    });
+                }
+            },
         };
         let token = Token::try_from(chosen).expect("invariant: a vocabulary is counted by an i32");
         self.record_logprob(logits, token, sampling)?;
@@ -210,9 +223,10 @@ impl Sequence {
     }
 
     /// Why it ended, once its last token is chosen and the requested log-probabilities are computed. A grammar that forces
-    /// the whole text ends a turn before its first decode.
+    /// the whole text, or permits none, ends a turn before its first decode.
     pub(super) fn finished(&self) -> Option<Finish> {
-        self.finish.filter(|_| !self.with_logprobs || self.pending() == 0)
+        let has_logprobs = !self.with_logprobs || self.tokens.len() == self.prompt || self.pending() == 0;
+        self.finish.filter(|_| has_logprobs)
     }
 
     /// The turn's generation.

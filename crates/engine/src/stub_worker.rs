@@ -81,6 +81,7 @@ mod tests {
             prompt: "any".to_owned(),
             format: Format::Raw,
             grammar: None,
+            excluded: Vec::new(),
             sampling: Sampling::GREEDY,
             max_tokens: 1,
             logprobs: false,

@@ -7,12 +7,12 @@ use std::borrow::Cow;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::request::{GRAMMAR_BYTES_MAX, PROMPT_BYTES_MAX};
+use super::request::{EXCLUDED_BYTES_MAX, GRAMMAR_BYTES_MAX, PROMPT_BYTES_MAX};
 use super::spec::Fault;
 use super::{EngineCounts, EngineError, EngineSpec, Format, Generation, Request, Sampling};
 
-/// Longest body of a frame, in bytes: the longest prompt and grammar, and room for the rest.
-const FRAME_BYTES_MAX: usize = PROMPT_BYTES_MAX + GRAMMAR_BYTES_MAX + (1 << 20);
+/// Longest body of a frame, in bytes: the longest prompt, grammar and excluded lines, and room for the rest.
+const FRAME_BYTES_MAX: usize = PROMPT_BYTES_MAX + GRAMMAR_BYTES_MAX + EXCLUDED_BYTES_MAX + (1 << 20);
 
 /// Number of a turn; unique for the life of an engine. A request that is sent again has a new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -37,6 +37,7 @@ pub(super) struct Turn<'a> {
     pub(super) prompt: Cow<'a, str>,
     pub(super) format: Cow<'a, Format>,
     pub(super) grammar: Option<Cow<'a, str>>,
+    pub(super) excluded: Cow<'a, [Box<str>]>,
     pub(super) sampling: Sampling,
     pub(super) max_tokens: u32,
     pub(super) logprobs: bool,
@@ -53,6 +54,7 @@ impl<'a> Turn<'a> {
             prompt: Cow::Borrowed(&request.prompt),
             format: Cow::Borrowed(&request.format),
             grammar: request.grammar.as_deref().map(Cow::Borrowed),
+            excluded: Cow::Borrowed(&request.excluded),
             sampling: request.sampling,
             max_tokens: request.max_tokens,
             logprobs: request.logprobs,
@@ -66,6 +68,7 @@ impl<'a> Turn<'a> {
             prompt: Cow::Owned(self.prompt.into_owned()),
             format: Cow::Owned(self.format.into_owned()),
             grammar: self.grammar.map(|text| Cow::Owned(text.into_owned())),
+            excluded: Cow::Owned(self.excluded.into_owned()),
             ..self
         }
     }
@@ -162,6 +165,7 @@ mod tests {
             prompt: "née".to_owned(),
             format: Format::Chat { system: Some("be brief".to_owned()) },
             grammar: Some("root ::= \"a\"".into()),
+            excluded: vec!["é".into(), "".into()],
             ignore_end: false,
             group: 9,
             sampling: Sampling { temperature: 0.5, top_p: 0.9, seed: u64::MAX },
@@ -188,7 +192,7 @@ mod tests {
             assert_eq!(**spec, EngineSpec::default());
             assert_eq!((turn.id, turn.group, &*turn.prompt), (TurnId(3), 9, "née"));
             assert_eq!(turn.sampling, request.sampling);
-            assert_eq!(*turn.format, request.format);
+            assert_eq!((&*turn.format, &*turn.excluded), (&request.format, &*request.excluded));
         }
     }
 

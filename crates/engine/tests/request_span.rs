@@ -83,6 +83,7 @@ fn request(max_tokens: u32) -> Request {
         prompt: "any".to_owned(),
         format: Format::Raw,
         grammar: None,
+        excluded: Vec::new(),
         sampling: Sampling::GREEDY,
         max_tokens,
         logprobs: false,

@@ -89,6 +89,7 @@ pub(super) fn simulate_with(
             applicable,
             verdict: &verdict,
             decision,
+            exhausted: false,
             usage,
             logprob,
             characters: line.len(),

@@ -201,11 +201,15 @@ impl Run {
             return self.gather(id, trajectory, outcome, elapsed_ms, effects);
         }
         self.counters.count(&outcome);
-        let TurnOutcome { line, applicable, verdict, decision, usage, .. } = outcome;
+        let TurnOutcome { line, applicable, verdict, decision, usage, exhausted, .. } = outcome;
         let single_pass = Limits { attempts_max: 1, ..self.plan.limits };
         let limits = if self.plan.strategy.is_single_pass() { &single_pass } else { &self.plan.limits };
         let before = trajectory.counts;
-        let next = trajectory.settle(line, applicable, verdict, decision, limits);
+        let next = if exhausted && decision == Decision::Backtrack {
+            trajectory.settle_exhausted(verdict, limits)
+        } else {
+            trajectory.settle(line, applicable, verdict, decision, limits)
+        };
         trajectory.usage.add(usage);
         self.counters.pops += trajectory.counts.pops - before.pops;
         match next {

@@ -249,7 +249,18 @@ impl Trajectory {
                 self.exclude(line);
             }
         }
-        self.climb(limits)
+        self.climb(limits, false)
+    }
+
+    /// Leaves a state where every line that the executor can write was rejected: as a state without choices, it is popped,
+    /// and the action that led there is excluded below. `verdict` says so.
+    pub fn settle_exhausted(&mut self, verdict: &Verdict, limits: &Limits) -> Next {
+        self.counts.proposals += 1;
+        self.counts.backtracks += 1;
+        self.stack.top_mut().proposals += 1;
+        self.last_score = verdict.score;
+        self.feedback = None;
+        self.climb(limits, true)
     }
 
     /// A copy at the same state.
@@ -318,10 +329,10 @@ impl Trajectory {
         spent >= limits.attempts_max
     }
 
-    /// Pops states with no choices or no attempts left.
-    fn climb(&mut self, limits: &Limits) -> Next {
+    /// Pops states with no choices or no attempts left; the top has no choices left if it `is_exhausted`.
+    fn climb(&mut self, limits: &Limits, mut is_exhausted: bool) -> Next {
         loop {
-            let dead_end = self.choices_left() == Some(0);
+            let dead_end = std::mem::take(&mut is_exhausted) || self.choices_left() == Some(0);
             if !dead_end && !self.is_spent(limits) {
                 return Next::Propose;
             }

@@ -21,6 +21,9 @@ pub struct TurnOutcome<'a> {
     pub applicable: bool,
     pub verdict: &'a Verdict,
     pub decision: Decision,
+    /// The executor has no line left that was not rejected at this state. There is no line to judge; a Backtrack then pops
+    /// the state as a dead end.
+    pub exhausted: bool,
     pub usage: Usage,
     /// ln p of the proposal, if the executor reported it.
     pub logprob: Option<f64>,

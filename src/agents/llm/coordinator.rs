@@ -112,6 +112,7 @@ impl AsyncCoordinator for LlmCoordinator {
             system: self.system.as_ref().map(|system| rendered(&self.agent, system, &context)).transpose()?,
             prompt: rendered(&self.agent, &self.prompt, &context)?,
             grammar: Some(Arc::clone(&self.grammar)),
+            excluded: Vec::new(),
             sampling: Sampling { temperature: options.temperature, top_p: 1.0, seed: seed(trajectory, line) },
             max_tokens: TOKENS_MAX,
             logprobs: false,

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use crate::agents::model::{Completion, CompletionRequest, Model};
 use crate::agents::{AgentError, Failure};
-use prime_engine::{Engine, Finish, Format, Request, Sampling};
+use prime_engine::{EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Engine, Finish, Format, Request, Sampling};
 use prime_protocol::Usage;
 
 pub struct EngineModel {
@@ -32,6 +32,7 @@ fn engine_request(request: CompletionRequest, is_chat: bool) -> Request {
     Request {
         prompt,
         format,
+        excluded: if request.grammar.is_some() { newest(request.excluded) } else { Vec::new() },
         grammar: request.grammar,
         sampling: Sampling { temperature, top_p, seed },
         max_tokens: request.max_tokens,
@@ -41,18 +42,32 @@ fn engine_request(request: CompletionRequest, is_chat: bool) -> Request {
     }
 }
 
+/// The last lines, as many as an engine takes. A line that is left out may be written again.
+fn newest(mut lines: Vec<Box<str>>) -> Vec<Box<str>> {
+    let mut bytes = 0;
+    let fits = |line: &&Box<str>| {
+        bytes += line.len();
+        bytes <= EXCLUDED_BYTES_MAX
+    };
+    let count = lines.iter().rev().take(EXCLUDED_LINES_MAX).take_while(fits).count();
+    lines.split_off(lines.len() - count)
+}
+
 #[async_trait]
 impl Model for EngineModel {
     async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
         // The engine has already retried where that can help.
         let failed = |error: prime_engine::EngineError| AgentError::new("model", Failure::Engine, error.to_string());
         let generation = self.engine.generate(engine_request(request, self.is_chat)).await.map_err(failed)?;
+        let is_empty = generation.tokens.is_empty();
         Ok(Completion {
             usage: Usage { prompt: u64::from(generation.prompt_tokens), completion: generation.tokens.len() as u64 },
             text: generation.text,
             tokens: generation.tokens,
             logprobs: generation.logprobs,
             is_truncated: generation.finish == Finish::Length,
+            // In the midst of a text only that text is at its end.
+            is_exhausted: generation.finish == Finish::Exhausted && is_empty,
             source: None,
         })
     }
@@ -67,6 +82,7 @@ mod tests {
             system: system.map(str::to_owned),
             prompt: "two and two".to_owned(),
             grammar: Some("root ::= \"4\"".into()),
+            excluded: vec!["4".into()],
             sampling: crate::agents::Sampling { temperature: 0.5, top_p: 0.9, seed: 7 },
             max_tokens: 3,
             logprobs: true,
@@ -88,6 +104,18 @@ mod tests {
             assert_eq!(request.sampling, Sampling { temperature: 0.5, top_p: 0.9, seed: 7 });
             assert_eq!((request.grammar.as_deref(), request.max_tokens), (Some("root ::= \"4\""), 3));
             assert!(request.logprobs && request.group == 1);
+            assert_eq!(request.excluded, ["4".into()]);
         }
+        let free = engine_request(CompletionRequest { grammar: None, ..completion_request(None) }, false);
+        assert!(free.excluded.is_empty(), "without a grammar nothing can be excluded");
+    }
+
+    #[test]
+    fn an_engine_gets_as_many_excluded_lines_as_it_takes() {
+        let many: Vec<Box<str>> = (0..EXCLUDED_LINES_MAX + 2).map(|place| place.to_string().into()).collect();
+        assert_eq!(newest(many.clone()), many[2..]);
+        let long: Vec<Box<str>> = ["a", "b", "c"].map(|text| text.repeat(EXCLUDED_BYTES_MAX / 2).into()).to_vec();
+        assert_eq!(newest(long.clone()), long[1..]);
+        assert!(newest(vec!["a".repeat(EXCLUDED_BYTES_MAX + 1).into()]).is_empty() && newest(Vec::new()).is_empty());
     }
 }

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use dashmap::DashMap;
 
 use super::{affinity, label, rendered};
-use crate::agents::model::{CompletionRequest, Model};
+use crate::agents::model::{Completion, CompletionRequest, Model};
 use crate::agents::prompt::{self, History, Prompt, PromptContext, TemplateError, Templates};
 use crate::agents::{AgentError, AsyncExecutor, Proposal, Sampling};
 use prime_protocol::{Role, Trajectory};
@@ -21,8 +21,8 @@ pub struct ExecutorOptions {
     /// The name of the system prompt's template.
     pub system: Option<String>,
     pub history: History,
-    /// Whether the task's grammar constrains the completion: at most one free line, then an action. Otherwise the last line
-    /// counts, without surrounding whitespace and backquotes.
+    /// Whether the task's grammar constrains the completion: at most one free line, then an action that was not rejected at
+    /// this state. Otherwise the last line counts, without surrounding whitespace and backquotes.
     pub grammar: bool,
     /// Maximum tokens of a completion, at least 1. The last line of a truncated completion is judged as it is.
     pub max_tokens: u32,
@@ -82,6 +82,22 @@ impl LlmExecutor {
     }
 }
 
+/// How much each repetition of a rejected line raises the temperature, and how far.
+const TEMPERATURE_STEP: f32 = 0.2;
+const TEMPERATURE_RAISED_MAX: f32 = 1.0;
+
+/// The temperature of the next proposal at a state. Where no grammar bars the rejected lines, a greedy model would write the
+/// same one for ever.
+fn raised(temperature: f32, trajectory: &Trajectory) -> f32 {
+    let top = trajectory.stack.top();
+    let excluded = u32::try_from(top.excluded.len()).unwrap_or(u32::MAX);
+    let repetitions =
+        if excluded == 0 { 0 } else { top.proposals.saturating_sub(excluded).saturating_sub(top.retries) };
+    // More repetitions than these change nothing.
+    let steps = u8::try_from(repetitions).unwrap_or(u8::MAX);
+    temperature.max((temperature + TEMPERATURE_STEP * f32::from(steps)).min(TEMPERATURE_RAISED_MAX))
+}
+
 #[async_trait]
 impl AsyncExecutor for LlmExecutor {
     async fn propose(&self, trajectory: &Trajectory, sampling: Sampling) -> Result<Proposal, AgentError> {
@@ -94,12 +110,14 @@ impl AsyncExecutor for LlmExecutor {
         let grammar = options
             .grammar
             .then(|| self.grammars.entry(spec.slug).or_insert_with(|| prompt::grammar(spec).into()).clone());
+        let excluded = if grammar.is_some() { trajectory.stack.top().excluded.clone() } else { Vec::new() };
         let request = CompletionRequest {
             system: self.system.as_ref().map(|system| rendered(&self.agent, system, &context)).transpose()?,
             prompt: rendered(&self.agent, &self.prompt, &context)?,
             grammar,
+            excluded,
             sampling: Sampling {
-                temperature: options.temperature.unwrap_or(sampling.temperature),
+                temperature: raised(options.temperature.unwrap_or(sampling.temperature), trajectory),
                 top_p: options.top_p.unwrap_or(sampling.top_p),
                 seed: sampling.seed,
             },
@@ -109,6 +127,10 @@ impl AsyncExecutor for LlmExecutor {
         };
         let completion =
             self.model.complete(request).await.map_err(|error| AgentError { agent: self.agent.clone(), ..error })?;
+        if completion.is_exhausted {
+            let Completion { usage, source, .. } = completion;
+            return Ok(Proposal { usage, source, is_exhausted: true, ..Proposal::default() });
+        }
         let line = if options.grammar {
             prime_lessons::action_line(&completion.text)
         } else {
@@ -124,6 +146,7 @@ impl AsyncExecutor for LlmExecutor {
             tokens: completion.tokens,
             logprobs: completion.logprobs,
             source: completion.source,
+            is_exhausted: false,
         })
     }
 }

@@ -158,6 +158,7 @@ impl LlmVerifier {
             system: self.system.as_ref().map(|system| rendered(&self.agent, system, &context)).transpose()?,
             prompt: rendered(&self.agent, &self.prompt, &context)?,
             grammar,
+            excluded: Vec::new(),
             sampling: Sampling { temperature: options.temperature, top_p: 1.0, seed: seed(trajectory, line) },
             max_tokens,
             logprobs: !matches!(options.format, VerdictFormat::Report { .. }),

@@ -92,6 +92,7 @@ mod tests {
             system: Some("Be brief.".to_owned()),
             prompt: "State: 1".to_owned(),
             grammar: Some("root ::= \"a\"".into()),
+            excluded: Vec::new(),
             sampling: Sampling { temperature: 0.7, top_p: 0.95, seed: (5 << 31) + 9 },
             max_tokens: 400,
             logprobs: true,

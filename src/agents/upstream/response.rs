@@ -49,6 +49,7 @@ pub(super) fn completion(body: &[u8], source: &Arc<str>) -> Result<Completion, R
         tokens: tokens(balancer).unwrap_or_default(),
         logprobs: logprobs(balancer).unwrap_or_default(),
         is_truncated,
+        is_exhausted: false,
         source: Some(Arc::clone(source)),
     })
 }
@@ -118,6 +119,7 @@ mod tests {
             tokens: vec![71, 9],
             logprobs: vec![-0.25, -3.0],
             is_truncated: false,
+            is_exhausted: false,
             source: Some("s".into()),
         };
         assert_eq!(found, Ok(expected));

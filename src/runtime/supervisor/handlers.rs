@@ -104,6 +104,7 @@ impl Supervisor {
                 applicable: turn.is_applicable,
                 verdict: &turn.verdict,
                 decision,
+                exhausted: turn.proposal.is_exhausted,
                 usage,
                 logprob,
                 characters,

@@ -64,6 +64,7 @@ pub fn request(prompt: &str, seed: u64) -> Request {
         prompt: prompt.to_owned(),
         format: Format::Raw,
         grammar: None,
+        excluded: Vec::new(),
         sampling: Sampling { temperature: 1.0, top_p: 1.0, seed },
         max_tokens: 24,
         logprobs: true,

@@ -7,8 +7,10 @@
 mod byte_classes;
 mod char_class;
 mod error;
+mod exclusions;
 mod gbnf;
 mod left_recursion;
+mod line_trie;
 mod network;
 mod stacks;
 mod states;
@@ -21,6 +23,7 @@ mod vocabulary;
 use std::sync::Arc;
 
 pub use error::GrammarError;
+pub use exclusions::{ExclusionState, Exclusions};
 use network::Network;
 pub use states::State;
 use states::{DEAD, Limits, StateId, States};
@@ -69,7 +72,15 @@ impl Automaton {
     /// The tokens that may come next, including the end tokens where the text may end. The mask is empty if no token of
     /// the vocabulary fits.
     pub fn permitted(&mut self, state: &State) -> &TokenMask {
-        let id = state.id();
+        self.computed(state.id())
+    }
+
+    /// As [`Self::permitted`], shared.
+    fn mask(&mut self, state: &State) -> Arc<TokenMask> {
+        Arc::clone(self.computed(state.id()))
+    }
+
+    fn computed(&mut self, id: StateId) -> &Arc<TokenMask> {
         if self.states.permitted(id).is_none() {
             let permitted = self.walk(id);
             self.states.set_permitted(id, permitted);

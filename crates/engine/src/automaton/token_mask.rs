@@ -19,6 +19,20 @@ impl TokenMask {
         Self { words: words.into_boxed_slice(), count, few }
     }
 
+    /// No token of a vocabulary of `len`.
+    pub(super) fn none(len: usize) -> Self {
+        Self::new(vec![0; len.div_ceil(64)])
+    }
+
+    /// These tokens less `barred`, each of which is below the vocabulary's length.
+    pub(super) fn without(&self, barred: &[u32]) -> Self {
+        let mut words = self.words.to_vec();
+        for token in barred {
+            words[*token as usize / 64] &= !(1 << (token % 64));
+        }
+        Self::new(words)
+    }
+
     /// Whether `token` may come next.
     pub fn contains(&self, token: u32) -> bool {
         self.words.get(token as usize / 64).is_some_and(|word| word >> (token % 64) & 1 == 1)

@@ -1,5 +1,8 @@
 //! The texts of a model's tokens, by id and as a trie.
 
+/// Above all nodes of the trie, for [`Vocabulary::children`].
+pub(super) const ROOT: Option<usize> = None;
+
 /// A node of the trie. Nodes are in depth-first order: a node's children follow it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TrieNode {
@@ -20,6 +23,8 @@ pub struct Vocabulary {
     offsets: Box<[u32]>,
     /// In ascending order.
     ends: Box<[u32]>,
+    /// The tokens with a newline in their text.
+    breaks: Box<[u32]>,
     nodes: Box<[TrieNode]>,
     /// The tokens in the order of their nodes.
     tokens: Box<[u32]>,
@@ -44,6 +49,7 @@ impl Vocabulary {
             length += piece.len();
             offsets.push(small(length));
         }
+        let breaks = (0..).zip(&pieces).filter(|(_, piece)| piece.contains(&b'\n')).map(|(id, _)| id).collect();
         let mut order: Vec<u32> = (0..small(pieces.len())).filter(|id| !pieces[*id as usize].is_empty()).collect();
         order.sort_by(|a, b| pieces[*a as usize].cmp(&pieces[*b as usize]));
         let mut nodes: Vec<TrieNode> = Vec::new();
@@ -68,6 +74,7 @@ impl Vocabulary {
             bytes: pieces.concat().into_boxed_slice(),
             offsets: offsets.into_boxed_slice(),
             ends: ends.into_boxed_slice(),
+            breaks,
             depth: nodes.iter().map(|node| node.depth).max().unwrap_or(0),
             nodes: nodes.into_boxed_slice(),
             tokens: order.into_boxed_slice(),
@@ -91,6 +98,18 @@ impl Vocabulary {
     /// The tokens that end a text, in ascending order.
     pub fn ends(&self) -> &[u32] {
         &self.ends
+    }
+
+    /// The tokens whose text has a newline, in ascending order.
+    pub(super) fn breaks(&self) -> &[u32] {
+        &self.breaks
+    }
+
+    /// The nodes one byte below `node`, or those of the first bytes below [`ROOT`].
+    pub(super) fn children(&self, node: Option<usize>) -> impl Iterator<Item = usize> {
+        let (first, end) = node.map_or((0, self.nodes.len()), |node| (node + 1, self.nodes[node].end as usize));
+        let next = |child: &usize| self.nodes.get(*child).map(|node| node.end as usize);
+        std::iter::successors(Some(first), next).take_while(move |child| *child < end)
     }
 
     pub(super) fn nodes(&self) -> &[TrieNode] {

@@ -39,8 +39,10 @@ fn the_compact_executor_prompts_as_in_training() {
         tokens: vec![4, 5],
         logprobs: vec![-0.1, -0.2],
         source: Some("a".into()),
+        is_exhausted: false,
     };
     assert_eq!(proposal, expected);
+    assert!(model.last().excluded.is_empty());
     let request = model.last();
     assert_eq!(request.prompt, format!("tower-of-hanoi {}\n", prime_lessons::view(trajectory.machine.as_ref())));
     assert_eq!(request.prompt, prime_lessons::compact(trajectory.machine.as_ref()), "what training uses");

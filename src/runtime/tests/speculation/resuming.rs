@@ -113,6 +113,7 @@ fn a_replayed_run_continues_the_same() {
                 applicable: *applicable,
                 verdict,
                 decision: *decision,
+                exhausted: false,
                 usage: *usage,
                 logprob: None,
                 characters: line.len(),

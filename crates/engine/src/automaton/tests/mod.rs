@@ -2,6 +2,7 @@
 
 mod constructs;
 mod errors;
+mod exclusions;
 mod masks;
 mod memory;
 

@@ -1,0 +1,74 @@
+//! Excluded lines as a trie over bytes.
+
+/// How far the current line follows the trie; `None` once it has left it.
+pub(super) type Place = Option<u32>;
+
+const ROOT: u32 = 0;
+
+#[derive(Debug, Default)]
+struct Node {
+    is_line: bool,
+    /// Sorted by byte.
+    children: Vec<(u8, u32)>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct LineTrie {
+    /// None without lines.
+    nodes: Vec<Node>,
+}
+
+impl LineTrie {
+    /// A line with a newline in it never occurs as one, so it is left out.
+    pub(super) fn new<'l>(lines: impl IntoIterator<Item = &'l str>) -> Self {
+        let mut trie = Self::default();
+        for line in lines.into_iter().filter(|line| !line.contains('\n')) {
+            trie.insert(line.as_bytes());
+        }
+        trie
+    }
+
+    fn insert(&mut self, line: &[u8]) {
+        if self.nodes.is_empty() {
+            self.nodes.push(Node::default());
+        }
+        let mut at = ROOT;
+        for byte in line {
+            let children = &self.nodes[at as usize].children;
+            at = match children.binary_search_by_key(byte, |(byte, _)| *byte) {
+                Ok(place) => children[place].1,
+                Err(place) => {
+                    let new = u32::try_from(self.nodes.len()).expect("invariant: a request bounds the lines' bytes");
+                    self.nodes[at as usize].children.insert(place, (*byte, new));
+                    self.nodes.push(Node::default());
+                    new
+                }
+            };
+        }
+        self.nodes[at as usize].is_line = true;
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The place at the start of a line.
+    pub(super) fn root(&self) -> Place {
+        (!self.is_empty()).then_some(ROOT)
+    }
+
+    /// The place after one more byte. A newline starts the next line.
+    pub(super) fn after(&self, place: Place, byte: u8) -> Place {
+        if byte == b'\n' { self.root() } else { place.and_then(|node| self.child(node, byte)) }
+    }
+
+    pub(super) fn child(&self, node: u32, byte: u8) -> Place {
+        let children = &self.nodes[node as usize].children;
+        children.binary_search_by_key(&byte, |(byte, _)| *byte).ok().map(|place| children[place].1)
+    }
+
+    /// Whether the current line is one of the lines.
+    pub(super) fn is_line(&self, place: Place) -> bool {
+        place.is_some_and(|node| self.nodes[node as usize].is_line)
+    }
+}
