@@ -43,7 +43,8 @@ pub(super) fn kinds() -> Kinds {
     [Kind::Format, Kind::Invariant, Kind::Terminal].into_iter().collect()
 }
 
-/// Carries a run out with a proposing function; turns come back in an order that `schedule` picks.
+/// Carries a run out with a proposing function; turns come back in an order that `schedule` picks. An empty line means that
+/// nothing is left to propose.
 pub(super) fn simulate(
     problem: &Arc<dyn Problem>,
     plan: RunPlan,
@@ -78,7 +79,7 @@ pub(super) fn simulate_with(
         let violations = trajectory.machine.violations(kinds());
         let score = Score::from_tenths(violations.tenths(trajectory.machine.spec()));
         let verdict = Verdict { score, ..Verdict::default() };
-        let decision = run.plan().strategy.ruling(if trajectory.excludes(&line) {
+        let decision = run.plan().strategy.ruling(if line.is_empty() || trajectory.excludes(&line) {
             Decision::Backtrack
         } else {
             THRESHOLDS.decide(score, trajectory.stack.top().retries)
@@ -89,7 +90,7 @@ pub(super) fn simulate_with(
             applicable,
             verdict: &verdict,
             decision,
-            exhausted: false,
+            exhausted: line.is_empty(),
             usage,
             logprob,
             characters: line.len(),
@@ -119,6 +120,26 @@ proptest! {
         let outcome = simulate(&queens(n), plan(1, 1), &mut TaskRng::new(seed), any_placement);
         prop_assert_eq!(outcome.ending, Ending::Agreed);
         prop_assert!(outcome.verified && outcome.answer.is_some());
+    }
+
+    /// A model that puts all its mass on the lines that come first in a random order, whatever the state, and whose engine
+    /// bars those that were rejected: it finds a solution, or every line was tried everywhere.
+    #[test]
+    fn search_with_excluded_lines_is_complete(n in 2usize..7, seed in any::<u64>()) {
+        let mut rng = TaskRng::new(seed);
+        let mut lines: Vec<String> = (0..n * n).map(|at| format!("place {} {}", at / n, at % n)).collect();
+        lines.extend((0..n).map(|row| format!("back {row}")));
+        lines.extend(["place 0 9".to_owned(), "nonsense".to_owned()]);
+        for last in (1..lines.len()).rev() {
+            lines.swap(last, rng.index(last + 1));
+        }
+        let stubborn = |trajectory: &Trajectory, _: &mut TaskRng| {
+            lines.iter().find(|line| !trajectory.excludes(line)).cloned().unwrap_or_default()
+        };
+        let outcome = simulate(&queens(n), plan(1, 1), &mut TaskRng::new(seed), stubborn);
+        let has_solution = n >= 4;
+        prop_assert_eq!(&outcome.ending, if has_solution { &Ending::Agreed } else { &Ending::Exhausted });
+        prop_assert_eq!(outcome.answer.is_some(), has_solution);
     }
 
     /// Garbage, legal lines and reference steps in any mixture: a run ends, within its budget, and says why.
@@ -223,4 +244,33 @@ fn a_good_step_is_not_excluded_because_its_successor_used_up_its_attempts() {
     }
     assert_eq!((trajectory.stack.depth(), trajectory.counts.pops), (0, 1), "the state was popped");
     assert!(!trajectory.excludes(&first));
+}
+
+#[test]
+fn a_state_with_nothing_left_to_propose_is_popped_as_a_dead_end() {
+    let limits = Limits { attempts_max: 100, pops_max: 10, snapshot_every_frames: 8 };
+    let machine = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 5).start();
+    let mut trajectory = Trajectory::new(machine, &limits);
+    let first = trajectory.machine.reference().expect("a start");
+    let state = trajectory.machine.state();
+    trajectory.machine.propose(&first).expect("legal");
+    assert_eq!(trajectory.settle(&first, true, &Verdict::default(), Decision::Proceed, &limits), Next::Propose);
+    let nothing_left = Verdict { score: Score::from_tenths(10), ..Verdict::default() };
+    assert_eq!(trajectory.settle_exhausted(&nothing_left, &limits), Next::Propose);
+    assert_eq!((trajectory.stack.depth(), trajectory.machine.state()), (0, state), "one proposal is enough");
+    assert!(trajectory.excludes(&first) && !trajectory.excludes(""));
+    assert_eq!((trajectory.counts.pops, trajectory.counts.backtracks, trajectory.counts.proposals), (1, 1, 2));
+    assert_eq!(trajectory.settle_exhausted(&nothing_left, &limits), Next::Ended(End::Exhausted));
+}
+
+/// Not a search: its choices are not known to be finite, so only the executor can say that nothing is left.
+#[test]
+fn a_run_whose_executor_has_nothing_left_is_exhausted() {
+    let problem = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 5);
+    let wrong = ["nonsense", "swap 9 9", "cmp 9 9"];
+    let stubborn = |trajectory: &Trajectory, _: &mut TaskRng| {
+        wrong.iter().find(|line| !trajectory.excludes(line)).copied().unwrap_or_default().to_owned()
+    };
+    let outcome = simulate(&problem, plan(2, 8), &mut TaskRng::new(1), stubborn);
+    assert_eq!((outcome.ending, outcome.proposals, outcome.rounds), (Ending::Exhausted, 8, 1));
 }

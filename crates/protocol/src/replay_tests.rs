@@ -17,19 +17,20 @@ struct Record {
     applicable: bool,
     verdict: Verdict,
     decision: Decision,
+    exhausted: bool,
     usage: Usage,
     logprob: Option<f64>,
 }
 
 impl Record {
     fn input(&self) -> RunInput<'_> {
-        let Self { id, line, applicable, verdict, decision, usage, logprob } = self;
+        let Self { id, line, applicable, verdict, decision, exhausted, usage, logprob } = self;
         let outcome = TurnOutcome {
             line,
             applicable: *applicable,
             verdict,
             decision: *decision,
-            exhausted: false,
+            exhausted: *exhausted,
             usage: *usage,
             logprob: *logprob,
             characters: line.len(),
@@ -65,6 +66,7 @@ fn recorded(problem: &Arc<dyn Problem>, plan: &RunPlan, seed: u64) -> (Vec<Recor
             (false, 1 | 2) => Decision::Retry,
             _ => Decision::Backtrack,
         });
+        let exhausted = decision == Decision::Backtrack && rng.chance(1, 16);
         let feedback = (!is_clean).then(|| format!("not {line}"));
         let verdict = Verdict { score, feedback, ..Verdict::default() };
         let usage = Usage { prompt: rng.below(9), completion: 1 };
@@ -75,14 +77,14 @@ fn recorded(problem: &Arc<dyn Problem>, plan: &RunPlan, seed: u64) -> (Vec<Recor
             applicable,
             verdict: &verdict,
             decision,
-            exhausted: false,
+            exhausted,
             usage,
             logprob,
             characters: line.len(),
             speculations: Speculations::default(),
         };
         run.settle(id, trajectory, outcome, 0, &mut effects);
-        records.push(Record { id, line, applicable, verdict, decision, usage, logprob });
+        records.push(Record { id, line, applicable, verdict, decision, exhausted, usage, logprob });
     }
 }
 

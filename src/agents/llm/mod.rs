@@ -9,6 +9,8 @@ mod report;
 mod verifier;
 
 #[cfg(test)]
+mod exclusions_tests;
+#[cfg(test)]
 mod fake_model;
 
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -211,3 +211,26 @@ fn dropping_a_handle_does_not_end_its_run() {
         assert_eq!(runtime.load(), 0);
     });
 }
+
+/// Every line that it can write was rejected, it says, before it has written one.
+struct Exhausted;
+
+#[async_trait]
+impl AsyncExecutor for Exhausted {
+    async fn propose(&self, _: &Trajectory, _: Sampling) -> Result<Proposal, AgentError> {
+        Ok(Proposal { is_exhausted: true, ..Proposal::default() })
+    }
+}
+
+#[test]
+fn an_executor_with_nothing_left_ends_its_trajectory_with_one_proposal() {
+    let recorder = Recorder::default();
+    let submission =
+        Submission { observer: Arc::new(recorder.clone()), ..submission(&problem("bubble-sort"), plan(2)) };
+    let outcome = in_system(async {
+        let (agents, _) = checked(|_| Exhausted);
+        outcome_of(shared(agents).submit(submission)).await
+    });
+    assert_eq!((outcome.ending, outcome.proposals, outcome.backtracks), (Ending::Exhausted, 2, 2));
+    assert!(recorder.seen().ends.iter().all(|(_, end)| *end == End::Exhausted));
+}

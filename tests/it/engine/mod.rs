@@ -3,6 +3,7 @@
 
 mod answers;
 mod automata;
+mod exclusions;
 mod grammars;
 mod prefixes;
 mod survival;

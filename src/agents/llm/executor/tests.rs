@@ -225,3 +225,51 @@ fn every_task_has_a_step_prompt() {
         assert!(prompt.contains(task.spec().title) && !prompt.contains("\n\n\n"), "{prompt}");
     }
 }
+
+#[test]
+fn lines_rejected_at_the_state_are_excluded_where_a_grammar_holds() {
+    let mut trajectory = advanced("bubble-sort", 3);
+    let model = FakeModel::saying("x");
+    for line in ["swap 0 5", "cmp 9 9", "swap 0 5"] {
+        trajectory.settle(line, false, &Verdict::default(), Decision::Backtrack, &LIMITS);
+    }
+    propose(&model, ExecutorOptions::compact("llama", 8), &trajectory);
+    assert_eq!(model.last().excluded, ["swap 0 5".into(), "cmp 9 9".into()]);
+    propose(&model, ExecutorOptions::step("big", 8), &trajectory);
+    assert!(model.last().excluded.is_empty(), "without a grammar the prompt says it");
+    // At the next state nothing is rejected yet.
+    propose(&model, ExecutorOptions::compact("llama", 8), &advanced("bubble-sort", 4));
+    assert!(model.last().excluded.is_empty());
+}
+
+#[test]
+fn a_repeated_rejected_line_raises_the_temperature() {
+    let mut trajectory = advanced("bubble-sort", 0);
+    let model = FakeModel::saying("x");
+    let options = |temperature| ExecutorOptions { temperature: Some(temperature), ..ExecutorOptions::step("big", 9) };
+    let mut temperature = |trajectory: &Trajectory, base| {
+        propose(&model, options(base), trajectory);
+        model.last().sampling.temperature
+    };
+    let mut reject = |trajectory: &mut Trajectory, line, decision| {
+        let limits = prime_protocol::Limits { attempts_max: 1000, ..LIMITS };
+        trajectory.settle(line, false, &Verdict::default(), decision, &limits);
+    };
+    reject(&mut trajectory, "a", Decision::Backtrack);
+    reject(&mut trajectory, "b", Decision::Backtrack);
+    reject(&mut trajectory, "c", Decision::Retry);
+    assert!(temperature(&trajectory, 0.0) < 1e-6, "different lines are no repetition");
+    reject(&mut trajectory, "a", Decision::Backtrack);
+    assert!((temperature(&trajectory, 0.0) - 0.2).abs() < 1e-6);
+    assert!((temperature(&trajectory, 0.4) - 0.6).abs() < 1e-6);
+    (0..300).for_each(|_| reject(&mut trajectory, "a", Decision::Backtrack));
+    assert!((temperature(&trajectory, 0.0) - 1.0).abs() < 1e-6, "it has a bound");
+    assert!((temperature(&trajectory, 1.5) - 1.5).abs() < 1e-6, "it is never lowered");
+}
+
+#[test]
+fn a_grammar_with_nothing_left_is_a_proposal_that_says_so() {
+    let model = FakeModel::new(|_| Ok(Completion { is_exhausted: true, ..completion("") }));
+    let proposal = propose(&model, ExecutorOptions::compact("llama", 8), &advanced("bubble-sort", 0));
+    assert_eq!(proposal, Proposal { usage: USAGE, is_exhausted: true, ..Proposal::default() });
+}
