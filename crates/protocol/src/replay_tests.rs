@@ -170,6 +170,7 @@ fn impossible_events_are_named() {
         applicable: true,
         verdict: Verdict::default(),
         decision: Decision::Proceed,
+        exhausted: false,
         usage: Usage::default(),
         logprob: None,
     };

@@ -247,11 +247,11 @@ fn a_repeated_rejected_line_raises_the_temperature() {
     let mut trajectory = advanced("bubble-sort", 0);
     let model = FakeModel::saying("x");
     let options = |temperature| ExecutorOptions { temperature: Some(temperature), ..ExecutorOptions::step("big", 9) };
-    let mut temperature = |trajectory: &Trajectory, base| {
+    let temperature = |trajectory: &Trajectory, base| {
         propose(&model, options(base), trajectory);
         model.last().sampling.temperature
     };
-    let mut reject = |trajectory: &mut Trajectory, line, decision| {
+    let reject = |trajectory: &mut Trajectory, line, decision| {
         let limits = prime_protocol::Limits { attempts_max: 1000, ..LIMITS };
         trajectory.settle(line, false, &Verdict::default(), decision, &limits);
     };
