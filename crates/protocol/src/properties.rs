@@ -128,7 +128,6 @@ proptest! {
     fn search_with_excluded_lines_is_complete(n in 2usize..7, seed in any::<u64>()) {
         let mut rng = TaskRng::new(seed);
         let mut lines: Vec<String> = (0..n * n).map(|at| format!("place {} {}", at / n, at % n)).collect();
-        lines.extend((0..n).map(|row| format!("back {row}")));
         lines.extend(["place 0 9".to_owned(), "nonsense".to_owned()]);
         for last in (1..lines.len()).rev() {
             lines.swap(last, rng.index(last + 1));

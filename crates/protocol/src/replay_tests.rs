@@ -156,7 +156,8 @@ proptest! {
         for record in &records[cut..] {
             rest.apply(record.input(), 0).unwrap();
         }
-        prop_assert!(same(&over(rest.finish()), &outcome));
+        let resumed = over(rest.finish());
+        prop_assert!(same(&resumed, &outcome), "{resumed:?}\n{outcome:?}");
     }
 }
 
