@@ -45,11 +45,11 @@ fn engine_request(request: CompletionRequest, is_chat: bool) -> Request {
 /// The last lines, as many as an engine takes. A line that is left out may be written again.
 fn newest(mut lines: Vec<Box<str>>) -> Vec<Box<str>> {
     let mut bytes = 0;
-    let fits = |line: &&Box<str>| {
+    let fitting = lines.iter().rev().take(EXCLUDED_LINES_MAX).take_while(|line| {
         bytes += line.len();
         bytes <= EXCLUDED_BYTES_MAX
-    };
-    let count = lines.iter().rev().take(EXCLUDED_LINES_MAX).take_while(fits).count();
+    });
+    let count = fitting.count();
     lines.split_off(lines.len() - count)
 }
 
