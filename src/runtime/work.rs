@@ -32,13 +32,8 @@ pub trait Work: Send + Sync + 'static {
 
     /// Does the work if the agent replies now; otherwise does nothing and returns `None`.
     fn work_now(&self, turn: &mut TurnBody) -> Option<Result<(), AgentError>> {
-        match self.ask(turn).into_now()? {
-            Ok(output) => {
-                self.finish(turn, output);
-                Some(Ok(()))
-            }
-            Err(error) => Some(Err(error)),
-        }
+        let reply = self.ask(turn).into_now()?;
+        Some(reply.map(|output| self.finish(turn, output)))
     }
 
     fn work(&self, turn: &mut TurnBody) -> impl Future<Output = Result<(), AgentError>> + Send {
@@ -56,16 +51,9 @@ pub struct Verify(Arc<dyn Verifier>);
 /// Decides whether the step stays.
 pub struct Coordinate(Arc<dyn Coordinator>);
 
-/// The verdict on a line that was already rejected at this state.
-fn already_rejected() -> Verdict {
-    let feedback = Some("this action was rejected in this state before".to_owned());
-    Verdict { score: Score::from_tenths(10), feedback, ..Verdict::default() }
-}
-
-/// The verdict where the executor has nothing left to propose.
-fn nothing_left() -> Verdict {
-    let feedback = Some("every action that the grammar permits was rejected in this state".to_owned());
-    Verdict { score: Score::from_tenths(10), feedback, ..Verdict::default() }
+/// The verdict on a proposal that needs no verifier.
+fn rejected(feedback: &str) -> Verdict {
+    Verdict { score: Score::from_tenths(10), feedback: Some(feedback.to_owned()), ..Verdict::default() }
 }
 
 impl Work for Verify {
@@ -81,10 +69,10 @@ impl Work for Verify {
 
     fn ask<'a>(&'a self, turn: &'a mut TurnBody) -> AgentReply<'a, Verdict> {
         if turn.proposal.is_exhausted {
-            return AgentReply::now(Ok(nothing_left()));
+            return AgentReply::now(Ok(rejected("every action that the grammar permits was rejected in this state")));
         }
         if turn.is_repeated {
-            return AgentReply::now(Ok(already_rejected()));
+            return AgentReply::now(Ok(rejected("this action was rejected in this state before")));
         }
         self.0.judge(&turn.trajectory, &turn.proposal.line)
     }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use prime_bench::tasks::{self, Difficulty, Kind, Kinds, Problem, TaskRng};
+use prime_bench::tasks::{self, Difficulty, Kinds, Problem, TaskRng};
 
 const THRESHOLDS: Thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
 
@@ -40,7 +40,7 @@ pub(super) fn strategies() -> [crate::Strategy; 5] {
 }
 
 pub(super) fn kinds() -> Kinds {
-    [Kind::Format, Kind::Invariant, Kind::Terminal].into_iter().collect()
+    Kinds::WITHOUT_TRANSITION
 }
 
 /// Carries a run out with a proposing function; turns come back in an order that `schedule` picks. An empty line means that

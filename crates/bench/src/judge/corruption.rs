@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::tasks::{AnyTask, Difficulty, Kind, Kinds, Machine, Problem, TaskRng};
+use crate::tasks::{AnyTask, Difficulty, Kinds, Machine, Problem, TaskRng};
 
 /// Longer traces are cut off here.
 const LINES_MAX: usize = 4_000;
@@ -99,11 +99,6 @@ impl CorruptionRow {
     }
 }
 
-/// The kinds of constraints that do not run the algorithm.
-pub fn without_transition() -> Kinds {
-    [Kind::Format, Kind::Invariant, Kind::Terminal].into_iter().collect()
-}
-
 /// The first line that breaks a constraint of these kinds. A trace that should have ended but has not breaks one after its
 /// last line.
 fn first_found(problem: &dyn Problem, lines: &[String], kinds: Kinds, ends: bool) -> Option<usize> {
@@ -169,9 +164,9 @@ pub fn corrupt(task: &'static dyn AnyTask, count: u64, base_seed: u64) -> Corrup
         let differs = corrupted.iter().zip(&lines).position(|(ours, right)| ours != right);
         let Some(differs) = differs.or_else(|| ends.then(|| corrupted.len().min(lines.len()))) else { continue };
         row.corrupted += 1;
-        row.false_alarms += u64::from(first_found(problem.as_ref(), &lines, without_transition(), ends).is_some());
+        row.false_alarms += u64::from(first_found(problem.as_ref(), &lines, Kinds::WITHOUT_TRANSITION, ends).is_some());
         row.found_at_step += u64::from(first_found(problem.as_ref(), &corrupted, Kinds::ALL, ends) == Some(differs));
-        if first_found(problem.as_ref(), &corrupted, without_transition(), ends).is_some() {
+        if first_found(problem.as_ref(), &corrupted, Kinds::WITHOUT_TRANSITION, ends).is_some() {
             row.found_by_invariants += 1;
         } else if leads_to(problem.as_ref(), &corrupted, machine.as_ref()) {
             row.harmless += 1;

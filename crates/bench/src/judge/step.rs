@@ -1,6 +1,6 @@
 //! Whether a single step is right by the task's algorithm: the reference step, or one equally good.
 
-use crate::tasks::{Kind, Kinds, Machine};
+use crate::tasks::{Kinds, Machine};
 
 /// Steps from here to a right answer; `None` if there are more than `most`, or the algorithm finds none.
 fn remaining(mut machine: Box<dyn Machine>, most: u64) -> Option<u64> {
@@ -29,6 +29,6 @@ fn is_as_good(machine: &dyn Machine, line: &str) -> bool {
 /// Whether a step is right: it breaks nothing, or is as good as the prescribed one. `line` is the machine's candidate, or
 /// was refused. The problem must have a reference.
 pub fn is_right(machine: &dyn Machine, line: &str) -> bool {
-    let checked = Kinds::from_iter([Kind::Format, Kind::Invariant, Kind::Terminal]);
+    let checked = Kinds::WITHOUT_TRANSITION;
     machine.violations(Kinds::ALL).is_empty() || (machine.violations(checked).is_empty() && is_as_good(machine, line))
 }

@@ -166,6 +166,9 @@ pub struct Kinds(u8);
 impl Kinds {
     pub const ALL: Self = Self(0b1111);
     pub const NONE: Self = Self(0);
+    /// Those that do not run the algorithm.
+    pub const WITHOUT_TRANSITION: Self =
+        Self(1 << Kind::Format as u8 | 1 << Kind::Invariant as u8 | 1 << Kind::Terminal as u8);
 
     pub fn contains(self, kind: Kind) -> bool {
         self.0 & (1 << kind as u8) != 0

@@ -1,11 +1,7 @@
 //! Constraints that do not run the algorithm: they name what is wrong with a line, and hold of every right one.
 
 use super::TASKS;
-use crate::tasks::{AnyTask, Difficulty, Kind, Kinds};
-
-fn without_transition() -> Kinds {
-    [Kind::Format, Kind::Invariant, Kind::Terminal].into_iter().collect()
-}
+use crate::tasks::{AnyTask, Difficulty, Kinds};
 
 /// Task; a line of the page's example; a wrong one in its place; a constraint that it breaks.
 const WRONG: &[(&str, &str, &str, &str)] = &[
@@ -80,7 +76,7 @@ fn wrong_lines_are_found_by_name() {
         }
         assert_eq!(machine.reference().as_deref(), Some(*right), "{slug}");
         drop(machine.propose(wrong));
-        let found: Vec<_> = machine.violations(without_transition()).iter(task.spec()).map(|c| c.name).collect();
+        let found: Vec<_> = machine.violations(Kinds::WITHOUT_TRANSITION).iter(task.spec()).map(|c| c.name).collect();
         assert!(found.contains(name), "{slug}: {wrong} instead of {right} breaks {found:?}, not {name}");
     }
 }

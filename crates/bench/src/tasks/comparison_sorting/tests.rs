@@ -337,7 +337,6 @@ fn lines_of(form: &str, most: usize) -> Vec<String> {
 #[test]
 fn wrong_lines_are_caught_without_the_transition() {
     let mut rng = TaskRng::new(11);
-    let without_transition: Kinds = [Kind::Format, Kind::Invariant, Kind::Terminal].into_iter().collect();
     for task in TASKS {
         for n in [2, 3, 5, 6, 8] {
             let a = array::uniform(n, 0, 6, &mut rng);
@@ -346,7 +345,7 @@ fn wrong_lines_are_caught_without_the_transition() {
             while let Some(right) = machine.reference() {
                 for line in lines.iter().filter(|line| **line != right) {
                     if machine.propose(line).is_ok() {
-                        let found = machine.violations(without_transition);
+                        let found = machine.violations(Kinds::WITHOUT_TRANSITION);
                         let place =
                             || format!("{} of {a:?}: {line} for {right} in {}", task.spec().slug, machine.state());
                         assert!(!found.is_empty(), "{}", place());
