@@ -97,9 +97,15 @@ impl Task for NQueens {
         }
     }
 
-    fn violations(instance: &Instance, _: &State, action: &Action, after: &State, found: &mut Violations) {
+    fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         found.require(page::NO_ATTACK, is_peaceful(&after.queens));
         found.require(page::ROWS, after.queens.len() <= instance.n && after.queens.iter().all(|c| *c < instance.n));
+        // Applying an action ignores its row: a line that names another one says what does not happen.
+        let row = match *action {
+            Action::Place(row, _) => row == before.queens.len(),
+            Action::Back(row) => row == after.queens.len(),
+        };
+        found.require(page::ROWS, row);
         let placed = matches!(action, Action::Place(..));
         found.require(page::NEXT, after.next <= instance.n && (!placed || after.next == 0));
         if Self::ended(instance, after) {
