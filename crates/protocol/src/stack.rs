@@ -32,6 +32,7 @@ impl Frame {
         self.excluded.is_empty() && self.abandoned.is_empty() && self.proposals <= 1
     }
 
+    #[inline]
     pub fn excludes(&self, line: &str) -> bool {
         self.excluded.iter().any(|rejection| *rejection.line == *line)
     }
