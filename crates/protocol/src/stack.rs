@@ -133,7 +133,8 @@ impl StateStack {
     pub fn push(&mut self, line: &str, machine: &dyn Machine) {
         let depth = self.depth();
         if self.top.is_blank() {
-            self.top = Frame::default();
+            // Its lists are empty.
+            (self.top.proposals, self.top.retries) = (0, 0);
         } else {
             let successor = self.top.successor(line);
             self.notes.push((depth, std::mem::replace(&mut self.top, successor)));

@@ -35,6 +35,13 @@ impl StuckStates {
     /// Excludes what was rejected before at the state that the trajectory has reached.
     #[inline]
     pub fn teach(&self, trajectory: &mut Trajectory) {
+        if !self.0.is_empty() {
+            self.teach_all(trajectory);
+        }
+    }
+
+    #[cold]
+    fn teach_all(&self, trajectory: &mut Trajectory) {
         for known in &self.0 {
             trajectory.learn(known);
         }

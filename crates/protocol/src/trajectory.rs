@@ -271,7 +271,8 @@ impl Trajectory {
         self.begin(verdict);
         self.counts.applicable += u64::from(applicable);
         let next = match decision {
-            Decision::Proceed if applicable => self.commit(line, verdict.score),
+            // No check for being stuck: steps without rejections lead deeper.
+            Decision::Proceed if applicable => return self.commit(line, verdict.score),
             // No verifier objected to a line that cannot be applied: the state stays as it is.
             Decision::Proceed if self.is_spent(limits) => {
                 self.note_stuck();
