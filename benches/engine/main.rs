@@ -264,6 +264,7 @@ fn plain_request(tokens: usize) -> Request {
         format: Format::Raw,
         grammar: Some(letters()),
         excluded: Vec::new(),
+        excluded_prefixes: Vec::new(),
         sampling: Sampling::GREEDY,
         max_tokens: u32::try_from(tokens).expect("small"),
         logprobs: false,

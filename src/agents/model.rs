@@ -18,6 +18,8 @@ pub struct CompletionRequest {
     /// Lines that the completion must not end with, oldest first. Only an engine's model heeds them, with a grammar; others
     /// learn of them from the prompt.
     pub excluded: Vec<Box<str>>,
+    /// Beginnings that the completion's last line must not have; for the same models.
+    pub excluded_prefixes: Vec<Box<str>>,
     pub sampling: Sampling,
     /// Maximum tokens of the completion, at least 1.
     pub max_tokens: u32,

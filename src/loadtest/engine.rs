@@ -43,6 +43,7 @@ impl EngineClient {
             format: Format::Raw,
             grammar: None,
             excluded: Vec::new(),
+            excluded_prefixes: Vec::new(),
             sampling: prime_engine::Sampling::GREEDY,
             max_tokens: 1,
             logprobs: false,

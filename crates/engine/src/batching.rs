@@ -237,7 +237,7 @@ impl<'m> Batcher<'m> {
         if turn.max_tokens == 0 {
             return Err(EngineError::PromptTooLong { tokens, limit });
         }
-        let start = |text: &str| self.grammars.start(text, &turn.excluded, &self.sampling.ends);
+        let start = |text: &str| self.grammars.start(text, turn, &self.sampling.ends);
         let grammar = turn.grammar.as_deref().map(start).transpose()?;
         Ok((prompt, grammar))
     }

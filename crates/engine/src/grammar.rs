@@ -91,8 +91,8 @@ impl<'m> GrammarCache<'m> {
         Self { model, lexicon: None, compiled: LruCache::new(CACHED_MAX) }
     }
 
-    /// The initial state of a grammar without the `excluded` last lines; `ends` are the model's end-of-generation tokens.
-    pub(super) fn start(&mut self, text: &str, excluded: &[Box<str>], ends: &[u32]) -> Result<Grammar, EngineError> {
+    /// The initial state of a grammar without the last lines that the turn excludes; `ends` are the model's end-of-generation tokens.
+    pub(super) fn start(&mut self, text: &str, turn: &Turn<'_>, ends: &[u32]) -> Result<Grammar, EngineError> {
         let lexicon = Rc::clone(self.lexicon.get_or_insert_with(|| Rc::new(Lexicon::new(self.model, ends))));
         let automaton = if let Some(automaton) = self.compiled.get(text) {
             Rc::clone(automaton)
@@ -103,7 +103,8 @@ impl<'m> GrammarCache<'m> {
             self.compiled.insert(text.to_owned(), Rc::clone(&automaton));
             automaton
         };
-        let exclusions = Exclusions::new(excluded.iter().map(|line| &**line));
+        let exclusions =
+            Exclusions::new(turn.excluded.iter().map(AsRef::as_ref), turn.excluded_prefixes.iter().map(AsRef::as_ref));
         let at = exclusions.start(&automaton.borrow());
         Ok(Grammar { lexicon, automaton, exclusions, at })
     }

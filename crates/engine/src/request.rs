@@ -49,6 +49,8 @@ pub struct Request {
     /// Lines that the text must not end with: what follows its last newline is none of them. Only with a grammar; at most
     /// [`EXCLUDED_LINES_MAX`] lines of [`EXCLUDED_BYTES_MAX`] bytes together.
     pub excluded: Vec<Box<str>>,
+    /// Beginnings that the text's last line must not have; they count towards the same limits.
+    pub excluded_prefixes: Vec<Box<str>>,
     /// How tokens are sampled.
     pub sampling: Sampling,
     /// Most tokens to generate, at least 1; an end-of-text token counts.
@@ -90,7 +92,8 @@ impl Request {
         if bytes > PROMPT_BYTES_MAX {
             return bad(format!("the prompt has {bytes} bytes, shorten it to at most {PROMPT_BYTES_MAX}"));
         }
-        let (lines, bytes) = (self.excluded.len(), self.excluded.iter().map(|line| line.len()).sum::<usize>());
+        let excluded = self.excluded.iter().chain(&self.excluded_prefixes);
+        let (lines, bytes) = (excluded.clone().count(), excluded.map(|line| line.len()).sum::<usize>());
         if lines > 0 && self.grammar.is_none() {
             return bad(format!("{lines} lines are excluded, but there is no grammar to take them from: set one"));
         }
@@ -170,6 +173,7 @@ mod tests {
             format: Format::Raw,
             grammar: None,
             excluded: Vec::new(),
+            excluded_prefixes: Vec::new(),
             sampling: Sampling::GREEDY,
             max_tokens: 1,
             logprobs: false,
@@ -215,6 +219,9 @@ mod tests {
             let checked = Request { excluded, ..held.clone() }.check();
             assert_eq!(checked.is_ok(), is_taken, "{checked:?}");
         }
+        let prefixed = Request { excluded_prefixes: lines(EXCLUDED_LINES_MAX, 1), ..held.clone() };
+        assert_eq!(prefixed.check(), Ok(()));
+        assert!(Request { excluded: lines(1, 1), ..prefixed }.check().is_err(), "both count");
         let free = Request { excluded: lines(1, 1), ..request() }.check().expect_err("no grammar");
         assert!(free.to_string().contains("no grammar"), "{free}");
     }

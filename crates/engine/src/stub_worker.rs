@@ -82,6 +82,7 @@ mod tests {
             format: Format::Raw,
             grammar: None,
             excluded: Vec::new(),
+            excluded_prefixes: Vec::new(),
             sampling: Sampling::GREEDY,
             max_tokens: 1,
             logprobs: false,

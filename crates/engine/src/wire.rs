@@ -38,6 +38,7 @@ pub(super) struct Turn<'a> {
     pub(super) format: Cow<'a, Format>,
     pub(super) grammar: Option<Cow<'a, str>>,
     pub(super) excluded: Cow<'a, [Box<str>]>,
+    pub(super) excluded_prefixes: Cow<'a, [Box<str>]>,
     pub(super) sampling: Sampling,
     pub(super) max_tokens: u32,
     pub(super) logprobs: bool,
@@ -55,6 +56,7 @@ impl<'a> Turn<'a> {
             format: Cow::Borrowed(&request.format),
             grammar: request.grammar.as_deref().map(Cow::Borrowed),
             excluded: Cow::Borrowed(&request.excluded),
+            excluded_prefixes: Cow::Borrowed(&request.excluded_prefixes),
             sampling: request.sampling,
             max_tokens: request.max_tokens,
             logprobs: request.logprobs,
@@ -69,6 +71,7 @@ impl<'a> Turn<'a> {
             format: Cow::Owned(self.format.into_owned()),
             grammar: self.grammar.map(|text| Cow::Owned(text.into_owned())),
             excluded: Cow::Owned(self.excluded.into_owned()),
+            excluded_prefixes: Cow::Owned(self.excluded_prefixes.into_owned()),
             ..self
         }
     }
@@ -166,6 +169,7 @@ mod tests {
             format: Format::Chat { system: Some("be brief".to_owned()) },
             grammar: Some("root ::= \"a\"".into()),
             excluded: vec!["é".into(), "".into()],
+            excluded_prefixes: vec!["move 8".into()],
             ignore_end: false,
             group: 9,
             sampling: Sampling { temperature: 0.5, top_p: 0.9, seed: u64::MAX },
@@ -193,6 +197,7 @@ mod tests {
             assert_eq!((turn.id, turn.group, &*turn.prompt), (TurnId(3), 9, "née"));
             assert_eq!(turn.sampling, request.sampling);
             assert_eq!((&*turn.format, &*turn.excluded), (&request.format, &*request.excluded));
+            assert_eq!(*turn.excluded_prefixes, *request.excluded_prefixes);
         }
     }
 

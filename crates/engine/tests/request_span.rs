@@ -84,6 +84,7 @@ fn request(max_tokens: u32) -> Request {
         format: Format::Raw,
         grammar: None,
         excluded: Vec::new(),
+        excluded_prefixes: Vec::new(),
         sampling: Sampling::GREEDY,
         max_tokens,
         logprobs: false,

@@ -113,6 +113,7 @@ impl AsyncCoordinator for LlmCoordinator {
             prompt: rendered(&self.agent, &self.prompt, &context)?,
             grammar: Some(Arc::clone(&self.grammar)),
             excluded: Vec::new(),
+            excluded_prefixes: Vec::new(),
             sampling: Sampling { temperature: options.temperature, top_p: 1.0, seed: seed(trajectory, line) },
             max_tokens: TOKENS_MAX,
             logprobs: false,

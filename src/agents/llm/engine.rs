@@ -33,6 +33,7 @@ fn engine_request(request: CompletionRequest, is_chat: bool) -> Request {
         prompt,
         format,
         excluded: if request.grammar.is_some() { newest(request.excluded) } else { Vec::new() },
+        excluded_prefixes: if request.grammar.is_some() { request.excluded_prefixes } else { Vec::new() },
         grammar: request.grammar,
         sampling: Sampling { temperature, top_p, seed },
         max_tokens: request.max_tokens,
@@ -83,6 +84,7 @@ mod tests {
             prompt: "two and two".to_owned(),
             grammar: Some("root ::= \"4\"".into()),
             excluded: vec!["4".into()],
+            excluded_prefixes: vec!["5".into()],
             sampling: crate::agents::Sampling { temperature: 0.5, top_p: 0.9, seed: 7 },
             max_tokens: 3,
             logprobs: true,
@@ -104,10 +106,13 @@ mod tests {
             assert_eq!(request.sampling, Sampling { temperature: 0.5, top_p: 0.9, seed: 7 });
             assert_eq!((request.grammar.as_deref(), request.max_tokens), (Some("root ::= \"4\""), 3));
             assert!(request.logprobs && request.group == 1);
-            assert_eq!(request.excluded, ["4".into()]);
+            assert_eq!((request.excluded, request.excluded_prefixes), (vec!["4".into()], vec!["5".into()]));
         }
         let free = engine_request(CompletionRequest { grammar: None, ..completion_request(None) }, false);
-        assert!(free.excluded.is_empty(), "without a grammar nothing can be excluded");
+        assert!(
+            free.excluded.is_empty() && free.excluded_prefixes.is_empty(),
+            "without a grammar nothing can be excluded"
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use dashmap::DashMap;
 
-use super::action_forms::Forms;
+use super::avoided_prefixes::avoided_prefixes;
 use super::{affinity, label, rendered};
 use crate::agents::model::{Completion, CompletionRequest, Model};
 use crate::agents::prompt::{self, History, Prompt, PromptContext, TemplateError, Templates};
@@ -72,8 +72,8 @@ pub struct LlmExecutor {
     system: Option<Prompt>,
     options: ExecutorOptions,
     agent: String,
-    /// By task and permitted forms of actions. Engines cache grammars by their text.
-    grammars: DashMap<(&'static str, Forms), Arc<str>>,
+    /// By task. Engines cache grammars by their text.
+    grammars: DashMap<&'static str, Arc<str>>,
 }
 
 impl LlmExecutor {
@@ -91,27 +91,26 @@ impl LlmExecutor {
         self.model.complete(request).await.map_err(|error| AgentError { agent: self.agent.clone(), ..error })
     }
 
-    /// A completion without the lines that the state's frame avoids. Forms of actions that were rejected more often than
-    /// others are tried last.
+    /// A completion without the lines that the state's frame avoids, and first without what resembles them.
     async fn complete_under_grammar(
         &self,
         request: CompletionRequest,
         trajectory: &Trajectory,
     ) -> Result<Completion, AgentError> {
         let (spec, top) = (trajectory.machine.spec(), trajectory.stack.top());
-        let forms = Forms::left(spec.actions, top.avoided());
-        let under = |forms: Forms| {
-            let grammar = || prompt::grammar_of(&forms.of(spec.actions)).into();
-            let grammar = self.grammars.entry((spec.slug, forms)).or_insert_with(grammar).clone();
-            let excluded = top.avoided().map(Into::into).collect();
-            CompletionRequest { grammar: Some(grammar), excluded, ..request.clone() }
-        };
-        let completion = self.complete(under(forms)).await?;
-        if !completion.is_exhausted || forms == Forms::ALL {
+        let grammar = self.grammars.entry(spec.slug).or_insert_with(|| prompt::grammar(spec).into()).clone();
+        let excluded = top.avoided().map(Into::into).collect();
+        let request = CompletionRequest { grammar: Some(grammar), excluded, ..request };
+        let excluded_prefixes = avoided_prefixes(spec.actions, top.avoided());
+        if excluded_prefixes.is_empty() {
+            return self.complete(request).await;
+        }
+        let completion = self.complete(CompletionRequest { excluded_prefixes, ..request.clone() }).await?;
+        if !completion.is_exhausted {
             return Ok(completion);
         }
         let Completion { usage: spent, .. } = completion;
-        let mut completion = self.complete(under(Forms::ALL)).await?;
+        let mut completion = self.complete(request).await?;
         completion.usage.add(spent);
         Ok(completion)
     }
@@ -145,6 +144,7 @@ impl AsyncExecutor for LlmExecutor {
             prompt: rendered(&self.agent, prompt, &context)?,
             grammar: None,
             excluded: Vec::new(),
+            excluded_prefixes: Vec::new(),
             sampling: Sampling {
                 temperature: raised(options.temperature.unwrap_or(sampling.temperature), trajectory),
                 top_p: options.top_p.unwrap_or(sampling.top_p),

@@ -159,6 +159,7 @@ impl LlmVerifier {
             prompt: rendered(&self.agent, &self.prompt, &context)?,
             grammar,
             excluded: Vec::new(),
+            excluded_prefixes: Vec::new(),
             sampling: Sampling { temperature: options.temperature, top_p: 1.0, seed: seed(trajectory, line) },
             max_tokens,
             logprobs: !matches!(options.format, VerdictFormat::Report { .. }),

@@ -66,6 +66,7 @@ pub fn request(prompt: &str, seed: u64) -> Request {
         format: Format::Raw,
         grammar: None,
         excluded: Vec::new(),
+        excluded_prefixes: Vec::new(),
         sampling: Sampling { temperature: 1.0, top_p: 1.0, seed },
         max_tokens: 24,
         logprobs: true,

@@ -1,4 +1,4 @@
-//! A grammar without some of its texts: those whose last line is one of a list.
+//! A grammar without some of its texts: those whose last line is one of a list, or begins with one of a list.
 //!
 //! The automaton is shared by all generations under its grammar and knows nothing of exclusions. A state here is one of the
 //! automaton's, and how far the current line follows the trie of the excluded ones. A mask is the automaton's own, less what
@@ -43,9 +43,9 @@ pub struct Exclusions {
 }
 
 impl Exclusions {
-    /// Costs nothing if there are no lines.
-    pub fn new<'l>(lines: impl IntoIterator<Item = &'l str>) -> Self {
-        Self { lines: LineTrie::new(lines), is_live: HashMap::new() }
+    /// Excludes `lines`, and all lines that begin with one of `prefixes`. Costs nothing if there are none.
+    pub fn new<'l>(lines: impl IntoIterator<Item = &'l str>, prefixes: impl IntoIterator<Item = &'l str>) -> Self {
+        Self { lines: LineTrie::new(lines, prefixes), is_live: HashMap::new() }
     }
 
     /// The initial state; all states of these exclusions must be of the same automaton.

@@ -8,6 +8,8 @@ const ROOT: u32 = 0;
 #[derive(Debug, Default)]
 struct Node {
     is_line: bool,
+    /// All lines that begin like this are meant.
+    is_prefix: bool,
     /// Sorted by byte.
     children: Vec<(u8, u32)>,
 }
@@ -19,16 +21,26 @@ pub(super) struct LineTrie {
 }
 
 impl LineTrie {
-    /// A line with a newline in it never occurs as one, so it is left out.
-    pub(super) fn new<'l>(lines: impl IntoIterator<Item = &'l str>) -> Self {
+    /// `prefixes` stand for all lines that begin with one. A line with a newline in it never occurs as one, so it is left
+    /// out.
+    pub(super) fn new<'l>(
+        lines: impl IntoIterator<Item = &'l str>,
+        prefixes: impl IntoIterator<Item = &'l str>,
+    ) -> Self {
         let mut trie = Self::default();
         for line in lines.into_iter().filter(|line| !line.contains('\n')) {
-            trie.insert(line.as_bytes());
+            let end = trie.insert(line.as_bytes());
+            trie.nodes[end].is_line = true;
+        }
+        for prefix in prefixes.into_iter().filter(|prefix| !prefix.contains('\n')) {
+            let end = trie.insert(prefix.as_bytes());
+            trie.nodes[end].is_prefix = true;
         }
         trie
     }
 
-    fn insert(&mut self, line: &[u8]) {
+    /// The node at the end of a text.
+    fn insert(&mut self, line: &[u8]) -> usize {
         if self.nodes.is_empty() {
             self.nodes.push(Node::default());
         }
@@ -45,7 +57,7 @@ impl LineTrie {
                 }
             };
         }
-        self.nodes[at as usize].is_line = true;
+        at as usize
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -63,12 +75,15 @@ impl LineTrie {
     }
 
     pub(super) fn child(&self, node: u32, byte: u8) -> Place {
-        let children = &self.nodes[node as usize].children;
+        let Node { is_prefix, children, .. } = &self.nodes[node as usize];
+        if *is_prefix && byte != b'\n' {
+            return Some(node);
+        }
         children.binary_search_by_key(&byte, |(byte, _)| *byte).ok().map(|place| children[place].1)
     }
 
-    /// Whether the current line is one of the lines.
+    /// Whether the current line is one of the lines, or begins with one of the prefixes.
     pub(super) fn is_line(&self, place: Place) -> bool {
-        place.is_some_and(|node| self.nodes[node as usize].is_line)
+        place.is_some_and(|node| self.nodes[node as usize].is_line || self.nodes[node as usize].is_prefix)
     }
 }

@@ -22,6 +22,7 @@ fn request(affinity: u64) -> CompletionRequest {
         prompt: "State: 1".to_owned(),
         grammar: None,
         excluded: Vec::new(),
+        excluded_prefixes: Vec::new(),
         sampling: Sampling { temperature: 0.5, top_p: 1.0, seed: 7 },
         max_tokens: 16,
         logprobs: false,

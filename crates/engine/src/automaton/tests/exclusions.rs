@@ -53,23 +53,39 @@ fn random_exclusions(rng: &mut ChaCha8Rng, texts: &BTreeSet<Vec<u8>>) -> Vec<Str
 
 /// Walks to every text that the masks permit, and compares each mask with the texts that go on with it.
 fn compare(grammar: &str, excluded: &[String], words: &Arc<Vocabulary>, limits: Limits) -> usize {
+    compare_prefixed(grammar, excluded, &[], words, limits)
+}
+
+/// The same, where also no last line may begin with one of `barred`.
+fn compare_prefixed(
+    grammar: &str,
+    excluded: &[String],
+    barred: &[String],
+    words: &Arc<Vocabulary>,
+    limits: Limits,
+) -> usize {
     let expected: BTreeSet<Vec<u8>> = texts(grammar)
         .into_iter()
         .filter(|text| excluded.iter().all(|line| line.as_bytes() != last_line(text)))
+        .filter(|text| barred.iter().all(|prefix| !last_line(text).starts_with(prefix.as_bytes())))
         .collect();
     let prefixes: BTreeSet<&[u8]> =
         expected.iter().flat_map(|text| (0..=text.len()).map(move |length| &text[..length])).collect();
     let end = words.ends()[0];
     let mut automaton = Automaton::with_limits(grammar, words, limits).expect("a grammar");
-    let mut exclusions = Exclusions::new(excluded.iter().map(String::as_str));
+    let mut exclusions = Exclusions::new(excluded.iter().map(String::as_str), barred.iter().map(String::as_str));
     let start = exclusions.start(&automaton);
-    assert_eq!(exclusions.is_exhausted(&mut automaton, &start), expected.is_empty(), "{grammar:?} - {excluded:?}");
+    assert_eq!(
+        exclusions.is_exhausted(&mut automaton, &start),
+        expected.is_empty(),
+        "{grammar:?} - {excluded:?} - {barred:?}"
+    );
     let mut reached = BTreeSet::new();
     let mut seen = BTreeSet::from([Vec::new()]);
     let mut todo = vec![(Vec::new(), start)];
     let mut long_masks = 0;
     while let Some((text, at)) = todo.pop() {
-        let place = format!("{grammar:?} - {excluded:?} after {text:?}");
+        let place = format!("{grammar:?} - {excluded:?} - {barred:?} after {text:?}");
         let permitted = exclusions.permitted(&mut automaton, &at);
         long_masks += usize::from(permitted.few().is_none());
         for token in (0..).take(words.len()) {
@@ -98,7 +114,7 @@ fn compare(grammar: &str, excluded: &[String], words: &Arc<Vocabulary>, limits: 
             reached.insert(text);
         }
     }
-    assert_eq!(reached, expected, "{grammar:?} - {excluded:?}");
+    assert_eq!(reached, expected, "{grammar:?} - {excluded:?} - {barred:?}");
     long_masks
 }
 
@@ -140,8 +156,17 @@ fn the_texts_are_those_of_the_grammar_less_the_excluded_ones() {
         };
         let excluded = random_exclusions(&mut rng, &texts(&grammar));
         compare(&grammar, &excluded, &bytes(), Limits::default());
+        // The same lines, cut short, as prefixes.
+        let mut barred = Vec::new();
+        for line in excluded.iter().filter(|line| !line.is_empty()) {
+            if rng.random_bool(0.5) {
+                barred.push(line[..rng.random_range(1..=line.len().min(2))].to_owned());
+            }
+        }
+        compare_prefixed(&grammar, &excluded, &barred, &bytes(), Limits::default());
+        compare_prefixed(&grammar, &[], &barred, &many_tokens(), Limits::default());
         // Dropping the states of the automaton must not change those that are known to be live.
-        let limits = Limits { bytes: if round % 2 == 0 { 0 } else { 1 << 20 }, ..Limits::DEFAULT };
+        let limits = Limits { bytes: if round % 2 == 0 { 0 } else { 1 << 20 }, ..Limits::default() };
         long_masks += compare(&grammar, &excluded, &many_tokens(), limits);
     }
     assert!(long_masks > 20, "masks that are not lists occur: {long_masks}");
@@ -166,7 +191,7 @@ fn lines_that_depend_on_earlier_ones_have_no_dead_end_where_masks_are_short() {
 fn without_lines_nothing_changes() {
     let mut automaton = automaton("root ::= [ab]{0,3}");
     for lines in [Vec::new(), vec!["a\nb"]] {
-        let mut none = Exclusions::new(lines);
+        let mut none = Exclusions::new(lines, []);
         let at = none.start(&automaton);
         let permitted = none.permitted(&mut automaton, &at);
         assert_eq!(
@@ -183,7 +208,7 @@ fn without_lines_nothing_changes() {
 fn a_derivation_is_free_and_numbers_go_on() {
     let mut automaton = automaton("root ::= ([^\\n]* \"\\n\")? \"cmp \" nat\nnat ::= \"0\" | [1-9] [0-9]{0,15}");
     let lines: Vec<String> = (0..20).map(|number| format!("cmp {number}")).collect();
-    let mut exclusions = Exclusions::new(lines.iter().map(String::as_str));
+    let mut exclusions = Exclusions::new(lines.iter().map(String::as_str), []);
     for (text, is_taken) in [
         ("cmp 1", false),
         ("cmp 19", false),
@@ -226,7 +251,7 @@ fn a_stubborn_model_tries_every_line_once() {
         preference.retain(|token| round % 2 == 0 || *token != u32::from(b'\n'));
         let mut excluded: Vec<String> = Vec::new();
         loop {
-            let mut exclusions = Exclusions::new(excluded.iter().map(String::as_str));
+            let mut exclusions = Exclusions::new(excluded.iter().map(String::as_str), []);
             let mut at = exclusions.start(&automaton);
             if exclusions.is_exhausted(&mut automaton, &at) {
                 break;
