@@ -39,5 +39,6 @@ mod shipped;
 mod shipping;
 mod slow_clients;
 mod split;
+mod stuck;
 mod swaps;
 mod telemetry;

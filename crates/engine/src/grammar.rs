@@ -12,6 +12,7 @@ use super::EngineError;
 use super::automaton::{Automaton, ExclusionState, Exclusions, Vocabulary};
 use super::kv_cache::Token;
 use super::sampler::{Sampler, Scratch};
+use super::wire::Turn;
 
 /// Compiled grammars that are cached. A deployment uses a few per task, each of up to some megabytes; a likelihood verifier
 /// also makes one for each line, which the cache soon evicts again.
