@@ -73,7 +73,7 @@ for line in sys.stdin:
     print(json.dumps({'id': request['id'], 'score': 1.0, 'violations': ['everything'], 'feedback': 'no'}), flush=True)";
     let command = format!("agents.verifier.program.command={}", json!(["python3", "-c", REJECTS]));
     let sets = ["--set", "agents.verifier.implementation=process", "--set", &command, "--set", "run.fanout=2"];
-    let result = run(&[&["bubble-sort"], &sets]).json(0);
+    let result = run(&[&["bubble-sort"], &sets]).json(1);
     assert_eq!((&result["outcome"], &result["verified"]), (&json!("stuck"), &json!(false)), "{result}");
     let rejected = result["stuck_at"]["rejected"].as_array().unwrap();
     let mut lines: Vec<&str> = rejected.iter().map(|rejection| rejection["line"].as_str().unwrap()).collect();

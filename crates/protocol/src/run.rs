@@ -10,7 +10,6 @@ use super::budget::Left;
 use super::coordination::Decision;
 use super::outcome::{Ballot, Ending, Outcome};
 use super::plan::RunPlan;
-use super::rejection::StuckAt;
 use super::reward::{Merits, Reward};
 use super::run_counters::RunCounters;
 use super::score::Score;
@@ -80,7 +79,7 @@ pub struct RunState {
     #[serde(default)]
     stuck: u32,
     #[serde(default)]
-    stuck_states: Vec<StuckAt>,
+    stuck_states: StuckStates,
     votes: Vec<Count>,
     answers: Vec<(Value, Score, u64)>,
     best: Option<Best>,
@@ -123,7 +122,7 @@ impl Run {
             live: self.live,
             exhausted: self.exhausted,
             stuck: self.stuck,
-            stuck_states: self.stuck_states.save(),
+            stuck_states: self.stuck_states.clone(),
             votes: self.votes.save(),
             answers: self.answers.clone(),
             best: self.best.clone(),
@@ -144,7 +143,7 @@ impl Run {
             live: state.live,
             exhausted: state.exhausted,
             stuck: state.stuck,
-            stuck_states: StuckStates::of(state.stuck_states),
+            stuck_states: state.stuck_states,
             answers: state.answers,
             best: state.best,
             last_count: state.last_count,
@@ -183,6 +182,7 @@ impl Run {
         self.round += 1;
         self.live = self.plan.slots();
         (self.exhausted, self.stuck) = (0, 0);
+        self.stuck_states.open_round();
         self.votes = Votes::default();
         self.answers.clear();
         self.counters.trajectories += self.plan.trajectories();
@@ -250,10 +250,11 @@ impl Run {
         }
     }
 
-    /// Whether another round would get stuck where this one did.
+    /// Whether another round would get stuck where this one did, and need not be held.
     fn is_stuck(&self) -> bool {
         let voters = self.plan.voters();
-        self.stuck > 0 && self.stuck + self.exhausted >= voters && self.stuck_states.has_stopped(voters)
+        self.plan.adaptive_rounds
+            && self.stuck > 0 && self.stuck + self.exhausted >= voters && self.stuck_states.has_stopped(voters)
     }
 
     /// Collects a turn of a search that continues only when the batch is complete.

@@ -20,11 +20,11 @@ pub struct Frame {
     pub abandoned: Vec<Abandoned>,
 }
 
-/// An action whose successor used up its attempts, and what was tried there.
+/// An action whose successor used up its attempts, and what was rejected there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Abandoned {
     pub line: Box<str>,
-    successor: Frame,
+    rejected: Vec<Rejection>,
 }
 
 impl Frame {
@@ -55,15 +55,16 @@ impl Frame {
         }
     }
 
-    pub(super) fn abandon(&mut self, line: Box<str>, successor: Self) {
+    pub(super) fn abandon(&mut self, line: Box<str>, rejected: Vec<Rejection>) {
         self.abandoned.retain(|abandoned| abandoned.line != line);
-        self.abandoned.push(Abandoned { line, successor });
+        self.abandoned.push(Abandoned { line, rejected });
     }
 
     /// The frame of a state that is visited again: what was rejected there stays rejected, the attempts begin anew.
     fn successor(&self, line: &str) -> Self {
         let known = self.abandoned.iter().find(|abandoned| *abandoned.line == *line);
-        known.map_or_else(Self::default, |abandoned| Self { proposals: 0, retries: 0, ..abandoned.successor.clone() })
+        let excluded = known.map_or_else(Vec::new, |abandoned| abandoned.rejected.clone());
+        Self { excluded, ..Self::default() }
     }
 }
 

@@ -1,4 +1,9 @@
-//! The states at which trajectories of a run got stuck: later ones do not repeat what was tried there.
+//! The states at which trajectories of a run got stuck: later rounds do not repeat what was tried there.
+//!
+//! A round learns from the rounds before it alone. What its trajectories learned from each other would depend on the order
+//! in which they end.
+
+use serde::{Deserialize, Serialize};
 
 use super::rejection::StuckAt;
 use super::trajectory::Trajectory;
@@ -6,53 +11,57 @@ use super::trajectory::Trajectory;
 /// States that a run remembers.
 const STATES_MAX: usize = 64;
 
-#[derive(Clone, Debug, Default)]
-pub struct StuckStates(Vec<StuckAt>);
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct StuckStates {
+    all: Vec<StuckAt>,
+    /// Those of earlier rounds.
+    taught: Vec<StuckAt>,
+}
 
 impl StuckStates {
-    pub fn of(states: Vec<StuckAt>) -> Self {
-        Self(states)
-    }
-
-    pub fn save(&self) -> Vec<StuckAt> {
-        self.0.clone()
-    }
-
     /// Adds the state at which a trajectory got stuck. The deepest states are kept.
     #[cold]
     pub fn add(&mut self, stuck: StuckAt) {
-        match self.0.iter_mut().find(|known| known.depth == stuck.depth && known.state == stuck.state) {
+        match self.all.iter_mut().find(|known| known.depth == stuck.depth && known.state == stuck.state) {
             Some(known) => known.join(stuck),
-            None => self.0.push(stuck),
+            None => self.all.push(stuck),
         }
-        if self.0.len() > STATES_MAX
-            && let Some(shallowest) = (0..self.0.len()).min_by_key(|at| self.0[*at].depth)
+        if self.all.len() > STATES_MAX
+            && let Some(shallowest) = (0..self.all.len()).min_by_key(|at| self.all[*at].depth)
         {
-            self.0.remove(shallowest);
+            self.all.remove(shallowest);
         }
     }
 
-    /// Excludes what was rejected before at the state that the trajectory has reached.
+    /// From now on trajectories learn what is known so far.
+    pub fn open_round(&mut self) {
+        self.taught.clone_from(&self.all);
+        for known in &mut self.taught {
+            known.rejected.sort_unstable_by(|a, b| a.line.cmp(&b.line));
+        }
+    }
+
+    /// Excludes what was rejected in earlier rounds at the state that the trajectory has reached.
     #[inline]
     pub fn teach(&self, trajectory: &mut Trajectory) {
-        if !self.0.is_empty() {
+        if !self.taught.is_empty() {
             self.teach_all(trajectory);
         }
     }
 
     #[cold]
     fn teach_all(&self, trajectory: &mut Trajectory) {
-        for known in &self.0 {
+        for known in &self.taught {
             trajectory.learn(known);
         }
     }
 
     /// Whether some state has stopped as many trajectories as a round has, at least two.
     pub fn has_stopped(&self, trajectories: u32) -> bool {
-        self.0.iter().any(|stuck| stuck.trajectories >= trajectories.max(2))
+        self.all.iter().any(|stuck| stuck.trajectories >= trajectories.max(2))
     }
 
     pub fn deepest(&self) -> Option<&StuckAt> {
-        self.0.iter().max_by_key(|stuck| stuck.depth)
+        self.all.iter().max_by_key(|stuck| stuck.depth)
     }
 }

@@ -416,7 +416,7 @@ impl Trajectory {
             }
             self.counts.pops += 1;
             let depth = self.stack.depth();
-            let successor = self.stack.top().clone();
+            let rejected = std::mem::take(&mut self.stack.top_mut().excluded);
             let line = self.stack.pop(self.machine.as_mut()).expect("invariant: the stack is not at its bottom");
             self.tolerated.retain(|(at, _)| *at < depth);
             self.feedback = None;
@@ -424,7 +424,7 @@ impl Trajectory {
                 self.progress.proved();
                 self.stack.top_mut().exclude(&line, Some("leads to a dead end"));
             } else {
-                self.stack.top_mut().abandon(line, successor);
+                self.stack.top_mut().abandon(line, rejected);
             }
         }
     }

@@ -7,7 +7,7 @@ use minijinja::{Value as Variable, context};
 
 use super::benchmark;
 use prime_bench::tasks::{Problem, Rule};
-use prime_protocol::{Role, Thresholds, Trajectory, Verdict};
+use prime_protocol::{Rejection, Role, Thresholds, Trajectory, Verdict};
 
 /// How many of the committed steps a prompt includes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -155,7 +155,10 @@ pub(super) fn value(
         "steps" => steps(context).1.into(),
         "step_offset" => steps(context).0.into(),
         "rejected" => trajectory.stack.top().excluded.iter().map(|rejection| rejection.line.to_string()).collect(),
-        "rejections" => Variable::from_serialize(&trajectory.stack.top().excluded),
+        "rejections" => {
+            let shown = |Rejection { line, reason }: &Rejection| context! { line, reason };
+            trajectory.stack.top().excluded.iter().map(shown).collect()
+        }
         "abandoned" => trajectory.stack.top().abandoned.iter().map(|step| step.line.to_string()).collect(),
         "variables" => Variable::from_serialize(context.variables),
         "is_held" => context.is_held.into(),

@@ -119,7 +119,7 @@ fn the_step_prompt_has_the_task_and_the_feedback() {
         &input,
         &steps,
         &format!("AFTER 3 STEPS:\n{state}"),
-        "- swap 0 5\n",
+        "- swap 0 5: no neighbours\n",
         "WRONG: no neighbours",
         "The last line is the action",
     ] {
@@ -172,7 +172,7 @@ fn a_clients_problem_is_shown_with_the_feedback() {
     assert_eq!(proposal.line, "answer: 3");
     let prompt = model.last().prompt;
     assert!(prompt.starts_with("Find a factor of 15.\n"), "{prompt}");
-    assert!(prompt.contains("- hm\n") && prompt.contains("WRONG: too vague"), "{prompt}");
+    assert!(prompt.contains("- hm: too vague\n") && prompt.contains("WRONG: too vague"), "{prompt}");
     assert!(!prompt.contains("TASK:") && !prompt.contains("\n\n\n"), "{prompt}");
 }
 
@@ -235,6 +235,7 @@ fn lines_rejected_at_the_state_are_excluded_where_a_grammar_holds() {
     }
     propose(&model, ExecutorOptions::compact("llama", 8), &trajectory);
     assert_eq!(model.last().excluded, ["swap 0 5".into(), "cmp 9 9".into()]);
+    assert_eq!(model.last().excluded_prefixes, ["cmp 9 9".into(), "swap 0 5".into()]);
     propose(&model, ExecutorOptions::step("big", 8), &trajectory);
     assert!(model.last().excluded.is_empty(), "without a grammar the prompt says it");
     // At the next state nothing is rejected yet.
@@ -265,6 +266,41 @@ fn a_repeated_rejected_line_raises_the_temperature() {
     (0..300).for_each(|_| reject(&mut trajectory, "a", Decision::Backtrack));
     assert!((temperature(&trajectory, 0.0) - 1.0).abs() < 1e-6, "it has a bound");
     assert!((temperature(&trajectory, 1.5) - 1.5).abs() < 1e-6, "it is never lowered");
+}
+
+#[test]
+fn what_resembles_rejected_lines_is_tried_last() {
+    let mut trajectory = advanced("bubble-sort", 0);
+    trajectory.settle("cmp 4 5", false, &Verdict::default(), Decision::Backtrack, &LIMITS);
+    // Nothing is left without the prefixes; then they are permitted.
+    let model = FakeModel::new(|request| {
+        let is_exhausted = !request.excluded_prefixes.is_empty();
+        Ok(Completion { is_exhausted, ..completion(if is_exhausted { "" } else { "cmp 4 56" }) })
+    });
+    let proposal = propose(&model, ExecutorOptions::compact("llama", 8), &trajectory);
+    assert_eq!((proposal.line.as_str(), proposal.is_exhausted), ("cmp 4 56", false));
+    assert_eq!(proposal.usage.total(), 2 * USAGE.total(), "both requests are counted");
+}
+
+#[test]
+fn trajectories_take_prompt_variants_in_turn() {
+    let texts = ["a", "b"].map(|name| (format!("{name}.j2"), name.to_owned()));
+    let templates = Templates::with(texts).expect("templates");
+    let options = ExecutorOptions {
+        template: "a.j2".to_owned(),
+        variants: vec!["b.j2".to_owned()],
+        ..ExecutorOptions::compact("llama", 8)
+    };
+    let model = FakeModel::saying("x");
+    let shared: Arc<dyn Model> = model.clone();
+    let executor = LlmExecutor::new(shared, &templates, options).expect("templates");
+    let mut trajectory = advanced("bubble-sort", 0);
+    let prompts = [0, 1, 2, 3].map(|index| {
+        trajectory.index = index;
+        block_on(executor.propose(&trajectory, SAMPLING)).expect("a proposal");
+        model.last().prompt
+    });
+    assert_eq!(prompts, ["a", "b", "a", "b"]);
 }
 
 #[test]

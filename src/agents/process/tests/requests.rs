@@ -19,7 +19,8 @@ fn sorted(value: &Value) -> Vec<&str> {
     keys
 }
 
-const COMMON: [&str; 12] = [
+const COMMON: [&str; 14] = [
+    "abandoned",
     "actions",
     "algorithm",
     "constraints",
@@ -28,6 +29,7 @@ const COMMON: [&str; 12] = [
     "feedback",
     "id",
     "input",
+    "rejections",
     "state",
     "task",
     "title",
@@ -52,6 +54,8 @@ fn executor_requests_have_the_state() {
     assert_eq!(sorted(&seen), with(&["sampling"]));
     assert_eq!((&seen["id"], &seen["task"], &seen["depth"]), (&json!(5), &json!("tower-of-hanoi"), &json!(1)));
     assert_eq!((&seen["feedback"], &seen["excluded"]), (&json!("not so"), &json!(["move 2 0 0"])));
+    assert_eq!(seen["rejections"], json!([{"line": "move 2 0 0", "reason": "not so"}]));
+    assert_eq!(seen["abandoned"], json!([]));
     assert_eq!(seen["state"]["last"], "move 1 0 2");
     assert_eq!(sorted(&seen["input"]), ["from", "n", "to"]);
     assert_eq!(seen["sampling"]["seed"], 7);

@@ -10,7 +10,7 @@ use prime_protocol::{Ahead, Beam};
 /// Often rejects, retries and tolerates.
 const MOODY: Moody = Moody { millis: (0, 12), tolerable: 15, intolerable: 10 };
 
-const LIMITS: Limits = Limits { attempts_max: 4, pops_max: 40, snapshot_every_frames: 3, ..Limits::DEFAULT };
+const LIMITS: Limits = Limits { attempts_max: 4, pops_max: 40, snapshot_every_frames: 3, ..ENDLESS };
 
 /// The plan with and without speculation.
 fn both(plan: &RunPlan) -> [RunPlan; 2] {
@@ -60,7 +60,8 @@ fn the_steps_of_a_trajectory_are_the_same() {
 fn budgets_end_a_run_at_the_same_step() {
     for (steps, seed) in (1..24).map(|steps| (steps, steps * 3)) {
         let budget = Budget { steps, ..plan(1).budget };
-        let plan = RunPlan { budget, limits: LIMITS, ..plan(1) };
+        // All rounds are held, also where the last one got stuck.
+        let plan = RunPlan { budget, limits: LIMITS, adaptive_rounds: false, max_rounds: 30, ..plan(1) };
         let traced = compared(&plan, &problem("bubble-sort"), seed);
         assert_eq!(traced.order.len() as u64, steps);
         // The last proposal within the budget has no successor.
@@ -159,7 +160,7 @@ fn searches_that_choose_among_proposals_do_not_speculate() {
 fn an_executor_that_replies_now_does_not_speculate() {
     let slow = Moody { millis: (9, 9), ..MOODY };
     let agents = stopped(|| ScriptedExecutor::new(0.1), move || slow).0;
-    let plan = RunPlan { speculate: true, ..plan(2) };
+    let plan = RunPlan { speculate: true, adaptive_rounds: false, ..plan(2) };
     let (traced, outcome) = traced(agents, &problem("bubble-sort"), plan, 7);
     assert!(outcome.proposals > 20);
     assert_eq!((traced.speculations, outcome.speculations), Default::default());
