@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prime_agents::agents::process::{ProcessCoordinator, ProcessExecutor, ProcessVerifier};
-use prime_agents::agents::{AgentSet, Names};
+use prime_agents::agents::{AgentSet, Basis, Names};
 use prime_agents::runtime::{Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission};
 use prime_agents::settings::Program;
 use prime_bench::tasks::{self, Difficulty, Kind, Kinds};
@@ -32,7 +32,7 @@ fn agents(executor: &Program) -> AgentSet {
     let names = Names { executor: "test".into(), verifier: "test".into(), coordinator: "test".into() };
     AgentSet::of(
         names,
-        kinds,
+        Basis::program(kinds),
         move || Arc::new(executor.clone()),
         move || Arc::new(verifier.clone()),
         move || Arc::new(coordinator.clone()),
