@@ -6,6 +6,6 @@ mod trace;
 mod verification;
 
 pub use plural::count;
-pub use result::{Arm, Reviews, RunContext, RunResult};
+pub use result::{Arm, RejectedStep, Reviews, RunContext, RunResult};
 pub use trace::{RecordedEvent, StepLine, TraceLine};
 pub use verification::{Misses, Verification};

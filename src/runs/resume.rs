@@ -65,7 +65,7 @@ impl Runs {
         };
         let Recovered { problem, replayed, mut progress } = recovered;
         progress.is_under_way = head.seq > 0;
-        live.stream.append_raw(&[], 0, &[], progress);
+        live.stream.append_raw(&[], 0, &[], progress.clone());
         // A run without events starts; it does not resume.
         if head.seq > 0 {
             let resumed = live.resumed.fetch_add(1, Ordering::Relaxed) + 1;

@@ -102,9 +102,9 @@ impl<W: Work> Agent<W> {
         };
         let span = run_span::of_work(W::ROLE, turn.body());
         if !self.may_wait {
-            let worked = catch_unwind(AssertUnwindSafe(|| {
-                let _entered = span.as_ref().map(Span::enter);
-                work.work_now(turn.body())
+            let worked = catch_unwind(AssertUnwindSafe(|| match &span {
+                None => work.work_now(turn.body()),
+                Some(span) => span.in_scope(|| work.work_now(turn.body())),
             }));
             match worked {
                 Ok(Some(result)) => return self.pass_on((turn, Ok(result))),
