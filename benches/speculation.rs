@@ -12,7 +12,9 @@ use prime_agents::agents::{
     AgentError, AgentSet, AsyncExecutor, AsyncVerifier, Basis, Executor, Names, Proposal, ReferenceExecutor,
     RulesVerifier, Sampling, ThresholdCoordinator, Verifier,
 };
-use prime_agents::runtime::{Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission};
+use prime_agents::runtime::{
+    Diversity, Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission,
+};
 use prime_bench::tasks::{self, Kinds, TaskRng};
 use prime_protocol::{Limits, RunPlan, Score, Speculations, Thresholds, Trajectory, Verdict};
 use tokio::time::Instant;
@@ -77,7 +79,7 @@ async fn rate(speculate: bool, trajectories: usize, executor: Duration, verifier
             speculate,
             ..RunPlan::single(10_000)
         },
-        sampling: RunSampling { temperature: 0.0, top_p: 1.0, seed: 1 },
+        sampling: RunSampling { temperature: 0.0, top_p: 1.0, seed: 1, diversity: Diversity::default() },
         observer: Arc::new(Silent),
         suspended: None,
     };

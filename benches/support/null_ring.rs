@@ -6,7 +6,9 @@ use std::time::Duration;
 use futures::future::join_all;
 use prime_agents::agents::{AgentSet, Basis, Names, RulesVerifier, ThresholdCoordinator};
 use prime_agents::evaluation::{NullExecutor, null_problem};
-use prime_agents::runtime::{Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission};
+use prime_agents::runtime::{
+    Diversity, Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission,
+};
 use prime_bench::tasks::{Kind, Kinds};
 use prime_protocol::{RunPlan, Score, Thresholds};
 
@@ -42,7 +44,7 @@ pub async fn go_round(runtime: &Runtime, trajectories: u64, steps: u64) {
             runtime.submit(Submission {
                 problem: Arc::clone(&problem),
                 plan: RunPlan::single(steps + 1),
-                sampling: RunSampling { temperature: 0.0, top_p: 1.0, seed },
+                sampling: RunSampling { temperature: 0.0, top_p: 1.0, seed, diversity: Diversity::default() },
                 observer: Arc::new(Silent),
                 suspended: None,
             })

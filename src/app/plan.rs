@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::cores;
 use crate::agents::Basis;
-use crate::runtime::{Placement, RestartLimit, RunSampling, RuntimePlan};
-use crate::settings::{self, GroupSize, Settings, StrategyName, VoteName};
+use crate::runtime::{Diversity, Placement, RestartLimit, RunSampling, RuntimePlan};
+use crate::settings::{self, GroupSize, SeedChoice, Settings, StrategyName, VoteName};
 use prime_bench::tasks::{Kinds, Problem};
 use prime_protocol::reliability::least_k;
 use prime_protocol::strategy::{difficulty, group_size};
@@ -88,7 +88,15 @@ pub fn run_plan(settings: &Settings, basis: Basis, problem: &dyn Problem) -> Run
 #[expect(clippy::cast_possible_truncation, reason = "samplers work with single precision")]
 pub fn run_sampling(settings: &Settings) -> RunSampling {
     let run = &settings.run;
-    RunSampling { temperature: run.temperature as f32, top_p: run.top_p as f32, seed: run.seed }
+    RunSampling {
+        temperature: run.temperature as f32,
+        top_p: run.top_p as f32,
+        seed: run.seed,
+        diversity: Diversity {
+            temperature_spread: run.diversity.temperature_spread as f32,
+            shares_seeds: run.diversity.seeds == SeedChoice::Shared,
+        },
+    }
 }
 
 /// The configured shape of the runtime.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::comparison::System;
 use crate::agents::{AgentSet, Basis, Executor, Names, ScriptedExecutor, ThresholdCoordinator, Verifier};
-use crate::runtime::{Placement, RestartLimit, RunSampling, RuntimePlan};
+use crate::runtime::{Diversity, Placement, RestartLimit, RunSampling, RuntimePlan};
 use prime_protocol::{Limits, RunPlan, Score, Thresholds};
 
 /// One cell.
@@ -40,7 +40,7 @@ pub fn system<V: Verifier + 'static>(
         move || Arc::new(ThresholdCoordinator(thresholds)),
     );
     let plan = RunPlan { is_checked: basis != Basis::NONE, ..plan.clone() };
-    let sampling = RunSampling { temperature: 0.7, top_p: 1.0, seed: 42 };
+    let sampling = RunSampling { temperature: 0.7, top_p: 1.0, seed: 42, diversity: Diversity::default() };
     System { agents, plan: Box::new(move |_| plan.clone()), sampling }
 }
 

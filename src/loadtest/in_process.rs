@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::error::LoadError;
 use super::watch::{Accepts, Watch};
-use crate::runtime::{RunSampling, Runtime, Submission};
+use crate::runtime::{Diversity, RunSampling, Runtime, Submission};
 use prime_bench::tasks::Problem;
 use prime_loadtest::{Launch, Trajectory};
 use prime_protocol::RunPlan;
@@ -49,5 +49,5 @@ impl Launch for InProcess<'_> {
 
 /// Sampling of runs without a model.
 pub fn greedy(seed: u64) -> RunSampling {
-    RunSampling { temperature: 0.0, top_p: 1.0, seed }
+    RunSampling { temperature: 0.0, top_p: 1.0, seed, diversity: Diversity::default() }
 }

@@ -40,5 +40,5 @@ pub use observer::{Event, Observer, Silent, Wake, Watched};
 pub use restart_limit::RestartLimit;
 pub use run_handle::{Canceller, RunHandle};
 pub use runtime::Runtime;
-pub use submission::{RunSampling, Submission};
+pub use submission::{Diversity, RunSampling, Submission};
 pub use turn_timing::{Stage, StageTimes};

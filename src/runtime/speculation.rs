@@ -16,6 +16,7 @@ use prime_protocol::{Left, Limits, Run, Strategy, Trajectory, Usage};
 pub struct Lookahead {
     pub sampling: RunSampling,
     pub strategy: Strategy,
+    pub fanout: u32,
     pub limits: Limits,
     /// Budget left before this turn.
     pub left: Left,
@@ -34,9 +35,10 @@ impl Lookahead {
         // A search that gathers all turns before it chooses has no predictable successor. The turns in flight may spend
         // what is left.
         let is_predictable = plan.speculate && !plan.strategy.is_synchronous() && left.steps > u64::from(run.live());
-        let (strategy, limits) = (plan.strategy, plan.limits);
+        let (strategy, fanout, limits) = (plan.strategy, plan.fanout, plan.limits);
         is_predictable.then(|| {
-            Box::new(Self { sampling, strategy, limits, left, round: round.subscribe(), has_waited: false, copy: None })
+            let round = round.subscribe();
+            Box::new(Self { sampling, strategy, fanout, limits, left, round, has_waited: false, copy: None })
         })
     }
 

@@ -20,16 +20,42 @@ pub struct RunSampling {
     pub top_p: f32,
     /// The turns' seeds derive from it.
     pub seed: u64,
+    #[serde(default)]
+    pub diversity: Diversity,
+}
+
+/// How the trajectories of a round differ in sampling.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Diversity {
+    /// The trajectories' temperatures are spaced evenly over the run's ± this.
+    pub temperature_spread: f32,
+    /// Trajectories share their seeds, so that only temperatures and prompts tell them apart.
+    pub shares_seeds: bool,
+}
+
+impl Diversity {
+    /// The offset to the run's temperature of a trajectory among so many.
+    fn temperature_offset(&self, trajectory: u32, fanout: u32) -> f32 {
+        if fanout < 2 {
+            return 0.0;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a fan-out is at most 256")]
+        let place = trajectory.min(fanout - 1) as f32 / (fanout - 1) as f32;
+        self.temperature_spread * (2.0 * place - 1.0)
+    }
 }
 
 impl RunSampling {
     /// How a trajectory's next proposal is sampled.
-    pub fn of_turn(&self, strategy: &Strategy, id: TurnId, trajectory: &Trajectory) -> Sampling {
+    #[inline]
+    pub fn of_turn(&self, strategy: &Strategy, fanout: u32, id: TurnId, trajectory: &Trajectory) -> Sampling {
         let is_greedy = strategy.is_greedy_turn(id.trajectory, trajectory.stack.top().proposals);
+        let temperature = self.temperature + self.diversity.temperature_offset(id.trajectory, fanout);
+        let seeded = TurnId { trajectory: if self.diversity.shares_seeds { 0 } else { id.trajectory }, ..id };
         Sampling {
-            temperature: if is_greedy { 0.0 } else { self.temperature },
+            temperature: if is_greedy { 0.0 } else { temperature.max(0.0) },
             top_p: self.top_p,
-            seed: turn_seed(self.seed, id, trajectory.counts.proposals),
+            seed: turn_seed(self.seed, seeded, trajectory.counts.proposals),
         }
     }
 }
@@ -57,5 +83,41 @@ impl Load {
 impl Drop for Load {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prime_bench::tasks::{self, Difficulty};
+    use prime_protocol::Limits;
+
+    fn sampled(diversity: Diversity, fanout: u32) -> Vec<Sampling> {
+        let machine = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 1).start();
+        let trajectory = Trajectory::new(machine, &Limits::DEFAULT);
+        let run = RunSampling { temperature: 0.5, top_p: 0.9, seed: 7, diversity };
+        let of = |trajectory_id| TurnId { round: 1, trajectory: trajectory_id };
+        (0..fanout).map(|id| run.of_turn(&Strategy::Iterative, fanout, of(id), &trajectory)).collect()
+    }
+
+    #[test]
+    fn temperatures_are_spaced_evenly_and_never_negative() {
+        let temperatures = |spread, fanout| -> Vec<f32> {
+            let diversity = Diversity { temperature_spread: spread, ..Diversity::default() };
+            sampled(diversity, fanout).iter().map(|sampling| (sampling.temperature * 100.0).round()).collect()
+        };
+        assert_eq!(temperatures(0.0, 3), [50.0, 50.0, 50.0]);
+        assert_eq!(temperatures(0.4, 3), [10.0, 50.0, 90.0]);
+        assert_eq!(temperatures(1.0, 3), [0.0, 50.0, 150.0]);
+        assert_eq!(temperatures(0.4, 1), [50.0], "one trajectory has the run's");
+    }
+
+    #[test]
+    fn seeds_differ_unless_they_are_shared() {
+        let distinct = |shares_seeds| {
+            let diversity = Diversity { shares_seeds, ..Diversity::default() };
+            sampled(diversity, 8).iter().map(|sampling| sampling.seed).collect::<std::collections::HashSet<_>>().len()
+        };
+        assert_eq!((distinct(false), distinct(true)), (8, 1));
     }
 }

@@ -20,7 +20,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::{
-    Event, Observer, Placement, RestartLimit, RunHandle, RunSampling, Runtime, RuntimePlan, Silent, Submission,
+    Diversity, Event, Observer, Placement, RestartLimit, RunHandle, RunSampling, Runtime, RuntimePlan, Silent,
+    Submission,
 };
 use crate::agents::{
     AgentError, AgentSet, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Basis, Coordinator, Executor, Failure, Names,
@@ -86,7 +87,7 @@ fn problem(slug: &str) -> Arc<dyn Problem> {
 }
 
 fn submission(problem: &Arc<dyn Problem>, plan: RunPlan) -> Submission {
-    let sampling = RunSampling { temperature: 0.7, top_p: 0.95, seed: 42 };
+    let sampling = RunSampling { temperature: 0.7, top_p: 0.95, seed: 42, diversity: Diversity::default() };
     Submission { problem: Arc::clone(problem), plan, sampling, observer: Arc::new(Silent), suspended: None }
 }
 

@@ -29,6 +29,7 @@ const MODEL_EXECUTOR: &[&str] = &[
     "pool",
     "max_tokens",
     "prompt",
+    "prompt_variants",
     "system",
     "history",
     "history_steps",
@@ -151,6 +152,8 @@ pub struct ExecutorAgent {
     /// shipped model was trained on) or `step` (the whole task in words, for instruction-following models).
     #[schemars(extend("format" = "words"))]
     pub prompt: String,
+    /// Further templates: the trajectories of a round take `prompt` and these in turn.
+    pub prompt_variants: Vec<String>,
     /// Template of the system prompt; empty = none.
     #[schemars(extend("format" = "words"))]
     pub system: String,

@@ -42,6 +42,8 @@ pub use prime_engine::{Device, DeviceError, Isolation, KvPool};
 pub use program::Program;
 pub use reference::reference_markdown;
 pub use resolve::{ListedAgent, RoleOptions};
-pub use search::{AheadOptions, BeamOptions, GroupOptions, GroupSize, StrategyName, VoteName};
+pub use search::{
+    AheadOptions, BeamOptions, DiversityOptions, GroupOptions, GroupSize, SeedChoice, StrategyName, VoteName,
+};
 pub use sections::{Budget, Log, LogFormat, LogLevel, Placement, Reward, Run, Runtime, Server, Settings};
 pub use upstreams::{Api, Dialect, Upstream, UpstreamPool};

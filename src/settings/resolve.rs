@@ -79,8 +79,8 @@ macro_rules! role_options {
                 if !ASKS_A_MODEL.contains(&self.implementation.as_str()) {
                     return Vec::new();
                 }
-                let names = [self.prompt_name(), &self.system].into_iter().filter(|name| !name.is_empty());
-                names.map(|name| format!("{}/{name}.j2", Self::ROLE)).collect()
+                let names = [self.prompt_name(), &self.system].into_iter().chain(self.prompt_variants());
+                names.filter(|name| !name.is_empty()).map(|name| format!("{}/{name}.j2", Self::ROLE)).collect()
             }
 
             fn section(settings: &Settings) -> &Self {
@@ -121,9 +121,17 @@ impl ExecutorAgent {
     pub fn prompt_name(&self) -> &str {
         &self.prompt
     }
+
+    fn prompt_variants(&self) -> impl Iterator<Item = &str> {
+        self.prompt_variants.iter().map(String::as_str)
+    }
 }
 
 impl VerifierAgent {
+    fn prompt_variants(&self) -> impl Iterator<Item = &str> {
+        std::iter::empty()
+    }
+
     /// The name of its prompt template; by default the one for its verdict format.
     pub fn prompt_name(&self) -> &str {
         match self.verdict {
@@ -136,6 +144,10 @@ impl VerifierAgent {
 }
 
 impl CoordinatorAgent {
+    fn prompt_variants(&self) -> impl Iterator<Item = &str> {
+        std::iter::empty()
+    }
+
     /// The name of its prompt template.
     pub fn prompt_name(&self) -> &str {
         &self.prompt

@@ -89,6 +89,26 @@ pub struct GroupOptions {
     pub midpoint: f64,
 }
 
+/// Section `run.diversity`: how the trajectories of a round differ. Their prompts: `agents.executor.prompt_variants`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DiversityOptions {
+    /// The trajectories' temperatures are spaced evenly over `run.temperature` ± this (at least 0).
+    #[schemars(range(min = 0.0, max = 2.0))]
+    pub temperature_spread: f64,
+    /// `distinct` (each trajectory has seeds of its own) or `shared` (only temperatures and prompts tell them apart).
+    pub seeds: SeedChoice,
+}
+
+/// A value of `run.diversity.seeds`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the option's documentation says it")]
+pub enum SeedChoice {
+    Distinct,
+    Shared,
+}
+
 /// A value of `run.group.size`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

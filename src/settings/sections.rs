@@ -14,7 +14,7 @@ use super::api_key::ApiKey;
 use super::definitions::Definitions;
 use super::engine::Engine;
 use super::preset::Preset;
-use super::search::{AheadOptions, BeamOptions, GroupOptions, StrategyName, VoteName};
+use super::search::{AheadOptions, BeamOptions, DiversityOptions, GroupOptions, StrategyName, VoteName};
 use super::upstreams::UpstreamPool;
 
 /// The configuration of `prime-agents`, built and validated by [`Settings::load`].
@@ -126,6 +126,8 @@ pub struct Run {
     pub ahead: AheadOptions,
     /// How the fan-out depends on a problem's difficulty.
     pub group: GroupOptions,
+    /// How the trajectories of a round differ.
+    pub diversity: DiversityOptions,
     /// Limits of a run over all its trajectories and rounds; the result names the one that ended it.
     pub budget: Budget,
     /// Weights of the reward recorded for each finished trajectory.

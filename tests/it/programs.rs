@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use prime_agents::agents::process::{ProcessCoordinator, ProcessExecutor, ProcessVerifier};
 use prime_agents::agents::{AgentSet, Basis, Names};
-use prime_agents::runtime::{Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission};
+use prime_agents::runtime::{
+    Diversity, Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission,
+};
 use prime_agents::settings::Program;
 use prime_bench::tasks::{self, Difficulty, Kind, Kinds};
 use prime_protocol::{Budget, Ending, Limits, Outcome, RewardWeights, RunPlan, Score, Strategy, Thresholds, VoteRule};
@@ -72,7 +74,7 @@ fn outcomes(executor: &Program, runs: u64) -> Vec<(Outcome, u64)> {
                     is_checked: true,
                     speculate: false,
                 },
-                sampling: RunSampling { temperature: 0.7, top_p: 0.95, seed },
+                sampling: RunSampling { temperature: 0.7, top_p: 0.95, seed, diversity: Diversity::default() },
                 observer: Arc::new(Silent),
                 suspended: None,
             };

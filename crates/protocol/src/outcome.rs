@@ -65,6 +65,9 @@ pub struct Ballot {
     pub answer: Value,
     /// Trajectories that gave it or, with a tolerance, an answer close to it.
     pub votes: u32,
+    /// Different traces among theirs. Equal traces are one opinion, however many trajectories hold it; 0 if not recorded.
+    #[serde(default)]
+    pub distinct_traces: u32,
     /// Σ 1 / (1 + ΣV) over them, if votes are weighted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,

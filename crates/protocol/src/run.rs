@@ -192,6 +192,7 @@ impl Run {
             let machine = self.problem.start();
             let id = TurnId { round: self.round, trajectory };
             let mut trajectory = Trajectory::new(machine, &self.plan.limits);
+            trajectory.index = id.trajectory;
             self.stuck_states.teach(&mut trajectory);
             effects.push(Effect::Propose(id, Box::new(trajectory)));
         }
@@ -369,7 +370,7 @@ impl Run {
         let mut failure = None;
         match &end {
             End::Answered(answer) => {
-                self.votes.cast(self.problem.spec(), answer.clone(), summary.score);
+                self.votes.cast(self.problem.spec(), answer.clone(), summary.score, summary.trace);
                 self.answers.push((answer.clone(), summary.score, summary.steps));
             }
             End::Exhausted => self.exhausted += 1,
@@ -410,6 +411,7 @@ impl Run {
             .map(|count| Ballot {
                 answer: count.answer.clone(),
                 votes: count.votes,
+                distinct_traces: u32::try_from(count.traces.len()).unwrap_or(u32::MAX),
                 weight: is_weighted.then_some(count.weight),
                 violation_score: count.best_score,
             })
@@ -460,7 +462,7 @@ impl Run {
         // A beam search that a limit cuts short returns its likeliest answer.
         let best_of_beam = self.search.as_ref().filter(|_| self.answers.is_empty()).and_then(SynchronousSearch::best);
         if let (Some(Step::Ended(_, summary, End::Answered(answer))), true) = (best_of_beam, ending != Ending::Agreed) {
-            self.votes.cast(self.problem.spec(), answer.clone(), summary.score);
+            self.votes.cast(self.problem.spec(), answer.clone(), summary.score, summary.trace);
             self.answers.push((answer, summary.score, summary.steps));
         }
         // A round that a limit cuts short is counted with the answers that it has.

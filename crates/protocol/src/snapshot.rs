@@ -56,6 +56,7 @@ impl RunSnapshot {
         let limits = plan.limits;
         let restore = |saved: SavedTrajectory| {
             let mut trajectory = Trajectory::new(problem.start(), &limits);
+            trajectory.index = saved.id.trajectory;
             for line in saved.lines.lines() {
                 let depth = trajectory.stack.depth();
                 trajectory.machine.replay(line).map_err(|refusal| ReplayError::Step {

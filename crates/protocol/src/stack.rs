@@ -114,6 +114,12 @@ impl StateStack {
         &self.text[start..self.ends[index] as usize]
     }
 
+    /// Equal for equal committed lines; FNV-1a over them, so that it is the same in every process.
+    pub fn digest(&self) -> u64 {
+        let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        self.lines().fold(0xcbf2_9ce4_8422_2325, |hash, line| line.bytes().chain([b'\n']).fold(hash, fold))
+    }
+
     /// The committed lines from the bottom up.
     pub fn lines(&self) -> impl DoubleEndedIterator<Item = &str> + ExactSizeIterator {
         (0..self.depth()).map(|index| self.line(index))

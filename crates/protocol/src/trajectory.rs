@@ -162,6 +162,9 @@ pub struct Summary {
     pub steps: u64,
     pub proposals: u64,
     pub applicable: u64,
+    /// Identifies the committed lines ([`StateStack::digest`]).
+    #[serde(default)]
+    pub trace: u64,
 }
 
 impl Summary {
@@ -172,12 +175,15 @@ impl Summary {
             steps: trajectory.stack.depth() as u64,
             proposals: trajectory.counts.proposals,
             applicable: trajectory.counts.applicable,
+            trace: trajectory.stack.digest(),
         }
     }
 }
 
 /// One attempt at a problem. It moves with its turn and is never shared.
 pub struct Trajectory {
+    /// Its place among the trajectories of its round, from 0. Agents may vary with it.
+    pub index: u32,
     pub machine: Box<dyn Machine>,
     pub stack: StateStack,
     pub counts: Counts,
@@ -199,6 +205,7 @@ impl Trajectory {
         let stack = StateStack::new(machine.as_ref(), limits.snapshot_every_frames);
         let steps_max = machine.problem().steps_max();
         Self {
+            index: 0,
             machine,
             steps_max,
             stack,
@@ -334,6 +341,7 @@ impl Trajectory {
     pub fn fork(&self) -> Self {
         let state = self.state();
         let mut fork = Self {
+            index: self.index,
             machine: self.machine.fork(),
             stack: self.stack.clone(),
             counts: Counts::default(),

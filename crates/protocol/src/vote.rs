@@ -32,6 +32,9 @@ pub struct Count {
     pub weight: f64,
     /// The lowest score of its trajectories.
     pub best_score: Score,
+    /// Digests of its trajectories' traces, each once.
+    #[serde(default)]
+    pub traces: Vec<u64>,
 }
 
 fn key_of(spec: &Spec, answer: &Value) -> u64 {
@@ -81,20 +84,24 @@ impl Votes {
         Self { candidates: saved.into_iter().map(candidate).collect() }
     }
 
-    /// Counts an answer, with the violation score of its trajectory.
-    pub fn cast(&mut self, spec: &Spec, answer: Value, score: Score) {
+    /// Counts an answer, with the violation score of its trajectory and the digest of its trace.
+    pub fn cast(&mut self, spec: &Spec, answer: Value, score: Score, trace: u64) {
         let (key, weight) = (key_of(spec, &answer), 1.0 / (1.0 + score.value()));
         match self.candidates.iter_mut().find(|candidate| candidate.key == key) {
             Some(Candidate { count, .. }) => {
                 count.votes += 1;
                 count.weight += weight;
+                if !count.traces.contains(&trace) {
+                    count.traces.push(trace);
+                }
                 if score < count.best_score {
                     count.best_score = score;
                     count.answer = answer;
                 }
             }
             None => {
-                self.candidates.push(Candidate { key, count: Count { answer, votes: 1, weight, best_score: score } });
+                let count = Count { answer, votes: 1, weight, best_score: score, traces: vec![trace] };
+                self.candidates.push(Candidate { key, count });
             }
         }
     }
@@ -108,7 +115,15 @@ impl Votes {
             VoteRule::Tolerance(tolerance) => {
                 for count in &mut counts {
                     let near = |other: &&Candidate| agree(spec, &count.answer, &other.count.answer, tolerance);
-                    count.votes = self.candidates.iter().filter(near).map(|other| other.count.votes).sum();
+                    let near = self.candidates.iter().filter(near).map(|other| &other.count);
+                    let (mut votes, mut traces) = (0, Vec::new());
+                    for other in near {
+                        votes += other.votes;
+                        traces.extend(other.traces.iter().copied());
+                    }
+                    traces.sort_unstable();
+                    traces.dedup();
+                    (count.votes, count.traces) = (votes, traces);
                 }
             }
             VoteRule::Weighted => {
@@ -175,7 +190,7 @@ mod tests {
         let spec = spec("dfa-simulation");
         let mut votes = Votes::default();
         for answer in [json!([1.0, 2]), json!([5.0, 2]), json!([5.0, 2]), json!([1.000_4, 2]), json!([0.999_7, 2])] {
-            votes.cast(spec, answer, Score::ZERO);
+            votes.cast(spec, answer, Score::ZERO, 0);
         }
         let counts = |tolerance| votes.counts(spec, VoteRule::Tolerance(tolerance));
         assert_eq!((&counts(1e-3)[0].answer, counts(1e-3)[0].votes), (&json!([1.0, 2]), 3));
@@ -185,12 +200,26 @@ mod tests {
     }
 
     #[test]
+    fn equal_traces_are_one_opinion() {
+        let spec = spec("dfa-simulation");
+        let mut votes = Votes::default();
+        for (answer, trace) in [(1, 7), (1, 7), (1, 8), (2, 7)] {
+            votes.cast(spec, json!(answer), Score::ZERO, trace);
+        }
+        let counts = Votes::restore(spec, votes.save()).counts(spec, VoteRule::Majority);
+        assert_eq!((counts[0].votes, counts[0].traces.len()), (3, 2));
+        assert_eq!((counts[1].votes, counts[1].traces.len()), (1, 1));
+        let near = votes.counts(spec, VoteRule::Tolerance(10.0));
+        assert_eq!((near[0].votes, near[0].traces.len()), (4, 2), "an answer close to it has the same traces");
+    }
+
+    #[test]
     fn a_clean_vote_weighs_more_than_doubtful_ones() {
         let spec = spec("dfa-simulation");
         let mut votes = Votes::default();
-        votes.cast(spec, json!(1), Score::from_tenths(20));
-        votes.cast(spec, json!(1), Score::from_tenths(20));
-        votes.cast(spec, json!(2), Score::ZERO);
+        votes.cast(spec, json!(1), Score::from_tenths(20), 0);
+        votes.cast(spec, json!(1), Score::from_tenths(20), 0);
+        votes.cast(spec, json!(2), Score::ZERO, 0);
         let counts = votes.counts(spec, VoteRule::Weighted);
         assert_eq!((&counts[0].answer, counts[0].votes), (&json!(2), 1), "1 against 2/3");
         assert_eq!(votes.counts(spec, VoteRule::Majority)[0].answer, json!(1));
@@ -202,18 +231,18 @@ mod tests {
     fn the_answer_with_most_votes_wins_and_ties_go_to_the_cleaner() {
         let spec = spec("dfa-simulation");
         let mut votes = Votes::default();
-        votes.cast(spec, json!(1), Score::from_tenths(2));
-        votes.cast(spec, json!(2), Score::ZERO);
+        votes.cast(spec, json!(1), Score::from_tenths(2), 0);
+        votes.cast(spec, json!(2), Score::ZERO, 0);
         assert_eq!(first(&votes).answer, json!(2));
-        votes.cast(spec, json!(1), Score::from_tenths(2));
+        votes.cast(spec, json!(1), Score::from_tenths(2), 0);
         assert_eq!((first(&votes).answer, first(&votes).votes), (json!(1), 2));
     }
 
     #[test]
     fn answers_that_differ_in_fields_that_do_not_decide_are_one() {
         let mut votes = Votes::default();
-        votes.cast(spec("n-queens"), json!({"queens": [1, 3, 0, 2], "backtracks": 3}), Score::ZERO);
-        votes.cast(spec("n-queens"), json!({"queens": [1, 3, 0, 2], "backtracks": 0}), Score::ZERO);
+        votes.cast(spec("n-queens"), json!({"queens": [1, 3, 0, 2], "backtracks": 3}), Score::ZERO, 0);
+        votes.cast(spec("n-queens"), json!({"queens": [1, 3, 0, 2], "backtracks": 0}), Score::ZERO, 0);
         assert_eq!(votes.counts(spec("n-queens"), VoteRule::Majority).len(), 1);
     }
 
@@ -222,7 +251,7 @@ mod tests {
         let spec = spec("dfa-simulation");
         let mut votes = Votes::default();
         for answer in [1, 1, 1, 2] {
-            votes.cast(spec, json!(answer), Score::ZERO);
+            votes.cast(spec, json!(answer), Score::ZERO, 0);
         }
         assert!(!votes.is_decided(VoteRule::Majority, 2, 3), "two more votes for the second would tie");
         assert!(votes.is_decided(VoteRule::Majority, 1, 3));

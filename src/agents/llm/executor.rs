@@ -19,6 +19,8 @@ pub struct ExecutorOptions {
     pub name: String,
     /// The name of the prompt template: `executor/compact.j2`, `executor/step.j2` or a user's own.
     pub template: String,
+    /// Further templates: the trajectories of a round take `template` and these in turn.
+    pub variants: Vec<String>,
     /// The name of the system prompt's template.
     pub system: Option<String>,
     pub history: History,
@@ -41,6 +43,7 @@ impl ExecutorOptions {
         Self {
             name: name.into(),
             template: "executor/compact.j2".to_owned(),
+            variants: Vec::new(),
             system: None,
             history: History::None,
             grammar: true,
@@ -64,7 +67,8 @@ impl ExecutorOptions {
 
 pub struct LlmExecutor {
     model: Arc<dyn Model>,
-    prompt: Prompt,
+    /// At least one.
+    prompts: Vec<Prompt>,
     system: Option<Prompt>,
     options: ExecutorOptions,
     agent: String,
@@ -76,10 +80,11 @@ impl LlmExecutor {
     /// # Errors
     /// A template does not exist or uses a variable that executors do not have.
     pub fn new(model: Arc<dyn Model>, templates: &Templates, options: ExecutorOptions) -> Result<Self, TemplateError> {
-        let prompt = templates.prompt(&options.template, Role::Executor)?;
+        let names = std::iter::once(&options.template).chain(&options.variants);
+        let prompts = names.map(|name| templates.prompt(name, Role::Executor)).collect::<Result<_, _>>()?;
         let system = options.system.as_deref().map(|name| templates.prompt(name, Role::Executor)).transpose()?;
         let agent = label(Role::Executor, &options.name);
-        Ok(Self { model, prompt, system, options, agent, grammars: DashMap::new() })
+        Ok(Self { model, prompts, system, options, agent, grammars: DashMap::new() })
     }
 
     async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
@@ -134,9 +139,10 @@ impl AsyncExecutor for LlmExecutor {
             is_held: options.grammar,
             ..PromptContext::new(trajectory, options.history, &options.variables)
         };
+        let prompt = &self.prompts[trajectory.index as usize % self.prompts.len()];
         let request = CompletionRequest {
             system: self.system.as_ref().map(|system| rendered(&self.agent, system, &context)).transpose()?,
-            prompt: rendered(&self.agent, &self.prompt, &context)?,
+            prompt: rendered(&self.agent, prompt, &context)?,
             grammar: None,
             excluded: Vec::new(),
             sampling: Sampling {

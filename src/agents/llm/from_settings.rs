@@ -80,6 +80,7 @@ pub fn executor(
     let options = ExecutorOptions {
         name: name.to_owned(),
         template: template(Role::Executor, &options.prompt),
+        variants: options.prompt_variants.iter().map(|name| template(Role::Executor, name)).collect(),
         system: system(Role::Executor, &options.system),
         history: history(options.history, options.history_steps),
         grammar: options.grammar,

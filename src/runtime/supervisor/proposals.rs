@@ -33,7 +33,7 @@ impl Supervisor {
         }
         let Waiting { id, trajectory, speculation } = waiting;
         let Submission { plan, sampling: run_sampling, .. } = &live.submission;
-        let sampling = run_sampling.of_turn(&plan.strategy, id, &trajectory);
+        let sampling = run_sampling.of_turn(&plan.strategy, plan.fanout, id, &trajectory);
         let lookahead = live.round.as_ref().and_then(|round| Lookahead::of(&live.run, *run_sampling, round));
         let timing = observer.wants_timing().then(|| Box::new(StageTimes::start()));
         let span = live.span.clone();

@@ -93,7 +93,7 @@ fn look_ahead(executor: &Arc<dyn Executor>, turn: &mut TurnBody) {
         None => turn.trajectory.predict(line, limits),
     }));
     if let Ok(Some(predicted)) = predicted {
-        let sampling = lookahead.sampling.of_turn(&lookahead.strategy, turn.id, &predicted);
+        let sampling = lookahead.sampling.of_turn(&lookahead.strategy, lookahead.fanout, turn.id, &predicted);
         let round = lookahead.round.clone();
         turn.speculation = Some(Box::new(Speculation::start(Arc::clone(executor), predicted, sampling, round)));
     }
