@@ -9,8 +9,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::join_all;
 use prime_agents::agents::{
-    AgentError, AgentSet, AsyncExecutor, AsyncVerifier, Executor, Names, Proposal, ReferenceExecutor, RulesVerifier,
-    Sampling, ThresholdCoordinator, Verifier,
+    AgentError, AgentSet, AsyncExecutor, AsyncVerifier, Basis, Executor, Names, Proposal, ReferenceExecutor,
+    RulesVerifier, Sampling, ThresholdCoordinator, Verifier,
 };
 use prime_agents::runtime::{
     Diversity, Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission,
@@ -35,8 +35,8 @@ struct SlowVerifier(Duration);
 
 #[async_trait]
 impl AsyncVerifier for SlowVerifier {
-    fn kinds(&self) -> Kinds {
-        Kinds::ALL
+    fn basis(&self) -> Basis {
+        Basis::rules(Kinds::ALL)
     }
 
     async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {
@@ -52,7 +52,7 @@ fn agents(executor: Duration, verifier: Duration) -> AgentSet {
     let thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 5 };
     AgentSet::of(
         Names { executor: "slow".into(), verifier: "slow".into(), coordinator: "threshold".into() },
-        Kinds::ALL,
+        Basis::rules(Kinds::ALL),
         move || Arc::new(SlowExecutor(executor)),
         move || Arc::new(SlowVerifier(verifier)),
         move || Arc::new(ThresholdCoordinator(thresholds)),

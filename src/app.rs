@@ -18,7 +18,7 @@ use prime_engine::{Engine, EngineError};
 use prime_protocol::{Outcome, RunPlan};
 
 pub use overrides::Overrides;
-pub use plan::{run_plan, run_sampling, runtime_plan};
+pub use plan::{basis_on, run_plan, run_sampling, runtime_plan};
 use resources::Running;
 pub use resources::{engine_spec, model_source, resources, resources_of};
 
@@ -156,7 +156,7 @@ impl App {
 
     /// The configured plan of a run.
     pub fn plan(&self, problem: &dyn Problem) -> RunPlan {
-        run_plan(&self.settings, self.runtime.agents().kinds(), problem)
+        run_plan(&self.settings, self.runtime.agents().basis(), problem)
     }
 
     /// Runs a problem as configured and waits for the outcome.

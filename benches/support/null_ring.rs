@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
-use prime_agents::agents::{AgentSet, Names, RulesVerifier, ThresholdCoordinator};
+use prime_agents::agents::{AgentSet, Basis, Names, RulesVerifier, ThresholdCoordinator};
 use prime_agents::evaluation::{NullExecutor, null_problem};
 use prime_agents::runtime::{
     Diversity, Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission,
@@ -17,7 +17,7 @@ fn null_agents() -> AgentSet {
     let thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
     AgentSet::of(
         Names { executor: "null".into(), verifier: "rules".into(), coordinator: "threshold".into() },
-        kinds,
+        Basis::rules(kinds),
         || Arc::new(NullExecutor::with_payload(0)),
         move || Arc::new(RulesVerifier::new(kinds)),
         move || Arc::new(ThresholdCoordinator(thresholds)),

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::future::join_all;
 
-use super::{AgentError, AsyncVerifier, Failure};
-use prime_bench::tasks::Kinds;
+use super::{AgentError, AsyncVerifier, Basis, Failure};
 use prime_protocol::{Opinion, Score, Trajectory, Usage, Verdict};
 
 /// A verifier and its name in the verdict's opinions.
@@ -73,8 +72,8 @@ impl EnsembleVerifier {
 
 #[async_trait]
 impl AsyncVerifier for EnsembleVerifier {
-    fn kinds(&self) -> Kinds {
-        self.members.iter().flat_map(|member| member.verifier.kinds().iter().collect::<Vec<_>>()).collect()
+    fn basis(&self) -> Basis {
+        Basis::of_members(&self.members.iter().map(|member| member.verifier.basis()).collect::<Vec<_>>())
     }
 
     /// True if at least half of the members do: that many votes count a constraint as violated.

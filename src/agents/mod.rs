@@ -2,6 +2,7 @@
 //! know tasks and the protocol; they know no actors and hold no run state.
 
 mod adaptive;
+mod basis;
 pub mod conformance;
 mod ensemble;
 mod escalation;
@@ -29,6 +30,7 @@ use std::sync::Arc;
 use prime_protocol::{Decision, Usage};
 
 pub use adaptive::AdaptiveCoordinator;
+pub use basis::{Basis, Method};
 pub use ensemble::{EnsembleMember, EnsembleVerifier};
 pub use escalation::{EscalatingExecutor, NamedExecutor};
 pub use failure::{AgentError, Failure};

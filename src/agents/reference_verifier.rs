@@ -1,7 +1,7 @@
 //! Verifier `reference`: exact process supervision by the task's own algorithm. It gives the algorithm away, so it is for
 //! training and for evaluating other verifiers; every result says so.
 
-use super::{AgentError, AgentReply, Failure, Verifier, rules};
+use super::{AgentError, AgentReply, Basis, Failure, Verifier, rules};
 use prime_bench::judge::is_right;
 use prime_bench::tasks::Kinds;
 use prime_protocol::{Trajectory, Verdict};
@@ -18,8 +18,8 @@ use prime_protocol::{Trajectory, Verdict};
 pub struct ReferenceVerifier;
 
 impl Verifier for ReferenceVerifier {
-    fn kinds(&self) -> Kinds {
-        Kinds::ALL
+    fn basis(&self) -> Basis {
+        Basis::reference()
     }
 
     fn judge<'a>(&'a self, trajectory: &'a Trajectory, line: &'a str) -> AgentReply<'a, Verdict> {

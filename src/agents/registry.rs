@@ -23,7 +23,7 @@ use super::replay::ReplayExecutor;
 use super::rules::RulesVerifier;
 use super::scripted::ScriptedExecutor;
 use super::threshold::ThresholdCoordinator;
-use super::{Coordinator, Executor, Verifier};
+use super::{Basis, Coordinator, Executor, Verifier};
 use crate::settings::{
     AdaptiveOptions, CoordinatorAgent, Ensemble, Escalation, ExecutorAgent, RoleOptions, Settings, VerifierAgent,
 };
@@ -98,7 +98,7 @@ impl Default for Resources {
 pub struct AgentSet {
     names: Names,
     notes: Vec<String>,
-    kinds: Kinds,
+    basis: Basis,
     needs_algorithm: bool,
     executor: Factory<dyn Executor>,
     verifier: Factory<dyn Verifier>,
@@ -322,10 +322,10 @@ fn factory<O: Constructed>(settings: &Settings, resources: &Resources, name: &st
 }
 
 impl AgentSet {
-    /// Agents from custom factories, for tests and for programs with their own agents.
+    /// Agents from custom factories, for tests and for programs with their own agents. `basis` is the verifier's.
     pub fn of(
         names: Names,
-        kinds: Kinds,
+        basis: Basis,
         executor: impl Fn() -> Arc<dyn Executor> + Send + Sync + 'static,
         verifier: impl Fn() -> Arc<dyn Verifier> + Send + Sync + 'static,
         coordinator: impl Fn() -> Arc<dyn Coordinator> + Send + Sync + 'static,
@@ -333,7 +333,7 @@ impl AgentSet {
         Self {
             names,
             notes: Vec::new(),
-            kinds,
+            basis,
             needs_algorithm: false,
             executor: Arc::new(executor),
             verifier: Arc::new(verifier),
@@ -364,7 +364,7 @@ impl AgentSet {
         let verifier = factory::<VerifierAgent>(settings, resources, &names.verifier)?;
         Ok(Self {
             notes: labels(settings),
-            kinds: verifier().kinds(),
+            basis: verifier().basis(),
             needs_algorithm: needs_algorithm(settings, &names.executor),
             executor: factory::<ExecutorAgent>(settings, resources, &names.executor)?,
             coordinator: factory::<CoordinatorAgent>(settings, resources, &names.coordinator)?,
@@ -387,9 +387,9 @@ impl AgentSet {
         self.needs_algorithm
     }
 
-    /// The kinds of constraints that the verifier checks; empty if it checks nothing.
-    pub fn kinds(&self) -> Kinds {
-        self.kinds
+    /// What the verifier's verdicts rest on.
+    pub fn basis(&self) -> Basis {
+        self.basis
     }
 
     pub fn executor(&self) -> Arc<dyn Executor> {

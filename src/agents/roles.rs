@@ -3,8 +3,7 @@
 
 use async_trait::async_trait;
 
-use super::{AgentError, AgentReply, Proposal, Ruling, Sampling};
-use prime_bench::tasks::Kinds;
+use super::{AgentError, AgentReply, Basis, Proposal, Ruling, Sampling};
 use prime_protocol::{Trajectory, Verdict};
 
 /// Proposes the next step of a trajectory.
@@ -16,8 +15,8 @@ pub trait Executor: Send + Sync {
 
 /// Scores the violations of a proposed step: the machine holds it as its candidate, or has refused it.
 pub trait Verifier: Send + Sync {
-    /// The constraint kinds that it checks; empty for one that checks nothing.
-    fn kinds(&self) -> Kinds;
+    /// What its verdicts rest on. Results show it, so it must not claim more than the verifier looks at.
+    fn basis(&self) -> Basis;
 
     /// Whether it judges constraints that a client wrote in words.
     fn reads_words(&self) -> bool {
@@ -47,8 +46,8 @@ pub trait AsyncExecutor: Send + Sync {
 /// A [`Verifier`] that waits.
 #[async_trait]
 pub trait AsyncVerifier: Send + Sync {
-    /// See [`Verifier::kinds`].
-    fn kinds(&self) -> Kinds;
+    /// See [`Verifier::basis`].
+    fn basis(&self) -> Basis;
 
     /// See [`Verifier::reads_words`].
     fn reads_words(&self) -> bool {
@@ -75,8 +74,8 @@ impl<A: AsyncExecutor + ?Sized> Executor for A {
 }
 
 impl<A: AsyncVerifier + ?Sized> Verifier for A {
-    fn kinds(&self) -> Kinds {
-        AsyncVerifier::kinds(self)
+    fn basis(&self) -> Basis {
+        AsyncVerifier::basis(self)
     }
 
     fn reads_words(&self) -> bool {

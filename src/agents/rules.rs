@@ -1,7 +1,7 @@
 //! Verifier `rules`: evaluates the task's constraints of the chosen kinds (the paper's lightweight verifier). Verifier
 //! `none` is the same without kinds: it accepts everything, and no answer counts as verified.
 
-use super::{AgentReply, Verifier};
+use super::{AgentReply, Basis, Verifier};
 use prime_bench::tasks::{Kinds, Machine};
 use prime_protocol::{Score, Trajectory, Verdict};
 
@@ -16,8 +16,8 @@ impl RulesVerifier {
 }
 
 impl Verifier for RulesVerifier {
-    fn kinds(&self) -> Kinds {
-        self.kinds
+    fn basis(&self) -> Basis {
+        Basis::rules(self.kinds)
     }
 
     fn judge<'a>(&'a self, trajectory: &'a Trajectory, _: &'a str) -> AgentReply<'a, Verdict> {

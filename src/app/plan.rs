@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::cores;
+use crate::agents::Basis;
 use crate::runtime::{Diversity, Placement, RestartLimit, RunSampling, RuntimePlan};
 use crate::settings::{self, GroupSize, SeedChoice, Settings, StrategyName, VoteName};
 use prime_bench::tasks::{Kinds, Problem};
@@ -40,8 +41,16 @@ fn fanout(run: &settings::Run, steps_max: u64) -> u32 {
     }
 }
 
-/// The configured plan of a run; `kinds` is what its verifier checks.
-pub fn run_plan(settings: &Settings, kinds: Kinds, problem: &dyn Problem) -> RunPlan {
+/// What a verifier looks at in this problem.
+pub fn basis_on(basis: Basis, problem: &dyn Problem) -> Basis {
+    if problem.has_reference() {
+        return basis;
+    }
+    basis.on_checks(problem.rules().into_iter().filter_map(|rule| rule.kind).collect())
+}
+
+/// The configured plan of a run; `basis` is its verifier's.
+pub fn run_plan(settings: &Settings, basis: Basis, problem: &dyn Problem) -> RunPlan {
     let run = &settings.run;
     RunPlan {
         strategy: strategy(run, problem.steps_max()),
@@ -70,7 +79,7 @@ pub fn run_plan(settings: &Settings, kinds: Kinds, problem: &dyn Problem) -> Run
             format: run.reward.format,
         },
         // If only the form of lines can be checked, no answer counts as verified.
-        is_checked: kinds != Kinds::NONE && problem.has_checks(),
+        is_checked: basis_on(basis, problem).kinds() != Kinds::NONE && problem.has_checks(),
         speculate: run.speculate,
     }
 }

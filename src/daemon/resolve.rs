@@ -12,7 +12,7 @@ use crate::report::Arm;
 use crate::runs::RunSpec;
 use crate::settings::{Preset, Server, Settings, SettingsError};
 use prime_bench::tasks::instance::read_problem;
-use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId, Problem};
+use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId, Kind, Kinds, Problem};
 use prime_problems::Custom;
 
 /// The preset that a request names.
@@ -193,6 +193,15 @@ pub fn checked(settings: &Settings, request: &RunRequest) -> Result<Checked, Api
     Ok(Checked { overrides, split, settings, instance, problem })
 }
 
+/// The kinds of constraints of a custom problem.
+fn check_kinds(problem: &dyn Problem) -> Vec<Kind> {
+    let mut kinds = Vec::new();
+    if !problem.has_reference() {
+        kinds.extend(problem.rules().into_iter().filter_map(|rule| rule.kind).collect::<Kinds>().iter());
+    }
+    kinds
+}
+
 /// The spec and the problem of a request. May compute for milliseconds; must be called within an actix system.
 ///
 /// # Errors
@@ -213,7 +222,7 @@ pub fn spec_of(
         return Err(ApiError::bad_field("problem", message));
     }
     let is_read = reads_all(problem.as_ref(), runtime.agents())?;
-    let mut plan = run_plan(&settings, runtime.agents().kinds(), problem.as_ref());
+    let mut plan = run_plan(&settings, runtime.agents().basis(), problem.as_ref());
     plan.is_checked |= is_read;
     let spec = RunSpec {
         task: problem.spec().slug.to_owned(),
@@ -224,6 +233,7 @@ pub fn spec_of(
         overrides,
         agents: runtime.agents().names().clone(),
         notes: runtime.agents().notes().to_vec(),
+        check_kinds: check_kinds(problem.as_ref()),
         config_hash: settings.hash(),
         split,
         forked_from: None,

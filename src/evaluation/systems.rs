@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::comparison::System;
-use crate::agents::{AgentSet, Executor, Names, ScriptedExecutor, ThresholdCoordinator, Verifier};
+use crate::agents::{AgentSet, Basis, Executor, Names, ScriptedExecutor, ThresholdCoordinator, Verifier};
 use crate::runtime::{Diversity, Placement, RestartLimit, RunSampling, RuntimePlan};
-use prime_bench::tasks::Kinds;
 use prime_protocol::{Limits, RunPlan, Score, Thresholds};
 
 /// One cell.
@@ -32,15 +31,15 @@ pub fn system<V: Verifier + 'static>(
 ) -> System {
     let names = Names { executor: "test".into(), verifier: "test".into(), coordinator: "test".into() };
     let thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
-    let kinds = verifier().kinds();
+    let basis = verifier().basis();
     let agents = AgentSet::of(
         names,
-        kinds,
+        basis,
         executor,
         move || Arc::new(verifier()),
         move || Arc::new(ThresholdCoordinator(thresholds)),
     );
-    let plan = RunPlan { is_checked: kinds != Kinds::NONE, ..plan.clone() };
+    let plan = RunPlan { is_checked: basis != Basis::NONE, ..plan.clone() };
     let sampling = RunSampling { temperature: 0.7, top_p: 1.0, seed: 42, diversity: Diversity::default() };
     System { agents, plan: Box::new(move |_| plan.clone()), sampling }
 }

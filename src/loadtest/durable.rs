@@ -237,6 +237,7 @@ impl DurableLaunch<'_> {
             overrides: Overrides::default(),
             agents: self.load.names.clone(),
             notes: Vec::new(),
+            check_kinds: Vec::new(),
             config_hash: self.load.config_hash.clone(),
             split: None,
             forked_from: None,

@@ -10,12 +10,11 @@ use super::null_agents;
 use super::plan::Plan;
 use super::ring::with_agents;
 use crate::agents::{
-    AgentError, AgentSet, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Coordinator, Failure, Names, Proposal,
+    AgentError, AgentSet, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Basis, Coordinator, Failure, Names, Proposal,
     RulesVerifier, Ruling, Sampling, ThresholdCoordinator, Verifier,
 };
 use crate::evaluation::null_line;
 use crate::runtime::RuntimePlan;
-use prime_bench::tasks::Kinds;
 use prime_engine::{Engine, EngineSpec, Format, Request};
 use prime_loadtest::report::Point;
 use prime_protocol::{Role, Trajectory, Verdict};
@@ -70,8 +69,8 @@ impl AsyncExecutor for EngineExecutor {
 
 #[async_trait]
 impl AsyncVerifier for EngineVerifier {
-    fn kinds(&self) -> Kinds {
-        self.1.kinds()
+    fn basis(&self) -> Basis {
+        self.1.basis()
     }
 
     async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {

@@ -7,10 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::agents::{
-    AgentError, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Coordinator, Executor, Failure, Proposal, Ruling,
-    Sampling, Verifier,
+    AgentError, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Basis, Coordinator, Executor, Failure, Proposal,
+    Ruling, Sampling, Verifier,
 };
-use prime_bench::tasks::Kinds;
 use prime_loadtest::PreciseTimer;
 use prime_protocol::{Role, Trajectory, Verdict};
 
@@ -64,8 +63,8 @@ impl AsyncExecutor for Faulty<dyn Executor> {
 
 #[async_trait]
 impl AsyncVerifier for Faulty<dyn Verifier> {
-    fn kinds(&self) -> Kinds {
-        self.1.kinds()
+    fn basis(&self) -> Basis {
+        self.1.basis()
     }
 
     async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {

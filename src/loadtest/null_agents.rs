@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::fault_injection::{Fault, Faulty};
 use super::plan::Faults;
-use crate::agents::{AgentSet, Coordinator, Executor, Names, RulesVerifier, ThresholdCoordinator, Verifier};
+use crate::agents::{AgentSet, Basis, Coordinator, Executor, Names, RulesVerifier, ThresholdCoordinator, Verifier};
 use prime_bench::tasks::{Kind, Kinds};
 use prime_loadtest::PreciseTimer;
 use prime_protocol::{Role, Score, Thresholds};
@@ -40,7 +40,7 @@ pub fn agents(
     let [executor_fault, verifier_fault, coordinator_fault] = Role::ALL.map(fault);
     Ok(AgentSet::of(
         names,
-        kinds(),
+        Basis::rules(kinds()),
         move || match executor_fault() {
             Some(fault) => Arc::new(Faulty(fault, executor())),
             None => executor(),

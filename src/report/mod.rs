@@ -3,7 +3,9 @@
 mod plural;
 mod result;
 mod trace;
+mod verification;
 
 pub use plural::count;
 pub use result::{Arm, RejectedStep, Reviews, RunContext, RunResult};
 pub use trace::{RecordedEvent, StepLine, TraceLine};
+pub use verification::{Misses, Verification};

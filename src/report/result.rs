@@ -7,8 +7,10 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::count;
+use super::verification::{Verification, looked_at};
+use crate::agents::Basis;
 use crate::agents::registry::Names;
-use prime_bench::tasks::{Kind, Kinds};
+use prime_bench::tasks::Kind;
 use prime_protocol::{Ballot, Ending, Outcome, Rejection, Speculations, StepVotes, Strategy, StuckAt, Usage};
 
 /// How many steps of a run need review, because its verifiers disagree on them.
@@ -63,7 +65,8 @@ pub struct RunContext {
     pub agents: Names,
     /// Caveats about the agents for anyone who compares results.
     pub notes: Vec<String>,
-    pub kinds: Kinds,
+    /// What the verifier looks at in this problem.
+    pub basis: Basis,
     pub config_hash: String,
     /// How the run searches.
     pub strategy: Strategy,
@@ -84,12 +87,15 @@ pub struct RunResult {
     pub answer: Option<Value>,
     /// Whether the verifier accepted every step of the answer's trajectory as clean.
     pub verified: bool,
+    /// What that is worth; left out if the answer is not verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<Verification>,
     /// Whether the answer is right. Only the benchmark knows; the daemon never does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correct: Option<bool>,
     /// The verifier's implementation.
     pub verifier: String,
-    /// The kinds of constraints that it checked.
+    /// The kinds of constraints that were evaluated, or that a program's owner says it checks. A model's opinion is none.
     pub checked_kinds: Vec<Kind>,
     /// What ended the run: `agreed`, `rounds_spent`, `exhausted`, `stuck`, `steps_spent`, `tokens_spent`,
     /// `wall_ms_spent`, `cancelled` or `agent_failed`; null while it is open.
@@ -161,15 +167,16 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
 impl RunResult {
     /// The result of a run without events.
     pub fn open(context: &RunContext) -> Self {
-        let RunContext { task, instance, agents, notes, kinds, config_hash, strategy, seed, split } = context.clone();
+        let RunContext { task, instance, agents, notes, basis, config_hash, strategy, seed, split } = context.clone();
         Self {
             task,
             instance,
             answer: None,
             verified: false,
+            verification: None,
             correct: None,
             verifier: agents.verifier.clone(),
-            checked_kinds: kinds.iter().collect(),
+            checked_kinds: basis.kinds().iter().collect(),
             outcome: None,
             failure: None,
             stuck_at: None,
@@ -201,6 +208,9 @@ impl RunResult {
     pub fn new(outcome: Outcome, context: &RunContext, wall_ms: u64) -> Self {
         Self {
             verified: outcome.verified,
+            verification: outcome
+                .verified
+                .then(|| Verification::new(&context.agents.verifier, context.basis, &context.task, outcome.steps)),
             outcome: Some(outcome.ending.name().to_owned()),
             failure: if let Ending::AgentFailed(reason) = &outcome.ending { Some(reason.clone()) } else { None },
             stuck_at: outcome.stuck_at,
@@ -237,10 +247,8 @@ impl RunResult {
             Some((end, _)) => line("answer", &format!("{}… (whole with --output json)", &answer[..end])),
             None => line("answer", &answer),
         }
-        let kinds: Vec<_> = self.checked_kinds.iter().map(|kind| kind.name()).collect();
-        let checked = if kinds.is_empty() { "nothing".to_owned() } else { kinds.join(", ") };
-        let verdict = if self.verified { "verified by" } else { "not verified; verifier" };
-        line("verdict", &format!("{verdict} `{}` (checked: {checked})", self.verifier));
+        let unverified = || format!("not verified ({}: {})", self.verifier, looked_at(&self.checked_kinds, &[]));
+        line("verdict", &self.verification.as_ref().map_or_else(unverified, Verification::text));
         if let Some(correct) = self.correct {
             line("correct", if correct { "yes" } else { "no" });
         }

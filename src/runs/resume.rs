@@ -12,8 +12,8 @@ use super::record::Status;
 use super::replay::{Recovered, replay_run};
 use super::service::{RunError, RunSlot, Runs, context_of};
 use super::spec::RunSpec;
+use crate::agents::Basis;
 use crate::report::{RunResult, TraceLine};
-use prime_bench::tasks::Kinds;
 use prime_journal::RunRow;
 use prime_protocol::Replayed;
 
@@ -34,8 +34,8 @@ impl Runs {
                     continue;
                 }
             };
-            let kinds = self.app().runtime_of(&spec.overrides).map_or(Kinds::NONE, |runtime| runtime.agents().kinds());
-            let context = context_of(&spec, kinds);
+            let basis = self.app().runtime_of(&spec.overrides).map_or(Basis::NONE, |runtime| runtime.agents().basis());
+            let context = context_of(&spec, basis);
             let progress = Progress { is_under_way: row.head.seq > 0, ..Progress::default() };
             let live = Arc::new(LiveRun::new(&row, spec, context, self.stream(&row, progress)));
             self.live.insert(row.id.clone(), Arc::clone(&live));

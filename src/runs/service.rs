@@ -16,6 +16,7 @@ use super::progress::Progress;
 use super::record::{RunRecord, Status};
 use super::spec::RunSpec;
 use super::writer::Writer;
+use crate::agents::Basis;
 use crate::app::App;
 use crate::metrics::Metrics;
 use crate::report::{RunContext, RunResult};
@@ -307,7 +308,7 @@ impl Runs {
     /// Makes a run and its row, without registering either.
     pub(super) fn prepare(&self, owner: &str, spec: RunSpec) -> Result<(Arc<LiveRun>, RunRow), RunError> {
         let runtime = self.app().runtime_of(&spec.overrides).map_err(|error| RunError::Agents(error.to_string()))?;
-        let context = context_of(&spec, runtime.agents().kinds());
+        let context = context_of(&spec, runtime.agents().basis());
         let now = (self.clock)();
         let text = serde_json::to_string(&spec).expect("invariant: specs serialise");
         let head = Head { seq: 0, hash: ChainHash::genesis(&text) };
@@ -426,13 +427,13 @@ impl Runs {
 }
 
 /// The part of results that does not depend on the outcome.
-pub(super) fn context_of(spec: &RunSpec, kinds: prime_bench::tasks::Kinds) -> RunContext {
+pub(super) fn context_of(spec: &RunSpec, basis: Basis) -> RunContext {
     RunContext {
         task: spec.task.clone(),
         instance: spec.instance.clone(),
         agents: spec.agents.clone(),
         notes: spec.notes.clone(),
-        kinds,
+        basis: spec.basis_on(basis),
         config_hash: spec.config_hash.clone(),
         strategy: spec.plan.strategy,
         seed: spec.sampling.seed,

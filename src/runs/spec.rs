@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::agents::Names;
+use crate::agents::{Basis, Names};
 use crate::app::Overrides;
 use crate::report::Arm;
 use crate::runtime::RunSampling;
-use prime_bench::tasks::{self, Problem};
+use prime_bench::tasks::{self, Kind, Kinds, Problem};
 use prime_protocol::RunPlan;
 
 /// The parent of a forked run.
@@ -40,6 +40,9 @@ pub struct RunSpec {
     /// Caveats about the agents for anyone who compares results.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// The kinds of constraints of a custom problem, `format` included.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub check_kinds: Vec<Kind>,
     pub config_hash: String,
     /// Its side in the comparison of `agents.split`, if it takes part; `overrides` has the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,6 +55,17 @@ pub struct RunSpec {
 }
 
 impl RunSpec {
+    /// What a verifier looks at in this problem.
+    pub fn basis_on(&self, basis: Basis) -> Basis {
+        let is_custom = self.task == prime_problems::SPEC.slug;
+        match &*self.check_kinds {
+            _ if !is_custom => basis,
+            // Accepted before specs had the kinds.
+            [] => basis.on_checks(Kinds::ALL),
+            kinds => basis.on_checks(kinds.iter().copied().collect()),
+        }
+    }
+
     /// The problem to solve.
     ///
     /// # Errors

@@ -24,7 +24,7 @@ use super::{
     Submission,
 };
 use crate::agents::{
-    AgentError, AgentSet, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Coordinator, Executor, Failure, Names,
+    AgentError, AgentSet, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Basis, Coordinator, Executor, Failure, Names,
     Proposal, ReferenceExecutor, RulesVerifier, Ruling, Sampling, ThresholdCoordinator, Verifier,
 };
 use prime_bench::tasks::{self, Difficulty, Kinds, Problem};
@@ -134,7 +134,7 @@ fn agents<E: Executor + 'static, V: Verifier + 'static, C: Coordinator + 'static
     let [one, two, three] = counters;
     let set = AgentSet::of(
         names,
-        Kinds::ALL,
+        Basis::rules(Kinds::ALL),
         move || Arc::new(executor(one.next(0))),
         move || Arc::new(verifier(two.next(1))),
         move || Arc::new(coordinator(three.next(2))),
@@ -166,8 +166,8 @@ impl<B: Before, A: Executor> AsyncExecutor for After<B, A> {
 
 #[async_trait]
 impl<B: Before, A: Verifier> AsyncVerifier for After<B, A> {
-    fn kinds(&self) -> Kinds {
-        self.1.kinds()
+    fn basis(&self) -> Basis {
+        self.1.basis()
     }
 
     async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {

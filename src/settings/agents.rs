@@ -224,7 +224,8 @@ pub struct VerifierAgent {
     /// verified).
     #[schemars(extend("format" = "verifier"))]
     pub implementation: String,
-    /// Kinds of constraints that `rules` checks. Every result names them. `transition` alone determines most steps of many
+    /// Kinds of constraints that `rules` checks, that a `program` is said to check, or that a model's `report` is asked about.
+    /// Results name those that were evaluated, and a model evaluates none. `transition` alone determines most steps of many
     /// tasks, so it is not a default.
     #[schemars(length(min = 1, max = 4))]
     pub kinds: Vec<Kind>,

@@ -77,11 +77,22 @@ fn a_completion_has_the_answer_its_steps_and_the_facts_of_its_run() {
     let reasoning = choice["message"]["reasoning_content"].as_str().unwrap();
     assert_eq!(reasoning.lines().collect::<Vec<_>>(), actions(&daemon, prime));
     assert_eq!(reasoning.lines().count(), 7);
-    for field in ["status", "verified", "verifier", "checked_kinds", "outcome", "votes", "agreement", "steps", "labels"]
-    {
+    for field in [
+        "status",
+        "verified",
+        "verification",
+        "verifier",
+        "checked_kinds",
+        "outcome",
+        "votes",
+        "agreement",
+        "steps",
+        "labels",
+    ] {
         assert_eq!(prime[field], run[field], "{field}");
     }
     assert_eq!((&prime["verified"], &prime["outcome"]), (&json!(true), &json!("agreed")));
+    assert_eq!(prime["verification"]["steps"], json!(7));
     assert_eq!(run["trajectories"], json!(1), "the preset `fast` has one trajectory");
     let (prompt, completion) =
         (run["tokens"]["prompt"].as_u64().unwrap(), run["tokens"]["completion"].as_u64().unwrap());

@@ -37,6 +37,8 @@ fn wrong_answers_are_rejected_and_right_ones_verified() {
         (&json!("verified"), &json!("problem"), &json!("input"))
     );
     assert_eq!(record["answer"], json!({"x": 5, "y": 7}));
+    let verification = json!({"verifier": "rules", "methods": ["rules"], "kinds": ["format", "terminal"], "steps": 1});
+    assert_eq!(record["verification"], verification, "nothing was measured for this problem");
     assert_eq!((&record["outcome"], &record["votes"][0]["votes"]), (&json!("agreed"), &json!(2)));
     assert_eq!(record["labels"], json!(["executor `replay` replays given lines, not a model"]));
     let trace = daemon.text(&format!("{run}/trace"));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prime_agents::agents::process::{ProcessCoordinator, ProcessExecutor, ProcessVerifier};
-use prime_agents::agents::{AgentSet, Names};
+use prime_agents::agents::{AgentSet, Basis, Names};
 use prime_agents::runtime::{
     Diversity, Placement, RestartLimit, RunSampling, Runtime, RuntimePlan, Silent, Submission,
 };
@@ -34,7 +34,7 @@ fn agents(executor: &Program) -> AgentSet {
     let names = Names { executor: "test".into(), verifier: "test".into(), coordinator: "test".into() };
     AgentSet::of(
         names,
-        kinds,
+        Basis::program(kinds),
         move || Arc::new(executor.clone()),
         move || Arc::new(verifier.clone()),
         move || Arc::new(coordinator.clone()),

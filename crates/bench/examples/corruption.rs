@@ -1,7 +1,9 @@
 //! What a task's constraints miss: `cargo run --release -p prime-bench --example corruption -- [TASK…]` prints the share of
 //! corrupted steps that they detect without running the algorithm; for named tasks also those that they miss.
+//! With `--table` it prints the table of `judge::detection` instead.
 
 use prime_bench::judge::corruption::corrupt;
+use prime_bench::judge::detection::{DetectionTable, TRACES as TABLE_TRACES, measure};
 use prime_bench::tasks;
 
 /// Corrupted traces of each task.
@@ -10,12 +12,17 @@ const TRACES: u64 = 300;
 const SHOWN: usize = 12;
 
 fn main() -> Result<(), tasks::UnknownTask> {
-    let named: Vec<String> = std::env::args().skip(1).collect();
+    let (options, named): (Vec<_>, Vec<_>) = std::env::args().skip(1).partition(|argument| argument == "--table");
     let chosen: Vec<_> = if named.is_empty() {
         tasks::all().collect()
     } else {
         named.iter().map(|slug| tasks::find(slug)).collect::<Result<_, _>>()?
     };
+    if !options.is_empty() {
+        let rows = chosen.into_iter().map(|task| measure(task, TABLE_TRACES, tasks::BASE_SEED)).collect();
+        print!("{}", DetectionTable::new(tasks::BASE_SEED, TABLE_TRACES, rows).to_json());
+        return Ok(());
+    }
     let mut rates = Vec::new();
     for task in chosen {
         let row = corrupt(task, TRACES, tasks::BASE_SEED);

@@ -64,12 +64,12 @@ pub async fn verifier(make: impl Fn() -> Arc<dyn Verifier>) -> Vec<Finding> {
     verifier_with(make, &Requirements::default()).await
 }
 
-/// Drives a verifier, constructed twice to compare its kinds. Stops at the first turn without an answer.
+/// Drives a verifier, constructed twice to compare what it looks at. Stops at the first turn without an answer.
 pub async fn verifier_with(make: impl Fn() -> Arc<dyn Verifier>, requirements: &Requirements) -> Vec<Finding> {
     let agent = make();
-    let kinds = agent.kinds();
+    let basis = agent.basis();
     let mut findings = drive::drive(verifier::Subject(Arc::clone(&agent)), requirements).await;
-    findings.extend(verifier::unstable_kinds(kinds, agent.kinds(), make().kinds()));
+    findings.extend(verifier::unstable_basis(basis, agent.basis(), make().basis()));
     findings
 }
 

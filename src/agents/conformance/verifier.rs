@@ -7,8 +7,7 @@ use async_trait::async_trait;
 use super::finding::{Finding, Findings, Rule};
 use super::turns::Turn;
 use super::{Requirements, drive};
-use crate::agents::{AgentError, Verifier};
-use prime_bench::tasks::Kinds;
+use crate::agents::{AgentError, Basis, Verifier};
 use prime_protocol::{Role, Score, Verdict};
 
 pub(super) struct Subject(pub Arc<dyn Verifier>);
@@ -42,9 +41,9 @@ impl drive::Subject for Subject {
     }
 }
 
-/// Compares the kinds before and after all turns, and those of a second agent.
-pub(super) fn unstable_kinds(before: Kinds, after: Kinds, another: Kinds) -> Option<Finding> {
-    let shown = |kinds: Kinds| kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
+/// Compares what it looks at before and after all turns, and with a second agent.
+pub(super) fn unstable_basis(before: Basis, after: Basis, another: Basis) -> Option<Finding> {
+    let shown = |basis: Basis| basis.kinds().iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
     let (rule, turn) = (Rule::StableKinds, "all turns".to_owned());
     (before != after || before != another).then(|| Finding {
         rule,

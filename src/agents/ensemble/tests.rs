@@ -4,7 +4,7 @@ use futures::executor::block_on;
 use serde_json::json;
 
 use super::*;
-use prime_bench::tasks::{self, Difficulty, Kind};
+use prime_bench::tasks::{self, Difficulty, Kind, Kinds};
 use prime_problems::Custom;
 use prime_protocol::Limits;
 
@@ -17,8 +17,8 @@ struct Says {
 
 #[async_trait]
 impl AsyncVerifier for Says {
-    fn kinds(&self) -> Kinds {
-        Kinds::from_iter([self.kind])
+    fn basis(&self) -> Basis {
+        Basis::rules(Kinds::from_iter([self.kind]))
     }
 
     fn reads_words(&self) -> bool {
@@ -124,10 +124,12 @@ fn half_of_the_members_are_enough() {
 }
 
 #[test]
-fn an_ensemble_checks_the_kinds_of_all_members() {
+fn an_ensemble_checks_the_kinds_that_half_of_its_members_check() {
     let of = |kind| Says { kind, ..says(0, &[]) };
-    let kinds = ensemble([of(Kind::Format), of(Kind::Terminal), of(Kind::Format)]).kinds();
-    assert_eq!(kinds, Kinds::from_iter([Kind::Format, Kind::Terminal]));
+    let three = ensemble([of(Kind::Format), of(Kind::Terminal), of(Kind::Format)]).basis();
+    assert_eq!(three.kinds(), Kinds::from_iter([Kind::Format]), "one member in three is outvoted");
+    let two = ensemble([of(Kind::Format), of(Kind::Terminal)]).basis();
+    assert_eq!(two.kinds(), Kinds::from_iter([Kind::Format, Kind::Terminal]));
 }
 
 #[test]

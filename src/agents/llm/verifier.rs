@@ -12,7 +12,7 @@ use super::{affinity, label, malformed, rendered, seed};
 use crate::agents::model::{Completion, CompletionRequest, Model};
 use crate::agents::prompt::{self, History, Prompt, PromptContext, TemplateError, Templates};
 use crate::agents::rules;
-use crate::agents::{AgentError, AsyncVerifier, Failure, Sampling};
+use crate::agents::{AgentError, AsyncVerifier, Basis, Failure, Method, Sampling};
 use prime_bench::tasks::{Kind, Kinds, Problem, Rule};
 use prime_protocol::{Role, Score, Trajectory, Verdict};
 
@@ -240,9 +240,12 @@ impl LlmVerifier {
 
 #[async_trait]
 impl AsyncVerifier for LlmVerifier {
-    fn kinds(&self) -> Kinds {
-        let always = std::iter::once(Kind::Format);
-        self.options.kinds.iter().chain(always).collect()
+    fn basis(&self) -> Basis {
+        Basis::model(match self.options.format {
+            VerdictFormat::Report { .. } => Method::Report,
+            VerdictFormat::Likelihood { .. } => Method::Likelihood,
+            VerdictFormat::Token { .. } => Method::Token,
+        })
     }
 
     fn reads_words(&self) -> bool {

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::pool::ProcessPool;
 use super::{ProcessError, answer, request};
-use crate::agents::{AgentError, AsyncVerifier};
+use crate::agents::{AgentError, AsyncVerifier, Basis};
 use crate::settings::Program;
 use prime_bench::tasks::Kinds;
 use prime_protocol::{Role, Trajectory, Verdict};
@@ -31,8 +31,8 @@ impl ProcessVerifier {
 
 #[async_trait]
 impl AsyncVerifier for ProcessVerifier {
-    fn kinds(&self) -> Kinds {
-        self.kinds
+    fn basis(&self) -> Basis {
+        Basis::program(self.kinds)
     }
 
     async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {

@@ -1,7 +1,9 @@
 //! `bench corrupt`: how often checks detect one corrupted step of a trace.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::Args;
 
 use super::{find_all, measure_tasks};
@@ -9,6 +11,7 @@ use crate::cli::output::{Output, print};
 use crate::cli::table::Table;
 use crate::cli::values::TaskParser;
 use prime_bench::judge::corruption::{CorruptionRow, corrupt as measure};
+use prime_bench::judge::detection::{self, DetectionTable, TRACES};
 use prime_bench::tasks::{self, AnyTask, BASE_SEED};
 
 #[derive(Args)]
@@ -22,6 +25,9 @@ pub struct CorruptArguments {
     /// Base seed of the instances
     #[arg(long, value_name = "SEED", default_value_t = BASE_SEED)]
     base_seed: u64,
+    /// Write the table that results quote: every set of kinds of constraints, with a fixed number of traces and base seed
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["tasks", "traces", "base_seed", "output"])]
+    table: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
@@ -49,7 +55,20 @@ fn text(rows: &[CorruptionRow]) -> String {
     )
 }
 
+/// Measures all tasks for the table. An incomplete one is not written.
+fn write_table(path: &Path) -> anyhow::Result<ExitCode> {
+    let (rows, finished) = measure_tasks(tasks::all().collect(), |task| detection::measure(task, TRACES, BASE_SEED))?;
+    if rows.len() == tasks::all().count() {
+        let table = DetectionTable::new(BASE_SEED, TRACES, rows);
+        std::fs::write(path, table.to_json()).with_context(|| format!("--table {}", path.display()))?;
+    }
+    Ok(finished.exit_code())
+}
+
 pub fn corrupt(arguments: &CorruptArguments) -> anyhow::Result<ExitCode> {
+    if let Some(path) = &arguments.table {
+        return write_table(path);
+    }
     let named = find_all(&arguments.tasks)?;
     let chosen: Vec<&'static dyn AnyTask> = if named.is_empty() { tasks::all().collect() } else { named };
     let (traces, base_seed) = (arguments.traces, arguments.base_seed);

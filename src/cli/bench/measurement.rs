@@ -107,8 +107,8 @@ struct Figures<'f, Row> {
 /// The system that the settings describe.
 pub fn system(settings: &Settings, resources: &Resources) -> anyhow::Result<System> {
     let agents = AgentSet::from_settings(settings, resources)?;
-    let (kinds, planned) = (agents.kinds(), settings.clone());
-    let plan = Box::new(move |problem: &dyn Problem| run_plan(&planned, kinds, problem));
+    let (basis, planned) = (agents.basis(), settings.clone());
+    let plan = Box::new(move |problem: &dyn Problem| run_plan(&planned, basis, problem));
     Ok(System { agents, plan, sampling: run_sampling(settings) })
 }
 

@@ -13,7 +13,7 @@ pub use super::output::Output;
 use super::output::print;
 use super::values::{TaskParser, difficulty, index, json_file};
 use super::{Configuration, start_log};
-use crate::app::{App, Overrides, run_plan, run_sampling, split};
+use crate::app::{App, Overrides, basis_on, run_plan, run_sampling, split};
 use crate::report::{Reviews, RunContext, RunResult};
 use crate::runtime::{Observer, Submission};
 use live::{Live, create_trace};
@@ -73,7 +73,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         let settings = overrides.apply(app.settings());
         let runtime = app.runtime_of(&overrides)?;
         let started = tokio::time::Instant::now();
-        let plan = run_plan(&settings, runtime.agents().kinds(), problem.as_ref());
+        let plan = run_plan(&settings, runtime.agents().basis(), problem.as_ref());
         let live = Arc::new(Live::new(&plan, problem.steps_max(), trace));
         let observer = Arc::clone(&live) as Arc<dyn Observer>;
         let strategy = plan.strategy;
@@ -96,7 +96,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
             instance: name,
             agents: agents.names().clone(),
             notes: agents.notes().to_vec(),
-            kinds: agents.kinds(),
+            basis: basis_on(agents.basis(), problem.as_ref()),
             config_hash: settings.hash(),
             strategy,
             seed: sampling.seed,

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::report::Verification;
 use crate::runs::{RunRecord, Status};
 use prime_bench::tasks::Kind;
 use prime_protocol::{Ballot, Usage};
@@ -71,8 +72,11 @@ pub struct RunInfo {
     pub status: Status,
     /// Whether the verifier accepted every step as clean.
     pub verified: bool,
+    /// What that is worth; left out if the answer is not verified.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verification: Option<Verification>,
     pub verifier: String,
-    /// The kinds of constraints that it checked.
+    /// The kinds of constraints that were evaluated, or that a program's owner says it checks. A model's opinion is none.
     pub checked_kinds: Vec<Kind>,
     /// The name of what ended the run.
     pub outcome: Option<String>,
@@ -114,6 +118,7 @@ impl From<&RunRecord> for RunInfo {
             run: record.id.clone(),
             status: record.status,
             verified: result.verified,
+            verification: result.verification,
             verifier: result.verifier,
             checked_kinds: result.checked_kinds,
             outcome: result.outcome,

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::*;
-use crate::agents::{AgentError, AsyncVerifier, Failure, ReferenceVerifier, RulesVerifier};
+use crate::agents::{AgentError, AsyncVerifier, Basis, Failure, ReferenceVerifier, RulesVerifier};
 use crate::evaluation::labelled_steps::labelled_steps;
 use prime_bench::tasks::{self, Difficulty, Kind, Kinds};
 use prime_protocol::Trajectory;
@@ -49,8 +49,8 @@ struct Says(Option<(u32, f64)>);
 
 #[async_trait]
 impl AsyncVerifier for Says {
-    fn kinds(&self) -> Kinds {
-        Kinds::ALL
+    fn basis(&self) -> Basis {
+        Basis::rules(Kinds::ALL)
     }
 
     async fn judge(&self, _: &Trajectory, _: &str) -> Result<Verdict, AgentError> {

@@ -79,8 +79,8 @@ struct Moody {
 
 #[async_trait]
 impl AsyncVerifier for Moody {
-    fn kinds(&self) -> Kinds {
-        Kinds::ALL
+    fn basis(&self) -> Basis {
+        Basis::rules(Kinds::ALL)
     }
 
     async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {

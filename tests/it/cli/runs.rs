@@ -1,5 +1,6 @@
 //! `run`: the fields of a result, what labels it, and inputs of one's own.
 
+use prime_agents::evaluation::stub_server::StubServer;
 use serde_json::{Value, json};
 
 use crate::binary::{REFERENCE, SCRIPTED, file, run, shown};
@@ -71,6 +72,9 @@ fn an_answer_that_nobody_checked_is_not_verified() {
     check_fields(&result);
     assert_eq!((&result["verified"], &result["correct"]), (&json!(false), &json!(true)));
     assert_eq!((&result["verifier"], &result["checked_kinds"]), (&json!("none"), &json!([])));
+    assert_eq!(result.get("verification"), None);
+    let text = crate::binary::done(&[&["run", "long-division"][..], &REFERENCE, &none].concat()).stdout;
+    assert!(text.contains("not verified (none: nothing)"), "{text}");
 }
 
 #[test]
@@ -81,6 +85,67 @@ fn a_verifier_that_checks_transitions_is_labelled() {
     assert!(label_of(&result, "transitions").is_some(), "{result}");
     let result = run(&[&["n-queens"], &REFERENCE]).json(0);
     assert!(label_of(&result, "transitions").is_none(), "{result}");
+}
+
+/// The object of a verified result, and its `misses`.
+fn verification(arguments: &[&[&str]]) -> (Value, Value) {
+    let result = run(arguments).json(0);
+    let mut verification = result["verification"].clone();
+    assert_eq!(verification["steps"], result["steps"], "{result}");
+    assert_eq!((&verification["verifier"], &verification["kinds"]), (&result["verifier"], &result["checked_kinds"]));
+    let misses = verification.as_object_mut().expect("verified").remove("misses").unwrap_or_default();
+    (verification, misses)
+}
+
+#[test]
+fn a_verified_result_says_what_its_verifier_looked_at_and_misses() {
+    let steps = run(&[&["n-queens"], &REFERENCE]).json(0)["steps"].clone();
+    let (rules, missed) = verification(&[&["n-queens"], &REFERENCE]);
+    let kinds = json!(["format", "invariant", "terminal"]);
+    assert_eq!(rules, json!({"verifier": "rules", "methods": ["rules"], "kinds": kinds, "steps": steps}));
+    let count = |misses: &Value, name: &str| misses[name].as_u64().expect("a count");
+    assert!(count(&missed, "found") <= count(&missed, "tried") && count(&missed, "tried") > 0, "{missed}");
+    let bound = missed["rate_bound"].as_f64().expect("a rate");
+    assert!(bound > 0.0 && missed["rate"].as_f64() < Some(bound), "{missed}");
+    assert!(missed["table"].is_string(), "{missed}");
+
+    let format = ["--set", r#"agents.verifier.kinds=["format"]"#];
+    let (_, of_format) = verification(&[&["n-queens"], &REFERENCE, &format]);
+    assert_eq!((&of_format["tried"], &of_format["table"]), (&missed["tried"], &missed["table"]));
+    assert!(count(&of_format, "found") < count(&missed, "found"), "{of_format} {missed}");
+
+    let (reference, missed) =
+        verification(&[&["n-queens"], &REFERENCE, &["--set", "agents.verifier.implementation=reference"]]);
+    assert_eq!(reference["methods"], json!(["reference"]));
+    assert_eq!(missed["found"], missed["tried"], "the algorithm finds every wrong step");
+
+    let both = ["--set", r#"agents.verifier.ensemble.members=["rules", "reference"]"#];
+    let ensemble = ["--set", "agents.verifier.implementation=ensemble"];
+    let (ensemble, _) = verification(&[&["n-queens"], &REFERENCE, &ensemble, &both]);
+    assert_eq!(ensemble["methods"], json!(["rules", "reference"]));
+    assert_eq!(ensemble["kinds"], json!(["format", "invariant", "transition", "terminal"]));
+}
+
+#[test]
+fn a_likelihood_is_not_called_transition_and_was_not_measured() {
+    // A server without grammars writes a line of its own, which must be the proposed one.
+    let stub = StubServer::start(|_| "move 1 0 2".to_owned()).expect("a server");
+    let pool = format!("pools.stub.upstreams=[{{url=\"{}\", model=\"m\", concurrent_max=4}}]", stub.url);
+    let sets = [
+        "agents.verifier.implementation=openai",
+        "agents.verifier.pool=stub",
+        "agents.verifier.verdict=likelihood",
+        &pool,
+    ];
+    let mut arguments: Vec<&str> = sets.iter().flat_map(|set| ["--set", *set]).collect();
+    let (_folder, path) = file("input.json", r#"{"n": 1, "from": 0, "to": 2}"#);
+    arguments.extend(["--input", shown(&path)]);
+    let (model, misses) = verification(&[&["tower-of-hanoi"], &REFERENCE, &arguments]);
+    assert_eq!((&model["methods"], &model["kinds"]), (&json!(["likelihood"]), &json!(["format"])));
+    assert_eq!((&model["steps"], misses), (&json!(1), Value::Null));
+    let text = crate::binary::done(&[&["run", "tower-of-hanoi"][..], &REFERENCE, &arguments].concat()).stdout;
+    let verdict = "verified (openai: format, likelihood; not measured for this task; 1 step)";
+    assert!(text.contains(verdict), "{verdict:?} is missing in {text}");
 }
 
 #[test]
@@ -140,7 +205,9 @@ fn the_same_seed_gives_the_same_result_and_the_budget_ends_a_run_by_name() {
 fn text_for_people_says_what_was_checked_and_that_this_was_no_model() {
     let done = crate::binary::done(&[&["run", "n-queens"][..], &REFERENCE].concat());
     assert_eq!(done.code, 0);
-    for part in ["n-queens/easy/000", "verified by `rules` (checked: format, invariant, terminal)", "not a model"] {
+    for part in
+        ["n-queens/easy/000", "verified (rules: format, invariant, terminal; misses fewer than 1 in ", "not a model"]
+    {
         assert!(done.stdout.contains(part), "{part:?} is missing in {}", done.stdout);
     }
 }

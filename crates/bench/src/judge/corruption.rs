@@ -1,12 +1,14 @@
 //! What a task's constraints are worth: reference traces with one corrupted step, judged with all kinds of constraints and
 //! without those that run the algorithm.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use crate::tasks::{AnyTask, Difficulty, Kinds, Machine, Problem, TaskRng};
 
 /// Longer traces are cut off here.
-const LINES_MAX: usize = 4_000;
+pub(super) const LINES_MAX: usize = 4_000;
 
 /// How a trace was corrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -114,7 +116,7 @@ fn first_found(problem: &dyn Problem, lines: &[String], kinds: Kinds, ends: bool
 }
 
 /// Whether the lines lead to the same state, whatever the last line was.
-fn leads_to(problem: &dyn Problem, lines: &[String], reference: &dyn Machine) -> bool {
+pub(super) fn leads_to(problem: &dyn Problem, lines: &[String], reference: &dyn Machine) -> bool {
     let mut machine = problem.start();
     if lines.iter().any(|line| machine.replay(line).is_err()) {
         return false;
@@ -129,24 +131,32 @@ fn leads_to(problem: &dyn Problem, lines: &[String], reference: &dyn Machine) ->
     state(machine.as_ref()) == state(reference)
 }
 
-/// Corrupts `count` reference traces of a task, of all levels in turn, and judges each of them twice.
-pub fn corrupt(task: &'static dyn AnyTask, count: u64, base_seed: u64) -> CorruptionRow {
+/// A reference trace and the same trace with one corrupted step.
+pub(super) struct CorruptedTrace {
+    pub difficulty: Difficulty,
+    pub index: u32,
+    pub problem: Arc<dyn Problem>,
+    pub lines: Vec<String>,
+    pub corrupted: Vec<String>,
+    pub corruption: Corruption,
+    /// The first line that differs, counted from 0.
+    pub at: usize,
+    /// Whether the reference trace ends; otherwise it was cut off.
+    pub ends: bool,
+    /// The machine after the reference trace.
+    pub machine: Box<dyn Machine>,
+}
+
+/// At most `count` corrupted traces of a task, of all levels in turn.
+pub(super) fn corrupted_traces(
+    task: &'static dyn AnyTask,
+    count: u64,
+    base_seed: u64,
+) -> impl Iterator<Item = CorruptedTrace> {
     let spec = task.spec();
-    let mut row = CorruptionRow {
-        task: spec.slug,
-        corrupted: 0,
-        found_at_step: 0,
-        found_by_invariants: 0,
-        false_alarms: 0,
-        harmless: 0,
-        missed: Vec::new(),
-    };
     let mut rng = TaskRng::new(base_seed);
     // Lines without numbers do not admit every corruption, hence the bound on attempts.
-    for attempt in 0..4 * count {
-        if row.corrupted == count {
-            break;
-        }
+    let attempts = (0..4 * count).filter_map(move |attempt| {
         let difficulty = Difficulty::ALL[usize::try_from(attempt % 3).expect("invariant: below 3")];
         let index = u32::try_from(attempt / 3 % 200).expect("invariant: below 200");
         let problem = task.generate(difficulty, spec.seed(base_seed, difficulty, index));
@@ -159,26 +169,44 @@ pub fn corrupt(task: &'static dyn AnyTask, count: u64, base_seed: u64) -> Corrup
         let ends = machine.ended();
         let corruption = rng.one_of(&Corruption::ALL);
         let at = rng.index(lines.len());
-        let Some(corrupted) = corruption.apply(&lines, at, &mut rng) else { continue };
+        let corrupted = corruption.apply(&lines, at, &mut rng)?;
         // The end of a trace that was cut off cannot be judged.
         let differs = corrupted.iter().zip(&lines).position(|(ours, right)| ours != right);
-        let Some(differs) = differs.or_else(|| ends.then(|| corrupted.len().min(lines.len()))) else { continue };
+        let at = differs.or_else(|| ends.then(|| corrupted.len().min(lines.len())))?;
+        Some(CorruptedTrace { difficulty, index, problem, lines, corrupted, corruption, at, ends, machine })
+    });
+    attempts.take(usize::try_from(count).unwrap_or(usize::MAX))
+}
+
+/// Corrupts `count` reference traces of a task, of all levels in turn, and judges each of them twice.
+pub fn corrupt(task: &'static dyn AnyTask, count: u64, base_seed: u64) -> CorruptionRow {
+    let mut row = CorruptionRow {
+        task: task.spec().slug,
+        corrupted: 0,
+        found_at_step: 0,
+        found_by_invariants: 0,
+        false_alarms: 0,
+        harmless: 0,
+        missed: Vec::new(),
+    };
+    for trace in corrupted_traces(task, count, base_seed) {
+        let CorruptedTrace { difficulty, index, problem, lines, corrupted, corruption, at, ends, machine } = trace;
         row.corrupted += 1;
         row.false_alarms += u64::from(first_found(problem.as_ref(), &lines, Kinds::WITHOUT_TRANSITION, ends).is_some());
-        row.found_at_step += u64::from(first_found(problem.as_ref(), &corrupted, Kinds::ALL, ends) == Some(differs));
+        row.found_at_step += u64::from(first_found(problem.as_ref(), &corrupted, Kinds::ALL, ends) == Some(at));
         if first_found(problem.as_ref(), &corrupted, Kinds::WITHOUT_TRANSITION, ends).is_some() {
             row.found_by_invariants += 1;
         } else if leads_to(problem.as_ref(), &corrupted, machine.as_ref()) {
             row.harmless += 1;
         } else {
-            let around = differs.saturating_sub(4)..(differs + 4).min(corrupted.len());
+            let around = at.saturating_sub(4)..(at + 4).min(corrupted.len());
             row.missed.push(Missed {
                 difficulty,
                 index,
                 corruption,
-                at: differs,
+                at,
                 lines: corrupted[around].to_vec(),
-                reference: lines.get(differs).cloned(),
+                reference: lines.get(at).cloned(),
             });
         }
     }

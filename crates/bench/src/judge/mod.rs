@@ -4,6 +4,7 @@
 mod actions;
 pub mod check;
 pub mod corruption;
+pub mod detection;
 mod extract;
 mod judgement;
 mod lines;
@@ -15,6 +16,7 @@ mod taxonomy;
 
 pub use actions::ActionList;
 pub use check::{Finding, check};
+pub use detection::{Detection, detection};
 pub use judgement::{FirstError, Judgement, Stage, StageResult, judge};
 pub use single::{Verification, VerifyError, VerifyRequest};
 pub use step::is_right;

@@ -177,6 +177,23 @@ impl Kinds {
     pub fn iter(self) -> impl Iterator<Item = Kind> {
         Kind::ALL.into_iter().filter(move |kind| self.contains(*kind))
     }
+
+    /// The kinds of either set.
+    #[must_use]
+    pub fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// The kinds of both sets.
+    #[must_use]
+    pub fn intersection(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// All sets but the empty one.
+    pub fn sets() -> impl Iterator<Item = Self> {
+        (1..=Self::ALL.0).map(Self)
+    }
 }
 
 impl FromIterator<Kind> for Kinds {

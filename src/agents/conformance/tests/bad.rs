@@ -8,7 +8,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::super::{Finding, Requirements, Rule, coordinator_with, executor, executor_with, verifier, verifier_with};
-use crate::agents::{AgentError, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Failure, Proposal, Ruling, Sampling};
+use crate::agents::{
+    AgentError, AsyncCoordinator, AsyncExecutor, AsyncVerifier, Basis, Failure, Proposal, Ruling, Sampling,
+};
 use prime_bench::tasks::{Kind, Kinds};
 use prime_protocol::{Decision, Score, Trajectory, Verdict};
 
@@ -24,8 +26,8 @@ impl<F: Fn(&Trajectory) -> Result<Proposal, AgentError> + Send + Sync> AsyncExec
 
 #[async_trait]
 impl<F: Fn(&Trajectory) -> Result<Verdict, AgentError> + Send + Sync> AsyncVerifier for Fun<F> {
-    fn kinds(&self) -> Kinds {
-        Kinds::ALL
+    fn basis(&self) -> Basis {
+        Basis::rules(Kinds::ALL)
     }
 
     async fn judge(&self, trajectory: &Trajectory, _: &str) -> Result<Verdict, AgentError> {
@@ -91,9 +93,9 @@ struct Fickle(AtomicU32);
 
 #[async_trait]
 impl AsyncVerifier for Fickle {
-    fn kinds(&self) -> Kinds {
+    fn basis(&self) -> Basis {
         let looks = self.0.fetch_add(1, Ordering::Relaxed) as usize;
-        Kind::ALL.into_iter().take(looks % 4).collect()
+        Basis::rules(Kind::ALL.into_iter().take(looks % 4).collect())
     }
 
     async fn judge(&self, _: &Trajectory, _: &str) -> Result<Verdict, AgentError> {
@@ -115,8 +117,8 @@ struct Fixed(u32);
 
 #[async_trait]
 impl AsyncVerifier for Fixed {
-    fn kinds(&self) -> Kinds {
-        if self.0 == 0 { Kinds::ALL } else { Kinds::NONE }
+    fn basis(&self) -> Basis {
+        if self.0 == 0 { Basis::rules(Kinds::ALL) } else { Basis::NONE }
     }
 
     async fn judge(&self, _: &Trajectory, _: &str) -> Result<Verdict, AgentError> {
@@ -129,8 +131,8 @@ struct Ascii;
 
 #[async_trait]
 impl AsyncVerifier for Ascii {
-    fn kinds(&self) -> Kinds {
-        Kinds::ALL
+    fn basis(&self) -> Basis {
+        Basis::rules(Kinds::ALL)
     }
 
     async fn judge(&self, _: &Trajectory, line: &str) -> Result<Verdict, AgentError> {

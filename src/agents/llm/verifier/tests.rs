@@ -108,7 +108,7 @@ fn a_model_is_asked_about_the_configured_kinds() {
     let model = FakeModel::saying("Constraint 1: PASS - x\nOverall: VALID\nViolation Score: 0");
     let kinds = Kinds::from_iter([Kind::Transition]);
     let options = VerifierOptions { kinds, ..VerifierOptions::report("judge", 9) };
-    assert_eq!(verifier(&model, options.clone()).kinds(), Kinds::from_iter([Kind::Format, Kind::Transition]));
+    assert_eq!(verifier(&model, options.clone()).basis(), Basis::model(Method::Report), "asked about is not checked");
     judge(&model, options, advanced("bubble-sort", 0), "cmp 0 1").expect("one constraint");
     let prompt = model.last().prompt;
     assert!(prompt.contains("1. next-step (") && !prompt.contains("\n2. "), "{prompt}");
@@ -257,4 +257,22 @@ fn an_improbable_line_is_wrong() {
     assert_eq!(judged(&line, &[], false).expect("a verdict").score, Score::ZERO);
     assert_eq!(judged("move 9 9 9", &[], false).expect("a verdict").score, Score::from_tenths(10));
     assert_eq!(judged("because", &[-0.1], true).expect_err("cut").failure, Failure::TooLong);
+}
+
+#[test]
+fn a_model_says_how_it_judges() {
+    let model = FakeModel::saying("1");
+    for (options, method) in [
+        (VerifierOptions::report("judge", 9), Method::Report),
+        (VerifierOptions::token("judge", None), Method::Token),
+        (VerifierOptions::likelihood("judge", 0.1, 9), Method::Likelihood),
+    ] {
+        let basis = verifier(&model, options).basis();
+        assert_eq!(basis.methods().collect::<Vec<_>>(), [method]);
+        assert_eq!(
+            basis.kinds(),
+            Kinds::from_iter([Kind::Format]),
+            "the machine refuses lines, the model evaluates nothing"
+        );
+    }
 }

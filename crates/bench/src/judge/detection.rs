@@ -1,0 +1,80 @@
+//! What a verdict is worth: for each task and each set of constraint kinds, how many of the wrong steps that were tried
+//! the constraints found. The figures are a file that `bench corrupt --table` measures anew; nothing is measured here.
+
+mod measure;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use measure::{TRACES, measure};
+pub use table::{DetectionRow, DetectionTable, digest};
+
+use crate::tasks::Kinds;
+
+/// The confidence of [`Detection::miss_rate_bound`].
+const CONFIDENCE: f64 = 0.95;
+
+/// How many wrong steps were tried, and how many of them were found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Detection {
+    pub tried: u64,
+    pub found: u64,
+}
+
+/// What constraints of these kinds find of the wrong steps of a task; `None` if the task is not in the table, or `kinds` is
+/// empty.
+pub fn detection(task: &str, kinds: Kinds) -> Option<Detection> {
+    DetectionTable::current().detection(task, kinds)
+}
+
+/// The probability of at most `missed` misses among `tried` at this miss rate, between 0 and 1 exclusive.
+#[expect(clippy::cast_precision_loss, reason = "counts of traces lie far below 2^53")]
+fn at_most(missed: u64, tried: u64, rate: f64) -> f64 {
+    let odds = (rate / (1.0 - rate)).ln();
+    let mut term = tried as f64 * (1.0 - rate).ln();
+    let mut sum = term.exp();
+    for count in 0..missed {
+        term += ((tried - count) as f64 / (count + 1) as f64).ln() + odds;
+        sum += term.exp();
+    }
+    sum
+}
+
+impl Detection {
+    pub fn missed(self) -> u64 {
+        self.tried - self.found
+    }
+
+    /// The share of missed steps, as measured.
+    #[expect(clippy::cast_precision_loss, reason = "counts of traces lie far below 2^53")]
+    pub fn miss_rate(self) -> f64 {
+        self.missed() as f64 / self.tried.max(1) as f64
+    }
+
+    /// The upper end of the one-sided 95 % confidence interval of the miss rate (Clopper and Pearson's, which is exact). It
+    /// is above 0 although nothing was missed: about 3/n after n steps.
+    pub fn miss_rate_bound(self) -> f64 {
+        /// Halvings: the result is exact to 2^-40.
+        const HALVINGS: u32 = 40;
+        if self.found == 0 {
+            return 1.0;
+        }
+        let (mut low, mut high) = (self.miss_rate(), 1.0);
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(low, high);
+            if at_most(self.missed(), self.tried, middle) > 1.0 - CONFIDENCE { low = middle } else { high = middle }
+        }
+        high
+    }
+
+    /// `misses fewer than 1 in 40 wrong steps`: the bound in words.
+    pub fn text(self) -> String {
+        // From here on whole numbers of "1 in n" are too coarse.
+        const OFTEN: f64 = 0.2;
+        let bound = self.miss_rate_bound();
+        if bound > OFTEN {
+            return format!("misses up to {:.0} in 100 wrong steps", (100.0 * bound).ceil());
+        }
+        format!("misses fewer than 1 in {:.0} wrong steps", (1.0 / bound).floor())
+    }
+}
