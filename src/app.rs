@@ -1,5 +1,6 @@
 //! Puts the parts together: from settings to a runtime with its engines. The one module that knows every component.
 
+mod agent_sets;
 mod overrides;
 mod plan;
 mod resources;
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::agents::pools::Pools;
-use crate::agents::{AgentSet, Names, Resources, registry::RegistryError};
+use crate::agents::{AgentMissing, AgentSet, Names, RecordedAgents, Resources, registry::RegistryError};
 use crate::runtime::{Hangs, Observer, RunHandle, RunSampling, Runtime, Silent, Submission};
 use crate::settings::{ModelMissing, Settings};
 use crate::shipped_model::CacheError;
@@ -17,10 +18,11 @@ use prime_bench::tasks::Problem;
 use prime_engine::{Engine, EngineError};
 use prime_protocol::{Outcome, RunPlan};
 
+use agent_sets::AgentSets;
 pub use overrides::Overrides;
 pub use plan::{run_plan, run_sampling, runtime_plan};
-use resources::Running;
 pub use resources::{engine_spec, model_source, resources, resources_of};
+use resources::{model_file, running_of};
 
 /// Why the process could not start.
 #[derive(Debug, thiserror::Error)]
@@ -45,8 +47,9 @@ pub struct App {
     settings: Settings,
     config_hash: String,
     resources: Resources,
+    agents: AgentSets,
     runtime: Arc<Runtime>,
-    /// Cells for runs with overrides, one runtime for each combination of agents, started on first use.
+    /// Cells for runs with other agents, one runtime for each combination of agents, started on first use.
     others: Mutex<Vec<Arc<Runtime>>>,
 }
 
@@ -79,16 +82,20 @@ impl App {
             other.choose(compared.role, &compared.other);
             AgentSet::from_settings(&other.apply(&settings), &resources)?;
         }
-        let runtime = Arc::new(Runtime::start(&runtime_plan(&settings), agents));
-        Ok(Self { config_hash: settings.hash(), settings, resources, runtime, others: Mutex::default() })
+        Ok(Self::assemble(settings, resources, agents))
+    }
+
+    fn assemble(settings: Settings, resources: Resources, agents: AgentSet) -> Self {
+        let agents = AgentSets::new(agents);
+        let runtime = Arc::new(Runtime::start(&runtime_plan(&settings), Arc::clone(agents.configured())));
+        Self { config_hash: settings.hash(), settings, resources, agents, runtime, others: Mutex::default() }
     }
 
     /// Starts the cells with the given agents, in place of the configured ones and under their names. Starts no engine. Must
     /// be called within an actix system.
     pub fn with_agents(settings: Settings, agents: AgentSet) -> Self {
         let resources = resources::new(BTreeMap::new(), Pools::default());
-        let runtime = Arc::new(Runtime::start(&runtime_plan(&settings), agents));
-        Self { config_hash: settings.hash(), settings, resources, runtime, others: Mutex::default() }
+        Self::assemble(settings, resources, agents)
     }
 
     /// The same process with other settings, for future runs. An engine is kept if its entry has not changed; otherwise a new
@@ -97,11 +104,8 @@ impl App {
     /// # Errors
     /// As [`App::start`].
     pub fn with_settings(&self, settings: Settings) -> Result<Self, AppError> {
-        let entry = |(name, engine): (&String, &Engine)| {
-            let entry = self.settings.engines.get(name)?;
-            Some((name.clone(), (entry.clone(), engine.clone())))
-        };
-        let running: Running = self.resources.engines.iter().filter_map(entry).collect();
+        let mut running = self.agents.engines();
+        running.extend(running_of(&self.settings, &self.resources));
         let resources = resources::renewed(&settings, &running, self.resources.pools.clone())?;
         Self::with_resources(settings, resources)
     }
@@ -118,24 +122,53 @@ impl App {
         &self.runtime
     }
 
-    /// The cells for runs with these overrides, started on first use. Must be called within an actix system.
+    /// The configured agents.
+    pub fn agents(&self) -> &Arc<AgentSet> {
+        self.agents.configured()
+    }
+
+    /// The configured agents with these overrides.
     ///
     /// # Errors
-    /// When an agent cannot be constructed, such as `llama` without a started engine.
-    pub fn runtime_of(&self, overrides: &Overrides) -> Result<Arc<Runtime>, RegistryError> {
-        let settings = overrides.apply(&self.settings);
-        let names = Names::of(&settings);
-        if names == *self.runtime.agents().names() {
-            return Ok(Arc::clone(&self.runtime));
+    /// When an agent cannot be built, such as `llama` without a started engine.
+    pub fn agents_with(&self, overrides: &Overrides) -> Result<Arc<AgentSet>, RegistryError> {
+        self.agents.chosen(overrides, &self.settings, &self.resources)
+    }
+
+    /// The agents of these names in the present configuration.
+    ///
+    /// # Errors
+    /// When there is no such agent, or it cannot be built.
+    pub fn agents_named(&self, names: &Names) -> Result<Arc<AgentSet>, RegistryError> {
+        if names == self.agents().names() { Ok(Arc::clone(self.agents())) } else { self.agents_with(&names.into()) }
+    }
+
+    /// The recorded agents, if it is known already whether they can be built.
+    pub fn known_agents(&self, record: &Arc<RecordedAgents>) -> Option<Result<Arc<AgentSet>, AgentMissing>> {
+        self.agents.known(record)
+    }
+
+    /// The recorded agents, whatever the configuration names. Starts the engines that they need and that do not run yet.
+    /// Must be called within an actix system; blocks while a model loads.
+    ///
+    /// # Errors
+    /// Which agent this process cannot build, and what to do.
+    pub fn recorded_agents(&self, record: &Arc<RecordedAgents>) -> Result<Arc<AgentSet>, AgentMissing> {
+        self.agents.restored(record, &self.settings, &self.resources)
+    }
+
+    /// The cells for runs of these agents, started on first use. Must be called within an actix system.
+    pub fn runtime_of(&self, agents: &Arc<AgentSet>) -> Arc<Runtime> {
+        if Arc::ptr_eq(agents, self.runtime.agents()) {
+            return Arc::clone(&self.runtime);
         }
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = others.iter().find(|runtime| *runtime.agents().names() == names) {
-            return Ok(Arc::clone(known));
+        if let Some(known) = others.iter().find(|runtime| Arc::ptr_eq(agents, runtime.agents())) {
+            return Arc::clone(known);
         }
-        let agents = AgentSet::from_settings(&settings, &self.resources)?;
-        let runtime = Arc::new(Runtime::start(&runtime_plan(&self.settings), agents));
+        let runtime = Arc::new(Runtime::start(&runtime_plan(&self.settings), Arc::clone(agents)));
         others.push(Arc::clone(&runtime));
-        Ok(runtime)
+        runtime
     }
 
     /// The pools of model servers in use.
@@ -150,8 +183,9 @@ impl App {
     }
 
     /// The running engines, by name.
-    pub fn engines(&self) -> &BTreeMap<String, Engine> {
-        &self.resources.engines
+    pub fn engines(&self) -> BTreeMap<String, Engine> {
+        let recorded = self.agents.engines().into_iter().map(|(name, running)| (name, running.engine));
+        recorded.chain(self.resources.engines.clone()).collect()
     }
 
     /// The configured plan of a run.
@@ -182,6 +216,6 @@ impl App {
 
     /// Stops the engines; runs in progress fail.
     pub fn shutdown(&self) {
-        self.resources.engines.values().for_each(Engine::shutdown);
+        self.engines().values().for_each(Engine::shutdown);
     }
 }

@@ -163,8 +163,7 @@ impl Cell {
 
 impl Cells {
     /// Must be called within an actix system.
-    pub fn start(plan: &RuntimePlan, agents: AgentSet) -> Self {
-        let agents = Arc::new(agents);
+    pub fn start(plan: &RuntimePlan, agents: Arc<AgentSet>) -> Self {
         let cells = (0..plan.cells.max(1)).map(|index| Cell::start(index, plan, &agents)).collect();
         let state = Mutex::new(State { cells, ..State::default() });
         Self { state, plan: plan.clone(), agents, next_id: AtomicU64::new(1) }

@@ -17,8 +17,8 @@ pub struct Runtime {
 
 impl Runtime {
     /// Starts the cells. Must be called within an actix system.
-    pub fn start(plan: &RuntimePlan, agents: AgentSet) -> Self {
-        let cells = Arc::new(Cells::start(plan, agents));
+    pub fn start(plan: &RuntimePlan, agents: impl Into<Arc<AgentSet>>) -> Self {
+        let cells = Arc::new(Cells::start(plan, agents.into()));
         let watchdog = plan.hang_after.and_then(|limit| {
             let started = Watchdog::start(Arc::downgrade(&cells), limit);
             started.inspect_err(|error| tracing::error!(%error, "hanging agents cannot be found")).ok()
@@ -26,7 +26,7 @@ impl Runtime {
         Self { cells, watchdog }
     }
 
-    pub fn agents(&self) -> &AgentSet {
+    pub fn agents(&self) -> &Arc<AgentSet> {
         &self.cells.agents
     }
 

@@ -71,9 +71,10 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let (result, trace_error) = actix::System::new().block_on(async {
         let app = App::start(settings)?;
         let settings = overrides.apply(app.settings());
-        let runtime = app.runtime_of(&overrides)?;
+        let agents = app.agents_with(&overrides)?;
+        let runtime = app.runtime_of(&agents);
         let started = tokio::time::Instant::now();
-        let plan = run_plan(&settings, runtime.agents().kinds(), problem.as_ref());
+        let plan = run_plan(&settings, agents.kinds(), problem.as_ref());
         let live = Arc::new(Live::new(&plan, problem.steps_max(), trace));
         let observer = Arc::clone(&live) as Arc<dyn Observer>;
         let strategy = plan.strategy;
@@ -90,7 +91,6 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         let wall_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let outcome = outcome.context("the runtime ended before the run")?;
         let correct = outcome.answer.as_ref().is_some_and(|answer| problem.accepts(answer));
-        let agents = runtime.agents();
         let solved = RunContext {
             task: problem.spec().slug.to_owned(),
             instance: name,
