@@ -35,17 +35,7 @@ impl Start {
 
 /// Runs to the end. `request` is the span of the request that started the run, if any: the parent of the run's span.
 pub(super) async fn execute(runs: Arc<Runs>, live: Arc<LiveRun>, start: Start, slot: RunSlot, request: Span) {
-    let Some((app, agents)) = agents_of(&runs, &live).await else {
-        let outcome = cancelled_outcome(start.suspended, &live);
-        return conclude(&runs, &live, outcome, slot).await;
-    };
-    if start.is_resumed {
-        runs.record_resumption(&live);
-    }
-    let Start { problem, suspended, .. } = start;
-    let runtime = app.runtime_of(&agents);
-    // What is under way keeps its agents, not the configuration that they are from.
-    drop(app);
+    let Start { problem, suspended, is_resumed } = start;
     let recorder =
         Arc::new(Recorder { stream: Arc::clone(&live.stream), started: runs.open_row(&live, Status::Running) });
     let observer = Arc::new(Watched::new(runs.metrics.run(problem.spec()), recorder));
@@ -54,6 +44,16 @@ pub(super) async fn execute(runs: Arc<Runs>, live: Arc<LiveRun>, start: Start, s
         Some(wrap) => wrap(&live.spec, observer),
         None => observer,
     };
+    let Some((app, agents)) = agents_of(&runs, &live).await else {
+        let outcome = cancelled_outcome(suspended, &live, observer.as_ref());
+        return conclude(&runs, &live, outcome, slot).await;
+    };
+    if is_resumed {
+        runs.record_resumption(&live);
+    }
+    let runtime = app.runtime_of(&agents);
+    // What is under way keeps its agents, not the configuration that they are from.
+    drop(app);
     let submission =
         Submission { problem, plan: live.spec.plan.clone(), sampling: live.spec.sampling, observer, suspended };
     let mut handle = request.in_scope(|| runtime.submit(submission));
@@ -86,29 +86,26 @@ pub(super) fn failed_outcome(reason: String, live: &LiveRun) -> Outcome {
 }
 
 /// Ends a run that waits for its agents, with what is committed.
-fn cancelled_outcome(suspended: Option<Box<SuspendedRun>>, live: &LiveRun) -> Outcome {
+fn cancelled_outcome(suspended: Option<Box<SuspendedRun>>, live: &LiveRun, observer: &dyn Observer) -> Outcome {
     let ending = Ending::Cancelled;
     let elapsed_ms = live.stream.uncommitted_progress().elapsed_ms;
-    live.stream.append(&TraceLine::of(&Event::Stopped { ending: &ending, elapsed_ms }));
+    observer.observe(&Event::Stopped { ending: &ending, elapsed_ms });
     let mut effects = Vec::new();
     if let Some(suspended) = suspended {
         let mut run = suspended.run;
         run.stop(ending.clone(), &mut effects);
     }
+    let mut outcome = Outcome::without_answer(ending);
     for effect in effects {
         match effect {
             Effect::Voted { round, winner, agreement } => {
-                live.stream.append(&TraceLine::of(&Event::Voted { round, winner: winner.as_ref(), agreement }));
+                observer.observe(&Event::Voted { round, winner: winner.as_ref(), agreement });
             }
-            Effect::Finish(outcome) => {
-                live.stream.append(&TraceLine::of(&Event::Finished(&outcome)));
-                return *outcome;
-            }
+            Effect::Finish(finished) => outcome = *finished,
             _ => {}
         }
     }
-    let outcome = Outcome::without_answer(ending);
-    live.stream.append(&TraceLine::of(&Event::Finished(&outcome)));
+    observer.observe(&Event::Finished(&outcome));
     outcome
 }
 
