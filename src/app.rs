@@ -7,7 +7,7 @@ mod resources;
 pub mod split;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::agents::pools::Pools;
 use crate::agents::{AgentMissing, AgentSet, Names, RecordedAgents, Resources, registry::RegistryError};
@@ -48,9 +48,8 @@ pub struct App {
     config_hash: String,
     resources: Resources,
     agents: AgentSets,
+    /// Serves all combinations of agents.
     runtime: Arc<Runtime>,
-    /// Cells for runs with other agents, one runtime for each combination of agents, started on first use.
-    others: Mutex<Vec<Arc<Runtime>>>,
 }
 
 /// Cores available to this process.
@@ -74,28 +73,41 @@ impl App {
     /// # Errors
     /// When an agent cannot be constructed.
     pub fn with_resources(settings: Settings, resources: Resources) -> Result<Self, AppError> {
-        let agents = AgentSet::from_settings(&settings, &resources)?;
+        let agents = Self::configured_agents(&settings, &resources)?;
+        Ok(Self::assemble(settings, resources, agents, None))
+    }
+
+    /// Takes over a runtime if the settings ask for the same one.
+    fn assemble(settings: Settings, resources: Resources, agents: AgentSet, running: Option<&Arc<Runtime>>) -> Self {
+        let (agents, plan) = (AgentSets::new(agents), runtime_plan(&settings));
+        let configured = Arc::clone(agents.configured());
+        let runtime = match running.filter(|runtime| *runtime.plan() == plan) {
+            Some(running) => {
+                running.replace_agents(configured);
+                Arc::clone(running)
+            }
+            None => Arc::new(Runtime::start(&plan, configured)),
+        };
+        Self { config_hash: settings.hash(), settings, resources, agents, runtime }
+    }
+
+    fn configured_agents(settings: &Settings, resources: &Resources) -> Result<AgentSet, AppError> {
+        let agents = AgentSet::from_settings(settings, resources)?;
         let compared = &settings.agents.split;
         if !compared.other.is_empty() {
             // A mistake in the other agent must show now, not with the first run on that side.
             let mut other = Overrides::default();
             other.choose(compared.role, &compared.other);
-            AgentSet::from_settings(&other.apply(&settings), &resources)?;
+            AgentSet::from_settings(&other.apply(settings), resources)?;
         }
-        Ok(Self::assemble(settings, resources, agents))
-    }
-
-    fn assemble(settings: Settings, resources: Resources, agents: AgentSet) -> Self {
-        let agents = AgentSets::new(agents);
-        let runtime = Arc::new(Runtime::start(&runtime_plan(&settings), Arc::clone(agents.configured())));
-        Self { config_hash: settings.hash(), settings, resources, agents, runtime, others: Mutex::default() }
+        Ok(agents)
     }
 
     /// Starts the cells with the given agents, in place of the configured ones and under their names. Starts no engine. Must
     /// be called within an actix system.
     pub fn with_agents(settings: Settings, agents: AgentSet) -> Self {
         let resources = resources::new(BTreeMap::new(), Pools::default());
-        Self::assemble(settings, resources, agents)
+        Self::assemble(settings, resources, agents, None)
     }
 
     /// The same process with other settings, for future runs. An engine is kept if its entry has not changed; otherwise a new
@@ -107,7 +119,8 @@ impl App {
         let mut running = self.agents.engines();
         running.extend(running_of(&self.settings, &self.resources));
         let resources = resources::renewed(&settings, &running, self.resources.pools.clone())?;
-        Self::with_resources(settings, resources)
+        let agents = Self::configured_agents(&settings, &resources)?;
+        Ok(Self::assemble(settings, resources, agents, Some(&self.runtime)))
     }
 
     pub fn settings(&self) -> &Settings {
@@ -118,7 +131,7 @@ impl App {
         &self.config_hash
     }
 
-    pub fn runtime(&self) -> &Runtime {
+    pub fn runtime(&self) -> &Arc<Runtime> {
         &self.runtime
     }
 
@@ -157,29 +170,14 @@ impl App {
         self.agents.restored(record, &self.settings, &self.resources)
     }
 
-    /// The cells for runs of these agents, started on first use. Must be called within an actix system.
-    pub fn runtime_of(&self, agents: &Arc<AgentSet>) -> Arc<Runtime> {
-        if Arc::ptr_eq(agents, self.runtime.agents()) {
-            return Arc::clone(&self.runtime);
-        }
-        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = others.iter().find(|runtime| Arc::ptr_eq(agents, runtime.agents())) {
-            return Arc::clone(known);
-        }
-        let runtime = Arc::new(Runtime::start(&runtime_plan(&self.settings), Arc::clone(agents)));
-        others.push(Arc::clone(&runtime));
-        runtime
-    }
-
     /// The pools of model servers in use.
     pub fn pools(&self) -> &Pools {
         &self.resources.pools
     }
 
-    /// Agents of all runtimes that block their thread.
+    /// Agents that block their thread.
     pub fn hangs(&self) -> Hangs {
-        let others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
-        std::iter::once(&self.runtime).chain(others.iter()).map(|runtime| runtime.hangs()).sum()
+        self.runtime.hangs()
     }
 
     /// The running engines, by name.
@@ -190,7 +188,7 @@ impl App {
 
     /// The configured plan of a run.
     pub fn plan(&self, problem: &dyn Problem) -> RunPlan {
-        run_plan(&self.settings, self.runtime.agents().kinds(), problem)
+        run_plan(&self.settings, self.agents().kinds(), problem)
     }
 
     /// Runs a problem as configured and waits for the outcome.
@@ -211,7 +209,8 @@ impl App {
         sampling: RunSampling,
         observer: Arc<dyn Observer>,
     ) -> RunHandle {
-        self.runtime.submit(Submission { problem, plan, sampling, observer, suspended: None })
+        let submission = Submission { problem, plan, sampling, observer, suspended: None };
+        self.runtime.submit_with(Arc::clone(self.agents()), submission)
     }
 
     /// Stops the engines; runs in progress fail.

@@ -37,7 +37,7 @@ pub use recorded::{AgentMissing, RecordedAgents, file_digest};
 pub use recording::{Recording, RecordingError, RecordingExecutor};
 pub use reference::ReferenceExecutor;
 pub use reference_verifier::ReferenceVerifier;
-pub use registry::{AgentSet, Names, Resources};
+pub use registry::{AgentSet, AgentSetId, Names, Resources};
 pub use replay::ReplayExecutor;
 pub use reply::AgentReply;
 pub use roles::{AsyncCoordinator, AsyncExecutor, AsyncVerifier, Coordinator, Executor, Verifier};

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -103,8 +104,17 @@ impl Default for Resources {
     }
 }
 
-/// The agents of a ring, as factories.
+/// Identifies an [`AgentSet`] within the process.
+pub type AgentSetId = u64;
+
+fn next_id() -> AgentSetId {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The agents of a run, as factories.
 pub struct AgentSet {
+    id: AgentSetId,
     names: Names,
     notes: Vec<String>,
     kinds: Kinds,
@@ -342,6 +352,7 @@ impl AgentSet {
         coordinator: impl Fn() -> Arc<dyn Coordinator> + Send + Sync + 'static,
     ) -> Self {
         Self {
+            id: next_id(),
             names,
             notes: Vec::new(),
             kinds,
@@ -377,6 +388,7 @@ impl AgentSet {
         let verifier = factory::<VerifierAgent>(settings, resources, &names.verifier)?;
         let kinds = verifier().kinds();
         Ok(Self {
+            id: next_id(),
             notes: labels(settings),
             kinds,
             needs_algorithm: needs_algorithm(settings, &names.executor),
@@ -392,6 +404,10 @@ impl AgentSet {
     #[must_use]
     pub fn with_record(self, recorded: Arc<RecordedAgents>) -> Self {
         Self { recorded: Some(recorded), ..self }
+    }
+
+    pub fn id(&self) -> AgentSetId {
+        self.id
     }
 
     pub fn names(&self) -> &Names {

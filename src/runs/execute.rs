@@ -51,12 +51,12 @@ pub(super) async fn execute(runs: Arc<Runs>, live: Arc<LiveRun>, start: Start, s
     if is_resumed {
         runs.record_resumption(&live);
     }
-    let runtime = app.runtime_of(&agents);
+    let runtime = Arc::clone(app.runtime());
     // What is under way keeps its agents, not the configuration that they are from.
     drop(app);
     let submission =
         Submission { problem, plan: live.spec.plan.clone(), sampling: live.spec.sampling, observer, suspended };
-    let mut handle = request.in_scope(|| runtime.submit(submission));
+    let mut handle = request.in_scope(|| runtime.submit_with(agents, submission));
     // The request ends long before its run.
     drop(request);
     live.set_canceller(handle.canceller());

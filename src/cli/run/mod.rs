@@ -72,14 +72,13 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         let app = App::start(settings)?;
         let settings = overrides.apply(app.settings());
         let agents = app.agents_with(&overrides)?;
-        let runtime = app.runtime_of(&agents);
         let started = tokio::time::Instant::now();
         let plan = run_plan(&settings, agents.kinds(), problem.as_ref());
         let live = Arc::new(Live::new(&plan, problem.steps_max(), trace));
         let observer = Arc::clone(&live) as Arc<dyn Observer>;
         let strategy = plan.strategy;
-        let mut handle =
-            runtime.submit(Submission { problem: Arc::clone(&problem), plan, sampling, observer, suspended: None });
+        let submission = Submission { problem: Arc::clone(&problem), plan, sampling, observer, suspended: None };
+        let mut handle = app.runtime().submit_with(Arc::clone(&agents), submission);
         let outcome = tokio::select! {
             outcome = handle.outcome() => outcome,
             signal = tokio::signal::ctrl_c() => {
