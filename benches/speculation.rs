@@ -73,7 +73,7 @@ async fn rate(speculate: bool, trajectories: usize, executor: Duration, verifier
     let submission = || Submission {
         problem: Arc::clone(&problem),
         plan: RunPlan {
-            limits: Limits { attempts_max: 8, pops_max: 0, snapshot_every_frames: 64 },
+            limits: Limits { attempts_max: 8, pops_max: 0, snapshot_every_frames: 64, ..Limits::DEFAULT },
             speculate,
             ..RunPlan::single(10_000)
         },

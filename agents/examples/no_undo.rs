@@ -51,7 +51,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_move_is_not_undone() {
-        let limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8 };
+        let limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8, ..Limits::DEFAULT };
         let start = tasks::find("tower-of-hanoi").expect("listed").generate(Difficulty::Easy, 1).start();
         let first = start.reference().expect("a first move");
         let [word, disk, from, to] = first.split(' ').collect::<Vec<_>>()[..] else { panic!("{first}") };

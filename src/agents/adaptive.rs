@@ -29,7 +29,7 @@ mod tests {
         let policy = Adaptive::new(base, 0.1, 1.0, 4.0, (tenths(1), tenths(7))).expect("a policy");
         let coordinator = AdaptiveCoordinator(policy);
         let problem = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 3);
-        let limits = Limits { attempts_max: 100, pops_max: 8, snapshot_every_frames: 8 };
+        let limits = Limits { attempts_max: 100, pops_max: 8, snapshot_every_frames: 8, ..Limits::DEFAULT };
         let mut trajectory = Trajectory::new(problem.start(), &limits);
         let verdict = Verdict { score: tenths(5), ..Verdict::default() };
         let mut decisions = Vec::new();

@@ -71,7 +71,7 @@ mod tests {
     #[tokio::test]
     async fn lines_have_the_log_probabilities_of_the_error_rate() {
         let problem = tasks::find("bubble-sort").unwrap().generate(Difficulty::Easy, 1);
-        let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1 };
+        let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
         let trajectory = Trajectory::new(problem.start(), &limits);
         let right = trajectory.machine.reference().unwrap();
         let mut seen = [0, 0];
@@ -91,7 +91,7 @@ mod tests {
     #[tokio::test]
     async fn without_errors_a_line_is_certain() {
         let problem = tasks::find("bubble-sort").unwrap().generate(Difficulty::Easy, 1);
-        let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1 };
+        let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
         let trajectory = Trajectory::new(problem.start(), &limits);
         for (rate, expected) in [(0.0, 0.0_f32), (1.0, -2.197_224_6)] {
             let sampling = Sampling { temperature: 0.7, top_p: 1.0, seed: 3 };

@@ -57,6 +57,8 @@ pub fn run_plan(settings: &Settings, kinds: Kinds, problem: &dyn Problem) -> Run
         confidence: run.confidence,
         limits: Limits {
             attempts_max: run.attempts_max,
+            repetitions_max: run.repetitions_max,
+            stuck_after: run.stuck_after,
             pops_max: run.pops_max,
             snapshot_every_frames: run.snapshot_every_frames as usize,
         },

@@ -147,7 +147,7 @@ fn garbage(right: &str, rng: &mut TaskRng) -> Vec<String> {
 }
 
 fn labelled(machine: Box<dyn Machine>, line: String, is_right: bool) -> Labelled {
-    let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1 };
+    let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
     let mut trajectory = Trajectory::new(machine, &limits);
     let label = match (trajectory.machine.propose(&line), is_right) {
         (Ok(()), true) => Label::Right,

@@ -36,7 +36,7 @@ pub async fn step_accuracy(
     count: u32,
     base_seed: u64,
 ) -> Result<StepRow, String> {
-    let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1 };
+    let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
     let sampling = Sampling { temperature: 0.0, top_p: 1.0, seed: 0 };
     let mut rng = TaskRng::new(base_seed);
     let states: Vec<_> = (0..count).map(|_| state_on_trace(task, difficulty, base_seed, &mut rng)).collect();

@@ -21,7 +21,7 @@ pub fn runtime_plan() -> RuntimePlan {
 
 /// One trajectory, one round.
 pub fn plan() -> RunPlan {
-    let limits = Limits { attempts_max: 8, pops_max: 64, snapshot_every_frames: 64 };
+    let limits = Limits { attempts_max: 8, pops_max: 64, snapshot_every_frames: 64, ..Limits::DEFAULT };
     RunPlan { confidence: 0.5, limits, ..RunPlan::single(1) }
 }
 

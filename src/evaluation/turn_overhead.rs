@@ -51,7 +51,7 @@ impl Scene {
     /// The first step of a task's first easy instance. `None` if the trace is empty.
     pub fn of(task: &dyn AnyTask) -> Option<Self> {
         let problem = task.generate(Difficulty::Easy, task.spec().seed(0, Difficulty::Easy, 0));
-        let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1 };
+        let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
         let mut trajectory = Trajectory::new(problem.start(), &limits);
         let line = trajectory.machine.reference()?;
         trajectory.machine.propose(&line).ok()?;

@@ -90,7 +90,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_turn_fails_once() {
-        let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1 };
+        let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
         let trajectories = [0, 1].map(|_| Trajectory::new(null_problem(9).start(), &limits));
         let timer = PreciseTimer::start().unwrap();
         let always = Fault::new(Role::Verifier, Duration::ZERO, 1.0, timer.clone());

@@ -5,5 +5,5 @@ mod result;
 mod trace;
 
 pub use plural::count;
-pub use result::{Arm, Reviews, RunContext, RunResult};
+pub use result::{Arm, RejectedStep, Reviews, RunContext, RunResult};
 pub use trace::{RecordedEvent, StepLine, TraceLine};

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use super::count;
 use crate::agents::registry::Names;
 use prime_bench::tasks::{Kind, Kinds};
-use prime_protocol::{Ballot, Ending, Outcome, Speculations, StepVotes, Strategy, Usage};
+use prime_protocol::{Ballot, Ending, Outcome, Rejection, Speculations, StepVotes, Strategy, StuckAt, Usage};
 
 /// How many steps of a run need review, because its verifiers disagree on them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -43,6 +43,15 @@ impl Arm {
     pub fn name(self) -> &'static str {
         ["a", "b"][self as usize]
     }
+}
+
+/// A step that was rejected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RejectedStep {
+    /// Committed steps before it.
+    pub depth: usize,
+    #[serde(flatten)]
+    pub rejection: Rejection,
 }
 
 /// What is known of a run before it starts: the problem, the agents and the settings.
@@ -82,12 +91,19 @@ pub struct RunResult {
     pub verifier: String,
     /// The kinds of constraints that it checked.
     pub checked_kinds: Vec<Kind>,
-    /// What ended the run: `agreed`, `rounds_spent`, `exhausted`, `steps_spent`, `tokens_spent`, `wall_ms_spent`,
-    /// `cancelled` or `agent_failed`; null while it is open.
+    /// What ended the run: `agreed`, `rounds_spent`, `exhausted`, `stuck`, `steps_spent`, `tokens_spent`,
+    /// `wall_ms_spent`, `cancelled` or `agent_failed`; null while it is open.
     pub outcome: Option<String>,
     /// Why, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+    /// The deepest state at which a trajectory got stuck: steps before it, the state, and the lines rejected there with
+    /// their reasons. Left out if none did, or the run ended in agreement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stuck_at: Option<StuckAt>,
+    /// The last rejected step of an open run; left out if none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_rejection: Option<RejectedStep>,
     /// Committed steps of the trajectory that gave the answer; without an answer, of the deepest trajectory.
     pub steps: u64,
     /// Proposals of all trajectories.
@@ -156,6 +172,8 @@ impl RunResult {
             checked_kinds: kinds.iter().collect(),
             outcome: None,
             failure: None,
+            stuck_at: None,
+            last_rejection: None,
             steps: 0,
             proposals: 0,
             retries: 0,
@@ -185,6 +203,7 @@ impl RunResult {
             verified: outcome.verified,
             outcome: Some(outcome.ending.name().to_owned()),
             failure: if let Ending::AgentFailed(reason) = &outcome.ending { Some(reason.clone()) } else { None },
+            stuck_at: outcome.stuck_at,
             steps: outcome.steps,
             proposals: outcome.proposals,
             retries: outcome.retries,
@@ -207,6 +226,7 @@ impl RunResult {
     /// The result as text for people.
     pub fn text(&self) -> String {
         const ANSWER_CHARS_MAX: usize = 400;
+        const REJECTIONS_SHOWN: usize = 5;
         let mut text = String::new();
         let answer = self.answer.as_ref().map_or_else(|| "none".to_owned(), Value::to_string);
         let mut line = |name: &str, value: &str| {
@@ -227,6 +247,20 @@ impl RunResult {
         line("ended", self.outcome.as_deref().unwrap_or("not yet"));
         if let Some(failure) = &self.failure {
             line("failure", failure);
+        }
+        if let Some(stuck) = &self.stuck_at {
+            let trajectories = count(stuck.trajectories.into(), "trajectory");
+            line("stuck", &format!("{trajectories} at step {}, in the state {}", stuck.depth + 1, stuck.state));
+            for Rejection { line: rejected, reason } in stuck.rejected.iter().take(REJECTIONS_SHOWN) {
+                line("", &format!("`{rejected}`: {}", reason.as_deref().unwrap_or("rejected without a reason")));
+            }
+            let hidden = stuck.rejected.len().saturating_sub(REJECTIONS_SHOWN) as u64;
+            if hidden > 0 {
+                line("", &format!("and {} (--output json has all)", count(hidden, "more rejected line")));
+            }
+        } else if let Some(RejectedStep { depth, rejection }) = &self.last_rejection {
+            let reason = rejection.reason.as_deref().unwrap_or("no reason given");
+            line("rejected", &format!("`{}` at step {}, last: {reason}", rejection.line, depth + 1));
         }
         line(
             "votes",

@@ -52,7 +52,7 @@ impl Reader {
                 continue;
             };
             let mut watch = live.stream.watch();
-            let committed = *watch.borrow_and_update();
+            let committed = watch.borrow_and_update().clone();
             if committed.head.seq > self.after {
                 match live.stream.cached_segment(self.after) {
                     Some(segment) => self.ready.push_back(segment),

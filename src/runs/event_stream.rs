@@ -57,7 +57,7 @@ pub struct SavedRun {
 }
 
 /// The durable part of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Committed {
     pub head: Head,
     pub progress: Progress,
@@ -103,7 +103,7 @@ impl EventStream {
             id,
             backpressure,
             announce,
-            pending: Mutex::new(Pending { progress, ..Pending::default() }),
+            pending: Mutex::new(Pending { progress: progress.clone(), ..Pending::default() }),
             own_bytes: AtomicUsize::new(0),
             appended: head.seq.into(),
             saved: head.seq.into(),
@@ -114,12 +114,12 @@ impl EventStream {
     }
 
     pub fn committed(&self) -> Committed {
-        *self.committed.borrow()
+        self.committed.borrow().clone()
     }
 
     /// The counts over all events, durable or not.
     pub fn uncommitted_progress(&self) -> Progress {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner).progress
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).progress.clone()
     }
 
     /// Ties commits to the run's span.
@@ -184,7 +184,7 @@ impl EventStream {
         let seq = self.appended.load(Ordering::Relaxed);
         self.saved.store(seq, Ordering::Relaxed);
         self.add(|pending| {
-            let saved = SavedRun { progress: pending.progress, run };
+            let saved = SavedRun { progress: pending.progress.clone(), run };
             let body = serde_json::to_vec(&saved).expect("invariant: saved runs serialise");
             pending.snapshot = Some(Snapshot { seq, body });
         });
@@ -213,7 +213,7 @@ impl EventStream {
     /// For the writer: takes everything pending.
     pub fn take(&self) -> Pending {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        let progress = pending.progress;
+        let progress = pending.progress.clone();
         let taken = std::mem::replace(&mut *pending, Pending { progress, ..Pending::default() });
         self.own_bytes.fetch_sub(taken.body.len(), Ordering::Relaxed);
         self.backpressure.remove(taken.body.len());

@@ -56,13 +56,17 @@ pub(super) async fn execute(runs: Arc<Runs>, live: Arc<LiveRun>, start: Start, s
     drop(app);
     let submission =
         Submission { problem, plan: live.spec.plan.clone(), sampling: live.spec.sampling, observer, suspended };
-    let mut handle = request.in_scope(|| runtime.submit_with(agents, submission));
+    let mut handle = request.in_scope(|| runtime.submit_with(Arc::clone(&agents), submission));
     // The request ends long before its run.
     drop(request);
     live.set_canceller(handle.canceller());
     // No outcome means that the process is ending: the next one resumes the run.
     let Some(outcome) = handle.outcome().await else { return };
     conclude(&runs, &live, outcome, slot).await;
+    if let Some(unused) = Arc::into_inner(agents) {
+        // Its agents may wait for their processes to end.
+        drop(tokio::task::spawn_blocking(move || drop(unused)));
+    }
 }
 
 /// Adds the export of spans, where the configuration names a collector.

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::report::{RunResult, StepLine, TraceLine};
-use prime_protocol::{Decision, Speculations, Usage};
+use crate::report::{RejectedStep, RunResult, StepLine, TraceLine};
+use prime_protocol::{Decision, Rejection, Speculations, Usage};
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     pub is_under_way: bool,
     /// Committed steps of the deepest trajectory of the current round.
@@ -21,6 +21,8 @@ pub struct Progress {
     /// Steps that need review.
     #[serde(default)]
     pub reviews_needed: u64,
+    #[serde(default)]
+    pub last_rejection: Option<RejectedStep>,
 }
 
 impl Progress {
@@ -52,7 +54,11 @@ impl Progress {
             Decision::Proceed if step.applicable => self.steps = self.steps.max(step.depth as u64 + 1),
             Decision::Proceed => {}
             Decision::Retry => self.retries += 1,
-            Decision::Backtrack => self.backtracks += 1,
+            Decision::Backtrack => {
+                self.backtracks += 1;
+                let rejection = Rejection::new(&step.action, step.feedback.as_deref());
+                self.last_rejection = Some(RejectedStep { depth: step.depth, rejection });
+            }
         }
     }
 
@@ -67,5 +73,6 @@ impl Progress {
         result.tokens = self.usage;
         result.speculations = Some(self.speculations).filter(|counts| !counts.is_none());
         result.wall_ms = self.elapsed_ms;
+        result.last_rejection.clone_from(&self.last_rejection);
     }
 }

@@ -75,7 +75,7 @@ impl Runs {
         };
         let Recovered { problem, replayed, mut progress } = recovered;
         progress.is_under_way = head.seq > 0;
-        live.stream.append_raw(&[], 0, &[], progress);
+        live.stream.append_raw(&[], 0, &[], progress.clone());
         // A run without events starts; it does not resume.
         let is_resumed = head.seq > 0;
         match replayed {

@@ -140,9 +140,9 @@ impl<W: Work> Agent<W> {
         let work = &member.work;
         let span = run_span::of_work(W::ROLE, turn.body());
         if !member.may_wait {
-            let worked = catch_unwind(AssertUnwindSafe(|| {
-                let _entered = span.as_ref().map(Span::enter);
-                work.work_now(turn.body())
+            let worked = catch_unwind(AssertUnwindSafe(|| match &span {
+                None => work.work_now(turn.body()),
+                Some(span) => span.in_scope(|| work.work_now(turn.body())),
             }));
             match worked {
                 Ok(Some(result)) => return self.pass_on((turn, Ok(result))),
@@ -280,8 +280,12 @@ handlers! { Execute: Propose; Verify: Judge; Coordinate: Decide; }
 impl<W: Work> Handler<DropAgents> for Agent<W> {
     type Result = ();
     fn handle(&mut self, message: DropAgents, _: &mut Context<Self>) {
-        self.members.retain(|member| member.set != message.0);
+        let unused: Vec<_> = self.members.extract_if(.., |member| member.set == message.0).collect();
         self.current = 0;
+        if !unused.is_empty() {
+            // An agent may wait for its processes to end.
+            drop(tokio::task::spawn_blocking(move || drop(unused)));
+        }
     }
 }
 

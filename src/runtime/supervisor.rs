@@ -65,6 +65,8 @@ pub struct Supervisor {
     parked: [Vec<Box<TurnBody>>; 3],
     /// Turns of live runs, for admission.
     in_flight: u32,
+    /// Whether a run of the cell was ever held for a snapshot. Without a journal none is.
+    takes_snapshots: bool,
     effects: Vec<Effect>,
 }
 
@@ -84,6 +86,7 @@ impl Supervisor {
             waiting: VecDeque::new(),
             parked: Default::default(),
             in_flight: 0,
+            takes_snapshots: false,
             effects: Vec::new(),
         }
     }

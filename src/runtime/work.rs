@@ -31,9 +31,17 @@ pub trait Work: Send + Sync + 'static {
     fn finish(&self, turn: &mut TurnBody, output: Self::Output);
 
     /// Does the work if the agent replies now; otherwise does nothing and returns `None`.
+    #[inline]
     fn work_now(&self, turn: &mut TurnBody) -> Option<Result<(), AgentError>> {
-        let reply = self.ask(turn).into_now()?;
-        Some(reply.map(|output| self.finish(turn, output)))
+        // An output is large: each `map` would move it once more.
+        let AgentReply::Now(reply) = self.ask(turn) else { return None };
+        match reply.into_inner() {
+            Ok(output) => {
+                self.finish(turn, output);
+                Some(Ok(()))
+            }
+            Err(error) => Some(Err(error)),
+        }
     }
 
     fn work(&self, turn: &mut TurnBody) -> impl Future<Output = Result<(), AgentError>> + Send {
@@ -67,6 +75,7 @@ impl Work for Verify {
         Self(agents.verifier())
     }
 
+    #[inline]
     fn ask<'a>(&'a self, turn: &'a mut TurnBody) -> AgentReply<'a, Verdict> {
         if turn.proposal.is_exhausted {
             return AgentReply::now(Ok(rejected("every action that the grammar permits was rejected in this state")));
@@ -77,6 +86,7 @@ impl Work for Verify {
         self.0.judge(&turn.trajectory, &turn.proposal.line)
     }
 
+    #[inline]
     fn finish(&self, turn: &mut TurnBody, verdict: Verdict) {
         turn.verdict = verdict;
     }
@@ -93,6 +103,7 @@ impl Work for Coordinate {
         Self(agents.coordinator())
     }
 
+    #[inline]
     fn ask<'a>(&'a self, turn: &'a mut TurnBody) -> AgentReply<'a, Ruling> {
         if turn.is_repeated || turn.proposal.is_exhausted {
             return AgentReply::now(Ok(Decision::Backtrack.into()));
@@ -100,6 +111,7 @@ impl Work for Coordinate {
         self.0.decide(&turn.trajectory, &turn.proposal.line, &turn.verdict)
     }
 
+    #[inline]
     fn finish(&self, turn: &mut TurnBody, ruling: Ruling) {
         turn.ruling = ruling;
     }

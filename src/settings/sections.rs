@@ -85,9 +85,16 @@ pub struct Run {
     /// Retries of a step with 0 < V ≤ `tau_soft` before it is accepted with its violations recorded.
     #[schemars(range(min = 0, max = 1_000))]
     pub retries_max: u32,
-    /// Proposals in one state before it is popped from the stack.
+    /// Proposals in one state before it is popped from the stack; if its choices are finite, rejected ones do not count.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub attempts_max: u32,
+    /// Proposals in one state that repeat a rejected line, or are retries, before it is popped.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub repetitions_max: u32,
+    /// Proposals of one trajectory without progress before it ends as stuck. Progress is a step deeper than any before, or
+    /// the proof that a state is a dead end.
+    #[schemars(range(min = 1, max = 1_000_000_000))]
+    pub stuck_after: u32,
     /// Pops of one trajectory before it fails.
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub pops_max: u64,

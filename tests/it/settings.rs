@@ -42,7 +42,7 @@ fn each_layer_overrides_the_one_before() {
     let settings = Settings::load(&[first, second], variables, &sets(&["run.seed=14", "run.seed=15"])).unwrap();
 
     let run = &settings.run;
-    assert_eq!((run.attempts_max, run.fanout, run.max_rounds, run.retries_max, run.seed), (8, 11, 12, 13, 15));
+    assert_eq!((run.attempts_max, run.fanout, run.max_rounds, run.retries_max, run.seed), (32, 11, 12, 13, 15));
 }
 
 #[test]
@@ -381,7 +381,7 @@ fn the_shipped_defaults_are_the_documented_ones() {
     let from_file: Settings = toml::from_str(DEFAULT_TOML).unwrap();
     assert_eq!(settings.to_toml(), from_file.to_toml(), "the shipped file is complete");
     let (run, agents) = (&settings.run, &settings.agents);
-    assert_eq!((run.fanout, run.max_rounds, run.retries_max, run.attempts_max, run.pops_max), (4, 5, 2, 8, 256));
+    assert_eq!((run.fanout, run.max_rounds, run.retries_max, run.attempts_max, run.pops_max), (4, 5, 2, 32, 256));
     assert_eq!((run.tau_soft, run.tau_hard, run.temperature, run.top_p, run.seed), (0.3, 0.3, 0.7, 0.95, 42));
     assert_eq!((run.budget.steps, run.budget.wall_ms, run.snapshot_every_frames), (16_777_216, 600_000, 256));
     let reward = &run.reward;

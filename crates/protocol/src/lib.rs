@@ -6,6 +6,8 @@ pub mod coordination;
 mod lookahead;
 mod outcome;
 mod plan;
+mod progress;
+mod rejection;
 pub mod reliability;
 pub mod replay;
 pub mod reward;
@@ -18,6 +20,7 @@ mod snapshot;
 mod speculations;
 pub mod stack;
 pub mod strategy;
+mod stuck_states;
 mod synchronous_search;
 pub mod trajectory;
 mod turn;
@@ -29,11 +32,14 @@ mod properties;
 mod replay_tests;
 #[cfg(test)]
 mod strategy_tests;
+#[cfg(test)]
+mod stuck_tests;
 
 pub use budget::{Budget, Left, Limit};
 pub use coordination::{Adaptive, Decision, Thresholds};
 pub use outcome::{Ballot, Ending, Outcome};
 pub use plan::RunPlan;
+pub use rejection::{Rejection, StuckAt};
 pub use reliability::{Ahead, StepVotes};
 pub use replay::{Replay, Replayed, RunInput, SuspendedRun};
 pub use reward::{Reward, RewardWeights};

@@ -39,7 +39,7 @@ mod tests {
     use crate::{Score, Usage};
     use prime_bench::tasks::{self, Difficulty};
 
-    const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 2 };
+    const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 2, ..Limits::DEFAULT };
 
     /// A trajectory with so many committed steps, and a rejected line at its state.
     fn walked(steps: usize, rejected: Option<&str>) -> Trajectory {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::budget::Limit;
+use super::rejection::StuckAt;
 use super::reliability::StepVotes;
 use super::reward::Reward;
 use super::score::Score;
@@ -20,6 +21,8 @@ pub enum Ending {
     RoundsSpent,
     /// Every trajectory of a round exhausted its search space.
     Exhausted,
+    /// Trajectories keep getting stuck at the same state ([`Outcome::stuck_at`]).
+    Stuck,
     StepsSpent,
     TokensSpent,
     WallMsSpent,
@@ -45,6 +48,7 @@ impl Ending {
             Self::Agreed => "agreed",
             Self::RoundsSpent => "rounds_spent",
             Self::Exhausted => "exhausted",
+            Self::Stuck => "stuck",
             Self::StepsSpent => "steps_spent",
             Self::TokensSpent => "tokens_spent",
             Self::WallMsSpent => "wall_ms_spent",
@@ -94,6 +98,8 @@ pub struct Outcome {
     pub rewards: Vec<Reward>,
     /// The votes on its steps, if the strategy votes on steps.
     pub step_votes: Option<StepVotes>,
+    /// The deepest state at which a trajectory got stuck, if the run has not ended in agreement.
+    pub stuck_at: Option<StuckAt>,
 }
 
 impl Outcome {
@@ -116,6 +122,7 @@ impl Outcome {
             speculations: Speculations::default(),
             rewards: Vec::new(),
             step_votes: None,
+            stuck_at: None,
         }
     }
 }

@@ -10,10 +10,12 @@ use super::budget::Left;
 use super::coordination::Decision;
 use super::outcome::{Ballot, Ending, Outcome};
 use super::plan::RunPlan;
+use super::rejection::StuckAt;
 use super::reward::{Merits, Reward};
 use super::run_counters::RunCounters;
 use super::score::Score;
 use super::strategy::{Strategy, VoteRule};
+use super::stuck_states::StuckStates;
 use super::synchronous_search::{Chosen, Sample, Step, SynchronousSearch};
 use super::trajectory::{End, Limits, Next, Summary, Trajectory};
 use super::turn::{TurnId, TurnOutcome};
@@ -51,6 +53,10 @@ pub struct Run {
     /// Turns in flight: of this round's trajectories that have not ended, or of the current batch.
     live: u32,
     exhausted: u32,
+    /// Of this round's trajectories.
+    stuck: u32,
+    /// Where trajectories of any round got stuck.
+    stuck_states: StuckStates,
     votes: Votes,
     /// Answer, score and steps of each of this round's trajectories that has answered.
     answers: Vec<(Value, Score, u64)>,
@@ -71,6 +77,10 @@ pub struct RunState {
     round: u32,
     live: u32,
     exhausted: u32,
+    #[serde(default)]
+    stuck: u32,
+    #[serde(default)]
+    stuck_states: Vec<StuckAt>,
     votes: Vec<Count>,
     answers: Vec<(Value, Score, u64)>,
     best: Option<Best>,
@@ -91,6 +101,8 @@ impl Run {
             round: 0,
             live: 0,
             exhausted: 0,
+            stuck: 0,
+            stuck_states: StuckStates::default(),
             votes: Votes::default(),
             answers: Vec::new(),
             best: None,
@@ -110,6 +122,8 @@ impl Run {
             round: self.round,
             live: self.live,
             exhausted: self.exhausted,
+            stuck: self.stuck,
+            stuck_states: self.stuck_states.save(),
             votes: self.votes.save(),
             answers: self.answers.clone(),
             best: self.best.clone(),
@@ -129,6 +143,8 @@ impl Run {
             round: state.round,
             live: state.live,
             exhausted: state.exhausted,
+            stuck: state.stuck,
+            stuck_states: StuckStates::of(state.stuck_states),
             answers: state.answers,
             best: state.best,
             last_count: state.last_count,
@@ -166,7 +182,7 @@ impl Run {
     fn open_round(&mut self, effects: &mut Vec<Effect>) {
         self.round += 1;
         self.live = self.plan.slots();
-        self.exhausted = 0;
+        (self.exhausted, self.stuck) = (0, 0);
         self.votes = Votes::default();
         self.answers.clear();
         self.counters.trajectories += self.plan.trajectories();
@@ -175,7 +191,9 @@ impl Run {
         for trajectory in 0..self.live {
             let machine = self.problem.start();
             let id = TurnId { round: self.round, trajectory };
-            effects.push(Effect::Propose(id, Box::new(Trajectory::new(machine, &self.plan.limits))));
+            let mut trajectory = Trajectory::new(machine, &self.plan.limits);
+            self.stuck_states.teach(&mut trajectory);
+            effects.push(Effect::Propose(id, Box::new(trajectory)));
         }
     }
 
@@ -202,7 +220,7 @@ impl Run {
         }
         self.counters.count(&outcome);
         let TurnOutcome { line, applicable, verdict, decision, usage, exhausted, .. } = outcome;
-        let single_pass = Limits { attempts_max: 1, ..self.plan.limits };
+        let single_pass = Limits { attempts_max: 1, repetitions_max: 1, ..self.plan.limits };
         let limits = if self.plan.strategy.is_single_pass() { &single_pass } else { &self.plan.limits };
         let before = trajectory.counts;
         let next = if exhausted && decision == Decision::Backtrack {
@@ -215,10 +233,26 @@ impl Run {
         match next {
             Next::Propose => match self.reached(elapsed_ms) {
                 Some(ending) => self.finish(ending, effects),
-                None => effects.push(Effect::Propose(id, trajectory)),
+                None => {
+                    if decision == Decision::Proceed {
+                        self.stuck_states.teach(&mut trajectory);
+                    }
+                    effects.push(Effect::Propose(id, trajectory));
+                }
             },
-            Next::Ended(end) => self.end(id, &Summary::of(&trajectory), end, elapsed_ms, effects),
+            Next::Ended(end) => {
+                if let Some(stuck) = trajectory.take_stuck_at() {
+                    self.stuck_states.add(stuck);
+                }
+                self.end(id, &Summary::of(&trajectory), end, elapsed_ms, effects);
+            }
         }
+    }
+
+    /// Whether another round would get stuck where this one did.
+    fn is_stuck(&self) -> bool {
+        let voters = self.plan.voters();
+        self.stuck > 0 && self.stuck + self.exhausted >= voters && self.stuck_states.has_stopped(voters)
     }
 
     /// Collects a turn of a search that continues only when the batch is complete.
@@ -340,7 +374,8 @@ impl Run {
             }
             End::Exhausted => self.exhausted += 1,
             End::Failed(reason) => failure = Some(reason.clone()),
-            End::Stuck | End::PopsSpent | End::StepsSpent => {}
+            End::Stuck | End::PopsSpent => self.stuck += 1,
+            End::StepsSpent => {}
         }
         effects.push(Effect::Ended(id, end, reward));
         if self.live == 0 || self.is_decided() {
@@ -412,6 +447,8 @@ impl Run {
             self.finish(Ending::AgentFailed(reason), effects);
         } else if let Some(ending) = self.reached(elapsed_ms) {
             self.finish(ending, effects);
+        } else if self.is_stuck() {
+            self.finish(Ending::Stuck, effects);
         } else if self.round >= self.plan.max_rounds {
             self.finish(Ending::RoundsSpent, effects);
         } else {
@@ -432,6 +469,7 @@ impl Run {
         }
         self.is_over = true;
         let best = self.best.take();
+        let stuck_at = self.stuck_states.deepest().filter(|_| ending != Ending::Agreed).cloned();
         let verified = self.plan.is_checked && best.as_ref().is_some_and(|best| best.score == Score::ZERO);
         effects.push(Effect::Finish(Box::new(Outcome {
             ending,
@@ -449,6 +487,7 @@ impl Run {
             usage: self.counters.usage,
             speculations: self.counters.speculations,
             rewards: std::mem::take(&mut self.rewards),
+            stuck_at,
             step_votes: self.search.as_ref().map(|search| search.votes).filter(|votes| votes.k > 0),
         })));
     }

@@ -20,6 +20,7 @@ pub(super) struct RunCounters {
 }
 
 impl RunCounters {
+    #[inline]
     pub fn count(&mut self, outcome: &TurnOutcome<'_>) {
         self.proposals += 1;
         self.retries += u64::from(outcome.decision == Decision::Retry);

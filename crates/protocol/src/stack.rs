@@ -3,26 +3,67 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::rejection::Rejection;
 use prime_bench::tasks::{Machine, Snapshot};
 
 /// What happened at a state while it was on top.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
     /// Actions that were rejected here.
-    pub excluded: Vec<Box<str>>,
+    pub excluded: Vec<Rejection>,
     /// Proposals made here.
     pub proposals: u32,
     /// Retries since the last committed step.
     pub retries: u32,
+    /// Actions whose successor used up its attempts. They may have been right: another one is tried first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub abandoned: Vec<Abandoned>,
+}
+
+/// An action whose successor used up its attempts, and what was tried there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Abandoned {
+    pub line: Box<str>,
+    successor: Frame,
 }
 
 impl Frame {
     fn is_blank(&self) -> bool {
-        self.excluded.is_empty() && self.proposals <= 1
+        self.excluded.is_empty() && self.abandoned.is_empty() && self.proposals <= 1
     }
 
+    #[inline]
     pub fn excludes(&self, line: &str) -> bool {
-        self.excluded.iter().any(|excluded| **excluded == *line)
+        self.excluded.iter().any(|rejection| *rejection.line == *line)
+    }
+
+    /// Proposals that brought no new line: repetitions and retries.
+    pub fn repetitions(&self) -> u32 {
+        let tried = u32::try_from(self.excluded.len() + self.abandoned.len()).unwrap_or(u32::MAX);
+        self.proposals.saturating_sub(tried)
+    }
+
+    /// The lines that an executor should not propose next: the rejected ones, then the abandoned ones.
+    pub fn avoided(&self) -> impl Iterator<Item = &str> {
+        let rejected = self.excluded.iter().map(|rejection| &*rejection.line);
+        rejected.chain(self.abandoned.iter().map(|abandoned| &*abandoned.line))
+    }
+
+    pub fn exclude(&mut self, line: &str, reason: Option<&str>) {
+        if !self.excludes(line) {
+            self.excluded.push(Rejection::new(line, reason));
+        }
+    }
+
+    pub(super) fn abandon(&mut self, line: Box<str>, successor: Self) {
+        self.abandoned.retain(|abandoned| abandoned.line != line);
+        self.abandoned.push(Abandoned { line, successor });
+    }
+
+    /// The frame of a state that is visited again: what was rejected there stays rejected, the attempts begin anew.
+    fn successor(&self, line: &str) -> Self {
+        let known = self.abandoned.iter().find(|abandoned| *abandoned.line == *line);
+        known.map_or_else(Self::default, |abandoned| Self { proposals: 0, retries: 0, ..abandoned.successor.clone() })
     }
 }
 
@@ -91,9 +132,12 @@ impl StateStack {
     /// Pushes the machine's current state, which `line` led to.
     pub fn push(&mut self, line: &str, machine: &dyn Machine) {
         let depth = self.depth();
-        let below = std::mem::take(&mut self.top);
-        if !below.is_blank() {
-            self.notes.push((depth, below));
+        if self.top.is_blank() {
+            // Its lists are empty.
+            (self.top.proposals, self.top.retries) = (0, 0);
+        } else {
+            let successor = self.top.successor(line);
+            self.notes.push((depth, std::mem::replace(&mut self.top, successor)));
         }
         self.text.push_str(line);
         self.ends.push(u32::try_from(self.text.len()).expect("invariant: a trajectory's lines stay below 4 GiB"));
@@ -136,7 +180,7 @@ mod tests {
         for step in 0..23 {
             let line = machine.reference().expect("a long enough trace");
             if step % 3 == 0 {
-                stack.top_mut().excluded.push(format!("wrong {step}").into());
+                stack.top_mut().exclude(&format!("wrong {step}"), None);
             }
             states.push((machine.state(), line.clone()));
             machine.replay(&line).expect("legal");

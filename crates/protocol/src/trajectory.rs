@@ -7,19 +7,38 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::coordination::Decision;
+use super::progress::Progress;
+use super::rejection::{Rejection, StuckAt};
 use super::score::Score;
 use super::stack::StateStack;
 use prime_bench::tasks::Machine;
 
-/// Limits of each trajectory.
+/// Limits of each trajectory. A missing one in a stored plan was no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Proposals at one state before it is popped; if its choices are finite, rejected ones do not count.
     pub attempts_max: u32,
+    /// Proposals at one state that repeat a rejected line, or are retried, before it is popped.
+    #[serde(default = "u32_max")]
+    pub repetitions_max: u32,
     /// Pops after which the trajectory gives up.
     pub pops_max: u64,
+    /// Proposals without progress after which the trajectory gives up. Progress is a step deeper than any before, or the
+    /// proof that a state is a dead end.
+    #[serde(default = "u32_max")]
+    pub stuck_after: u32,
     /// Frames between two snapshots: the most that a pop replays.
     pub snapshot_every_frames: usize,
+}
+
+fn u32_max() -> u32 {
+    u32::MAX
+}
+
+impl Limits {
+    /// Those of the default configuration.
+    pub const DEFAULT: Self =
+        Self { attempts_max: 32, repetitions_max: 8, pops_max: 256, stuck_after: 256, snapshot_every_frames: 256 };
 }
 
 /// A verifier's verdict on a proposed step.
@@ -78,7 +97,7 @@ pub enum End {
     Answered(Value),
     /// Nothing is left to try at its first state: the search is complete and has no answer.
     Exhausted,
-    /// Its first state used up `attempts_max` proposals.
+    /// Its first state used up its attempts, or `stuck_after` proposals brought no progress.
     Stuck,
     PopsSpent,
     /// It reached T_max, the length of the longest valid trace, without an answer.
@@ -128,6 +147,8 @@ pub struct TrajectoryState {
     feedback: Option<String>,
     last_score: Score,
     tolerated: Vec<(usize, Score)>,
+    #[serde(default)]
+    progress: Progress,
 }
 
 /// What a run keeps of a trajectory that has ended.
@@ -170,6 +191,7 @@ pub struct Trajectory {
     steps_max: u64,
     /// Tolerated scores above zero, by depth.
     tolerated: Vec<(usize, Score)>,
+    progress: Progress,
 }
 
 impl Trajectory {
@@ -185,6 +207,7 @@ impl Trajectory {
             feedback: None,
             last_score: Score::ZERO,
             tolerated: Vec::new(),
+            progress: Progress::default(),
         }
     }
 
@@ -196,13 +219,33 @@ impl Trajectory {
             feedback: self.feedback.clone(),
             last_score: self.last_score,
             tolerated: self.tolerated.clone(),
+            progress: self.progress.clone(),
         }
     }
 
     pub fn set_state(&mut self, state: TrajectoryState) {
-        let TrajectoryState { counts, usage, feedback, last_score, tolerated } = state;
+        let TrajectoryState { counts, usage, feedback, last_score, tolerated, progress } = state;
         (self.counts, self.usage, self.feedback) = (counts, usage, feedback);
-        (self.last_score, self.tolerated) = (last_score, tolerated);
+        (self.last_score, self.tolerated, self.progress) = (last_score, tolerated, progress);
+    }
+
+    #[inline]
+    pub fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// Where the trajectory could not go on; for one that has ended.
+    pub(super) fn take_stuck_at(&mut self) -> Option<StuckAt> {
+        self.progress.take_stuck_at()
+    }
+
+    /// Applies what other trajectories of the run learned at a state where they got stuck, if this one has reached it.
+    pub(super) fn learn(&mut self, known: &StuckAt) {
+        if self.stack.depth() == known.depth && self.machine.state() == known.state {
+            for Rejection { line, reason } in &known.rejected {
+                self.stack.top_mut().exclude(line, reason.as_deref());
+            }
+        }
     }
 
     /// Σ V over the committed steps: zero means that the verifier found nothing wrong with any of them.
@@ -225,42 +268,65 @@ impl Trajectory {
         decision: Decision,
         limits: &Limits,
     ) -> Next {
-        self.counts.proposals += 1;
+        self.begin(verdict);
         self.counts.applicable += u64::from(applicable);
-        self.stack.top_mut().proposals += 1;
-        self.last_score = verdict.score;
-        self.feedback = None;
-        match decision {
+        let next = match decision {
+            // No check for being stuck: steps without rejections lead deeper.
             Decision::Proceed if applicable => return self.commit(line, verdict.score),
             // No verifier objected to a line that cannot be applied: the state stays as it is.
-            Decision::Proceed => {
-                if self.is_spent(limits) {
-                    return Next::Ended(End::Stuck);
-                }
+            Decision::Proceed if self.is_spent(limits) => {
+                self.note_stuck();
+                Next::Ended(End::Stuck)
             }
+            Decision::Proceed => self.climb(limits, false),
             Decision::Retry => {
                 self.counts.retries += 1;
                 self.stack.top_mut().retries += 1;
                 self.feedback.clone_from(&verdict.feedback);
+                self.climb(limits, false)
             }
             Decision::Backtrack => {
                 self.counts.backtracks += 1;
                 self.feedback.clone_from(&verdict.feedback);
-                self.exclude(line);
+                self.stack.top_mut().exclude(line, verdict.feedback.as_deref());
+                self.climb(limits, false)
             }
+        };
+        self.unless_stuck(next, limits)
+    }
+
+    /// Counts a proposal at the current state.
+    #[inline]
+    fn begin(&mut self, verdict: &Verdict) {
+        self.counts.proposals += 1;
+        self.stack.top_mut().proposals += 1;
+        self.progress.proposed();
+        self.last_score = verdict.score;
+        self.feedback = None;
+    }
+
+    #[inline]
+    fn unless_stuck(&mut self, next: Next, limits: &Limits) -> Next {
+        if self.progress.idle_proposals() < limits.stuck_after || !matches!(next, Next::Propose) {
+            return next;
         }
-        self.climb(limits, false)
+        self.note_stuck();
+        Next::Ended(End::Stuck)
+    }
+
+    #[cold]
+    fn note_stuck(&mut self) {
+        let stuck = || StuckAt::new(self.stack.depth(), self.machine.state(), &self.stack.top().excluded);
+        self.progress.is_stuck_at(self.stack.depth(), stuck);
     }
 
     /// Leaves a state where every line that the executor can write was rejected: as a state without choices, it is popped,
     /// and the action that led there is excluded below. `verdict` says so.
     pub fn settle_exhausted(&mut self, verdict: &Verdict, limits: &Limits) -> Next {
-        self.counts.proposals += 1;
+        self.begin(verdict);
         self.counts.backtracks += 1;
-        self.stack.top_mut().proposals += 1;
-        self.last_score = verdict.score;
-        self.feedback = None;
-        self.climb(limits, true)
+        let next = self.climb(limits, true);
+        self.unless_stuck(next, limits)
     }
 
     /// A copy at the same state.
@@ -276,6 +342,7 @@ impl Trajectory {
             last_score: Score::ZERO,
             steps_max: self.steps_max,
             tolerated: Vec::new(),
+            progress: Progress::default(),
         };
         fork.set_state(state);
         fork
@@ -297,6 +364,7 @@ impl Trajectory {
     pub fn push(&mut self, line: &str, score: Score) -> Next {
         self.stack.push(line, self.machine.as_ref());
         self.counts.committed += 1;
+        self.progress.reaches(self.stack.depth());
         self.last_score = score;
         if score > Score::ZERO {
             self.tolerated.push((self.stack.depth(), score));
@@ -308,13 +376,6 @@ impl Trajectory {
         }
     }
 
-    fn exclude(&mut self, line: &str) {
-        let top = self.stack.top_mut();
-        if !top.excludes(line) {
-            top.excluded.push(line.into());
-        }
-    }
-
     /// The choices left at the current state; `None` if they are not finite.
     fn choices_left(&self) -> Option<usize> {
         let choices = self.machine.choices()?;
@@ -322,19 +383,22 @@ impl Trajectory {
     }
 
     fn is_spent(&self, limits: &Limits) -> bool {
-        let excluded = u32::try_from(self.stack.top().excluded.len()).unwrap_or(u32::MAX);
-        let finite = self.machine.choices().is_some();
+        let (top, limit) = (self.stack.top(), limits.attempts_max.min(limits.repetitions_max));
         // In a finite search, trying each choice once does not use up attempts.
-        let spent = self.stack.top().proposals - if finite { excluded.min(self.stack.top().proposals) } else { 0 };
-        spent >= limits.attempts_max
+        top.repetitions() >= limit || (top.proposals >= limits.attempts_max && self.machine.choices().is_none())
     }
 
-    /// Pops states with no choices or no attempts left; the top has no choices left if it `is_exhausted`.
+    /// Pops states with no choices or no attempts left. `is_exhausted`: the executor has no line left at the top.
     fn climb(&mut self, limits: &Limits, mut is_exhausted: bool) -> Next {
         loop {
-            let dead_end = std::mem::take(&mut is_exhausted) || self.choices_left() == Some(0);
-            if !dead_end && !self.is_spent(limits) {
+            let is_left = std::mem::take(&mut is_exhausted);
+            // An abandoned line may have been right, so a state with one is no proven dead end.
+            let dead_end = (is_left && self.stack.top().abandoned.is_empty()) || self.choices_left() == Some(0);
+            if !dead_end && !is_left && !self.is_spent(limits) {
                 return Next::Propose;
+            }
+            if !dead_end {
+                self.note_stuck();
             }
             if self.stack.depth() == 0 {
                 return Next::Ended(if dead_end { End::Exhausted } else { End::Stuck });
@@ -344,12 +408,15 @@ impl Trajectory {
             }
             self.counts.pops += 1;
             let depth = self.stack.depth();
+            let successor = self.stack.top().clone();
             let line = self.stack.pop(self.machine.as_mut()).expect("invariant: the stack is not at its bottom");
             self.tolerated.retain(|(at, _)| *at < depth);
             self.feedback = None;
-            // A state without attempts left may have been right: only a proven dead end is excluded.
             if dead_end {
-                self.exclude(&line);
+                self.progress.proved();
+                self.stack.top_mut().exclude(&line, Some("leads to a dead end"));
+            } else {
+                self.stack.top_mut().abandon(line, successor);
             }
         }
     }

@@ -6,7 +6,7 @@ use prime_protocol::trajectory::Limits;
 use prime_protocol::{Decision, Role, Score, Trajectory, Verdict};
 
 /// High enough that no trajectory ends during setup.
-const LIMITS: Limits = Limits { attempts_max: 10_000, pops_max: 10_000, snapshot_every_frames: 4 };
+const LIMITS: Limits = Limits { attempts_max: 10_000, pops_max: 10_000, snapshot_every_frames: 4, ..Limits::DEFAULT };
 const SEED: u64 = 42;
 /// Steps to a mid-trace state.
 const STEPS_MID_TRACE: usize = 7;

@@ -55,7 +55,7 @@ fn ensemble(members: impl IntoIterator<Item = Says>) -> EnsembleVerifier {
     EnsembleVerifier::new(members.collect(), Score::from_tenths(5)).expect("an ensemble")
 }
 
-const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8 };
+const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8, ..Limits::DEFAULT };
 
 fn trajectory() -> Trajectory {
     let problem = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 3);

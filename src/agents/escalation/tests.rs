@@ -7,7 +7,7 @@ use crate::agents::Failure;
 use prime_bench::tasks::{self, Difficulty};
 use prime_protocol::{Decision, Limits, Verdict};
 
-const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8 };
+const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8, ..Limits::DEFAULT };
 const SAMPLING: Sampling = Sampling { temperature: 1.0, top_p: 1.0, seed: 9 };
 
 /// Proposes its lines in turn and records the seeds.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use dashmap::DashMap;
 
+use super::action_forms::Forms;
 use super::{affinity, label, rendered};
 use crate::agents::model::{Completion, CompletionRequest, Model};
 use crate::agents::prompt::{self, History, Prompt, PromptContext, TemplateError, Templates};
@@ -67,8 +68,8 @@ pub struct LlmExecutor {
     system: Option<Prompt>,
     options: ExecutorOptions,
     agent: String,
-    /// By task. Engines cache grammars by their text.
-    grammars: DashMap<&'static str, Arc<str>>,
+    /// By task and permitted forms of actions. Engines cache grammars by their text.
+    grammars: DashMap<(&'static str, Forms), Arc<str>>,
 }
 
 impl LlmExecutor {
@@ -80,6 +81,35 @@ impl LlmExecutor {
         let agent = label(Role::Executor, &options.name);
         Ok(Self { model, prompt, system, options, agent, grammars: DashMap::new() })
     }
+
+    async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
+        self.model.complete(request).await.map_err(|error| AgentError { agent: self.agent.clone(), ..error })
+    }
+
+    /// A completion without the lines that the state's frame avoids. Forms of actions that were rejected more often than
+    /// others are tried last.
+    async fn complete_under_grammar(
+        &self,
+        request: CompletionRequest,
+        trajectory: &Trajectory,
+    ) -> Result<Completion, AgentError> {
+        let (spec, top) = (trajectory.machine.spec(), trajectory.stack.top());
+        let forms = Forms::left(spec.actions, top.avoided());
+        let under = |forms: Forms| {
+            let grammar = || prompt::grammar_of(&forms.of(spec.actions)).into();
+            let grammar = self.grammars.entry((spec.slug, forms)).or_insert_with(grammar).clone();
+            let excluded = top.avoided().map(Into::into).collect();
+            CompletionRequest { grammar: Some(grammar), excluded, ..request.clone() }
+        };
+        let completion = self.complete(under(forms)).await?;
+        if !completion.is_exhausted || forms == Forms::ALL {
+            return Ok(completion);
+        }
+        let Completion { usage: spent, .. } = completion;
+        let mut completion = self.complete(under(Forms::ALL)).await?;
+        completion.usage.add(spent);
+        Ok(completion)
+    }
 }
 
 /// How much each repetition of a rejected line raises the temperature, and how far.
@@ -90,9 +120,7 @@ const TEMPERATURE_RAISED_MAX: f32 = 1.0;
 /// same one for ever.
 fn raised(temperature: f32, trajectory: &Trajectory) -> f32 {
     let top = trajectory.stack.top();
-    let excluded = u32::try_from(top.excluded.len()).unwrap_or(u32::MAX);
-    let repetitions =
-        if excluded == 0 { 0 } else { top.proposals.saturating_sub(excluded).saturating_sub(top.retries) };
+    let repetitions = if top.excluded.is_empty() { 0 } else { top.repetitions().saturating_sub(top.retries) };
     // More repetitions than these change nothing.
     let steps = u8::try_from(repetitions).unwrap_or(u8::MAX);
     temperature.max((temperature + TEMPERATURE_STEP * f32::from(steps)).min(TEMPERATURE_RAISED_MAX))
@@ -106,16 +134,11 @@ impl AsyncExecutor for LlmExecutor {
             is_held: options.grammar,
             ..PromptContext::new(trajectory, options.history, &options.variables)
         };
-        let spec = trajectory.machine.spec();
-        let grammar = options
-            .grammar
-            .then(|| self.grammars.entry(spec.slug).or_insert_with(|| prompt::grammar(spec).into()).clone());
-        let excluded = if grammar.is_some() { trajectory.stack.top().excluded.clone() } else { Vec::new() };
         let request = CompletionRequest {
             system: self.system.as_ref().map(|system| rendered(&self.agent, system, &context)).transpose()?,
             prompt: rendered(&self.agent, &self.prompt, &context)?,
-            grammar,
-            excluded,
+            grammar: None,
+            excluded: Vec::new(),
             sampling: Sampling {
                 temperature: raised(options.temperature.unwrap_or(sampling.temperature), trajectory),
                 top_p: options.top_p.unwrap_or(sampling.top_p),
@@ -125,8 +148,11 @@ impl AsyncExecutor for LlmExecutor {
             logprobs: true,
             affinity: affinity(trajectory),
         };
-        let completion =
-            self.model.complete(request).await.map_err(|error| AgentError { agent: self.agent.clone(), ..error })?;
+        let completion = if options.grammar {
+            self.complete_under_grammar(request, trajectory).await?
+        } else {
+            self.complete(request).await?
+        };
         if completion.is_exhausted {
             let Completion { usage, source, .. } = completion;
             return Ok(Proposal { usage, source, is_exhausted: true, ..Proposal::default() });

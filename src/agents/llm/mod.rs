@@ -1,6 +1,7 @@
 //! Agents that are language models: each renders a template, asks a [`Model`](super::model::Model) and parses the completion.
 //! Model output is never trusted: lines go through the task's machine, and everything else is parsed strictly.
 
+mod action_forms;
 mod coordinator;
 mod engine;
 mod executor;

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::agents::Sampling;
 use prime_bench::tasks::page::ActionPage;
 use prime_bench::tasks::{Kind, Machine, Severity, Violations};
-use prime_protocol::{Thresholds, Trajectory, Verdict};
+use prime_protocol::{Rejection, Thresholds, Trajectory, Verdict};
 
 /// The common part of every request.
 #[derive(Serialize)]
@@ -22,7 +22,9 @@ pub(super) struct TurnContext<'t> {
     view: String,
     depth: usize,
     feedback: Option<&'t str>,
-    excluded: &'t [Box<str>],
+    excluded: Vec<&'t str>,
+    rejections: &'t [Rejection],
+    abandoned: Vec<&'t str>,
 }
 
 #[derive(Serialize)]
@@ -98,7 +100,7 @@ enum HiddenFields {
 }
 
 fn turn_context(trajectory: &Trajectory, hidden: HiddenFields) -> TurnContext<'_> {
-    let machine = trajectory.machine.as_ref();
+    let (machine, top) = (trajectory.machine.as_ref(), trajectory.stack.top());
     let spec = machine.spec();
     let mut input = machine.problem().input();
     if let (HiddenFields::Omit, Some(fields)) = (hidden, input.as_object_mut()) {
@@ -115,7 +117,9 @@ fn turn_context(trajectory: &Trajectory, hidden: HiddenFields) -> TurnContext<'_
         view: prime_lessons::view(machine),
         depth: trajectory.stack.depth(),
         feedback: trajectory.feedback.as_deref(),
-        excluded: &trajectory.stack.top().excluded,
+        excluded: top.excluded.iter().map(|rejection| &*rejection.line).collect(),
+        rejections: &top.excluded,
+        abandoned: top.abandoned.iter().map(|step| &*step.line).collect(),
     }
 }
 

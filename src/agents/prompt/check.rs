@@ -8,7 +8,7 @@ use super::variables::{History, PromptContext};
 use prime_bench::tasks::{self, Difficulty, Kind, Machine, Problem, Rule};
 use prime_protocol::{Decision, Limits, Role, Score, Thresholds, Trajectory, Verdict};
 
-const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8 };
+const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8, ..Limits::DEFAULT };
 
 fn verdict() -> Verdict {
     let feedback = Some("the reason".to_owned());

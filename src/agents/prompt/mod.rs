@@ -56,5 +56,10 @@ pub fn last_line(answer: &str) -> &str {
 
 /// The grammar of an executor's completion: an optional free line, then one action line of the task.
 pub fn grammar(spec: &Spec) -> String {
-    format!("root ::= ([^\\n]* \"\\n\")? action\n{}", pattern::gbnf(spec.actions))
+    grammar_of(spec.actions)
+}
+
+/// The same for some forms of actions.
+pub fn grammar_of(forms: &[&str]) -> String {
+    format!("root ::= ([^\\n]* \"\\n\")? action\n{}", pattern::gbnf(forms))
 }

@@ -45,8 +45,20 @@ impl<'a> PromptContext<'a> {
 }
 
 /// Variables of every role.
-const COMMON: [&str; 10] =
-    ["task", "client", "input", "state", "view", "depth", "steps", "step_offset", "rejected", "variables"];
+const COMMON: [&str; 12] = [
+    "task",
+    "client",
+    "input",
+    "state",
+    "view",
+    "depth",
+    "steps",
+    "step_offset",
+    "rejected",
+    "rejections",
+    "abandoned",
+    "variables",
+];
 
 /// The variables of a role's templates.
 pub fn names(role: Role) -> Vec<&'static str> {
@@ -142,7 +154,9 @@ pub(super) fn value(
         "depth" => trajectory.stack.depth().into(),
         "steps" => steps(context).1.into(),
         "step_offset" => steps(context).0.into(),
-        "rejected" => trajectory.stack.top().excluded.iter().map(|line| line.to_string()).collect(),
+        "rejected" => trajectory.stack.top().excluded.iter().map(|rejection| rejection.line.to_string()).collect(),
+        "rejections" => Variable::from_serialize(&trajectory.stack.top().excluded),
+        "abandoned" => trajectory.stack.top().abandoned.iter().map(|step| step.line.to_string()).collect(),
         "variables" => Variable::from_serialize(context.variables),
         "is_held" => context.is_held.into(),
         "action" => context.action.into(),

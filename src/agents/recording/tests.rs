@@ -4,7 +4,7 @@ use super::*;
 use prime_bench::tasks::{self, Difficulty};
 use prime_protocol::{Limits, Next, Verdict};
 
-const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8 };
+const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8, ..Limits::DEFAULT };
 
 fn start() -> Trajectory {
     let problem = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 3);

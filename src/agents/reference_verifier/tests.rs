@@ -6,7 +6,7 @@ use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId, Problem};
 use prime_problems::Custom;
 use prime_protocol::{Limits, Score};
 
-const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8 };
+const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8, ..Limits::DEFAULT };
 
 fn at(problem: &dyn Problem, lines: &[&str]) -> Trajectory {
     let mut trajectory = Trajectory::new(problem.start(), &LIMITS);

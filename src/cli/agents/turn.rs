@@ -49,6 +49,8 @@ fn trajectory(arguments: &TryArguments, settings: &Settings) -> anyhow::Result<T
     let problem = InstanceId::new(task, arguments.difficulty, arguments.index, BASE_SEED)?.problem();
     let limits = Limits {
         attempts_max: settings.run.attempts_max,
+        repetitions_max: settings.run.repetitions_max,
+        stuck_after: settings.run.stuck_after,
         pops_max: settings.run.pops_max,
         snapshot_every_frames: settings.run.snapshot_every_frames as usize,
     };

@@ -5,7 +5,7 @@ use std::io::{BufWriter, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -14,6 +14,9 @@ use crate::cli::output::{count, note};
 use crate::report::TraceLine;
 use crate::runtime::{Event, Observer};
 use prime_protocol::{Decision, RunPlan};
+
+/// A longer limit is none to somebody who watches: a month.
+const WALL_MS_SHOWN_MAX: u64 = 30 * 24 * 3_600_000;
 
 /// Mishaps that are shown; of further ones only the number is.
 const MISHAPS_SHOWN: u64 = 5;
@@ -32,6 +35,11 @@ pub struct Live {
     backtracks: AtomicU64,
     mishaps: AtomicU64,
     reviews_needed: AtomicU64,
+    started: Instant,
+    /// The run's wall time, if it is limited.
+    limit: Option<Duration>,
+    /// The last rejected line, its step and the reason.
+    rejected: Mutex<String>,
     trace: Option<Mutex<BufWriter<File>>>,
     trace_error: Mutex<Option<std::io::Error>>,
 }
@@ -47,7 +55,7 @@ impl Live {
     pub fn new(plan: &RunPlan, steps_max: u64, trace: Option<BufWriter<File>>) -> Self {
         let bar = if std::io::stderr().is_terminal() { ProgressBar::new(steps_max) } else { ProgressBar::hidden() };
         bar.set_style(
-            ProgressStyle::with_template("{spinner} step {pos}/{len} · {eta} left {wide_msg}")
+            ProgressStyle::with_template("{spinner} step {pos} of at most {len} {wide_msg}")
                 .expect("invariant: the template is well formed"),
         );
         bar.enable_steady_tick(Duration::from_millis(100));
@@ -63,6 +71,9 @@ impl Live {
             backtracks: AtomicU64::new(0),
             mishaps: AtomicU64::new(0),
             reviews_needed: AtomicU64::new(0),
+            started: Instant::now(),
+            limit: (plan.budget.wall_ms < WALL_MS_SHOWN_MAX).then(|| Duration::from_millis(plan.budget.wall_ms)),
+            rejected: Mutex::default(),
             trace: trace.map(Mutex::new),
             trace_error: Mutex::default(),
         }
@@ -99,8 +110,14 @@ impl Live {
 
     fn show(&self) {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let elapsed = self.started.elapsed().as_secs();
+        let time = match self.limit {
+            Some(limit) => format!("{elapsed} of {} s", limit.as_secs()),
+            None => format!("{elapsed} s"),
+        };
+        let rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
         self.bar.set_message(format!(
-            "· round {}/{} · {}/{} ended · {} · {}",
+            "· {time} · round {}/{} · {}/{} ended · {} · {}{rejected}",
             get(&self.round),
             self.max_rounds,
             get(&self.ended).min(self.fanout),
@@ -125,8 +142,15 @@ impl Live {
                 self.backtracks.fetch_add(1, Ordering::Relaxed);
             }
         }
-        if self.judged.fetch_add(1, Ordering::Relaxed).is_multiple_of(64) {
+        if self.judged.fetch_add(1, Ordering::Relaxed).is_multiple_of(16) {
             self.show();
+        }
+    }
+
+    fn rejected(&self, depth: usize, line: &str, reason: Option<&str>) {
+        if !self.bar.is_hidden() {
+            let text = format!(" · rejected at step {}: {line}: {}", depth + 1, reason.unwrap_or("no reason given"));
+            *self.rejected.lock().unwrap_or_else(PoisonError::into_inner) = text.replace('\n', " ");
         }
     }
 }
@@ -137,8 +161,11 @@ impl Observer for Live {
             self.trace_error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         }
         match event {
-            Event::Step { depth, decision, verdict, .. } => {
+            Event::Step { depth, decision, verdict, proposal, .. } => {
                 self.reviews_needed.fetch_add(u64::from(verdict.needs_review), Ordering::Relaxed);
+                if *decision == Decision::Backtrack {
+                    self.rejected(*depth, &proposal.line, verdict.feedback.as_deref());
+                }
                 self.judged(*depth, *decision);
             }
             Event::TrajectoryEnded { .. } => {
@@ -154,7 +181,6 @@ impl Observer for Live {
                 self.ended.store(0, Ordering::Relaxed);
                 self.steps.store(0, Ordering::Relaxed);
                 self.bar.set_position(0);
-                self.bar.reset_eta();
             }
             Event::Mishap { id, role, error, mishaps, .. } => self.mishap(&format!(
                 "trajectory {} of round {}: the {role} failed ({}, {}): {error}; retrying",

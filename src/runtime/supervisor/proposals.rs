@@ -20,6 +20,7 @@ impl Supervisor {
         let observer = &live.submission.observer;
         if live.hold.is_none() && live.run.is_whole() && observer.wants_snapshot() {
             live.hold = Some(Hold::Snapshot);
+            self.takes_snapshots = true;
         }
         if live.hold.is_none() && observer.is_behind() {
             live.hold = Some(Hold::Behind);
@@ -77,6 +78,9 @@ impl Supervisor {
 
     /// Takes the snapshot once all live turns of the run are held, and lets them continue.
     pub(super) fn snapshot_if_gathered(&mut self, run: RunId) {
+        if !self.takes_snapshots {
+            return;
+        }
         let Some(live) = self.runs.get_mut(&run) else { return };
         if live.hold != Some(Hold::Snapshot) {
             return;

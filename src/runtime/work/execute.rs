@@ -24,6 +24,7 @@ impl Work for Execute {
         Self(agents.executor())
     }
 
+    #[inline]
     fn ask<'a>(&'a self, turn: &'a mut TurnBody) -> AgentReply<'a, Proposal> {
         if turn.lookahead.is_some() || turn.speculation.is_some() {
             return AgentReply::Later(Box::pin(propose(&self.0, turn)));
@@ -31,6 +32,7 @@ impl Work for Execute {
         self.0.propose(&turn.trajectory, turn.sampling)
     }
 
+    #[inline]
     fn finish(&self, turn: &mut TurnBody, proposal: Proposal) {
         turn.proposal = proposal;
         turn.apply();

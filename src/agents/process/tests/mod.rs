@@ -16,7 +16,7 @@ use prime_bench::tasks::{self, Difficulty, Kinds};
 use prime_protocol::trajectory::Limits;
 use prime_protocol::{Trajectory, Verdict};
 
-const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8 };
+const LIMITS: Limits = Limits { attempts_max: 8, pops_max: 8, snapshot_every_frames: 8, ..Limits::DEFAULT };
 const SAMPLING: Sampling = Sampling { temperature: 0.5, top_p: 0.9, seed: 7 };
 
 /// The preamble of the test programs: `say` writes a line, `ask` waits for one.

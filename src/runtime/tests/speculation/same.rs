@@ -10,7 +10,7 @@ use prime_protocol::{Ahead, Beam};
 /// Often rejects, retries and tolerates.
 const MOODY: Moody = Moody { millis: (0, 12), tolerable: 15, intolerable: 10 };
 
-const LIMITS: Limits = Limits { attempts_max: 4, pops_max: 40, snapshot_every_frames: 3 };
+const LIMITS: Limits = Limits { attempts_max: 4, pops_max: 40, snapshot_every_frames: 3, ..Limits::DEFAULT };
 
 /// The plan with and without speculation.
 fn both(plan: &RunPlan) -> [RunPlan; 2] {

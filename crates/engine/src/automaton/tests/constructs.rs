@@ -133,7 +133,7 @@ ws ::= [ \t\n]*
 
 #[test]
 fn too_deep_recursion_is_not_permitted() {
-    let limits = Limits { depth: 3, ..Limits::default() };
+    let limits = Limits { depth: 3, ..Limits::DEFAULT };
     let mut automaton =
         Automaton::with_limits("root ::= \"(\" root \")\" | \"x\"", &bytes(), limits).expect("a grammar");
     let deepest = after(&mut automaton, b"(((").expect("three are permitted");
@@ -148,7 +148,7 @@ fn too_deep_recursion_is_not_permitted() {
 fn excessive_ambiguity_is_not_permitted() {
     // After n times `a`, the grammar may be in 2^n positions.
     let grammar = "root ::= \"a\" root \"b\" | \"a\" root \"c\" | \"d\"";
-    let limits = Limits { positions: 1000, ..Limits::default() };
+    let limits = Limits { positions: 1000, ..Limits::DEFAULT };
     let mut automaton = Automaton::with_limits(grammar, &bytes(), limits).expect("a grammar");
     assert!(takes(&mut automaton, "aaaaadbcbcb"));
     let many = vec![b'a'; 20];

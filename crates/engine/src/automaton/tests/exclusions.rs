@@ -141,7 +141,7 @@ fn the_texts_are_those_of_the_grammar_less_the_excluded_ones() {
         let excluded = random_exclusions(&mut rng, &texts(&grammar));
         compare(&grammar, &excluded, &bytes(), Limits::default());
         // Dropping the states of the automaton must not change those that are known to be live.
-        let limits = Limits { bytes: if round % 2 == 0 { 0 } else { 1 << 20 }, ..Limits::default() };
+        let limits = Limits { bytes: if round % 2 == 0 { 0 } else { 1 << 20 }, ..Limits::DEFAULT };
         long_masks += compare(&grammar, &excluded, &many_tokens(), limits);
     }
     assert!(long_masks > 20, "masks that are not lists occur: {long_masks}");

@@ -121,6 +121,6 @@ fn masks_equal_those_of_brute_force() {
 #[test]
 fn masks_stay_correct_when_memory_is_short() {
     for (seed, grammar) in (11..).zip(GRAMMARS) {
-        compare(grammar, Limits { bytes: 0, ..Limits::default() }, seed);
+        compare(grammar, Limits { bytes: 0, ..Limits::DEFAULT }, seed);
     }
 }

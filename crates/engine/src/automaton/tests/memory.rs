@@ -30,7 +30,7 @@ fn states_with_the_same_tokens_share_a_mask() {
 #[test]
 fn states_with_a_handle_survive_when_others_are_dropped() {
     let grammar = "root ::= \"(\" root \")\" root | \"[\" root \"]\" root | \"\"";
-    let limits = Limits { bytes: 20_000, ..Limits::default() };
+    let limits = Limits { bytes: 20_000, ..Limits::DEFAULT };
     let mut automaton = Automaton::with_limits(grammar, &bytes(), limits).expect("a grammar");
     let deep = |place: u32| -> Vec<u8> { (0..12).map(|bit| if place >> bit & 1 == 1 { b'(' } else { b'[' }).collect() };
     let closing = |opened: &[u8]| -> Vec<u8> {
@@ -58,7 +58,7 @@ fn states_with_a_handle_survive_when_others_are_dropped() {
 
 #[test]
 fn forced_bytes_stay_correct_when_memory_is_short() {
-    let limits = Limits { bytes: 0, ..Limits::default() };
+    let limits = Limits { bytes: 0, ..Limits::DEFAULT };
     let grammar = format!("root ::= \"{}\" [01]", "forced ".repeat(50));
     let mut automaton = Automaton::with_limits(&grammar, &bytes(), limits).expect("a grammar");
     let (run, end) = automaton.forced(&automaton.start());

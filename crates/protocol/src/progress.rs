@@ -1,0 +1,60 @@
+//! Whether a trajectory makes progress. Progress is a step deeper than any before, or the proof that a state is a dead end.
+
+use serde::{Deserialize, Serialize};
+
+use super::rejection::StuckAt;
+
+/// How far a trajectory has come, and how long ago.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    deepest: usize,
+    idle_proposals: u32,
+    /// The deepest state that used up its attempts since the last step deeper.
+    stuck_at: Option<Box<StuckAt>>,
+}
+
+impl Progress {
+    /// The greatest number of committed steps so far.
+    #[inline]
+    pub fn deepest(&self) -> usize {
+        self.deepest
+    }
+
+    /// Proposals since the last progress.
+    #[inline]
+    pub fn idle_proposals(&self) -> u32 {
+        self.idle_proposals
+    }
+
+    #[inline]
+    pub(super) fn proposed(&mut self) {
+        self.idle_proposals = self.idle_proposals.saturating_add(1);
+    }
+
+    /// A step was committed.
+    #[inline]
+    pub(super) fn reaches(&mut self, depth: usize) {
+        if depth > self.deepest {
+            (self.deepest, self.idle_proposals) = (depth, 0);
+            if self.stuck_at.is_some() {
+                self.stuck_at = None;
+            }
+        }
+    }
+
+    /// A state was proved to be a dead end.
+    pub(super) fn proved(&mut self) {
+        self.idle_proposals = 0;
+    }
+
+    /// A state at this depth could not go on.
+    pub(super) fn is_stuck_at(&mut self, depth: usize, stuck: impl FnOnce() -> StuckAt) {
+        if self.stuck_at.as_ref().is_none_or(|known| known.depth <= depth) {
+            self.stuck_at = Some(Box::new(stuck()));
+        }
+    }
+
+    pub(super) fn take_stuck_at(&mut self) -> Option<StuckAt> {
+        self.stuck_at.take().map(|stuck| *stuck)
+    }
+}
