@@ -1,15 +1,16 @@
 //! Puts the parts together: from settings to a runtime with its engines. The one module that knows every component.
 
+mod agent_sets;
 mod overrides;
 mod plan;
 mod resources;
 pub mod split;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::agents::pools::Pools;
-use crate::agents::{AgentSet, Names, Resources, registry::RegistryError};
+use crate::agents::{AgentMissing, AgentSet, Names, RecordedAgents, Resources, registry::RegistryError};
 use crate::runtime::{Hangs, Observer, RunHandle, RunSampling, Runtime, Silent, Submission};
 use crate::settings::{ModelMissing, Settings};
 use crate::shipped_model::CacheError;
@@ -17,10 +18,11 @@ use prime_bench::tasks::Problem;
 use prime_engine::{Engine, EngineError};
 use prime_protocol::{Outcome, RunPlan};
 
+use agent_sets::AgentSets;
 pub use overrides::Overrides;
 pub use plan::{basis_on, run_plan, run_sampling, runtime_plan};
-use resources::Running;
 pub use resources::{engine_spec, model_source, resources, resources_of};
+use resources::{model_file, running_of};
 
 /// Why the process could not start.
 #[derive(Debug, thiserror::Error)]
@@ -45,9 +47,9 @@ pub struct App {
     settings: Settings,
     config_hash: String,
     resources: Resources,
+    agents: AgentSets,
+    /// Serves all combinations of agents.
     runtime: Arc<Runtime>,
-    /// Cells for runs with overrides, one runtime for each combination of agents, started on first use.
-    others: Mutex<Vec<Arc<Runtime>>>,
 }
 
 /// Cores available to this process.
@@ -71,24 +73,41 @@ impl App {
     /// # Errors
     /// When an agent cannot be constructed.
     pub fn with_resources(settings: Settings, resources: Resources) -> Result<Self, AppError> {
-        let agents = AgentSet::from_settings(&settings, &resources)?;
+        let agents = Self::configured_agents(&settings, &resources)?;
+        Ok(Self::assemble(settings, resources, agents, None))
+    }
+
+    /// Takes over a runtime if the settings ask for the same one.
+    fn assemble(settings: Settings, resources: Resources, agents: AgentSet, running: Option<&Arc<Runtime>>) -> Self {
+        let (agents, plan) = (AgentSets::new(agents), runtime_plan(&settings));
+        let configured = Arc::clone(agents.configured());
+        let runtime = match running.filter(|runtime| *runtime.plan() == plan) {
+            Some(running) => {
+                running.replace_agents(configured);
+                Arc::clone(running)
+            }
+            None => Arc::new(Runtime::start(&plan, configured)),
+        };
+        Self { config_hash: settings.hash(), settings, resources, agents, runtime }
+    }
+
+    fn configured_agents(settings: &Settings, resources: &Resources) -> Result<AgentSet, AppError> {
+        let agents = AgentSet::from_settings(settings, resources)?;
         let compared = &settings.agents.split;
         if !compared.other.is_empty() {
             // A mistake in the other agent must show now, not with the first run on that side.
             let mut other = Overrides::default();
             other.choose(compared.role, &compared.other);
-            AgentSet::from_settings(&other.apply(&settings), &resources)?;
+            AgentSet::from_settings(&other.apply(settings), resources)?;
         }
-        let runtime = Arc::new(Runtime::start(&runtime_plan(&settings), agents));
-        Ok(Self { config_hash: settings.hash(), settings, resources, runtime, others: Mutex::default() })
+        Ok(agents)
     }
 
     /// Starts the cells with the given agents, in place of the configured ones and under their names. Starts no engine. Must
     /// be called within an actix system.
     pub fn with_agents(settings: Settings, agents: AgentSet) -> Self {
         let resources = resources::new(BTreeMap::new(), Pools::default());
-        let runtime = Arc::new(Runtime::start(&runtime_plan(&settings), agents));
-        Self { config_hash: settings.hash(), settings, resources, runtime, others: Mutex::default() }
+        Self::assemble(settings, resources, agents, None)
     }
 
     /// The same process with other settings, for future runs. An engine is kept if its entry has not changed; otherwise a new
@@ -97,13 +116,11 @@ impl App {
     /// # Errors
     /// As [`App::start`].
     pub fn with_settings(&self, settings: Settings) -> Result<Self, AppError> {
-        let entry = |(name, engine): (&String, &Engine)| {
-            let entry = self.settings.engines.get(name)?;
-            Some((name.clone(), (entry.clone(), engine.clone())))
-        };
-        let running: Running = self.resources.engines.iter().filter_map(entry).collect();
+        let mut running = self.agents.engines();
+        running.extend(running_of(&self.settings, &self.resources));
         let resources = resources::renewed(&settings, &running, self.resources.pools.clone())?;
-        Self::with_resources(settings, resources)
+        let agents = Self::configured_agents(&settings, &resources)?;
+        Ok(Self::assemble(settings, resources, agents, Some(&self.runtime)))
     }
 
     pub fn settings(&self) -> &Settings {
@@ -114,28 +131,43 @@ impl App {
         &self.config_hash
     }
 
-    pub fn runtime(&self) -> &Runtime {
+    pub fn runtime(&self) -> &Arc<Runtime> {
         &self.runtime
     }
 
-    /// The cells for runs with these overrides, started on first use. Must be called within an actix system.
+    /// The configured agents.
+    pub fn agents(&self) -> &Arc<AgentSet> {
+        self.agents.configured()
+    }
+
+    /// The configured agents with these overrides.
     ///
     /// # Errors
-    /// When an agent cannot be constructed, such as `llama` without a started engine.
-    pub fn runtime_of(&self, overrides: &Overrides) -> Result<Arc<Runtime>, RegistryError> {
-        let settings = overrides.apply(&self.settings);
-        let names = Names::of(&settings);
-        if names == *self.runtime.agents().names() {
-            return Ok(Arc::clone(&self.runtime));
-        }
-        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = others.iter().find(|runtime| *runtime.agents().names() == names) {
-            return Ok(Arc::clone(known));
-        }
-        let agents = AgentSet::from_settings(&settings, &self.resources)?;
-        let runtime = Arc::new(Runtime::start(&runtime_plan(&self.settings), agents));
-        others.push(Arc::clone(&runtime));
-        Ok(runtime)
+    /// When an agent cannot be built, such as `llama` without a started engine.
+    pub fn agents_with(&self, overrides: &Overrides) -> Result<Arc<AgentSet>, RegistryError> {
+        self.agents.chosen(overrides, &self.settings, &self.resources)
+    }
+
+    /// The agents of these names in the present configuration.
+    ///
+    /// # Errors
+    /// When there is no such agent, or it cannot be built.
+    pub fn agents_named(&self, names: &Names) -> Result<Arc<AgentSet>, RegistryError> {
+        if names == self.agents().names() { Ok(Arc::clone(self.agents())) } else { self.agents_with(&names.into()) }
+    }
+
+    /// The recorded agents, if it is known already whether they can be built.
+    pub fn known_agents(&self, record: &Arc<RecordedAgents>) -> Option<Result<Arc<AgentSet>, AgentMissing>> {
+        self.agents.known(record)
+    }
+
+    /// The recorded agents, whatever the configuration names. Starts the engines that they need and that do not run yet.
+    /// Must be called within an actix system; blocks while a model loads.
+    ///
+    /// # Errors
+    /// Which agent this process cannot build, and what to do.
+    pub fn recorded_agents(&self, record: &Arc<RecordedAgents>) -> Result<Arc<AgentSet>, AgentMissing> {
+        self.agents.restored(record, &self.settings, &self.resources)
     }
 
     /// The pools of model servers in use.
@@ -143,20 +175,20 @@ impl App {
         &self.resources.pools
     }
 
-    /// Agents of all runtimes that block their thread.
+    /// Agents that block their thread.
     pub fn hangs(&self) -> Hangs {
-        let others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
-        std::iter::once(&self.runtime).chain(others.iter()).map(|runtime| runtime.hangs()).sum()
+        self.runtime.hangs()
     }
 
     /// The running engines, by name.
-    pub fn engines(&self) -> &BTreeMap<String, Engine> {
-        &self.resources.engines
+    pub fn engines(&self) -> BTreeMap<String, Engine> {
+        let recorded = self.agents.engines().into_iter().map(|(name, running)| (name, running.engine));
+        recorded.chain(self.resources.engines.clone()).collect()
     }
 
     /// The configured plan of a run.
     pub fn plan(&self, problem: &dyn Problem) -> RunPlan {
-        run_plan(&self.settings, self.runtime.agents().basis(), problem)
+        run_plan(&self.settings, self.agents().basis(), problem)
     }
 
     /// Runs a problem as configured and waits for the outcome.
@@ -177,11 +209,12 @@ impl App {
         sampling: RunSampling,
         observer: Arc<dyn Observer>,
     ) -> RunHandle {
-        self.runtime.submit(Submission { problem, plan, sampling, observer, suspended: None })
+        let submission = Submission { problem, plan, sampling, observer, suspended: None };
+        self.runtime.submit_with(Arc::clone(self.agents()), submission)
     }
 
     /// Stops the engines; runs in progress fail.
     pub fn shutdown(&self) {
-        self.resources.engines.values().for_each(Engine::shutdown);
+        self.engines().values().for_each(Engine::shutdown);
     }
 }

@@ -32,7 +32,8 @@ impl Method {
 }
 
 /// What a verifier looks at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
 pub struct Basis {
     kinds: Kinds,
     /// The same on a client's problem, whose checks are evaluated for models too.
@@ -41,6 +42,39 @@ pub struct Basis {
     measured: Kinds,
     /// A set of methods, as bits.
     methods: u8,
+}
+
+/// A [`Basis`] in the record of a run.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    kinds: Vec<Kind>,
+    kinds_of_checks: Vec<Kind>,
+    measured: Vec<Kind>,
+    methods: Vec<Method>,
+}
+
+impl From<Basis> for Stored {
+    fn from(basis: Basis) -> Self {
+        let list = |kinds: Kinds| kinds.iter().collect();
+        let Basis { kinds, kinds_of_checks, measured, .. } = basis;
+        Self {
+            kinds: list(kinds),
+            kinds_of_checks: list(kinds_of_checks),
+            measured: list(measured),
+            methods: basis.methods().collect(),
+        }
+    }
+}
+
+impl From<Stored> for Basis {
+    fn from(stored: Stored) -> Self {
+        Self {
+            kinds: stored.kinds.into_iter().collect(),
+            kinds_of_checks: stored.kinds_of_checks.into_iter().collect(),
+            measured: stored.measured.into_iter().collect(),
+            methods: stored.methods.into_iter().fold(0, |methods, method| methods | 1 << method as u8),
+        }
+    }
 }
 
 impl Basis {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -16,6 +17,7 @@ use super::model::{Model, Tap, TappedModel};
 use super::pools::{Environment, Pools};
 use super::process::{ProcessCoordinator, ProcessExecutor, ProcessVerifier};
 use super::prompt::TemplateError;
+use super::recorded::RecordedAgents;
 use super::recording::{Recording, RecordingExecutor};
 use super::reference::ReferenceExecutor;
 use super::reference_verifier::ReferenceVerifier;
@@ -81,6 +83,8 @@ fn labels(settings: &Settings) -> Vec<String> {
 pub struct Resources {
     /// The running engines, by name.
     pub engines: BTreeMap<String, Engine>,
+    /// The SHA-256 of their models' files, as far as known.
+    pub model_digests: BTreeMap<String, String>,
     pub pools: Pools,
     /// The only source of API keys.
     pub environment: Environment,
@@ -90,16 +94,33 @@ pub struct Resources {
 impl Default for Resources {
     /// No engines and an empty environment.
     fn default() -> Self {
-        Self { engines: BTreeMap::new(), pools: Pools::default(), environment: Arc::new(|_| None), tap: None }
+        Self {
+            engines: BTreeMap::new(),
+            model_digests: BTreeMap::new(),
+            pools: Pools::default(),
+            environment: Arc::new(|_| None),
+            tap: None,
+        }
     }
 }
 
-/// The agents of a ring, as factories.
+/// Identifies an [`AgentSet`] within the process.
+pub type AgentSetId = u64;
+
+fn next_id() -> AgentSetId {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The agents of a run, as factories.
 pub struct AgentSet {
+    id: AgentSetId,
     names: Names,
     notes: Vec<String>,
     basis: Basis,
     needs_algorithm: bool,
+    /// `None` for custom agents.
+    recorded: Option<Arc<RecordedAgents>>,
     executor: Factory<dyn Executor>,
     verifier: Factory<dyn Verifier>,
     coordinator: Factory<dyn Coordinator>,
@@ -331,10 +352,12 @@ impl AgentSet {
         coordinator: impl Fn() -> Arc<dyn Coordinator> + Send + Sync + 'static,
     ) -> Self {
         Self {
+            id: next_id(),
             names,
             notes: Vec::new(),
             basis,
             needs_algorithm: false,
+            recorded: None,
             executor: Arc::new(executor),
             verifier: Arc::new(verifier),
             coordinator: Arc::new(coordinator),
@@ -351,6 +374,7 @@ impl AgentSet {
         name.clone_into(&mut self.names.executor);
         self.executor = Arc::new(executor);
         self.needs_algorithm = false;
+        self.recorded = None;
         self.notes.retain(|note| !note.starts_with("executor"));
         self
     }
@@ -362,10 +386,13 @@ impl AgentSet {
     pub fn from_settings(settings: &Settings, resources: &Resources) -> Result<Self, RegistryError> {
         let names = Names::of(settings);
         let verifier = factory::<VerifierAgent>(settings, resources, &names.verifier)?;
+        let basis = verifier().basis();
         Ok(Self {
+            id: next_id(),
             notes: labels(settings),
-            basis: verifier().basis(),
+            basis,
             needs_algorithm: needs_algorithm(settings, &names.executor),
+            recorded: RecordedAgents::of(settings, resources, basis).map(Arc::new),
             executor: factory::<ExecutorAgent>(settings, resources, &names.executor)?,
             coordinator: factory::<CoordinatorAgent>(settings, resources, &names.coordinator)?,
             verifier,
@@ -373,8 +400,23 @@ impl AgentSet {
         })
     }
 
+    /// The same agents under the record that they were built from.
+    #[must_use]
+    pub fn with_record(self, recorded: Arc<RecordedAgents>) -> Self {
+        Self { recorded: Some(recorded), ..self }
+    }
+
+    pub fn id(&self) -> AgentSetId {
+        self.id
+    }
+
     pub fn names(&self) -> &Names {
         &self.names
+    }
+
+    /// What a later process needs to build the same agents; `None` for custom agents.
+    pub fn recorded(&self) -> Option<&Arc<RecordedAgents>> {
+        self.recorded.as_ref()
     }
 
     /// What a reader must know before comparing results: that an agent is not a model, or knows the algorithm.

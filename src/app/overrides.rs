@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::agents::Names;
 use crate::settings::Settings;
 use prime_protocol::Role;
 
@@ -16,6 +17,13 @@ pub struct Overrides {
     pub verifier: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coordinator: Option<String>,
+}
+
+impl From<&Names> for Overrides {
+    fn from(names: &Names) -> Self {
+        let Names { executor, verifier, coordinator } = names.clone();
+        Self { executor: Some(executor), verifier: Some(verifier), coordinator: Some(coordinator) }
+    }
 }
 
 impl Overrides {

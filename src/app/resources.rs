@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{AppError, cores};
-use crate::agents::Resources;
 use crate::agents::pools::Pools;
+use crate::agents::{Resources, file_digest};
 use crate::settings::{self, ModelSource, Settings};
 use crate::shipped_model;
 use prime_engine::{Engine, EngineSpec};
@@ -21,17 +21,25 @@ pub fn model_source(name: &str, engine: &settings::Engine) -> Result<ModelSource
     source.map_err(|reason| AppError::Model { engine: name.to_owned(), reason })
 }
 
+/// The file of an engine's model.
+///
+/// # Errors
+/// It does not exist, or the built-in model cannot be written to the cache.
+pub(super) fn model_file(name: &str, engine: &settings::Engine) -> Result<PathBuf, AppError> {
+    match model_source(name, engine)? {
+        ModelSource::File(path) => Ok(path),
+        ModelSource::BuiltIn => {
+            shipped_model::file().map_err(|reason| AppError::ModelCache { engine: name.to_owned(), reason })
+        }
+    }
+}
+
 /// The spec of a configured engine.
 ///
 /// # Errors
 /// The model's file does not exist, or the built-in model cannot be written to the cache.
 pub fn engine_spec(name: &str, engine: &settings::Engine) -> Result<EngineSpec, AppError> {
-    let model = match model_source(name, engine)? {
-        ModelSource::File(path) => path,
-        ModelSource::BuiltIn => {
-            shipped_model::file().map_err(|reason| AppError::ModelCache { engine: name.to_owned(), reason })?
-        }
-    };
+    let model = model_file(name, engine)?;
     let narrow = |value: u32| u16::try_from(value).unwrap_or(u16::MAX);
     let threads = if engine.threads == 0 {
         // One core is left to the actors; a small model gains nothing from many threads.
@@ -77,29 +85,57 @@ pub fn resources_of<'s>(all: impl IntoIterator<Item = &'s Settings>) -> Result<R
     let mut pools = Pools::default();
     for settings in all {
         let resources = renewed(settings, &running, pools)?;
-        let entry = |(name, engine): (String, Engine)| {
-            let entry = settings.engines.get(&name).expect("invariant: an engine was started from its entry").clone();
-            (name, (entry, engine))
-        };
-        running.extend(resources.engines.into_iter().map(entry));
+        running.extend(running_of(settings, &resources));
         pools = resources.pools;
     }
-    let engines = running.into_iter().map(|(name, (_, engine))| (name, engine)).collect();
-    Ok(new(engines, pools))
+    Ok(new(running, pools))
 }
 
-/// Running engines with their entries in the configuration.
-pub(super) type Running = BTreeMap<String, (settings::Engine, Engine)>;
+/// A running engine.
+#[derive(Clone)]
+pub(super) struct RunningEngine {
+    /// Its entry in the configuration.
+    pub entry: settings::Engine,
+    pub engine: Engine,
+    /// The SHA-256 of its model's file.
+    pub digest: Option<String>,
+}
+
+/// Running engines by name.
+pub(super) type Running = BTreeMap<String, RunningEngine>;
+
+/// The engines of resources that were made for these settings.
+pub(super) fn running_of(settings: &Settings, resources: &Resources) -> Running {
+    let running = |(name, engine): (&String, &Engine)| {
+        let (entry, digest) = (settings.engines.get(name)?.clone(), resources.model_digests.get(name).cloned());
+        Some((name.clone(), RunningEngine { entry, engine: engine.clone(), digest }))
+    };
+    resources.engines.iter().filter_map(running).collect()
+}
+
+/// Starts an engine, and computes the digest of its model meanwhile.
+///
+/// # Errors
+/// When it cannot start.
+pub(super) fn start_engine(name: &str, entry: &settings::Engine) -> Result<RunningEngine, AppError> {
+    let spec = engine_spec(name, entry)?;
+    let model = spec.model.clone();
+    let (started, digest) = std::thread::scope(|scope| {
+        let digest = scope.spawn(move || file_digest(&model).ok());
+        (Engine::start(spec), digest.join().ok().flatten())
+    });
+    let engine = started.map_err(|reason| AppError::Engine { engine: name.to_owned(), reason })?;
+    Ok(RunningEngine { entry: entry.clone(), engine, digest })
+}
 
 /// As [`resources`], reusing running engines whose entry has not changed.
 pub(super) fn renewed(settings: &Settings, running: &Running, pools: Pools) -> Result<Resources, AppError> {
-    let mut engines = BTreeMap::new();
+    let mut engines = Running::new();
     for name in settings.engines_needed() {
         let entry = settings.engines.get(&name).expect("invariant: validated settings name existing engines");
         let engine = match running.get(&name) {
-            Some((known, engine)) if known == entry => engine.clone(),
-            _ => Engine::start(engine_spec(&name, entry)?)
-                .map_err(|reason| AppError::Engine { engine: name.clone(), reason })?,
+            Some(known) if known.entry == *entry => known.clone(),
+            _ => start_engine(&name, entry)?,
         };
         engines.insert(name, engine);
     }
@@ -107,8 +143,13 @@ pub(super) fn renewed(settings: &Settings, running: &Running, pools: Pools) -> R
 }
 
 /// Resources with these engines and pools, and the environment of the process.
-pub(super) fn new(engines: BTreeMap<String, Engine>, pools: Pools) -> Resources {
-    Resources { engines, pools, environment: Arc::new(environment), tap: None }
+pub(super) fn new(running: Running, pools: Pools) -> Resources {
+    let (mut engines, mut model_digests) = (BTreeMap::new(), BTreeMap::new());
+    for (name, RunningEngine { engine, digest, .. }) in running {
+        model_digests.extend(digest.map(|digest| (name.clone(), digest)));
+        engines.insert(name, engine);
+    }
+    Resources { engines, model_digests, pools, environment: Arc::new(environment), tap: None }
 }
 
 #[expect(

@@ -129,7 +129,8 @@ pub async fn readyz(state: web::Data<State>) -> HttpResponse {
     let runs = &state.runs;
     let app = runs.app();
     let (live, limit) = (runs.open_runs(), app.settings().server.queue_max);
-    let engines = join_all(app.engines().values().map(engine_health));
+    let engines = app.engines();
+    let engines = join_all(engines.values().map(engine_health));
     let (probed, engines) = tokio::join!(timeout(PROBE, runs.probe()), engines);
     let failure = match probed {
         Ok(Ok(())) => None,

@@ -212,17 +212,17 @@ pub fn spec_of(
     traceparent: Option<String>,
 ) -> Result<(RunSpec, Arc<dyn Problem>), ApiError> {
     let Checked { overrides, split, settings, instance, problem } = checked(app.settings(), request)?;
-    let runtime = app.runtime_of(&overrides).map_err(|error| ApiError::bad_field("agents.executor", error))?;
-    if runtime.agents().needs_algorithm() && !problem.has_reference() {
+    let agents = app.agents_with(&overrides).map_err(|error| ApiError::bad_field("agents.executor", error))?;
+    if agents.needs_algorithm() && !problem.has_reference() {
         let message = format!(
             "the executor `{}` follows a task's algorithm, and a custom problem has none: configure a model, or \
              choose another executor (`agents.executor`)",
-            runtime.agents().names().executor
+            agents.names().executor
         );
         return Err(ApiError::bad_field("problem", message));
     }
-    let is_read = reads_all(problem.as_ref(), runtime.agents())?;
-    let mut plan = run_plan(&settings, runtime.agents().basis(), problem.as_ref());
+    let is_read = reads_all(problem.as_ref(), &agents)?;
+    let mut plan = run_plan(&settings, agents.basis(), problem.as_ref());
     plan.is_checked |= is_read;
     let spec = RunSpec {
         task: problem.spec().slug.to_owned(),
@@ -231,8 +231,9 @@ pub fn spec_of(
         plan,
         sampling: run_sampling(&settings),
         overrides,
-        agents: runtime.agents().names().clone(),
-        notes: runtime.agents().notes().to_vec(),
+        agents: agents.names().clone(),
+        recorded: agents.recorded().cloned(),
+        notes: agents.notes().to_vec(),
         check_kinds: check_kinds(problem.as_ref()),
         config_hash: settings.hash(),
         split,

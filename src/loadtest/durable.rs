@@ -236,6 +236,7 @@ impl DurableLaunch<'_> {
             sampling: greedy(self.load.seed.fetch_add(1, Ordering::Relaxed)),
             overrides: Overrides::default(),
             agents: self.load.names.clone(),
+            recorded: None,
             notes: Vec::new(),
             check_kinds: Vec::new(),
             config_hash: self.load.config_hash.clone(),

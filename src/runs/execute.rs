@@ -5,55 +5,68 @@ use std::sync::atomic::Ordering;
 
 use tracing::Span;
 
+use super::accepted_agents::agents_of;
 use super::event_stream::RowUpdate;
 use super::live_run::LiveRun;
 use super::record::Status;
 use super::recorder::Recorder;
 use super::service::{RunSlot, Runs};
 use crate::report::{RunResult, TraceLine};
-use crate::runtime::{Observer, Submission, Watched};
+use crate::runtime::{Event, Observer, Submission, Watched};
 use crate::telemetry::TracedRun;
 use prime_bench::tasks::Problem;
-use prime_protocol::{Ending, Outcome, SuspendedRun};
+use prime_protocol::{Effect, Ending, Outcome, SuspendedRun};
+
+/// How a run starts in this process.
+pub(super) struct Start {
+    pub problem: Arc<dyn Problem>,
+    /// Where it continues.
+    pub suspended: Option<Box<SuspendedRun>>,
+    /// An earlier process executed it.
+    pub is_resumed: bool,
+}
+
+impl Start {
+    /// A new run.
+    pub fn new(problem: Arc<dyn Problem>) -> Self {
+        Self { problem, suspended: None, is_resumed: false }
+    }
+}
 
 /// Runs to the end. `request` is the span of the request that started the run, if any: the parent of the run's span.
-pub(super) async fn execute(
-    runs: Arc<Runs>,
-    live: Arc<LiveRun>,
-    problem: Arc<dyn Problem>,
-    suspended: Option<Box<SuspendedRun>>,
-    slot: RunSlot,
-    request: Span,
-) {
-    let outcome = match runs.app().runtime_of(&live.spec.overrides) {
-        Ok(runtime) => {
-            let started = RowUpdate {
-                updated_ms: (runs.clock)(),
-                status: Status::Running.name().to_owned(),
-                is_over: false,
-                resumed: live.resumed.load(Ordering::Relaxed),
-                summary: serde_json::to_string(&RunResult::open(&live.context)).expect("invariant: results serialise"),
-            };
-            let recorder = Arc::new(Recorder { stream: Arc::clone(&live.stream), started });
-            let observer = Arc::new(Watched::new(runs.metrics.run(problem.spec()), recorder));
-            let observer = traced(&runs, &live, observer);
-            let observer = match runs.wrap_observer.get() {
-                Some(wrap) => wrap(&live.spec, observer),
-                None => observer,
-            };
-            let submission =
-                Submission { problem, plan: live.spec.plan.clone(), sampling: live.spec.sampling, observer, suspended };
-            let mut handle = request.in_scope(|| runtime.submit(submission));
-            // The request ends long before its run.
-            drop(request);
-            live.set_canceller(handle.canceller());
-            // No outcome means that the process is ending: the next one resumes the run.
-            let Some(outcome) = handle.outcome().await else { return };
-            outcome
-        }
-        Err(error) => failed_outcome(error.to_string(), &live),
+pub(super) async fn execute(runs: Arc<Runs>, live: Arc<LiveRun>, start: Start, slot: RunSlot, request: Span) {
+    let Start { problem, suspended, is_resumed } = start;
+    let recorder =
+        Arc::new(Recorder { stream: Arc::clone(&live.stream), started: runs.open_row(&live, Status::Running) });
+    let observer = Arc::new(Watched::new(runs.metrics.run(problem.spec()), recorder));
+    let observer = traced(&runs, &live, observer);
+    let observer = match runs.wrap_observer.get() {
+        Some(wrap) => wrap(&live.spec, observer),
+        None => observer,
     };
+    let Some((app, agents)) = agents_of(&runs, &live).await else {
+        let outcome = cancelled_outcome(suspended, &live, observer.as_ref());
+        return conclude(&runs, &live, outcome, slot).await;
+    };
+    if is_resumed {
+        runs.record_resumption(&live);
+    }
+    let runtime = Arc::clone(app.runtime());
+    // What is under way keeps its agents, not the configuration that they are from.
+    drop(app);
+    let submission =
+        Submission { problem, plan: live.spec.plan.clone(), sampling: live.spec.sampling, observer, suspended };
+    let mut handle = request.in_scope(|| runtime.submit_with(Arc::clone(&agents), submission));
+    // The request ends long before its run.
+    drop(request);
+    live.set_canceller(handle.canceller());
+    // No outcome means that the process is ending: the next one resumes the run.
+    let Some(outcome) = handle.outcome().await else { return };
     conclude(&runs, &live, outcome, slot).await;
+    if let Some(unused) = Arc::into_inner(agents) {
+        // Its agents may wait for their processes to end.
+        drop(tokio::task::spawn_blocking(move || drop(unused)));
+    }
 }
 
 /// Adds the export of spans, where the configuration names a collector.
@@ -74,6 +87,30 @@ pub(super) fn failed_outcome(reason: String, live: &LiveRun) -> Outcome {
     live.stream
         .append(&TraceLine::Stopped { ending: &ending, elapsed_ms: live.stream.committed().progress.elapsed_ms });
     Outcome::without_answer(ending)
+}
+
+/// Ends a run that waits for its agents, with what is committed.
+fn cancelled_outcome(suspended: Option<Box<SuspendedRun>>, live: &LiveRun, observer: &dyn Observer) -> Outcome {
+    let ending = Ending::Cancelled;
+    let elapsed_ms = live.stream.uncommitted_progress().elapsed_ms;
+    observer.observe(&Event::Stopped { ending: &ending, elapsed_ms });
+    let mut effects = Vec::new();
+    if let Some(suspended) = suspended {
+        let mut run = suspended.run;
+        run.stop(ending.clone(), &mut effects);
+    }
+    let mut outcome = Outcome::without_answer(ending);
+    for effect in effects {
+        match effect {
+            Effect::Voted { round, winner, agreement } => {
+                observer.observe(&Event::Voted { round, winner: winner.as_ref(), agreement });
+            }
+            Effect::Finish(finished) => outcome = *finished,
+            _ => {}
+        }
+    }
+    observer.observe(&Event::Finished(&outcome));
+    outcome
 }
 
 /// Records a run's result, and forgets the run when that is durable.

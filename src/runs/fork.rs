@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use super::execute::Start;
 use super::live_run::LiveRun;
 use super::progress::Progress;
 use super::record::RunRecord;
 use super::replay::{Recovered, replay_run};
 use super::service::{RunError, Runs};
-use super::spec::{Origin, RunSpec};
+use super::spec::{Origin, RunSpec, UNRECORDED};
 use crate::report::{RecordedEvent, TraceLine};
 use prime_journal::RunRow;
 use prime_protocol::Replayed;
@@ -61,6 +62,11 @@ impl Runs {
         let slot = self.reserve_slot()?;
         let mut spec = RunSpec { forked_from: Some(Origin { run: parent.to_owned(), seq }), ..spec };
         spec.sampling.seed = seed.unwrap_or(spec.sampling.seed);
+        if spec.recorded.is_none() {
+            let agents = self.app().agents_named(&spec.agents).map_err(|error| RunError::Agents(error.to_string()))?;
+            spec.recorded = agents.recorded().cloned();
+            spec.notes.extend(agents.recorded().map(|_| UNRECORDED.to_owned()));
+        }
         let (live, row) = self.prepare(owner, spec)?;
         self.writer.accept(row, None).await.map_err(RunError::NotWritable)?;
         self.live.insert(live.stream.id.clone(), Arc::clone(&live));
@@ -72,7 +78,7 @@ impl Runs {
         }
         progress.is_under_way = true;
         live.stream.append_raw(&[], 0, &[], progress);
-        self.launch(Arc::clone(&live), problem, Some(suspended), slot);
+        self.launch(Arc::clone(&live), Start { suspended: Some(suspended), ..Start::new(problem) }, slot);
         Ok(live.record())
     }
 

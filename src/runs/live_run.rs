@@ -9,6 +9,7 @@ use super::spec::RunSpec;
 use crate::report::{RunContext, RunResult};
 use crate::runtime::Canceller;
 use prime_journal::RunRow;
+use tokio::sync::Notify;
 
 pub struct LiveRun {
     pub owner: String,
@@ -19,6 +20,9 @@ pub struct LiveRun {
     pub stream: Arc<EventStream>,
     canceller: Mutex<Option<Canceller>>,
     is_cancelled: AtomicBool,
+    cancellation: Notify,
+    /// Why its agents cannot be built, while it waits for them.
+    waiting_for: Mutex<Option<String>>,
     updated_ms: AtomicU64,
 }
 
@@ -33,6 +37,8 @@ impl LiveRun {
             stream,
             canceller: Mutex::default(),
             is_cancelled: AtomicBool::new(false),
+            cancellation: Notify::new(),
+            waiting_for: Mutex::default(),
             updated_ms: row.updated_ms.into(),
         }
     }
@@ -46,12 +52,26 @@ impl LiveRun {
         }
     }
 
-    /// Ends the run with what is committed, as soon as the runtime has it.
+    /// Ends the run with what is committed, as soon as the runtime has it, or at once while it waits for its agents.
     pub fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::SeqCst);
+        self.cancellation.notify_one();
         if let Some(canceller) = &*self.canceller.lock().unwrap_or_else(PoisonError::into_inner) {
             canceller.cancel();
         }
+    }
+
+    /// Resolves when the run is cancelled, now or before. For one waiter.
+    pub(super) async fn cancelled(&self) {
+        self.cancellation.notified().await;
+    }
+
+    /// Says which agent the run waits for. Returns whether that is new.
+    pub(super) fn set_waiting_for(&self, missing: Option<String>) -> bool {
+        let mut current = self.waiting_for.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = *current != missing;
+        *current = missing;
+        is_new
     }
 
     /// The record, without reviews.
@@ -60,9 +80,12 @@ impl LiveRun {
         let mut result = RunResult::open(&self.context);
         committed.progress.fill(&mut result, self.spec.plan.trajectories());
         let elapsed = committed.progress.elapsed_ms;
+        let waiting_for = self.waiting_for.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let is_running = committed.progress.is_under_way && waiting_for.is_none();
         RunRecord {
             id: self.stream.id.clone(),
-            status: if committed.progress.is_under_way { Status::Running } else { Status::Queued },
+            status: if is_running { Status::Running } else { Status::Queued },
+            waiting_for,
             resumed: self.resumed.load(Ordering::Relaxed),
             created_at: timestamp(self.created_ms),
             updated_at: timestamp(self.updated_ms.load(Ordering::Relaxed).max(self.created_ms + elapsed)),

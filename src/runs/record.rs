@@ -12,7 +12,7 @@ use prime_protocol::{Ending, Outcome};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// Accepted, not started.
+    /// Accepted; not started, or waiting for its agents.
     Queued,
     Running,
     /// Over, with an answer whose steps the verifier all accepted as clean.
@@ -52,6 +52,10 @@ impl Status {
 pub struct RunRecord {
     pub id: String,
     pub status: Status,
+    /// Which of the agents that the run was accepted with this process cannot build, and what to do. The run waits, `queued`,
+    /// until a reload or a restart brings the agent back; left out otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_for: Option<String>,
     /// How often another process resumed it.
     pub resumed: u32,
     /// RFC 3339, UTC.
@@ -84,6 +88,7 @@ impl RunRecord {
         Ok(Self {
             id: row.id.clone(),
             status: status.ok_or_else(|| serde::de::Error::custom(format!("unknown status {:?}", row.status)))?,
+            waiting_for: None,
             resumed: row.resumed,
             created_at: timestamp(row.created_ms),
             updated_at: timestamp(row.updated_ms),

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::event_stream::RowUpdate;
-use super::execute::{conclude, failed_outcome};
+use super::execute::{Start, conclude, failed_outcome};
 use super::live_run::LiveRun;
 use super::progress::Progress;
 use super::record::Status;
 use super::replay::{Recovered, replay_run};
 use super::service::{RunError, RunSlot, Runs, context_of};
-use super::spec::RunSpec;
+use super::spec::{RunSpec, UNRECORDED};
 use crate::agents::Basis;
 use crate::report::{RunResult, TraceLine};
 use prime_journal::RunRow;
@@ -34,8 +34,18 @@ impl Runs {
                     continue;
                 }
             };
-            let basis = self.app().runtime_of(&spec.overrides).map_or(Basis::NONE, |runtime| runtime.agents().basis());
-            let context = context_of(&spec, basis);
+            let context = match &spec.recorded {
+                Some(recorded) => context_of(&spec, recorded.basis),
+                None => {
+                    let agents = self.app().agents_named(&spec.agents);
+                    let mut context = context_of(&spec, agents.as_ref().map_or(Basis::NONE, |agents| agents.basis()));
+                    // Custom agents are never recorded.
+                    if agents.map_or(true, |agents| agents.recorded().is_some()) {
+                        context.notes.push(UNRECORDED.to_owned());
+                    }
+                    context
+                }
+            };
             let progress = Progress { is_under_way: row.head.seq > 0, ..Progress::default() };
             let live = Arc::new(LiveRun::new(&row, spec, context, self.stream(&row, progress)));
             self.live.insert(row.id.clone(), Arc::clone(&live));
@@ -67,30 +77,42 @@ impl Runs {
         progress.is_under_way = head.seq > 0;
         live.stream.append_raw(&[], 0, &[], progress.clone());
         // A run without events starts; it does not resume.
-        if head.seq > 0 {
-            let resumed = live.resumed.fetch_add(1, Ordering::Relaxed) + 1;
-            self.metrics.resumed();
-            live.stream.append(&TraceLine::Resumed { resumed });
-            let mut result = RunResult::open(&live.context);
-            progress.fill(&mut result, live.spec.plan.trajectories());
-            drop(live.stream.update(RowUpdate {
-                updated_ms: (self.clock)(),
-                status: Status::Running.name().to_owned(),
-                is_over: false,
-                resumed,
-                summary: serde_json::to_string(&result).expect("invariant: results serialise"),
-            }));
-        }
+        let is_resumed = head.seq > 0;
         match replayed {
             Replayed::Open(suspended) => {
-                let suspended = (head.seq > 0).then_some(suspended);
-                tracing::info!(run = %row.id, events = head.seq, "run resumed");
-                self.launch(Arc::clone(live), problem, suspended, slot);
+                let suspended = is_resumed.then_some(suspended);
+                self.launch(Arc::clone(live), Start { problem, suspended, is_resumed }, slot);
             }
             Replayed::Over(outcome) => {
+                if is_resumed {
+                    self.record_resumption(live);
+                }
                 let (runs, live) = (Arc::clone(self), Arc::clone(live));
                 self.arbiter.spawn(async move { conclude(&runs, &live, *outcome, slot).await });
             }
+        }
+    }
+
+    /// Records that this process goes on with the run.
+    pub(super) fn record_resumption(&self, live: &LiveRun) {
+        let resumed = live.resumed.fetch_add(1, Ordering::Relaxed) + 1;
+        self.metrics.resumed();
+        let events = live.stream.committed().head.seq;
+        live.stream.append(&TraceLine::Resumed { resumed });
+        drop(live.stream.update(self.open_row(live, Status::Running)));
+        tracing::info!(run = %live.stream.id, events, "run resumed");
+    }
+
+    /// The row of an open run.
+    pub(super) fn open_row(&self, live: &LiveRun, status: Status) -> RowUpdate {
+        let mut result = RunResult::open(&live.context);
+        live.stream.uncommitted_progress().fill(&mut result, live.spec.plan.trajectories());
+        RowUpdate {
+            updated_ms: (self.clock)(),
+            status: status.name().to_owned(),
+            is_over: false,
+            resumed: live.resumed.load(Ordering::Relaxed),
+            summary: serde_json::to_string(&result).expect("invariant: results serialise"),
         }
     }
 

@@ -11,6 +11,7 @@ use tokio::sync::{oneshot, watch};
 use tracing::Instrument as _;
 
 use super::event_stream::EventStream;
+use super::execute::Start;
 use super::live_run::LiveRun;
 use super::progress::Progress;
 use super::record::{RunRecord, Status};
@@ -26,7 +27,6 @@ use prime_bench::tasks::Problem;
 use prime_journal::{
     ChainHash, Head, IdempotencyKey, Journal, JournalError, Query, ReviewCounts, RunRow, Segment, Size,
 };
-use prime_protocol::SuspendedRun;
 
 /// Why a run could not be accepted, found or changed.
 #[derive(Debug, thiserror::Error)]
@@ -80,6 +80,8 @@ pub type WrapObserver = Box<dyn Fn(&RunSpec, Arc<dyn Observer>) -> Arc<dyn Obser
 
 pub struct Runs {
     app: RwLock<Arc<App>>,
+    /// Counts the calls of [`Runs::replace`].
+    replaced: watch::Sender<u64>,
     pub(super) journal: Arc<dyn Journal>,
     pub(super) writer: Writer,
     pub(super) metrics: Arc<Metrics>,
@@ -128,6 +130,7 @@ impl Runs {
         let writer = Writer::start(Arc::clone(&journal), window, Box::new(measure))?;
         Ok(Arc::new(Self {
             app: RwLock::new(app),
+            replaced: watch::Sender::new(0),
             journal,
             writer,
             metrics,
@@ -147,9 +150,15 @@ impl Runs {
         Arc::clone(&self.app.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Replaces [`Runs::app`] for new runs; open runs keep theirs.
+    /// Replaces [`Runs::app`] for new runs and those that wait for their agents; open runs keep theirs.
     pub fn replace(&self, app: App) {
         *self.app.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(app);
+        self.replaced.send_modify(|count| *count += 1);
+    }
+
+    /// Changes with each [`Runs::replace`].
+    pub(super) fn replacements(&self) -> watch::Receiver<u64> {
+        self.replaced.subscribe()
     }
 
     /// Wraps the observers of all new runs. Only the first call has an effect.
@@ -301,14 +310,20 @@ impl Runs {
         let (live, row) = self.prepare(&new.owner, new.spec)?;
         self.writer.accept(row, key).await.map_err(RunError::NotWritable)?;
         let record = live.record();
-        self.launch(live, new.problem, None, slot);
+        self.launch(live, Start::new(new.problem), slot);
         Ok(record)
     }
 
     /// Makes a run and its row, without registering either.
     pub(super) fn prepare(&self, owner: &str, spec: RunSpec) -> Result<(Arc<LiveRun>, RunRow), RunError> {
-        let runtime = self.app().runtime_of(&spec.overrides).map_err(|error| RunError::Agents(error.to_string()))?;
-        let context = context_of(&spec, runtime.agents().basis());
+        let basis = match &spec.recorded {
+            Some(recorded) => recorded.basis,
+            None => {
+                let agents = self.app().agents_named(&spec.agents);
+                agents.map_err(|error| RunError::Agents(error.to_string()))?.basis()
+            }
+        };
+        let context = context_of(&spec, basis);
         let now = (self.clock)();
         let text = serde_json::to_string(&spec).expect("invariant: specs serialise");
         let head = Head { seq: 0, hash: ChainHash::genesis(&text) };
@@ -337,16 +352,10 @@ impl Runs {
     }
 
     /// Executes a durable run. The current span becomes the parent of the run's.
-    pub(super) fn launch(
-        self: &Arc<Self>,
-        live: Arc<LiveRun>,
-        problem: Arc<dyn Problem>,
-        suspended: Option<Box<SuspendedRun>>,
-        slot: RunSlot,
-    ) {
+    pub(super) fn launch(self: &Arc<Self>, live: Arc<LiveRun>, start: Start, slot: RunSlot) {
         self.live.insert(live.stream.id.clone(), Arc::clone(&live));
         let request = tracing::Span::current();
-        self.arbiter.spawn(super::execute::execute(Arc::clone(self), live, problem, suspended, slot, request));
+        self.arbiter.spawn(super::execute::execute(Arc::clone(self), live, start, slot, request));
     }
 
     /// Reads the journal on a thread that may block.

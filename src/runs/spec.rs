@@ -2,16 +2,20 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::agents::{Basis, Names};
+use crate::agents::{Basis, Names, RecordedAgents};
 use crate::app::Overrides;
 use crate::report::Arm;
 use crate::runtime::RunSampling;
 use prime_bench::tasks::{self, Kind, Kinds, Problem};
 use prime_protocol::RunPlan;
+
+/// The note of a run whose agents were not recorded.
+pub(super) const UNRECORDED: &str = "the agents were not recorded when the run was accepted: they were taken by their names \
+                                     from the configuration at the time of its resumption or fork";
 
 /// The parent of a forked run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -37,6 +41,10 @@ pub struct RunSpec {
     pub overrides: Overrides,
     /// The resulting agents.
     pub agents: Names,
+    /// The same, with everything that determines what they do: whoever executes the run uses these. `None` for custom agents,
+    /// and for runs that a version without records accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "write", deserialize_with = "read")]
+    pub recorded: Option<Arc<RecordedAgents>>,
     /// Caveats about the agents for anyone who compares results.
     #[serde(default)]
     pub notes: Vec<String>,
@@ -52,6 +60,14 @@ pub struct RunSpec {
     /// The caller's trace context (W3C `traceparent`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
+}
+
+fn write<S: Serializer>(recorded: &Option<Arc<RecordedAgents>>, serializer: S) -> Result<S::Ok, S::Error> {
+    recorded.as_deref().serialize(serializer)
+}
+
+fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Arc<RecordedAgents>>, D::Error> {
+    Ok(Option::deserialize(deserializer)?.map(Arc::new))
 }
 
 impl RunSpec {

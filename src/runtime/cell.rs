@@ -10,7 +10,7 @@ use super::outbox::Outbox;
 use super::restart_limit::RestartLimit;
 use super::run_table::RunTable;
 use super::turn::Turns;
-use crate::agents::AgentSet;
+use crate::agents::AgentSetId;
 use prime_protocol::Role;
 
 /// How the actors of a cell share threads.
@@ -23,7 +23,7 @@ pub enum Placement {
 }
 
 /// What a runtime is made from.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct RuntimePlan {
     pub cells: usize,
     pub placement: Placement,
@@ -43,7 +43,8 @@ pub struct AgentThread {
 
 /// What a cell is made from.
 pub struct CellPlan {
-    pub agents: Arc<AgentSet>,
+    /// The set of the runtime's default agents, which the cell keeps while no run uses them.
+    pub kept: AgentSetId,
     pub runtime: RuntimePlan,
     pub threads: [AgentThread; 3],
     pub table: Arc<RunTable>,

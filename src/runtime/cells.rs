@@ -10,12 +10,12 @@ use tokio::time::Instant;
 
 use super::cell::{AgentThread, CellPlan, Placement, RuntimePlan};
 use super::heartbeat::Heartbeat;
-use super::messages::{Cancel, Halt, ReplaceThread, Submit};
+use super::messages::{Cancel, Halt, KeepAgents, ReplaceThread, Submit};
 use super::run_table::{Entry, Hang, RunTable};
 use super::sighting::{Change, Sighting};
 use super::submission::{Load, RunId, Submission};
 use super::supervisor::Supervisor;
-use crate::agents::AgentSet;
+use crate::agents::{AgentSet, AgentSetId};
 use prime_protocol::{Outcome, Role};
 
 /// An arbiter with its heartbeat.
@@ -61,7 +61,8 @@ struct State {
 pub struct Cells {
     state: Mutex<State>,
     plan: RuntimePlan,
-    pub agents: Arc<AgentSet>,
+    /// Those of runs that are submitted without agents of their own.
+    agents: Mutex<Arc<AgentSet>>,
     next_id: AtomicU64,
 }
 
@@ -80,7 +81,7 @@ impl Thread {
 }
 
 impl Cell {
-    fn start(index: usize, plan: &RuntimePlan, agents: &Arc<AgentSet>) -> Self {
+    fn start(index: usize, plan: &RuntimePlan, kept: AgentSetId) -> Self {
         let count = match plan.placement {
             Placement::Shared => 1,
             Placement::Own => 1 + Role::ALL.len(),
@@ -88,7 +89,7 @@ impl Cell {
         let threads: Vec<_> = (0..count).map(|_| Thread::start()).collect();
         let table = Arc::<RunTable>::default();
         let cell = CellPlan {
-            agents: Arc::clone(agents),
+            kept,
             runtime: plan.clone(),
             threads: Role::ALL.map(|role| threads[(1 + role as usize) % count].for_agents()),
             table: Arc::clone(&table),
@@ -124,7 +125,7 @@ impl Cell {
 
     /// Looks at all threads, and replaces those of hanging agents unless the Supervisor shares them. Returns how many agents
     /// were found hanging.
-    fn look(&mut self, now: Instant, limit: Duration, agents: &AgentSet) -> u64 {
+    fn look(&mut self, now: Instant, limit: Duration, default: &Arc<AgentSet>) -> u64 {
         for thread in &mut self.abandoned {
             thread.look(now, limit);
         }
@@ -136,7 +137,8 @@ impl Cell {
         for (index, change) in changes {
             let Change::Hung { role, since } = change else { continue };
             found += 1;
-            let hang = Hang::new(role, agents, since, now);
+            let agents = self.table.agent_set(self.threads[index].heartbeat.agents());
+            let hang = Hang::new(role, agents.as_ref().unwrap_or(default), since, now);
             let (agent, blocked_s) = (&hang.agent, hang.lasts(now).as_secs());
             tracing::error!(cell = self.index, %role, agent, blocked_s, "an agent blocks its thread and is replaced");
             self.table.set_hang(Some(hang));
@@ -163,11 +165,30 @@ impl Cell {
 
 impl Cells {
     /// Must be called within an actix system.
-    pub fn start(plan: &RuntimePlan, agents: AgentSet) -> Self {
-        let agents = Arc::new(agents);
-        let cells = (0..plan.cells.max(1)).map(|index| Cell::start(index, plan, &agents)).collect();
+    pub fn start(plan: &RuntimePlan, agents: Arc<AgentSet>) -> Self {
+        let cells = (0..plan.cells.max(1)).map(|index| Cell::start(index, plan, agents.id())).collect();
         let state = Mutex::new(State { cells, ..State::default() });
-        Self { state, plan: plan.clone(), agents, next_id: AtomicU64::new(1) }
+        Self { state, plan: plan.clone(), agents: Mutex::new(agents), next_id: AtomicU64::new(1) }
+    }
+
+    pub fn plan(&self) -> &RuntimePlan {
+        &self.plan
+    }
+
+    pub fn agents(&self) -> Arc<AgentSet> {
+        Arc::clone(&self.agents.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Replaces the default agents for runs that are submitted from now on.
+    pub fn replace_agents(&self, agents: Arc<AgentSet>) {
+        let state = self.state();
+        for cell in state.all() {
+            cell.supervisor.do_send(KeepAgents(agents.id()));
+        }
+        let old = std::mem::replace(&mut *self.agents.lock().unwrap_or_else(PoisonError::into_inner), agents);
+        drop(state);
+        // It may end processes and engines.
+        drop(old);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -184,12 +205,12 @@ impl Cells {
         Hangs { now: state.all().map(Cell::hung_threads).sum::<usize>() as u64, total: state.hangs_total }
     }
 
-    pub fn submit(&self, submission: Submission) -> (RunId, oneshot::Receiver<Outcome>) {
+    pub fn submit(&self, submission: Submission, agents: Arc<AgentSet>) -> (RunId, oneshot::Receiver<Outcome>) {
         let run = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (reply, outcome) = oneshot::channel();
         let state = self.state();
         let cell = state.least_loaded();
-        cell.accept(run, Entry::new(submission, reply, Load::on(&cell.load)));
+        cell.accept(run, Entry::new(submission, agents, reply, Load::on(&cell.load)));
         (run, outcome)
     }
 
@@ -226,10 +247,11 @@ impl Cells {
     /// Looks for agents that have blocked their thread for `limit`, reports and replaces them, and ends the runs that they
     /// hold up and whose time is up. Must be called within an actix system.
     pub fn look(&self, now: Instant, limit: Duration) {
+        let agents = self.agents();
         let mut state = self.state();
         let State { cells, retired, hangs_total } = &mut *state;
         for cell in retired.iter_mut() {
-            *hangs_total += cell.look(now, limit, &self.agents);
+            *hangs_total += cell.look(now, limit, &agents);
             if cell.table.is_empty() && !cell.is_blocked() {
                 cell.stop();
             }
@@ -237,9 +259,9 @@ impl Cells {
         retired.retain(|cell| cell.is_blocked() || !cell.table.is_empty());
         let mut queued = Vec::new();
         for cell in cells.iter_mut() {
-            *hangs_total += cell.look(now, limit, &self.agents);
+            *hangs_total += cell.look(now, limit, &agents);
             if cell.is_blocked() {
-                let new = Cell::start(cell.index, &self.plan, &self.agents);
+                let new = Cell::start(cell.index, &self.plan, agents.id());
                 let old = std::mem::replace(cell, new);
                 queued.extend(old.table.take_queued());
                 retired.push(old);

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use actix::Recipient;
 
 use super::messages::Died;
+use crate::agents::AgentSetId;
 use prime_protocol::Role;
 
 /// A field of every agent's actor: sends [`Died`] when the actor is dropped, for whatever reason.
@@ -14,7 +15,8 @@ pub struct DeathWatch {
     supervisor: Recipient<Died>,
     role: Role,
     generation: u32,
-    reason: Rc<RefCell<String>>,
+    /// The set of the agent at work, and what happened.
+    reason: Rc<RefCell<(Option<AgentSetId>, String)>>,
 }
 
 impl DeathWatch {
@@ -22,16 +24,16 @@ impl DeathWatch {
         Self { supervisor, role, generation, reason: Rc::default() }
     }
 
-    /// Sets the reason that the message will carry.
-    pub fn set_reason(&self, reason: String) {
-        *self.reason.borrow_mut() = reason;
+    /// Sets the reason that the message will carry, with the set of the agent at work.
+    pub fn set_reason(&self, agents: AgentSetId, reason: String) {
+        *self.reason.borrow_mut() = (Some(agents), reason);
     }
 }
 
 impl Drop for DeathWatch {
     fn drop(&mut self) {
-        let reason = self.reason.take();
-        self.supervisor.do_send(Died { role: self.role, generation: self.generation, reason });
+        let (agents, reason) = self.reason.take();
+        self.supervisor.do_send(Died { role: self.role, generation: self.generation, agents, reason });
     }
 }
 

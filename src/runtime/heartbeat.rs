@@ -1,13 +1,18 @@
 //! Progress of the agents on one thread, for the watchdog. It is written by that thread alone, so that a beat costs a
-//! load and a store, and reads no clock.
+//! load and two stores, and reads no clock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::agents::AgentSetId;
 use prime_protocol::Role;
 
-/// The low bits hold the role that is working, plus one; the others count.
 #[derive(Debug, Default)]
-pub struct Heartbeat(AtomicU64);
+pub struct Heartbeat {
+    /// The low bits hold the role that is working, plus one; the others count.
+    beat: AtomicU64,
+    /// The set of the agent that worked last.
+    agents: AtomicU64,
+}
 
 const ROLE_BITS: u32 = 2;
 const ROLE_MASK: u64 = (1 << ROLE_BITS) - 1;
@@ -17,19 +22,30 @@ const ROLE_MASK: u64 = (1 << ROLE_BITS) - 1;
 pub struct Beat(u64);
 
 impl Heartbeat {
-    /// An agent of this role starts to work on a batch.
-    pub fn enter(&self, role: Role) {
-        let count = self.0.load(Ordering::Relaxed) >> ROLE_BITS;
-        self.0.store((count + 1) << ROLE_BITS | (role as u64 + 1), Ordering::Relaxed);
+    /// An agent of this role starts to work on a batch, with the agent of this set.
+    pub fn enter(&self, role: Role, agents: AgentSetId) {
+        let count = self.beat.load(Ordering::Relaxed) >> ROLE_BITS;
+        self.beat.store((count + 1) << ROLE_BITS | (role as u64 + 1), Ordering::Relaxed);
+        self.switch(agents);
+    }
+
+    /// The agent of another set goes on with the batch.
+    pub fn switch(&self, agents: AgentSetId) {
+        self.agents.store(agents, Ordering::Relaxed);
+    }
+
+    /// The set of the agent that worked last.
+    pub fn agents(&self) -> AgentSetId {
+        self.agents.load(Ordering::Relaxed)
     }
 
     /// No agent is working.
     pub fn leave(&self) {
-        self.0.store(self.0.load(Ordering::Relaxed) & !ROLE_MASK, Ordering::Relaxed);
+        self.beat.store(self.beat.load(Ordering::Relaxed) & !ROLE_MASK, Ordering::Relaxed);
     }
 
     pub fn read(&self) -> Beat {
-        Beat(self.0.load(Ordering::Relaxed))
+        Beat(self.beat.load(Ordering::Relaxed))
     }
 }
 
@@ -49,7 +65,7 @@ mod tests {
         let heartbeat = Heartbeat::default();
         let mut beats = vec![heartbeat.read()];
         for role in Role::ALL {
-            heartbeat.enter(role);
+            heartbeat.enter(role, 1);
             assert_eq!(heartbeat.read().role(), Some(role));
             beats.push(heartbeat.read());
             heartbeat.leave();

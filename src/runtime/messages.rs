@@ -6,6 +6,7 @@ use actix::{Message, Recipient};
 use super::cell::AgentThread;
 use super::submission::RunId;
 use super::turn::Turns;
+use crate::agents::AgentSetId;
 use prime_protocol::Role;
 
 macro_rules! ring_messages {
@@ -41,8 +42,20 @@ pub struct Died {
     pub role: Role,
     /// Counts the actors of the role in this cell, from 0.
     pub generation: u32,
+    /// The set of the agent at work, if one was.
+    pub agents: Option<AgentSetId>,
     pub reason: String,
 }
+
+/// The default agents of runs are now those of this set.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct KeepAgents(pub AgentSetId);
+
+/// No run of the cell uses the agents of this set any more.
+#[derive(Clone, Copy, Message)]
+#[rtype(result = "()")]
+pub struct DropAgents(pub AgentSetId);
 
 /// The role's agent blocks its thread: start another on this one.
 #[derive(Message)]

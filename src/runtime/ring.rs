@@ -7,10 +7,11 @@ use actix::{Addr, Recipient};
 use super::agent::Agent;
 use super::cell::CellPlan;
 use super::death_watch::DeathWatch;
-use super::messages::{Decide, Decided, Died, Judge, Propose, Rewire};
+use super::messages::{Decide, Decided, Died, DropAgents, Judge, Propose, Rewire};
 use super::outbox::Outbox;
 use super::turn::Turn;
 use super::work::{Coordinate, Execute, Verify, Work};
+use crate::agents::AgentSetId;
 use prime_protocol::Role;
 
 /// How the agents reach their Supervisor.
@@ -36,12 +37,12 @@ fn start<W: Work>(
     generation: u32,
     downstream: Recipient<W::Out>,
 ) -> Addr<Agent<W>> {
-    let (agents, died, out) = (Arc::clone(&plan.agents), link.died.clone(), plan.outbox(downstream));
+    let (table, died, out) = (Arc::clone(&plan.table), link.died.clone(), plan.outbox(downstream));
     let heartbeat = Arc::clone(&plan.threads[W::ROLE as usize].heartbeat);
     plan.start(W::ROLE, move || {
         // Made on the actor's own thread.
         let death_watch = DeathWatch::new(died, W::ROLE, generation);
-        Agent::new(move || W::new(&agents), death_watch, heartbeat, out)
+        Agent::new(move |run| table.agents_of(run).map(|agents| W::new(&agents)), death_watch, heartbeat, out)
     })
 }
 
@@ -78,6 +79,13 @@ impl Ring {
 
     pub fn flush(&mut self) {
         self.proposals.flush();
+    }
+
+    /// Tells the actors that no run uses the agents of this set.
+    pub fn drop_agents(&self, set: AgentSetId) {
+        self.executor.do_send(DropAgents(set));
+        self.verifier.do_send(DropAgents(set));
+        self.coordinator.do_send(DropAgents(set));
     }
 
     /// Reuses the allocation of a message that was emptied.

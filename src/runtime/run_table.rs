@@ -12,13 +12,14 @@ use tracing::Span;
 use super::observer::{Event, Observer};
 use super::run_span;
 use super::submission::{Load, RunId, Submission};
-use crate::agents::AgentSet;
+use crate::agents::{AgentSet, AgentSetId};
 use prime_protocol::{Ending, Outcome, Role};
 
 /// A run that has not ended.
 pub struct Entry {
     /// Until its Supervisor starts it.
     submission: Option<Box<Submission>>,
+    agents: Arc<AgentSet>,
     /// Once it has started.
     clock: Option<RunClock>,
     is_cancelled: bool,
@@ -63,9 +64,10 @@ pub struct RunTable {
 }
 
 impl Entry {
-    pub fn new(submission: Submission, reply: oneshot::Sender<Outcome>, load: Load) -> Self {
+    pub fn new(submission: Submission, agents: Arc<AgentSet>, reply: oneshot::Sender<Outcome>, load: Load) -> Self {
         let (observer, span) = (Arc::clone(&submission.observer), run_span::of_run(&submission));
-        Self { submission: Some(Box::new(submission)), clock: None, is_cancelled: false, span, observer, reply, load }
+        let submission = Some(Box::new(submission));
+        Self { submission, agents, clock: None, is_cancelled: false, span, observer, reply, load }
     }
 
     /// Turns of the run that has not started.
@@ -135,14 +137,24 @@ impl RunTable {
     }
 
     /// Takes the submission out when the run starts; `None` if it was moved or ended meanwhile.
-    pub fn start(&self, id: RunId, now: Instant) -> Option<(Submission, Option<Arc<Span>>)> {
+    pub fn start(&self, id: RunId, now: Instant) -> Option<(Submission, AgentSetId, Option<Arc<Span>>)> {
         let mut runs = locked(&self.runs);
         let entry = runs.by_id.get_mut(&id)?;
         let submission = *entry.submission.take()?;
         let elapsed_before_ms = submission.suspended.as_ref().map_or(0, |suspended| suspended.elapsed_ms);
         let wall = Duration::from_millis(submission.plan.budget.wall_ms.saturating_sub(elapsed_before_ms));
         entry.clock = Some(RunClock { started: now, elapsed_before_ms, deadline: now.checked_add(wall) });
-        Some((submission, entry.span.take()))
+        Some((submission, entry.agents.id(), entry.span.take()))
+    }
+
+    /// The agents of a run that has not ended.
+    pub fn agents_of(&self, id: RunId) -> Option<Arc<AgentSet>> {
+        locked(&self.runs).by_id.get(&id).map(|entry| Arc::clone(&entry.agents))
+    }
+
+    /// The set of this id, if a run has its agents.
+    pub fn agent_set(&self, id: AgentSetId) -> Option<Arc<AgentSet>> {
+        locked(&self.runs).by_id.values().find(|entry| entry.agents.id() == id).map(|entry| Arc::clone(&entry.agents))
     }
 
     /// Removes a run that has ended.

@@ -17,8 +17,8 @@ pub struct Runtime {
 
 impl Runtime {
     /// Starts the cells. Must be called within an actix system.
-    pub fn start(plan: &RuntimePlan, agents: AgentSet) -> Self {
-        let cells = Arc::new(Cells::start(plan, agents));
+    pub fn start(plan: &RuntimePlan, agents: impl Into<Arc<AgentSet>>) -> Self {
+        let cells = Arc::new(Cells::start(plan, agents.into()));
         let watchdog = plan.hang_after.and_then(|limit| {
             let started = Watchdog::start(Arc::downgrade(&cells), limit);
             started.inspect_err(|error| tracing::error!(%error, "hanging agents cannot be found")).ok()
@@ -26,8 +26,18 @@ impl Runtime {
         Self { cells, watchdog }
     }
 
-    pub fn agents(&self) -> &AgentSet {
-        &self.cells.agents
+    pub fn plan(&self) -> &RuntimePlan {
+        self.cells.plan()
+    }
+
+    /// The default agents.
+    pub fn agents(&self) -> Arc<AgentSet> {
+        self.cells.agents()
+    }
+
+    /// Replaces the default agents for runs that are submitted from now on. The old ones are dropped with their last run.
+    pub fn replace_agents(&self, agents: Arc<AgentSet>) {
+        self.cells.replace_agents(agents);
     }
 
     /// Submitted runs that have not ended.
@@ -40,9 +50,15 @@ impl Runtime {
         self.cells.hangs()
     }
 
-    /// Submits a run to the cell with the fewest runs. It never refuses: admission is up to the caller.
+    /// Submits a run with the default agents.
     pub fn submit(&self, submission: Submission) -> RunHandle {
-        let (run, outcome) = self.cells.submit(submission);
+        self.submit_with(self.agents(), submission)
+    }
+
+    /// Submits a run with these agents to the cell with the fewest runs. It never refuses: admission is up to the caller. A
+    /// cell makes its own agents of a set at the set's first turn and drops them with the set's last run.
+    pub fn submit_with(&self, agents: Arc<AgentSet>, submission: Submission) -> RunHandle {
+        let (run, outcome) = self.cells.submit(submission, agents);
         RunHandle::new(run, Arc::downgrade(&self.cells), outcome)
     }
 

@@ -59,10 +59,10 @@ mod tests {
         let (heartbeat, mut sighting, start) = (Heartbeat::default(), Sighting::default(), Instant::now());
         let mut look = |seconds| sighting.update(heartbeat.read(), start + Duration::from_secs(seconds), LIMIT);
         assert_eq!((look(0), look(100)), (None, None), "nobody works");
-        heartbeat.enter(Role::Verifier);
+        heartbeat.enter(Role::Verifier, 1);
         assert_eq!((look(200), look(229)), (None, None));
         heartbeat.leave();
-        heartbeat.enter(Role::Verifier);
+        heartbeat.enter(Role::Verifier, 1);
         assert_eq!((look(230), look(259)), (None, None), "the next batch");
         let since = start + Duration::from_secs(230);
         assert_eq!(look(260), Some(Change::Hung { role: Role::Verifier, since }));

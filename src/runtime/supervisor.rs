@@ -22,6 +22,7 @@ use super::restart_limit::RestartLog;
 use super::ring::{Ring, SupervisorLink};
 use super::submission::RunId;
 use super::turn::{Returned, TurnBody};
+use crate::agents::AgentSetId;
 use live::Live;
 use prime_protocol::Effect;
 
@@ -45,8 +46,11 @@ pub struct Supervisor {
     plan: CellPlan,
     ring: Option<Ring>,
     links: Option<Links>,
-    restarts: [RestartLog; 3],
+    /// Of the agents of each set.
+    restarts: FxHashMap<AgentSetId, [RestartLog; 3]>,
     runs: FxHashMap<RunId, Box<Live>>,
+    /// How many of the runs have the agents of each set.
+    sets: FxHashMap<AgentSetId, u32>,
     deadlines: Deadlines,
     budget: YieldBudget,
     /// Read once per batch, and once after the mailbox was empty: what happens in between takes less than a millisecond.
@@ -72,8 +76,9 @@ impl Supervisor {
             plan,
             ring: None,
             links: None,
-            restarts: Default::default(),
+            restarts: FxHashMap::default(),
             runs: FxHashMap::default(),
+            sets: FxHashMap::default(),
             deadlines: Deadlines::default(),
             budget: YieldBudget::default(),
             clock: None,

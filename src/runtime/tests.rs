@@ -7,6 +7,7 @@ mod ends;
 mod hangs;
 mod mishaps;
 mod own;
+mod sets;
 mod spans;
 mod speculation;
 mod storms;

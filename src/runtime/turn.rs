@@ -9,7 +9,7 @@ use tracing::Span;
 use super::speculation::{Lookahead, Speculation};
 use super::submission::RunId;
 use super::turn_timing::{Stage, StageTimes};
-use crate::agents::{AgentError, Proposal, Ruling, Sampling};
+use crate::agents::{AgentError, AgentSetId, Proposal, Ruling, Sampling};
 use prime_protocol::{Decision, Role, Speculations, Trajectory, TurnId, Usage, Verdict};
 
 /// A turn whose holder died, or gave it up with an error.
@@ -38,6 +38,8 @@ impl DerefMut for Carried {
 pub struct TurnBody {
     supervisor: Recipient<Returned>,
     pub run: RunId,
+    /// The set of its run's agents.
+    pub agents: AgentSetId,
     pub id: TurnId,
     pub trajectory: Carried,
     pub sampling: Sampling,
@@ -74,7 +76,7 @@ impl TurnBody {
     /// A turn that waits for its proposal.
     pub fn new(
         supervisor: Recipient<Returned>,
-        run: RunId,
+        (run, agents): (RunId, AgentSetId),
         id: TurnId,
         trajectory: Box<Trajectory>,
         sampling: Sampling,
@@ -82,6 +84,7 @@ impl TurnBody {
         Self {
             supervisor,
             run,
+            agents,
             id,
             trajectory: Carried(Some(trajectory)),
             sampling,
@@ -110,8 +113,14 @@ impl TurnBody {
     }
 
     /// Reuses a finished turn's allocation, as [`TurnBody::new`] would make it. What agents always overwrite is kept.
-    pub fn reuse(&mut self, run: RunId, id: TurnId, trajectory: Box<Trajectory>, sampling: Sampling) {
-        (self.run, self.id, self.sampling) = (run, id, sampling);
+    pub fn reuse(
+        &mut self,
+        (run, agents): (RunId, AgentSetId),
+        id: TurnId,
+        trajectory: Box<Trajectory>,
+        sampling: Sampling,
+    ) {
+        (self.run, self.agents, self.id, self.sampling) = (run, agents, id, sampling);
         self.trajectory = Carried(Some(trajectory));
         self.stage = Role::Executor;
         self.is_deferrable = false;

@@ -1,6 +1,7 @@
 //! Merges the layers and validates the result. Reads only the given files.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use config::{Config, Map, Value, ValueKind};
 use sha2::{Digest, Sha256};
@@ -13,9 +14,20 @@ use super::layers::Layer;
 use super::nearest::nearest;
 use super::resolve::unknown;
 use super::sections::Settings;
+use prime_protocol::Role;
 
 /// The shipped defaults, `config/default.toml`.
 pub const DEFAULT_TOML: &str = include_str!("../../config/default.toml");
+
+/// The shipped defaults of a role's section, as JSON.
+#[must_use]
+pub fn default_section(role: Role) -> &'static serde_json::Map<String, serde_json::Value> {
+    static AGENTS: LazyLock<serde_json::Value> = LazyLock::new(|| {
+        let all: serde_json::Value = toml::from_str(DEFAULT_TOML).expect("invariant: the shipped defaults are TOML");
+        all["agents"].clone()
+    });
+    AGENTS[role.name()].as_object().expect("invariant: each role has a section")
+}
 
 impl Settings {
     /// Merges the shipped defaults, `files` in order, the variables of `environment` that begin with `PRIME__`, and the

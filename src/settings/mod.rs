@@ -36,7 +36,7 @@ pub use definitions::{BUILT_IN, Defined, Definitions, Template};
 pub use engine::{Engine, ModelMissing, ModelSource};
 pub use environment::read_environment;
 pub use error::SettingsError;
-pub use load::DEFAULT_TOML;
+pub use load::{DEFAULT_TOML, default_section};
 pub use preset::{Preset, PresetBudget};
 pub use prime_engine::{Device, DeviceError, Isolation, KvPool};
 pub use program::Program;

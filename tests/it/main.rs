@@ -17,6 +17,7 @@ mod figures;
 mod golden;
 mod instructions;
 mod journal;
+mod kept_agents;
 mod layers;
 mod loadtest;
 mod loadtest_http;

@@ -254,7 +254,9 @@ impl Run {
     fn is_stuck(&self) -> bool {
         let voters = self.plan.voters();
         self.plan.adaptive_rounds
-            && self.stuck > 0 && self.stuck + self.exhausted >= voters && self.stuck_states.has_stopped(voters)
+            && self.stuck > 0
+            && self.stuck + self.exhausted >= voters
+            && self.stuck_states.has_stopped(voters)
     }
 
     /// Collects a turn of a search that continues only when the batch is complete.

@@ -74,6 +74,11 @@ impl Templates {
         names
     }
 
+    /// The text of a template.
+    pub fn source(&self, name: &str) -> Option<String> {
+        self.0.get_template(name).ok().map(|template| template.source().to_owned())
+    }
+
     /// Prepares a template for a role's turns.
     ///
     /// # Errors

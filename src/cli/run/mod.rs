@@ -71,14 +71,14 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let (result, trace_error) = actix::System::new().block_on(async {
         let app = App::start(settings)?;
         let settings = overrides.apply(app.settings());
-        let runtime = app.runtime_of(&overrides)?;
+        let agents = app.agents_with(&overrides)?;
         let started = tokio::time::Instant::now();
-        let plan = run_plan(&settings, runtime.agents().basis(), problem.as_ref());
+        let plan = run_plan(&settings, agents.basis(), problem.as_ref());
         let live = Arc::new(Live::new(&plan, problem.steps_max(), trace));
         let observer = Arc::clone(&live) as Arc<dyn Observer>;
         let strategy = plan.strategy;
-        let mut handle =
-            runtime.submit(Submission { problem: Arc::clone(&problem), plan, sampling, observer, suspended: None });
+        let submission = Submission { problem: Arc::clone(&problem), plan, sampling, observer, suspended: None };
+        let mut handle = app.runtime().submit_with(Arc::clone(&agents), submission);
         let outcome = tokio::select! {
             outcome = handle.outcome() => outcome,
             signal = tokio::signal::ctrl_c() => {
@@ -90,7 +90,6 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         let wall_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let outcome = outcome.context("the runtime ended before the run")?;
         let correct = outcome.answer.as_ref().is_some_and(|answer| problem.accepts(answer));
-        let agents = runtime.agents();
         let solved = RunContext {
             task: problem.spec().slug.to_owned(),
             instance: name,

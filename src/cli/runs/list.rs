@@ -108,14 +108,17 @@ pub fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
             written(writeln!(json.out, "{begin}\n],\"next\":{}}}", Value::from(next)))?;
         }
         Output::Text => {
-            let mut rows = Vec::new();
+            let (mut rows, mut waiting) = (Vec::new(), Vec::new());
             let next = arguments.each(&client, |run| {
                 rows.push(row(run));
+                if let (Some(id), Some(missing)) = (run["id"].as_str(), run["waiting_for"].as_str()) {
+                    waiting.push(format!("{id} waits for {missing}\n"));
+                }
                 Ok(())
             })?;
             let runs = count(rows.len() as u64, "run");
             let table = Table::new(["id", "status", "task", "instance", "steps", "events", "created"], rows);
-            print(format_args!("{table}{runs}\n"))?;
+            print(format_args!("{table}{runs}\n{}", waiting.concat()))?;
             if let Some(next) = next {
                 note!("there may be more: --after {next} lists the next page, --all lists all");
             }

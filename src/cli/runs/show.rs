@@ -28,6 +28,9 @@ fn text(record: &RunRecord) -> String {
     };
     line("id", &record.id);
     line("status", record.status.name());
+    if let Some(missing) = &record.waiting_for {
+        line("waits for", missing);
+    }
     line("created", &record.created_at);
     line("updated", &record.updated_at);
     line("events", &format!("{}, chain {}", record.events, record.chain));

@@ -5,7 +5,7 @@ use tokio::time::Instant;
 
 use super::{MISHAPS_MAX, SPARE_MAX, Supervisor};
 use crate::agents::{Failure, Proposal};
-use crate::runtime::messages::{Cancel, Decided, Died, Halt, Release, ReplaceThread, Submit};
+use crate::runtime::messages::{Cancel, Decided, Died, Halt, KeepAgents, Release, ReplaceThread, Submit};
 use crate::runtime::observer::Event;
 use crate::runtime::turn::{Returned, Turn, TurnBody};
 use crate::runtime::turn_timing::Stage;
@@ -157,18 +157,29 @@ impl Supervisor {
 impl Handler<Died> for Supervisor {
     type Result = ();
     fn handle(&mut self, message: Died, ctx: &mut Context<Self>) {
-        let Died { role, generation, reason } = message;
+        let Died { role, generation, agents, reason } = message;
         let Some(ring) = self.ring.as_mut().filter(|ring| ring.generation(role) == generation) else { return };
         ring.replace(role, &self.plan);
-        if self.restarts[role as usize].allows(self.plan.runtime.restart_limit, Instant::now()) {
+        let set = agents.unwrap_or(self.plan.kept);
+        let mut parked = std::mem::take(&mut self.parked[role as usize]);
+        let restarts = self.restarts.entry(set).or_default();
+        if restarts[role as usize].allows(self.plan.runtime.restart_limit, Instant::now()) {
             tracing::warn!(%role, %reason, "agent replaced");
-            for body in std::mem::take(&mut self.parked[role as usize]) {
-                self.send(body);
-            }
         } else {
-            self.parked[role as usize].clear();
-            self.exclusively(ctx, |this, ctx| this.give_up(role, &reason, ctx));
+            parked.retain(|body| body.agents != set);
+            self.exclusively(ctx, |this, ctx| this.give_up(role, set, &reason, ctx));
         }
+        for body in parked {
+            self.send(body);
+        }
+    }
+}
+
+impl Handler<KeepAgents> for Supervisor {
+    type Result = ();
+    fn handle(&mut self, message: KeepAgents, _: &mut Context<Self>) {
+        let old = std::mem::replace(&mut self.plan.kept, message.0);
+        self.drop_unused(old);
     }
 }
 

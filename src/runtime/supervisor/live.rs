@@ -7,6 +7,7 @@ use tokio::time::Instant;
 use tokio_util::time::delay_queue;
 use tracing::Span;
 
+use crate::agents::AgentSetId;
 use crate::runtime::speculation::Speculation;
 use crate::runtime::submission::Submission;
 use prime_protocol::{Run, Trajectory, TurnId};
@@ -14,6 +15,8 @@ use prime_protocol::{Run, Trajectory, TurnId};
 /// A run that has begun and not ended.
 pub struct Live {
     pub run: Run,
+    /// The set of its agents.
+    pub agents: AgentSetId,
     /// If somebody listens to spans.
     pub span: Option<Arc<Span>>,
     pub submission: Submission,

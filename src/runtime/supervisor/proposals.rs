@@ -36,14 +36,14 @@ impl Supervisor {
         let sampling = run_sampling.of_turn(&plan.strategy, plan.fanout, id, &trajectory);
         let lookahead = live.round.as_ref().and_then(|round| Lookahead::of(&live.run, *run_sampling, round));
         let timing = observer.wants_timing().then(|| Box::new(StageTimes::start()));
-        let span = live.span.clone();
+        let (span, of) = (live.span.clone(), (run, live.agents));
         let is_deferrable = self.in_flight > CROWD && trajectory.counts.proposals.is_multiple_of(STINT);
         let mut body = match self.spare.pop() {
             Some(mut body) => {
-                body.reuse(run, id, trajectory, sampling);
+                body.reuse(of, id, trajectory, sampling);
                 body
             }
-            None => Box::new(TurnBody::new(links.returned.clone(), run, id, trajectory, sampling)),
+            None => Box::new(TurnBody::new(links.returned.clone(), of, id, trajectory, sampling)),
         };
         body.is_deferrable = is_deferrable;
         body.span = span;

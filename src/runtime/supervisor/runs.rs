@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::Supervisor;
 use super::live::{Live, Waiting};
+use crate::agents::AgentSetId;
 use crate::runtime::death_watch::panic_text;
 use crate::runtime::observer::Event;
 use crate::runtime::submission::{RunId, Submission};
@@ -75,6 +76,22 @@ impl Supervisor {
                 self.deadlines.remove(deadline);
             }
             self.in_flight -= live.submission.plan.fanout;
+            if let Some(runs) = self.sets.get_mut(&live.agents) {
+                *runs -= 1;
+            }
+            self.drop_unused(live.agents);
+        }
+    }
+
+    /// Drops the cell's agents of a set that no run uses, unless they are the default ones.
+    pub(super) fn drop_unused(&mut self, set: AgentSetId) {
+        if set == self.plan.kept || self.sets.get(&set).is_some_and(|runs| *runs > 0) {
+            return;
+        }
+        self.sets.remove(&set);
+        self.restarts.remove(&set);
+        if let Some(ring) = &self.ring {
+            ring.drop_agents(set);
         }
     }
 
@@ -118,7 +135,7 @@ impl Supervisor {
     /// Starts a run, unless it was moved to another cell or has ended.
     pub(super) fn begin(&mut self, id: RunId, ctx: &mut Context<Self>) {
         let started = Instant::now();
-        let Some((mut submission, span)) = self.plan.table.start(id, started) else { return };
+        let Some((mut submission, agents, span)) = self.plan.table.start(id, started) else { return };
         let mut effects = std::mem::take(&mut self.effects);
         let (run, elapsed_before_ms) = match submission.suspended.take() {
             Some(suspended) => {
@@ -144,8 +161,10 @@ impl Supervisor {
         let deadline = self.deadlines.insert(id, wall);
         let round = submission.plan.speculate.then(|| watch::Sender::new(()));
         self.in_flight += submission.plan.fanout;
+        *self.sets.entry(agents).or_default() += 1;
         let live = Live {
             run,
+            agents,
             span,
             submission,
             started,
@@ -192,8 +211,8 @@ impl Supervisor {
         });
     }
 
-    /// Too many restarts: ends every run of the cell, with the role and the reason.
-    pub(super) fn give_up(&mut self, role: Role, reason: &str, ctx: &mut Context<Self>) {
+    /// Too many restarts: ends every run of the cell with this set's agents, with the role and the reason.
+    pub(super) fn give_up(&mut self, role: Role, set: AgentSetId, reason: &str, ctx: &mut Context<Self>) {
         let limit = self.plan.runtime.restart_limit;
         let failure = format!(
             "the {role} was restarted {} times within {} s and died again: {reason}",
@@ -201,7 +220,7 @@ impl Supervisor {
             limit.window.as_secs_f64()
         );
         tracing::error!(%role, "{failure}");
-        let runs: Vec<_> = self.runs.keys().copied().collect();
+        let runs: Vec<_> = self.runs.iter().filter(|(_, live)| live.agents == set).map(|(run, _)| *run).collect();
         for run in runs {
             self.stop(run, Ending::AgentFailed(failure.clone()), ctx);
         }

@@ -112,7 +112,7 @@ fn a_late_report_of_a_death_is_ignored() {
         let problem = problem("bubble-sort");
         let mut handle = runtime.submit(submission(&problem, plan(2)));
         assert!(handle.outcome().await.expect("the Supervisor lives").verified);
-        let died = Died { role: Role::Executor, generation: 0, reason: "again".to_owned() };
+        let died = Died { role: Role::Executor, generation: 0, agents: None, reason: "again".to_owned() };
         runtime.cells.supervisor(0).do_send(died);
         assert!(outcome_of(runtime.submit(submission(&problem, plan(2)))).await.verified);
         assert_eq!(made.counts(), [2, 1, 1]);

@@ -1,0 +1,183 @@
+//! The agents of runs: those that the configuration names, those that a request chooses, and those that a run was accepted
+//! with. Never another agent under the recorded name.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::resources::{self, RunningEngine, start_engine};
+use super::{Overrides, model_file};
+use crate::agents::registry::RegistryError;
+use crate::agents::{AgentMissing, AgentSet, Names, RecordedAgents, Resources, file_digest};
+use crate::settings::Settings;
+use prime_engine::Engine;
+
+/// Most sets that are kept besides the configured one; the one that was used longest ago goes.
+const SETS_MAX: usize = 16;
+
+pub struct AgentSets {
+    configured: Arc<AgentSet>,
+    others: Mutex<Others>,
+    /// Held while a recorded set is built, which may take as long as loading a model.
+    building: Mutex<()>,
+    /// Engines that were started for recorded sets, or could not be.
+    started: Mutex<Started>,
+}
+
+type Started = BTreeMap<String, Result<RunningEngine, String>>;
+
+#[derive(Default)]
+struct Others {
+    /// By the settings of this process, newest last.
+    chosen: Vec<Arc<AgentSet>>,
+    /// By the records of runs, newest last; a record that cannot be used is not tried again before the next reload.
+    recorded: Vec<(Arc<RecordedAgents>, Result<Arc<AgentSet>, AgentMissing>)>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Adds an entry; the oldest one goes if there are too many.
+fn keep<T>(entries: &mut Vec<T>, entry: T) {
+    if entries.len() == SETS_MAX {
+        entries.remove(0);
+    }
+    entries.push(entry);
+}
+
+/// Whether two records are the same, which most often are one.
+fn is_same(one: &Arc<RecordedAgents>, other: &Arc<RecordedAgents>) -> bool {
+    Arc::ptr_eq(one, other) || one == other
+}
+
+impl AgentSets {
+    pub fn new(configured: AgentSet) -> Self {
+        Self {
+            configured: Arc::new(configured),
+            others: Mutex::default(),
+            building: Mutex::default(),
+            started: Mutex::default(),
+        }
+    }
+
+    pub fn configured(&self) -> &Arc<AgentSet> {
+        &self.configured
+    }
+
+    /// The configured agents with these overrides.
+    ///
+    /// # Errors
+    /// When an agent cannot be built.
+    pub fn chosen(
+        &self,
+        overrides: &Overrides,
+        settings: &Settings,
+        resources: &Resources,
+    ) -> Result<Arc<AgentSet>, RegistryError> {
+        let settings = overrides.apply(settings);
+        let names = Names::of(&settings);
+        if names == *self.configured.names() {
+            return Ok(Arc::clone(&self.configured));
+        }
+        if let Some(known) = locked(&self.others).chosen.iter().find(|agents| *agents.names() == names) {
+            return Ok(Arc::clone(known));
+        }
+        let agents = Arc::new(AgentSet::from_settings(&settings, resources)?);
+        keep(&mut locked(&self.others).chosen, Arc::clone(&agents));
+        Ok(agents)
+    }
+
+    /// The agents of a record, if they are built already or known to be missing.
+    pub fn known(&self, record: &Arc<RecordedAgents>) -> Option<Result<Arc<AgentSet>, AgentMissing>> {
+        let is_it = |agents: &&Arc<AgentSet>| agents.recorded().is_some_and(|own| is_same(own, record));
+        let others = locked(&self.others);
+        if let Some(agents) = std::iter::once(&self.configured).chain(&others.chosen).find(is_it) {
+            return Some(Ok(Arc::clone(agents)));
+        }
+        others.recorded.iter().find(|(known, _)| is_same(known, record)).map(|(_, built)| built.clone())
+    }
+
+    /// The agents of a record. Starts the engines that they need and that do not run yet.
+    ///
+    /// # Errors
+    /// Which agent is missing, and what to do.
+    pub fn restored(
+        &self,
+        record: &Arc<RecordedAgents>,
+        present: &Settings,
+        resources: &Resources,
+    ) -> Result<Arc<AgentSet>, AgentMissing> {
+        let _building = locked(&self.building);
+        if let Some(known) = self.known(record) {
+            return known;
+        }
+        let built = build(record, present, resources, &self.started).map(Arc::new);
+        keep(&mut locked(&self.others).recorded, (Arc::clone(record), built.clone()));
+        built
+    }
+
+    /// The engines that were started for the agents of records.
+    pub fn engines(&self) -> resources::Running {
+        let started = locked(&self.started);
+        let running = started.iter().filter_map(|(name, engine)| Some((name.clone(), engine.as_ref().ok()?.clone())));
+        running.collect()
+    }
+}
+
+fn build(
+    record: &Arc<RecordedAgents>,
+    present: &Settings,
+    resources: &Resources,
+    started: &Mutex<Started>,
+) -> Result<AgentSet, AgentMissing> {
+    let settings = record.restore(present, &resources.environment)?;
+    let mut resources = resources.clone();
+    for name in settings.engines_needed() {
+        let (engine, digest) = engine_of(&name, record, &settings, &resources, started)?;
+        resources.model_digests.extend(digest.map(|digest| (name.clone(), digest)));
+        resources.engines.insert(name, engine);
+    }
+    let agents = AgentSet::from_settings(&settings, &resources);
+    Ok(agents.map_err(|error| AgentMissing::Unusable(error.to_string()))?.with_record(Arc::clone(record)))
+}
+
+/// The engine of this name with the recorded model, and the digest of that. Starts it where it does not run.
+fn engine_of(
+    name: &str,
+    record: &RecordedAgents,
+    settings: &Settings,
+    resources: &Resources,
+    started: &Mutex<Started>,
+) -> Result<(Engine, Option<String>), AgentMissing> {
+    let wanted = record.engines.get(name).and_then(Option::as_ref);
+    let is_wanted = |digest: Option<&String>| wanted.is_none() || digest == wanted;
+    if let Some(engine) = resources.engines.get(name) {
+        let digest = resources.model_digests.get(name);
+        if !is_wanted(digest) {
+            return Err(record.other_model(name, digest.map(String::as_str)));
+        }
+        return Ok((engine.clone(), digest.cloned()));
+    }
+    let known = locked(started).get(name).cloned();
+    let engine = if let Some(known) = known {
+        known
+    } else {
+        let entry = settings.engines.get(name).expect("invariant: restored settings name existing engines");
+        let unusable = |reason: String| record.engine_missing(name, reason);
+        // A model of which it is the wrong one is not loaded.
+        let model = model_file(name, entry).map_err(|error| unusable(error.to_string()))?;
+        let digest = file_digest(&model).map_err(|error| unusable(format!("{}: {error}", model.display())))?;
+        if !is_wanted(Some(&digest)) {
+            return Err(record.other_model(name, Some(&digest)));
+        }
+        tracing::info!(engine = name, "starting an engine for a run that was accepted with it");
+        let engine = start_engine(name, entry).map_err(|error| error.to_string());
+        locked(started).insert(name.to_owned(), engine.clone());
+        engine
+    };
+    match engine {
+        Ok(running) if is_wanted(running.digest.as_ref()) => Ok((running.engine, running.digest)),
+        Ok(running) => Err(record.other_model(name, running.digest.as_deref())),
+        Err(reason) => Err(record.engine_missing(name, reason)),
+    }
+}
