@@ -11,10 +11,10 @@ use crate::binary::{prime, shown};
 use crate::daemon::{Daemon, Home};
 
 /// Bytes that a journal may still grow in which a run must not fit.
-const ROOM: u64 = 128 << 10;
+const ROOM: u64 = 64 << 10;
 
 const SCRIPTED: &str = "agents.executor.implementation=scripted";
-const ERRING: &str = "agents.executor.error_rate=0.2";
+const ERRING: &str = "agents.executor.error_rate=0.01";
 
 /// A configuration of one role, and whether a run under it has steps that are rejected.
 struct Side {
@@ -65,6 +65,7 @@ const PAIRS: [Pair; 3] = [
                     "agents.coordinator.implementation=adaptive",
                     "agents.coordinator.adaptive.gain=0.0",
                     "agents.coordinator.adaptive.tau_max=1000.0",
+                    "run.retries_max=0",
                     "run.tau_soft=1000.0",
                     "run.tau_hard=1000.0",
                 ],
@@ -220,8 +221,8 @@ impl Files {
     /// A daemon with runs whose executor is gone, and their paths.
     fn waiting(&self, runs: usize) -> (Daemon, Vec<String>) {
         let daemon = self.start();
-        daemon.limit_journal(Some(ROOM));
         let runs: Vec<_> = (0..runs).map(|_| daemon.submitted(&request())).collect();
+        daemon.limit_journal(Some(ROOM));
         daemon.until_not_writable();
         let home = daemon.kill();
         assert!(Arc::ptr_eq(&home, &self.home));
