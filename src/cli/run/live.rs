@@ -5,10 +5,11 @@ use std::io::{BufWriter, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
+use tokio::time::Instant;
 
 use crate::cli::output::{count, note};
 use crate::report::TraceLine;
