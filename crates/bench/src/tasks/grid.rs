@@ -1,5 +1,7 @@
 //! Square grids of free cells and walls: `.` and `#` in JSON. Cell (row r, column c) of side n has the number r·n + c.
 
+use std::collections::VecDeque;
+
 use serde::{Deserialize, Serialize};
 
 /// A square grid.
@@ -44,6 +46,22 @@ impl Grid {
     pub fn distance(&self, a: usize, b: usize) -> usize {
         let side = self.side;
         (a / side).abs_diff(b / side) + (a % side).abs_diff(b % side)
+    }
+
+    /// The length of a shortest path of free cells from a free cell to another, by breadth-first search.
+    pub fn steps(&self, from: usize, to: usize) -> Option<usize> {
+        let mut found = vec![None; self.cells()];
+        found[from] = Some(0);
+        let mut waiting = VecDeque::from([from]);
+        while let Some(cell) = waiting.pop_front() {
+            for next in self.neighbours(cell).filter(|next| self.free[*next]) {
+                if found[next].is_none() {
+                    found[next] = found[cell].map(|steps: usize| steps + 1);
+                    waiting.push_back(next);
+                }
+            }
+        }
+        found[to]
     }
 
     /// Whether a path of free cells connects two free cells.

@@ -25,14 +25,15 @@ impl Watched {
     /// Applies a line; false if it was refused, which no choice of kinds overlooks.
     fn apply(&mut self, line: &str) -> bool {
         let open: Kinds = Kind::ALL.into_iter().filter(|kind| !self.by.contains(*kind)).collect();
-        let is_refused = if open == Kinds::from_iter([Kind::Format]) {
-            self.machine.replay(line).is_err()
-        } else {
-            self.machine.propose(line).is_err()
-        };
-        if is_refused {
+        // What is left to find is a line that does not apply.
+        let is_judged = open != Kinds::from_iter([Kind::Format]);
+        let applied = if is_judged { self.machine.propose(line) } else { self.machine.replay(line) };
+        if applied.is_err() {
             self.by = Kinds::ALL;
             return false;
+        }
+        if !is_judged {
+            return true;
         }
         let violations = self.machine.violations(open);
         self.by = self.by.union(violations.iter(self.machine.spec()).map(|constraint| constraint.kind).collect());

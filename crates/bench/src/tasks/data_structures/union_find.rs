@@ -2,6 +2,7 @@
 //!
 //! A step is one find, or one link (or the finding that there is none to make) at the end of a union.
 
+use crate::tasks::graph::Graph;
 use crate::tasks::operation::{OPERATIONS_MAX, as_text, validate_count};
 use crate::tasks::pages::union_find as page;
 use crate::tasks::prelude::*;
@@ -86,6 +87,36 @@ fn tree_sizes(parent: &[usize]) -> Option<Vec<usize>> {
         sizes[found] += 1;
     }
     Some(sizes)
+}
+
+/// Whether the trees are the connected components of the pairs that unions name, found by a search from each element.
+fn trees_are_components(instance: &Instance, state: &State) -> bool {
+    let pairs = instance.operations.iter().filter_map(|operation| match *operation {
+        Operation::Union(a, b) => Some([a, b]),
+        Operation::Find(_) => None,
+    });
+    let graph = Graph::undirected(instance.elements, &pairs.collect::<Vec<_>>());
+    let mut known = vec![false; instance.elements];
+    let mut components = 0;
+    for first in 0..instance.elements {
+        if known[first] {
+            continue;
+        }
+        components += 1;
+        known[first] = true;
+        let mut open = vec![first];
+        while let Some(element) = open.pop() {
+            if state.root(element) != state.root(first) {
+                return false;
+            }
+            for next in graph.neighbours(element) {
+                if !std::mem::replace(&mut known[next], true) {
+                    open.push(next);
+                }
+            }
+        }
+    }
+    components == state.sets
 }
 
 impl Task for UnionFind {
@@ -205,6 +236,7 @@ impl Task for UnionFind {
 
     fn violations(instance: &Instance, before: &State, action: &Action, after: &State, found: &mut Violations) {
         let sizes = tree_sizes(&after.parent);
+        let is_forest = sizes.is_some();
         found.require(page::FOREST, sizes.is_some());
         let mut ranked = after.parent.iter().enumerate().filter(|(element, parent)| element != *parent);
         found.require(page::RANK_ORDER, ranked.all(|(element, parent)| after.rank[*parent] > after.rank[element]));
@@ -217,7 +249,8 @@ impl Task for UnionFind {
         let joined = usize::from(matches!(action, Action::Link(..)));
         found.require(page::SET_COUNT, after.sets == roots && before.sets == after.sets + joined);
         if Self::ended(instance, after) {
-            found.require(page::ALL_DONE, after.done == instance.operations.len());
+            let done = after.done == instance.operations.len();
+            found.require(page::ALL_DONE, done && is_forest && trees_are_components(instance, after));
         }
     }
 

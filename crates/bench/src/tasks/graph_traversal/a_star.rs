@@ -208,7 +208,8 @@ impl Task for AStar {
             Action::Done => {}
         }
         if *action == Action::Done {
-            found.require(page::GOAL, last == Some(&instance.goal) && is_way(instance, after));
+            let is_shortest = after.cost(instance.goal) == instance.grid.steps(instance.start, instance.goal);
+            found.require(page::GOAL, last == Some(&instance.goal) && is_way(instance, after) && is_shortest);
         }
     }
 

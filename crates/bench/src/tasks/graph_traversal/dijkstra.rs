@@ -81,6 +81,21 @@ fn is_shortest(instance: &Instance, state: &State, extracted: &[bool]) -> bool {
     extracted.iter().all(|extracted| *extracted) && state.dist[0] == Some(0) && instance.edges.iter().all(bounded)
 }
 
+/// Whether order and predecessors are those that the distances determine, because weights are positive: vertices by distance
+/// and number, and of the predecessors on shortest paths the first.
+fn follows_distances(instance: &Instance, state: &State) -> bool {
+    let rank = |u: &usize| (far(state.dist[*u]), *u);
+    let mut first = vec![OptionalIndex::NONE; instance.n];
+    for u in state.order.iter().rev() {
+        for (v, weight) in instance.graph().arcs(*u) {
+            if state.dist[*u].map(|to_u| to_u + weight) == state.dist[*v] {
+                first[*v] = OptionalIndex::some(*u);
+            }
+        }
+    }
+    state.order.is_sorted_by_key(rank) && state.pred[1..] == first[1..]
+}
+
 impl Task for Dijkstra {
     task_items!(Instance, State, Action, page::SPEC);
 
@@ -175,7 +190,8 @@ impl Task for Dijkstra {
         found.require(page::SETTLED, nearest.zip(last).is_none_or(|(nearest, last)| nearest >= last));
         found.require(page::SOURCE, after.dist[0] == Some(0) && after.pred[0] == OptionalIndex::NONE);
         if *action == Action::Done {
-            found.require(page::SHORTEST, is_shortest(instance, after, &extracted));
+            let shortest = is_shortest(instance, after, &extracted);
+            found.require(page::SHORTEST, shortest && follows_distances(instance, after));
         }
     }
 

@@ -29,6 +29,13 @@ impl Instance {
     fn nodes(&self) -> Vec<Node> {
         regex::post_order(&self.regex).unwrap_or_default()
     }
+
+    /// Whether the expression matches the text, by an engine that shares nothing with this task; `None` if the expression is
+    /// too large for it.
+    fn is_match(&self) -> Option<bool> {
+        let whole = ::regex::Regex::new(&format!("^(?:{})$", self.regex)).ok()?;
+        Some(whole.is_match(&self.text))
+    }
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -52,6 +59,15 @@ impl State {
             (Node::Quantified(_), [.., a]) => Some([*a; 2]),
             _ => None,
         }
+    }
+
+    /// Start and end of the whole automaton.
+    fn automaton(&self) -> Fragment {
+        self.fragments.last().copied().unwrap_or_default()
+    }
+
+    fn matched(&self) -> bool {
+        self.active.contains(self.automaton().1)
     }
 
     fn letters_read(&self) -> Option<usize> {
@@ -289,7 +305,11 @@ impl Task for RegexNfa {
             found.require(page::FRAGMENTS, before.fragments.len() == 1);
         }
         if Self::ended(instance, after) {
-            found.require(page::WHOLE_TEXT, after.letters_read() == Some(instance.text.len()));
+            let whole = after.letters_read() == Some(instance.text.len());
+            found.require(
+                page::WHOLE_TEXT,
+                whole && instance.is_match().is_none_or(|is_match| is_match == after.matched()),
+            );
         }
     }
 
@@ -303,14 +323,14 @@ impl Task for RegexNfa {
     }
 
     fn answer(_: &Instance, state: &State) -> Value {
-        let (start, accept) = state.fragments.last().copied().unwrap_or_default();
+        let (start, accept) = state.automaton();
         json!({
             "states": state.states,
             "start": start,
             "accept": accept,
             "edges": state.edges,
             "final": state.active,
-            "matched": state.active.contains(accept),
+            "matched": state.matched(),
         })
     }
 }

@@ -2,6 +2,9 @@
 //!
 //! A step is one action line: `insert x` or `extract` begins an operation, `swap i j` moves an element up or down, `done`.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use crate::tasks::optional_index::OptionalIndex;
 use crate::tasks::pages::heap_operations as page;
 use crate::tasks::prelude::*;
@@ -102,6 +105,20 @@ fn holds_inserted(state: &State, begun: &[Operation]) -> bool {
     inserted.sort_unstable();
     held.sort_unstable();
     inserted == held
+}
+
+/// Whether each extraction took the least element there was, by a queue that knows no places.
+fn takes_least(instance: &Instance, extracted: &[usize]) -> bool {
+    let mut queue = BinaryHeap::new();
+    let mut taken = extracted.iter().copied();
+    let agree = instance.ops.iter().all(|operation| match *operation {
+        Operation::Insert(x) => {
+            queue.push(Reverse(x));
+            true
+        }
+        Operation::Extract => taken.next() == queue.pop().map(|Reverse(least)| least),
+    });
+    agree && taken.next().is_none()
 }
 
 impl Task for HeapOperations {
@@ -208,7 +225,8 @@ impl Task for HeapOperations {
         }
         found.require(page::COUNTS, after.op <= instance.ops.len());
         if *action == Action::Done {
-            found.require(page::COMPLETE, after.op == instance.ops.len() && is_heap(&after.heap, None));
+            let complete = after.op == instance.ops.len() && is_heap(&after.heap, None);
+            found.require(page::COMPLETE, complete && takes_least(instance, &after.extracted));
         }
     }
 

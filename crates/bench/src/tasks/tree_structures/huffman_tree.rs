@@ -2,6 +2,8 @@
 //!
 //! A step is one action line: `merge x y`, then `code i s` for each symbol, then `done`.
 
+use std::collections::VecDeque;
+
 use crate::tasks::pages::huffman_tree as page;
 use crate::tasks::prelude::*;
 
@@ -82,12 +84,31 @@ fn is_complete(codes: &[String]) -> bool {
     count == 1
 }
 
-/// Whether a text with these frequencies takes as many digits as the weights of the merged nodes sum to: so it does with
-/// every code read off the tree.
+/// Whether a text with these frequencies takes as many digits as the weights of the merged nodes sum to, as with every code
+/// read off the tree, and no prefix code takes fewer.
 fn has_cost_of_tree(instance: &Instance, state: &State) -> bool {
     let digits = instance.freq.iter().zip(&state.codes).map(|(count, code)| u128::from(*count) * code.len() as u128);
     let merged = state.weight.iter().skip(instance.freq.len()).map(|weight| u128::from(*weight));
-    digits.sum::<u128>() == merged.sum()
+    let digits = digits.sum::<u128>();
+    digits == merged.sum() && digits == least_cost(&instance.freq)
+}
+
+/// The least number of digits of any prefix code, from the sorted frequencies and a queue of sums: no tree is made.
+fn least_cost(freq: &[u64]) -> u128 {
+    let mut leaves: VecDeque<_> = freq.iter().map(|frequency| u128::from(*frequency)).collect();
+    leaves.make_contiguous().sort_unstable();
+    let mut sums: VecDeque<u128> = VecDeque::new();
+    let mut cost = 0;
+    for _ in 1..freq.len() {
+        let mut sum = 0;
+        for _ in 0..2 {
+            let of_leaves = leaves.front().is_some_and(|leaf| sums.front().is_none_or(|least| leaf <= least));
+            sum += if of_leaves { leaves.pop_front() } else { sums.pop_front() }.unwrap_or(0);
+        }
+        cost += sum;
+        sums.push_back(sum);
+    }
+    cost
 }
 
 fn living(state: &State) -> bool {
