@@ -41,7 +41,7 @@ pub fn vote(answers: Vec<Value>) -> Vec<Count> {
     let (spec, mut votes, mut left) = (spec(), Votes::default(), ANSWERS);
     let mut decided = 0;
     for answer in answers {
-        votes.cast(spec, answer, Score::ZERO);
+        votes.cast(spec, answer, Score::ZERO, 0);
         left -= 1;
         decided += u32::from(votes.is_decided(VoteRule::Majority, left, ANSWERS / 2));
     }

@@ -25,12 +25,15 @@ pub struct AgentSets {
 
 type Started = BTreeMap<String, Result<RunningEngine, String>>;
 
+/// What a record gives.
+type Built = Result<Arc<AgentSet>, AgentMissing>;
+
 #[derive(Default)]
 struct Others {
     /// By the settings of this process, newest last.
     chosen: Vec<Arc<AgentSet>>,
     /// By the records of runs, newest last; a record that cannot be used is not tried again before the next reload.
-    recorded: Vec<(Arc<RecordedAgents>, Result<Arc<AgentSet>, AgentMissing>)>,
+    recorded: Vec<(Arc<RecordedAgents>, Built)>,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

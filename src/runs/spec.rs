@@ -62,6 +62,7 @@ pub struct RunSpec {
     pub traceparent: Option<String>,
 }
 
+#[expect(clippy::ref_option, reason = "serde passes the field by reference")]
 fn write<S: Serializer>(recorded: &Option<Arc<RecordedAgents>>, serializer: S) -> Result<S::Ok, S::Error> {
     recorded.as_deref().serialize(serializer)
 }

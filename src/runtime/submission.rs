@@ -35,7 +35,7 @@ pub struct Diversity {
 
 impl Diversity {
     /// The offset to the run's temperature of a trajectory among so many.
-    fn temperature_offset(&self, trajectory: u32, fanout: u32) -> f32 {
+    fn temperature_offset(self, trajectory: u32, fanout: u32) -> f32 {
         if fanout < 2 {
             return 0.0;
         }

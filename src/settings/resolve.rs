@@ -79,7 +79,7 @@ macro_rules! role_options {
                 if !ASKS_A_MODEL.contains(&self.implementation.as_str()) {
                     return Vec::new();
                 }
-                let names = [self.prompt_name(), &self.system].into_iter().chain(self.prompt_variants());
+                let names = self.prompt_names().into_iter().chain([self.system.as_str()]);
                 names.filter(|name| !name.is_empty()).map(|name| format!("{}/{name}.j2", Self::ROLE)).collect()
             }
 
@@ -122,14 +122,15 @@ impl ExecutorAgent {
         &self.prompt
     }
 
-    fn prompt_variants(&self) -> impl Iterator<Item = &str> {
-        self.prompt_variants.iter().map(String::as_str)
+    fn prompt_names(&self) -> Vec<&str> {
+        let variants = self.prompt_variants.iter().map(String::as_str);
+        std::iter::once(self.prompt_name()).chain(variants).collect()
     }
 }
 
 impl VerifierAgent {
-    fn prompt_variants(&self) -> impl Iterator<Item = &str> {
-        std::iter::empty()
+    fn prompt_names(&self) -> Vec<&str> {
+        vec![self.prompt_name()]
     }
 
     /// The name of its prompt template; by default the one for its verdict format.
@@ -144,8 +145,8 @@ impl VerifierAgent {
 }
 
 impl CoordinatorAgent {
-    fn prompt_variants(&self) -> impl Iterator<Item = &str> {
-        std::iter::empty()
+    fn prompt_names(&self) -> Vec<&str> {
+        vec![self.prompt_name()]
     }
 
     /// The name of its prompt template.

@@ -186,7 +186,7 @@ impl Files {
         let home = Home::new();
         let beside = |name| home.journal().with_file_name(name);
         let (file, program) = (beside("prime.toml"), beside("executor.py"));
-        let files = Self { file, program, home };
+        let files = Self { home, file, program };
         files.install();
         files.configure("process");
         files
