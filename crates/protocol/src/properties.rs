@@ -221,7 +221,7 @@ fn the_limit_that_ends_a_run_is_named() {
     ];
     for (budget, ending) in budgets {
         let limits = Limits { repetitions_max: u32::MAX, stuck_after: u32::MAX, ..plan(2, 1_000_000).limits };
-        let plan = RunPlan { budget, limits, ..plan(2, 1_000_000) };
+        let plan = RunPlan { limits, budget, ..plan(2, 1_000_000) };
         let outcome = simulate(&problem, plan, &mut TaskRng::new(1), |_, _| "back 5".to_owned());
         assert_eq!((outcome.ending, outcome.answer, outcome.verified), (ending, None, false));
     }

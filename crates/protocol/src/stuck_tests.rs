@@ -67,7 +67,7 @@ fn repetitions_use_up_a_state_sooner_than_new_lines() {
     let limits = Limits { repetitions_max: 3, ..limits(100, 1_000) };
     let ends_after = |next_line: fn(u32) -> String| {
         let mut trajectory = Trajectory::new(bubble_sort().start(), &limits);
-        (1..).find(|at| reject(&mut trajectory, &next_line(*at), &limits) != Next::Propose)
+        (1..1_000).find(|at| reject(&mut trajectory, &next_line(*at), &limits) != Next::Propose)
     };
     assert_eq!(ends_after(|_| "again".to_owned()), Some(4), "the first, and three repetitions");
     assert_eq!(ends_after(|at| format!("line {at}")), Some(100));
@@ -82,7 +82,7 @@ fn a_trajectory_without_progress_gives_up_and_says_where() {
         accept(&mut trajectory, &line, &limits);
     }
     let state = trajectory.machine.state();
-    let end = (0..).find_map(|at| match reject(&mut trajectory, &format!("wrong {at}"), &limits) {
+    let end = (0..1_000).find_map(|at| match reject(&mut trajectory, &format!("wrong {at}"), &limits) {
         Next::Propose => None,
         Next::Ended(end) => Some((at + 1, end)),
     });
