@@ -2,9 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::binary::done;
-#[cfg(feature = "llama")]
-use crate::binary::run;
+use crate::binary::{done, run};
 use crate::daemon::Daemon;
 
 /// A daemon whose executor proposes these lines over and over.
@@ -38,9 +36,19 @@ fn a_problem_whose_check_cannot_hold_ends_with_the_rejected_lines() {
 
 #[test]
 fn an_executor_that_writes_only_empty_lines_is_named() {
-    let daemon = replaying(&json!([""]));
-    let record = stuck(&daemon, &json!({"task": "tower-of-hanoi", "fanout": 2}));
-    assert_eq!(record["stuck_at"]["rejected"][0]["line"], "", "{record}");
+    const EMPTY: &str = "import json, sys
+print(json.dumps({'prime': 1}), flush=True)
+for line in sys.stdin:
+    request = json.loads(line)
+    if 'id' in request: print(json.dumps({'id': request['id'], 'action': ''}), flush=True)";
+    let command = format!("agents.executor.program.command={}", json!(["python3", "-c", EMPTY]));
+    let sets = ["--set", "agents.executor.implementation=process", "--set", &command, "--set", "run.fanout=2"];
+    let result = run(&[&["tower-of-hanoi"], &sets]).json(1);
+    assert_eq!(
+        (&result["outcome"], &result["stuck_at"]["rejected"][0]["line"]),
+        (&json!("stuck"), &json!("")),
+        "{result}"
+    );
 }
 
 #[test]
@@ -70,6 +78,7 @@ fn a_verifier_that_rejects_everything_does_not_hold_a_model_for_long() {
 print(json.dumps({'prime': 1}), flush=True)
 for line in sys.stdin:
     request = json.loads(line)
+    if 'id' not in request: continue
     print(json.dumps({'id': request['id'], 'score': 1.0, 'violations': ['everything'], 'feedback': 'no'}), flush=True)";
     let command = format!("agents.verifier.program.command={}", json!(["python3", "-c", REJECTS]));
     let sets = ["--set", "agents.verifier.implementation=process", "--set", &command, "--set", "run.fanout=2"];
