@@ -25,6 +25,7 @@ pub struct Misses {
 
 /// What a verified answer rests on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = RunVerification)]
 pub struct Verification {
     /// The verifier's name.
     pub verifier: String,
