@@ -21,15 +21,6 @@ impl<T> AgentReply<'_, T> {
     pub fn now(result: Result<T, AgentError>) -> Self {
         Self::Now(ready(result))
     }
-
-    /// The reply if it is there; drops a future.
-    #[inline]
-    pub fn into_now(self) -> Option<Result<T, AgentError>> {
-        match self {
-            Self::Now(result) => Some(result.into_inner()),
-            Self::Later(_) => None,
-        }
-    }
 }
 
 impl<T> Future for AgentReply<'_, T> {

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::resources::{self, RunningEngine, start_engine};
+use super::resources::{self, RunningEngine, start_engine_of};
 use super::{Overrides, model_file};
 use crate::agents::registry::RegistryError;
 use crate::agents::{AgentMissing, AgentSet, Names, RecordedAgents, Resources, file_digest};
 use crate::settings::Settings;
 use prime_engine::Engine;
 
-/// Most sets that are kept besides the configured one; the one that was used longest ago goes.
+/// Most sets of each origin that are kept besides the configured one; the oldest goes.
 const SETS_MAX: usize = 16;
 
 pub struct AgentSets {
@@ -174,7 +174,7 @@ fn engine_of(
             return Err(record.other_model(name, Some(&digest)));
         }
         tracing::info!(engine = name, "starting an engine for a run that was accepted with it");
-        let engine = start_engine(name, entry).map_err(|error| error.to_string());
+        let engine = start_engine_of(name, entry, Some(digest)).map_err(|error| error.to_string());
         locked(started).insert(name.to_owned(), engine.clone());
         engine
     };

@@ -118,12 +118,25 @@ pub(super) fn running_of(settings: &Settings, resources: &Resources) -> Running 
 /// # Errors
 /// When it cannot start.
 pub(super) fn start_engine(name: &str, entry: &settings::Engine) -> Result<RunningEngine, AppError> {
-    let spec = engine_spec(name, entry)?;
-    let model = spec.model.clone();
-    let (started, digest) = std::thread::scope(|scope| {
+    let model = model_file(name, entry)?;
+    std::thread::scope(|scope| {
         let digest = scope.spawn(move || file_digest(&model).ok());
-        (Engine::start(spec), digest.join().ok().flatten())
-    });
+        let mut running = start_engine_of(name, entry, None)?;
+        running.digest = digest.join().ok().flatten();
+        Ok(running)
+    })
+}
+
+/// Starts an engine whose model has this digest.
+///
+/// # Errors
+/// When it cannot start.
+pub(super) fn start_engine_of(
+    name: &str,
+    entry: &settings::Engine,
+    digest: Option<String>,
+) -> Result<RunningEngine, AppError> {
+    let started = Engine::start(engine_spec(name, entry)?);
     let engine = started.map_err(|reason| AppError::Engine { engine: name.to_owned(), reason })?;
     Ok(RunningEngine { entry: entry.clone(), engine, digest })
 }

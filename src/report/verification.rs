@@ -56,7 +56,7 @@ impl Verification {
             found: detection.found,
             rate: detection.miss_rate(),
             rate_bound: detection.miss_rate_bound(),
-            table: table.id(),
+            table: DetectionTable::current_id().to_owned(),
         });
         Self {
             verifier: verifier.to_owned(),

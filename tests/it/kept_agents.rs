@@ -141,25 +141,25 @@ fn accepted_and_ended(pair: &Pair, accepted: &Side, ended: &Side) {
     assert_eq!(new.body["agents"][pair.role], ended.agent, "{what}");
 }
 
+fn both_ways(pair: &Pair) {
+    let [one, other] = &pair.sides;
+    accepted_and_ended(pair, one, other);
+    accepted_and_ended(pair, other, one);
+}
+
 #[test]
 fn a_resumed_run_keeps_its_executor() {
-    let [one, other] = &PAIRS[0].sides;
-    accepted_and_ended(&PAIRS[0], one, other);
-    accepted_and_ended(&PAIRS[0], other, one);
+    both_ways(&PAIRS[0]);
 }
 
 #[test]
 fn a_resumed_run_keeps_its_verifier() {
-    let [one, other] = &PAIRS[1].sides;
-    accepted_and_ended(&PAIRS[1], one, other);
-    accepted_and_ended(&PAIRS[1], other, one);
+    both_ways(&PAIRS[1]);
 }
 
 #[test]
 fn a_resumed_run_keeps_its_coordinator() {
-    let [one, other] = &PAIRS[2].sides;
-    accepted_and_ended(&PAIRS[2], one, other);
-    accepted_and_ended(&PAIRS[2], other, one);
+    both_ways(&PAIRS[2]);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use prime_agents::settings::{
     COORDINATORS, DEFAULT_TOML, EXECUTORS, Implementation, LogLevel, Placement, Settings, VERIFIERS, reference_markdown,
 };
 use prime_bench::tasks::Kind;
+use prime_protocol::Limits;
 
 const NO_FILES: &[PathBuf] = &[];
 
@@ -382,6 +383,14 @@ fn the_shipped_defaults_are_the_documented_ones() {
     assert_eq!(settings.to_toml(), from_file.to_toml(), "the shipped file is complete");
     let (run, agents) = (&settings.run, &settings.agents);
     assert_eq!((run.fanout, run.max_rounds, run.retries_max, run.attempts_max, run.pops_max), (4, 5, 2, 32, 256));
+    let limits = Limits {
+        attempts_max: run.attempts_max,
+        repetitions_max: run.repetitions_max,
+        pops_max: run.pops_max,
+        stuck_after: run.stuck_after,
+        snapshot_every_frames: run.snapshot_every_frames as usize,
+    };
+    assert_eq!(limits, Limits::DEFAULT, "the protocol's defaults are those of the configuration");
     assert_eq!((run.tau_soft, run.tau_hard, run.temperature, run.top_p, run.seed), (0.3, 0.3, 0.7, 0.95, 42));
     assert_eq!((run.budget.steps, run.budget.wall_ms, run.snapshot_every_frames), (16_777_216, 600_000, 256));
     let reward = &run.reward;

@@ -10,6 +10,20 @@ fn replaying(lines: &Value) -> Daemon {
     Daemon::start(&["agents.executor.implementation=replay", &format!("agents.executor.lines={lines}")])
 }
 
+/// The arguments for an agent of this role that is a program with always the same answer, a Python dictionary.
+fn program(role: &str, answer: &str) -> [String; 6] {
+    let program = format!(
+        "import json, sys
+print(json.dumps({{'prime': 1}}), flush=True)
+for line in sys.stdin:
+    request = json.loads(line)
+    if 'id' in request: print(json.dumps({{'id': request['id'], **{answer}}}), flush=True)"
+    );
+    let command = format!("agents.{role}.program.command={}", json!(["python3", "-c", program]));
+    let set = || "--set".to_owned();
+    [set(), format!("agents.{role}.implementation=process"), set(), command, set(), "run.fanout=2".to_owned()]
+}
+
 fn stuck(daemon: &Daemon, request: &Value) -> Value {
     let record = daemon.finished(&daemon.submitted(request));
     assert_eq!((&record["outcome"], &record["answer"]), (&json!("stuck"), &Value::Null), "{record}");
@@ -36,14 +50,8 @@ fn a_problem_whose_check_cannot_hold_ends_with_the_rejected_lines() {
 
 #[test]
 fn an_executor_that_writes_only_empty_lines_is_named() {
-    const EMPTY: &str = "import json, sys
-print(json.dumps({'prime': 1}), flush=True)
-for line in sys.stdin:
-    request = json.loads(line)
-    if 'id' in request: print(json.dumps({'id': request['id'], 'action': ''}), flush=True)";
-    let command = format!("agents.executor.program.command={}", json!(["python3", "-c", EMPTY]));
-    let sets = ["--set", "agents.executor.implementation=process", "--set", &command, "--set", "run.fanout=2"];
-    let result = run(&[&["tower-of-hanoi"], &sets]).json(1);
+    let sets = program("executor", "{'action': ''}");
+    let result = run(&[&["tower-of-hanoi"], &sets.each_ref().map(String::as_str)]).json(1);
     assert_eq!(
         (&result["outcome"], &result["stuck_at"]["rejected"][0]["line"]),
         (&json!("stuck"), &json!("")),
@@ -74,15 +82,8 @@ fn the_text_of_a_stuck_run_shows_where_and_what_was_tried() {
 #[cfg(feature = "llama")]
 #[test]
 fn a_verifier_that_rejects_everything_does_not_hold_a_model_for_long() {
-    const REJECTS: &str = "import json, sys
-print(json.dumps({'prime': 1}), flush=True)
-for line in sys.stdin:
-    request = json.loads(line)
-    if 'id' not in request: continue
-    print(json.dumps({'id': request['id'], 'score': 1.0, 'violations': ['everything'], 'feedback': 'no'}), flush=True)";
-    let command = format!("agents.verifier.program.command={}", json!(["python3", "-c", REJECTS]));
-    let sets = ["--set", "agents.verifier.implementation=process", "--set", &command, "--set", "run.fanout=2"];
-    let result = run(&[&["bubble-sort"], &sets]).json(1);
+    let sets = program("verifier", "{'score': 1.0, 'violations': ['everything'], 'feedback': 'no'}");
+    let result = run(&[&["bubble-sort"], &sets.each_ref().map(String::as_str)]).json(1);
     assert_eq!((&result["outcome"], &result["verified"]), (&json!("stuck"), &json!(false)), "{result}");
     let rejected = result["stuck_at"]["rejected"].as_array().unwrap();
     let mut lines: Vec<&str> = rejected.iter().map(|rejection| rejection["line"].as_str().unwrap()).collect();

@@ -3,6 +3,9 @@
 //! Pure: no I/O but to writers that the caller gives, no clock, no threads, no async.
 
 pub mod dataset;
+mod fnv1a;
 pub mod interval;
 pub mod judge;
 pub mod tasks;
+
+pub use fnv1a::fnv1a;

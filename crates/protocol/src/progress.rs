@@ -7,6 +7,7 @@ use super::rejection::StuckAt;
 /// How far a trajectory has come, and how long ago.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
+    /// The greatest number of committed steps so far.
     deepest: usize,
     idle_proposals: u32,
     /// The deepest state that used up its attempts since the last step deeper.
@@ -14,12 +15,6 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// The greatest number of committed steps so far.
-    #[inline]
-    pub fn deepest(&self) -> usize {
-        self.deepest
-    }
-
     /// Proposals since the last progress.
     #[inline]
     pub fn idle_proposals(&self) -> u32 {
@@ -35,10 +30,7 @@ impl Progress {
     #[inline]
     pub(super) fn reaches(&mut self, depth: usize) {
         if depth > self.deepest {
-            (self.deepest, self.idle_proposals) = (depth, 0);
-            if self.stuck_at.is_some() {
-                self.stuck_at = None;
-            }
+            *self = Self { deepest: depth, ..Self::default() };
         }
     }
 
@@ -48,7 +40,7 @@ impl Progress {
     }
 
     /// A state at this depth could not go on.
-    pub(super) fn is_stuck_at(&mut self, depth: usize, stuck: impl FnOnce() -> StuckAt) {
+    pub(super) fn note_stuck_at(&mut self, depth: usize, stuck: impl FnOnce() -> StuckAt) {
         if self.stuck_at.as_ref().is_none_or(|known| known.depth <= depth) {
             self.stuck_at = Some(Box::new(stuck()));
         }

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::rejection::Rejection;
+use prime_bench::fnv1a;
 use prime_bench::tasks::{Machine, Snapshot};
 
 /// What happened at a state while it was on top.
@@ -115,10 +116,9 @@ impl StateStack {
         &self.text[start..self.ends[index] as usize]
     }
 
-    /// Equal for equal committed lines; FNV-1a over them, so that it is the same in every process.
+    /// Equal for equal committed lines, in every process.
     pub fn digest(&self) -> u64 {
-        let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        self.lines().fold(0xcbf2_9ce4_8422_2325, |hash, line| line.bytes().chain([b'\n']).fold(hash, fold))
+        fnv1a(self.lines().flat_map(|line| line.bytes().chain([b'\n'])))
     }
 
     /// The committed lines from the bottom up.

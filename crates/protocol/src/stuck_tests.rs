@@ -30,15 +30,21 @@ fn accept(trajectory: &mut Trajectory, line: &str, limits: &Limits) -> Next {
     trajectory.settle(line, true, &Verdict::default(), Decision::Proceed, limits)
 }
 
+/// A trajectory at its first state, whose step, which is returned, led to a state that used up its two attempts.
+fn abandoned(limits: &Limits) -> (Trajectory, String) {
+    let mut trajectory = Trajectory::new(bubble_sort().start(), limits);
+    let first = trajectory.machine.reference().expect("a start");
+    accept(&mut trajectory, &first, limits);
+    for line in ["x", "y"] {
+        assert_eq!(reject(&mut trajectory, line, limits), Next::Propose);
+    }
+    (trajectory, first)
+}
+
 #[test]
 fn a_step_whose_successor_used_up_its_attempts_is_avoided_but_not_rejected() {
     let limits = limits(2, 100);
-    let mut trajectory = Trajectory::new(bubble_sort().start(), &limits);
-    let first = trajectory.machine.reference().expect("a start");
-    accept(&mut trajectory, &first, &limits);
-    for line in ["x", "y"] {
-        assert_eq!(reject(&mut trajectory, line, &limits), Next::Propose);
-    }
+    let (mut trajectory, first) = abandoned(&limits);
     assert_eq!(trajectory.stack.depth(), 0);
     assert!(!trajectory.excludes(&first), "it may have been right");
     assert_eq!(trajectory.stack.top().avoided().collect::<Vec<_>>(), [first.as_str()]);
@@ -53,12 +59,7 @@ fn a_step_whose_successor_used_up_its_attempts_is_avoided_but_not_rejected() {
 #[test]
 fn an_executor_with_nothing_left_but_abandoned_steps_proves_nothing() {
     let limits = limits(2, 100);
-    let mut trajectory = Trajectory::new(bubble_sort().start(), &limits);
-    let first = trajectory.machine.reference().expect("a start");
-    accept(&mut trajectory, &first, &limits);
-    for line in ["x", "y"] {
-        reject(&mut trajectory, line, &limits);
-    }
+    let (mut trajectory, _) = abandoned(&limits);
     assert_eq!(trajectory.settle_exhausted(&rejected(), &limits), Next::Ended(End::Stuck));
 }
 

@@ -236,11 +236,6 @@ impl Trajectory {
         (self.last_score, self.tolerated, self.progress) = (last_score, tolerated, progress);
     }
 
-    #[inline]
-    pub fn progress(&self) -> &Progress {
-        &self.progress
-    }
-
     /// Where the trajectory could not go on; for one that has ended.
     pub(super) fn take_stuck_at(&mut self) -> Option<StuckAt> {
         self.progress.take_stuck_at()
@@ -277,29 +272,27 @@ impl Trajectory {
     ) -> Next {
         self.begin(verdict);
         self.counts.applicable += u64::from(applicable);
-        let next = match decision {
+        match decision {
             // No check for being stuck: steps without rejections lead deeper.
             Decision::Proceed if applicable => return self.commit(line, verdict.score),
             // No verifier objected to a line that cannot be applied: the state stays as it is.
-            Decision::Proceed if self.is_spent(limits) => {
-                self.note_stuck();
-                Next::Ended(End::Stuck)
+            Decision::Proceed => {
+                if self.is_spent(limits) {
+                    return self.stuck();
+                }
             }
-            Decision::Proceed => self.climb(limits, false),
             Decision::Retry => {
                 self.counts.retries += 1;
                 self.stack.top_mut().retries += 1;
                 self.feedback.clone_from(&verdict.feedback);
-                self.climb(limits, false)
             }
             Decision::Backtrack => {
                 self.counts.backtracks += 1;
                 self.feedback.clone_from(&verdict.feedback);
                 self.stack.top_mut().exclude(line, verdict.feedback.as_deref());
-                self.climb(limits, false)
             }
-        };
-        self.unless_stuck(next, limits)
+        }
+        self.climb_on(limits, false)
     }
 
     /// Counts a proposal at the current state.
@@ -312,11 +305,15 @@ impl Trajectory {
         self.feedback = None;
     }
 
-    #[inline]
-    fn unless_stuck(&mut self, next: Next, limits: &Limits) -> Next {
-        if self.progress.idle_proposals() < limits.stuck_after || !matches!(next, Next::Propose) {
-            return next;
+    /// Climbs, unless there was no progress for too long.
+    fn climb_on(&mut self, limits: &Limits, is_exhausted: bool) -> Next {
+        match self.climb(limits, is_exhausted) {
+            Next::Propose if self.progress.idle_proposals() >= limits.stuck_after => self.stuck(),
+            next => next,
         }
+    }
+
+    fn stuck(&mut self) -> Next {
         self.note_stuck();
         Next::Ended(End::Stuck)
     }
@@ -324,7 +321,7 @@ impl Trajectory {
     #[cold]
     fn note_stuck(&mut self) {
         let stuck = || StuckAt::new(self.stack.depth(), self.machine.state(), &self.stack.top().excluded);
-        self.progress.is_stuck_at(self.stack.depth(), stuck);
+        self.progress.note_stuck_at(self.stack.depth(), stuck);
     }
 
     /// Leaves a state where every line that the executor can write was rejected: as a state without choices, it is popped,
@@ -332,8 +329,7 @@ impl Trajectory {
     pub fn settle_exhausted(&mut self, verdict: &Verdict, limits: &Limits) -> Next {
         self.begin(verdict);
         self.counts.backtracks += 1;
-        let next = self.climb(limits, true);
-        self.unless_stuck(next, limits)
+        self.climb_on(limits, true)
     }
 
     /// A copy at the same state.

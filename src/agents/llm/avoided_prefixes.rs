@@ -7,8 +7,6 @@
 
 use std::collections::BTreeMap;
 
-use prime_bench::tasks::pattern;
-
 /// Avoided successors of a node, or rejected lines of a form, after which something else comes first.
 const TRIED_MAX: usize = 2;
 
@@ -25,6 +23,11 @@ impl<'l> Node<'l> {
             at = at.successors.entry(word).or_default();
         }
         at.is_rejected = true;
+    }
+
+    /// Rejected lines at this node and below.
+    fn lines(&self) -> usize {
+        usize::from(self.is_rejected) + self.successors.values().map(Self::lines).sum::<usize>()
     }
 
     /// Adds the shortest prefixes to avoid; whether this node is one. `may_be_avoided` is false at the root and for the only
@@ -48,29 +51,20 @@ impl<'l> Node<'l> {
 /// The prefixes to avoid where these lines were rejected; `forms` are those of the task's actions.
 pub(super) fn avoided_prefixes<'l>(forms: &[&str], rejected: impl Iterator<Item = &'l str>) -> Vec<Box<str>> {
     let mut root = Node::default();
-    let mut of_form = vec![0; forms.len()];
-    for line in rejected.filter(|line| !line.is_empty()) {
-        if let Some((form, _)) = pattern::parse(forms, line) {
-            of_form[form] += 1;
-        }
-        root.insert(line);
-    }
-    let mut prefixes = Vec::new();
-    // A form is known by its first word. Its lines are together under that word, unless another form shares it.
-    let first = |form: &&str| form.split(' ').next().unwrap_or_default().to_owned();
-    let verbs: Vec<String> = forms.iter().map(first).collect();
-    let lines_of = |verb: &str| -> usize {
-        verbs.iter().zip(&of_form).filter(|(other, _)| *other == verb).map(|(_, count)| count).sum()
+    rejected.filter(|line| !line.is_empty()).for_each(|line| root.insert(line));
+    // A form of action is known by its first word; forms that share it count as one.
+    let verb = |form: &str| form.split(' ').next().unwrap_or_default().to_owned();
+    let is_spent = |form: &&str| {
+        let lines = root.successors.get(verb(form).as_str()).map_or(0, Node::lines);
+        // Without fields it is a single line.
+        lines >= TRIED_MAX || (lines > 0 && !form.contains('<'))
     };
-    let is_tried = |verb: &String| lines_of(verb) >= TRIED_MAX;
-    let is_single = |form: &&str| !form.contains('<');
-    let spent =
-        verbs.iter().zip(forms).filter(|(verb, form)| is_tried(verb) || (is_single(form) && lines_of(verb) > 0));
-    let is_other_left = spent.count() < forms.len();
+    let is_other_left = !forms.iter().all(is_spent);
+    let mut prefixes = Vec::new();
     for (word, node) in &root.successors {
-        let verb = (*word).to_owned();
-        if is_other_left && verbs.contains(&verb) && is_tried(&verb) {
-            prefixes.push(verb.into());
+        let is_verb = forms.iter().any(|form| verb(form) == **word);
+        if is_other_left && is_verb && node.lines() >= TRIED_MAX {
+            prefixes.push((*word).into());
         } else {
             node.avoid(word, false, &mut prefixes);
         }

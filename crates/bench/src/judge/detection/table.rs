@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use serde::{Deserialize, Serialize};
 
 use super::Detection;
+use crate::fnv1a;
 use crate::tasks::{Constraint, Kinds};
 
 /// Changes when the way of measuring does.
@@ -53,11 +54,6 @@ fn json(row: &DetectionRow) -> String {
     serde_json::to_string(row).expect("invariant: rows serialise")
 }
 
-/// FNV-1a with 64 bits: tells versions apart, no more.
-fn fnv1a(bytes: impl IntoIterator<Item = u8>) -> u64 {
-    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
 /// A digest of the names and kinds of constraints.
 pub fn digest(constraints: &[Constraint]) -> String {
     let mut text = String::new();
@@ -91,6 +87,12 @@ impl DetectionTable {
     /// The table that was measured for this version of the benchmark.
     pub fn current() -> &'static Self {
         &CURRENT
+    }
+
+    /// [`DetectionTable::id`] of the current table, computed once: every verified result carries it.
+    pub fn current_id() -> &'static str {
+        static ID: LazyLock<String> = LazyLock::new(|| CURRENT.id());
+        &ID
     }
 
     pub fn new(base_seed: u64, traces: u64, rows: Vec<DetectionRow>) -> Self {
