@@ -6,10 +6,28 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 /// The bytes of `prime-tiny`.
 const MODEL: &[u8] = include_bytes!("../models/prime-tiny.gguf");
+
+/// The recipe that it was trained by.
+const RECIPE: &str = include_str!("../models/prime-tiny.toml");
+
+/// Slugs of the tasks that it was trained on.
+pub fn tasks() -> Vec<String> {
+    #[derive(Deserialize)]
+    struct Recipe {
+        data: Data,
+    }
+    #[derive(Deserialize)]
+    struct Data {
+        tasks: Vec<String>,
+    }
+    let recipe: Recipe = toml::from_str(RECIPE).expect("invariant: the recipe in the executable was trained by");
+    recipe.data.tasks
+}
 
 /// The model could not be written to any cache folder.
 #[derive(Debug, thiserror::Error)]

@@ -3,12 +3,11 @@
 //! Training and serving share this crate, so a model is prompted exactly as it was trained. A task without a lesson is
 //! shown as [`Machine::view`]. Lessons know tasks; they must not know agents or models.
 
-mod bubble_sort;
-mod dfa_simulation;
-mod long_division;
-mod n_queens;
+mod automata;
+mod classic_puzzles;
+mod comparison_sorting;
+mod mathematical;
 mod prompt;
-mod tower_of_hanoi;
 
 use prime_bench::tasks::machine::typed;
 use prime_bench::tasks::{Machine, Task};
@@ -46,21 +45,21 @@ impl AnyLesson {
     }
 }
 
-const LESSONS: [AnyLesson; 5] = [
-    AnyLesson::of::<bubble_sort::Of>(),
-    AnyLesson::of::<tower_of_hanoi::Of>(),
-    AnyLesson::of::<n_queens::Of>(),
-    AnyLesson::of::<dfa_simulation::Of>(),
-    AnyLesson::of::<long_division::Of>(),
-];
+/// By category, in the order of the benchmark.
+const LESSONS: [&[AnyLesson]; 4] =
+    [comparison_sorting::LESSONS, classic_puzzles::LESSONS, automata::LESSONS, mathematical::LESSONS];
+
+fn lessons() -> impl Iterator<Item = &'static AnyLesson> {
+    LESSONS.into_iter().flatten()
+}
 
 fn lesson(slug: &str) -> Option<&'static AnyLesson> {
-    LESSONS.iter().find(|lesson| lesson.slug == slug)
+    lessons().find(|lesson| lesson.slug == slug)
 }
 
 /// Slugs of the tasks that have a lesson, in the order of the benchmark.
 pub fn taught() -> impl Iterator<Item = &'static str> {
-    LESSONS.iter().map(|lesson| lesson.slug)
+    lessons().map(|lesson| lesson.slug)
 }
 
 /// Whether the task has a lesson.

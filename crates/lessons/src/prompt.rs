@@ -43,8 +43,8 @@ pub fn token_check(machine: &dyn Machine, line: &str) -> String {
 pub fn completion(machine: &dyn Machine) -> Option<String> {
     let action = machine.reference()?;
     Some(match derivation(machine) {
-        Some(derivation) => format!("{derivation}\n{action}"),
-        None => action,
+        Some(derivation) if !derivation.is_empty() => format!("{derivation}\n{action}"),
+        _ => action,
     })
 }
 

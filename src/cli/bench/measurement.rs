@@ -13,12 +13,16 @@ use crate::cli::table::Table;
 use crate::cli::values::{TaskParser, difficulty};
 use crate::evaluation::comparison::{Instances, System};
 use crate::settings::Settings;
+use crate::shipped_model;
 use prime_bench::tasks::{self, AnyTask, Difficulty, Problem};
 use prime_engine::Engine;
 
+/// Instances solved at a time unless the user says otherwise.
+pub const CONCURRENT: usize = 8;
+
 #[derive(Args)]
 pub struct Measurement {
-    /// Task; repeatable [default: the tasks that small models are trained on]
+    /// Task; repeatable [default: the tasks that the built-in model was trained on]
     #[arg(long = "task", value_name = "TASK", value_parser = TaskParser, hide_possible_values = true)]
     tasks: Vec<String>,
     /// Difficulty; repeatable
@@ -40,8 +44,8 @@ pub struct Measurement {
 impl Measurement {
     pub fn tasks(&self) -> anyhow::Result<Vec<&'static dyn AnyTask>> {
         if self.tasks.is_empty() {
-            let is_taught = |task: &&dyn AnyTask| prime_lessons::is_taught(task.spec().slug);
-            return Ok(tasks::all().filter(is_taught).collect());
+            let known = shipped_model::tasks();
+            return Ok(tasks::all().filter(|task| known.iter().any(|slug| slug == task.spec().slug)).collect());
         }
         find_all(&self.tasks)
     }
@@ -49,7 +53,12 @@ impl Measurement {
     /// The instances of each task, by difficulty.
     pub fn levels(&self) -> impl Iterator<Item = Instances> {
         let (count, base_seed) = (self.instances, self.base_seed);
-        self.difficulties.iter().map(move |difficulty| Instances { difficulty: *difficulty, count, base_seed })
+        self.difficulties.iter().map(move |difficulty| Instances {
+            difficulty: *difficulty,
+            count,
+            base_seed,
+            concurrent: CONCURRENT,
+        })
     }
 
     /// Prints rows as a table or a JSON list.

@@ -6,7 +6,7 @@ use prime_bench::tasks::Task as _;
 use prime_bench::tasks::comparison_sorting::Input;
 use prime_bench::tasks::comparison_sorting::bubble_sort::{Action, BubbleSort, State, last_left};
 
-use super::Lesson;
+use crate::Lesson;
 
 pub struct Of;
 

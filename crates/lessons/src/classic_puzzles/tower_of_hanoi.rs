@@ -3,7 +3,7 @@
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::classic_puzzles::tower_of_hanoi::{Instance, State, TowerOfHanoi};
 
-use super::Lesson;
+use crate::Lesson;
 
 pub struct Of;
 

@@ -2,7 +2,7 @@
 
 use prime_bench::tasks::automata::dfa_simulation::{DfaSimulation, Instance, State};
 
-use super::Lesson;
+use crate::Lesson;
 
 pub struct Of;
 

@@ -4,7 +4,7 @@
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::mathematical::long_division::{Instance, LongDivision, State};
 
-use super::Lesson;
+use crate::Lesson;
 
 pub struct Of;
 

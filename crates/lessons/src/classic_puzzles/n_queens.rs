@@ -4,7 +4,7 @@ use prime_bench::tasks::Task as _;
 use prime_bench::tasks::classic_puzzles::attacks;
 use prime_bench::tasks::classic_puzzles::n_queens::{Action, Instance, NQueens, State};
 
-use super::Lesson;
+use crate::Lesson;
 
 pub struct Of;
 

@@ -1,0 +1,8 @@
+//! Classic puzzles: a lesson a file.
+
+mod n_queens;
+mod tower_of_hanoi;
+
+use crate::AnyLesson;
+
+pub(super) const LESSONS: &[AnyLesson] = &[AnyLesson::of::<tower_of_hanoi::Of>(), AnyLesson::of::<n_queens::Of>()];
