@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use futures::future::join_all;
+use futures::stream::{self, StreamExt as _};
 use tokio::time::Instant;
 
 use crate::agents::AgentSet;
-use crate::runtime::{RunHandle, RunSampling, Runtime, RuntimePlan, Silent, Submission};
+use crate::runtime::{RunSampling, Runtime, RuntimePlan, Silent, Submission};
 use prime_bench::tasks::{AnyTask, Difficulty, Problem};
 use prime_protocol::{Ending, Outcome, RunPlan, Strategy};
 
@@ -37,6 +37,8 @@ pub struct Instances {
     pub difficulty: Difficulty,
     pub count: u32,
     pub base_seed: u64,
+    /// Runs at a time: 1 measures how long one run takes. Fewer run together where the runtime has no room for more.
+    pub concurrent: usize,
 }
 
 impl Instances {
@@ -52,6 +54,8 @@ pub struct JudgedRun {
     pub outcome: Outcome,
     /// The benchmark accepts the answer.
     pub is_right: bool,
+    /// Wall time from submission to outcome.
+    pub seconds: f64,
 }
 
 impl JudgedRun {
@@ -81,6 +85,17 @@ impl SystemRuns {
 
     pub fn count(&self, wanted: impl Fn(&JudgedRun) -> bool) -> u64 {
         self.judged.iter().filter(|run| wanted(run)).count() as u64
+    }
+
+    /// The median wall time of a run; 0 without any.
+    pub fn median_seconds(&self) -> f64 {
+        let mut seconds: Vec<f64> = self.judged.iter().map(|run| run.seconds).collect();
+        seconds.sort_by(f64::total_cmp);
+        let (below, above) = (seconds.len().saturating_sub(1) / 2, seconds.len() / 2);
+        match (seconds.get(below), seconds.get(above)) {
+            (Some(below), Some(above)) => f64::midpoint(*below, *above),
+            _ => 0.0,
+        }
     }
 
     /// The mean over all runs; 0 without any.
@@ -131,21 +146,24 @@ pub async fn evaluate(
     let runtime = RuntimePlan { in_flight_max: TURNS_IN_FLIGHT.max(widest), ..runtime.clone() };
     let runtime = Runtime::start(&runtime, agents);
     let started = Instant::now();
-    let submit = |(index, (problem, plan)): (usize, (&Arc<dyn Problem>, RunPlan))| {
+    let solved = async |(index, (problem, plan)): (usize, (&Arc<dyn Problem>, RunPlan))| {
         let sampling = RunSampling { seed: sampling.seed.wrapping_add(index as u64), ..sampling };
         let problem = Arc::clone(problem);
-        runtime.submit(Submission { problem, plan, sampling, observer: Arc::new(Silent), suspended: None })
+        let started = Instant::now();
+        let submission =
+            Submission { problem: Arc::clone(&problem), plan, sampling, observer: Arc::new(Silent), suspended: None };
+        let outcome = runtime.submit(submission).outcome().await?;
+        Some(JudgedRun {
+            is_right: outcome.answer.as_ref().is_some_and(|answer| problem.accepts(answer)),
+            outcome,
+            seconds: started.elapsed().as_secs_f64(),
+        })
     };
-    let mut handles: Vec<RunHandle> = problems.iter().zip(plans).enumerate().map(submit).collect();
-    let outcomes = join_all(handles.iter_mut().map(RunHandle::outcome)).await;
+    let runs = problems.iter().zip(plans).enumerate().map(solved);
+    let judged: Vec<Option<JudgedRun>> = stream::iter(runs).buffered(instances.concurrent.max(1)).collect().await;
     let seconds = started.elapsed().as_secs_f64();
-    let outcomes: Vec<Outcome> =
-        outcomes.into_iter().collect::<Option<_>>().ok_or("the runtime ended before the runs")?;
-    let judged = |(outcome, problem): (Outcome, &Arc<dyn Problem>)| JudgedRun {
-        is_right: outcome.answer.as_ref().is_some_and(|answer| problem.accepts(answer)),
-        outcome,
-    };
-    Ok(SystemRuns { judged: outcomes.into_iter().zip(&problems).map(judged).collect(), seconds })
+    let judged = judged.into_iter().collect::<Option<_>>().ok_or("the runtime ended before the runs")?;
+    Ok(SystemRuns { judged, seconds })
 }
 
 #[cfg(test)]

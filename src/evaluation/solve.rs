@@ -24,9 +24,13 @@ pub struct SolveRow {
     pub proposals: f64,
     pub prompt_tokens: f64,
     pub completion_tokens: f64,
+    /// Runs that ended as stuck.
+    pub stuck: u64,
     /// Runs that hit the wall-clock budget: above zero, the machine was too slow for it.
     pub out_of_time: u64,
-    /// Wall time of all instances, solved concurrently.
+    /// Median wall time of a run; with several at a time they slow each other down.
+    pub median_s: f64,
+    /// Wall time of all instances.
     pub seconds: f64,
 }
 
@@ -56,7 +60,9 @@ pub async fn solve(
         proposals: runs.mean(|outcome| outcome.proposals),
         prompt_tokens: runs.mean(|outcome| outcome.usage.prompt),
         completion_tokens: runs.mean(|outcome| outcome.usage.completion),
+        stuck: runs.count(|run| run.outcome.ending == Ending::Stuck),
         out_of_time: runs.count(|run| run.outcome.ending == Ending::WallMsSpent),
+        median_s: runs.median_seconds(),
         seconds: runs.seconds,
     })
 }

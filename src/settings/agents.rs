@@ -35,6 +35,7 @@ const MODEL_EXECUTOR: &[&str] = &[
     "history_steps",
     "chat_template",
     "grammar",
+    "exclude_rejected",
     "temperature",
     "top_p",
 ];
@@ -167,6 +168,9 @@ pub struct ExecutorAgent {
     /// Whether the task's grammar constrains the output: at most one free line, then an action. Otherwise the last line of a
     /// free answer is used. A server is constrained if its `dialect` supports it.
     pub grammar: bool,
+    /// With `grammar`: whether lines that were rejected at a state are taken out of its grammar. Turn it off only to measure
+    /// what it is worth.
+    pub exclude_rejected: bool,
     /// Overrides `run.temperature`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f64", range(min = 0.0, max = 2.0))]

@@ -24,9 +24,11 @@ pub struct ExecutorOptions {
     /// The name of the system prompt's template.
     pub system: Option<String>,
     pub history: History,
-    /// Whether the task's grammar constrains the completion: at most one free line, then an action that was not rejected at
-    /// this state. Otherwise the last line counts, without surrounding whitespace and backquotes.
+    /// Whether the task's grammar constrains the completion: at most one free line, then an action. Otherwise the last line
+    /// counts, without surrounding whitespace and backquotes.
     pub grammar: bool,
+    /// Whether the grammar leaves out the lines that were rejected at this state.
+    pub exclude_rejected: bool,
     /// Maximum tokens of a completion, at least 1. The last line of a truncated completion is judged as it is.
     pub max_tokens: u32,
     /// Overrides the run's temperature; 0 is greedy.
@@ -47,6 +49,7 @@ impl ExecutorOptions {
             system: None,
             history: History::None,
             grammar: true,
+            exclude_rejected: true,
             max_tokens,
             temperature: None,
             top_p: None,
@@ -99,8 +102,11 @@ impl LlmExecutor {
     ) -> Result<Completion, AgentError> {
         let (spec, top) = (trajectory.machine.spec(), trajectory.stack.top());
         let grammar = self.grammars.entry(spec.slug).or_insert_with(|| prompt::grammar(spec).into()).clone();
-        let excluded = top.avoided().map(Into::into).collect();
-        let request = CompletionRequest { grammar: Some(grammar), excluded, ..request };
+        let request = CompletionRequest { grammar: Some(grammar), ..request };
+        if !self.options.exclude_rejected {
+            return self.complete(request).await;
+        }
+        let request = CompletionRequest { excluded: top.avoided().map(Into::into).collect(), ..request };
         let excluded_prefixes = avoided_prefixes(spec.actions, top.avoided());
         if excluded_prefixes.is_empty() {
             return self.complete(request).await;

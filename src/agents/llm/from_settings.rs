@@ -84,6 +84,7 @@ pub fn executor(
         system: system(Role::Executor, &options.system),
         history: history(options.history, options.history_steps),
         grammar: options.grammar,
+        exclude_rejected: options.exclude_rejected,
         max_tokens: options.max_tokens,
         temperature: options.temperature.map(|value| value as f32),
         top_p: options.top_p.map(|value| value as f32),

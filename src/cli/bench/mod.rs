@@ -58,7 +58,7 @@ enum BenchCommand {
     /// Measure the speed of the tasks: generation, references, checks
     Speed(speed::SpeedArguments),
     /// Compare PRIME as configured with a single pass without a verifier
-    Solve(measurement::Measurement),
+    Solve(solve::SolveArguments),
     /// Measure the single-step accuracy of the executor
     Steps(measurement::Measurement),
     /// Compare strategies and verifiers on whole runs
@@ -79,7 +79,7 @@ pub fn bench(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
         BenchCommand::Prompt(arguments) => prompt::prompt(arguments),
         BenchCommand::Corrupt(arguments) => corrupt::corrupt(arguments),
         BenchCommand::Speed(arguments) => speed::speed(arguments),
-        BenchCommand::Solve(measurement) => solve::solve(measurement),
+        BenchCommand::Solve(arguments) => solve::solve(arguments),
         BenchCommand::Steps(measurement) => steps::steps(measurement),
         BenchCommand::Strategies(arguments) => strategies::strategies(arguments),
         BenchCommand::Verifiers(arguments) => verifiers::verifiers(arguments),

@@ -2,15 +2,55 @@
 
 use std::process::ExitCode;
 
-use super::measurement::{Measurement, system, with_engines};
+use clap::builder::RangedU64ValueParser;
+use clap::{Args, ValueEnum};
+
+use super::measurement::{CONCURRENT, Measurement, system, with_engines};
 use crate::agents::Resources;
 use crate::app::runtime_plan;
 use crate::cli::progress::Session;
 use crate::cli::start_log;
 use crate::cli::table::Table;
+use crate::evaluation::comparison::Instances;
 use crate::evaluation::solve::{SolveRow, solve as measure};
 use crate::settings::Settings;
 use prime_bench::tasks::AnyTask;
+
+#[derive(Args)]
+pub struct SolveArguments {
+    #[command(flatten)]
+    measurement: Measurement,
+    /// Measure only this system [default: both]
+    #[arg(long, value_enum, value_name = "SYSTEM")]
+    system: Option<SystemName>,
+    /// Instances solved at a time; with 1, `median s` is the time that one run takes
+    #[arg(long, value_name = "N", default_value_t = CONCURRENT, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000))]
+    concurrent: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SystemName {
+    /// One trajectory without a verifier
+    SinglePass,
+    /// PRIME as configured
+    Prime,
+}
+
+impl SystemName {
+    fn label(self) -> &'static str {
+        match self {
+            Self::SinglePass => "single pass",
+            Self::Prime => "PRIME",
+        }
+    }
+
+    fn settings(self, configured: &Settings) -> Settings {
+        match self {
+            Self::SinglePass => single_pass(configured),
+            Self::Prime => configured.clone(),
+        }
+    }
+}
 
 /// One trajectory without a verifier.
 fn single_pass(settings: &Settings) -> Settings {
@@ -33,6 +73,8 @@ fn table(rows: &[SolveRow]) -> Table {
         "proposals",
         "prompt tokens",
         "completion tokens",
+        "stuck",
+        "median s",
         "seconds",
     ];
     let cells = |row: &SolveRow| {
@@ -47,19 +89,24 @@ fn table(rows: &[SolveRow]) -> Table {
             format!("{:.1}", row.proposals),
             format!("{:.0}", row.prompt_tokens),
             format!("{:.0}", row.completion_tokens),
+            row.stuck.to_string(),
+            format!("{:.1}", row.median_s),
             format!("{:.1}", row.seconds),
         ]
     };
     Table::new(header, rows.iter().map(cells))
 }
 
-pub fn solve(measurement: &Measurement) -> anyhow::Result<ExitCode> {
+pub fn solve(arguments: &SolveArguments) -> anyhow::Result<ExitCode> {
+    let measurement = &arguments.measurement;
     let settings = measurement.configuration.load()?;
     start_log(&settings);
     let tasks = measurement.tasks()?;
+    let systems = arguments.system.map_or(vec![SystemName::SinglePass, SystemName::Prime], |system| vec![system]);
     let (rows, finished) = with_engines([&settings], async |resources| {
-        let mut session = Session::start(2 * tasks.len() * measurement.difficulties.len(), "measurement")?;
-        let rows = rows(measurement, &settings, resources, &tasks, &mut session).await?;
+        let count = systems.len() * tasks.len() * measurement.difficulties.len();
+        let mut session = Session::start(count, "measurement")?;
+        let rows = rows(arguments, &settings, resources, &tasks, &systems, &mut session).await?;
         Ok((rows, session.finish()))
     })?;
     measurement.print_rows(&rows, table)?;
@@ -67,19 +114,23 @@ pub fn solve(measurement: &Measurement) -> anyhow::Result<ExitCode> {
 }
 
 async fn rows(
-    measurement: &Measurement,
+    arguments: &SolveArguments,
     settings: &Settings,
     resources: &Resources,
     tasks: &[&'static dyn AnyTask],
+    systems: &[SystemName],
     session: &mut Session,
 ) -> anyhow::Result<Vec<SolveRow>> {
     let runtime = runtime_plan(settings);
     let mut rows = Vec::new();
     for task in tasks {
-        for instances in measurement.levels() {
-            for (name, settings) in [("single pass", single_pass(settings)), ("PRIME", settings.clone())] {
-                let system = system(&settings, resources)?;
-                let row = async { measure(name, system, &runtime, *task, instances).await.map_err(anyhow::Error::msg) };
+        for instances in arguments.measurement.levels() {
+            let instances = Instances { concurrent: arguments.concurrent, ..instances };
+            for name in systems {
+                let system = system(&name.settings(settings), resources)?;
+                let row = async {
+                    measure(name.label(), system, &runtime, *task, instances).await.map_err(anyhow::Error::msg)
+                };
                 let Some(row) = session.next(row).await? else { return Ok(rows) };
                 session.note(&format!("{} {} {}: {}", row.task, row.difficulty, row.system, row.accuracy.text()));
                 rows.push(row);
