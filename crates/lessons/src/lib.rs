@@ -6,6 +6,8 @@
 mod automata;
 mod classic_puzzles;
 mod comparison_sorting;
+#[cfg(test)]
+mod conformance;
 mod mathematical;
 mod prompt;
 
