@@ -2,7 +2,12 @@
 
 mod cfg_derivation;
 mod kmp_pattern;
+mod translation_chain;
 
 use crate::AnyLesson;
 
-pub(super) const LESSONS: &[AnyLesson] = &[AnyLesson::of::<kmp_pattern::Of>(), AnyLesson::of::<cfg_derivation::Of>()];
+pub(super) const LESSONS: &[AnyLesson] = &[
+    AnyLesson::of::<kmp_pattern::Of>(),
+    AnyLesson::of::<cfg_derivation::Of>(),
+    AnyLesson::of::<translation_chain::Of>(),
+];

@@ -44,8 +44,8 @@ impl Lesson for Of {
         match node(instance, state) {
             Some((node, Relatives::Parent(parent))) => format!("up {} {} next {next}", place(node), place(parent)),
             Some((node, Relatives::Children(children))) => {
-                let children: String = children.into_iter().map(|child| format!(" {}", place(child))).collect();
-                format!("down {}{children} next {next}", place(node))
+                let places: Vec<_> = std::iter::once(node).chain(children).map(place).collect();
+                format!("down {} next {next}", places.join(" "))
             }
             // After wrong lines there may be more operations begun than there are.
             None if state.op > instance.ops.len() => "-".to_owned(),
