@@ -3,10 +3,14 @@
 //! Training and serving share this crate, so a model is prompted exactly as it was trained. A task without a lesson is
 //! shown as [`Machine::view`]. Lessons know tasks; they must not know agents or models.
 
+mod advanced_sorting;
 mod automata;
+mod bits;
 mod classic_puzzles;
 mod comparison_sorting;
 mod mathematical;
+mod non_comparison_sorting;
+mod numbers;
 mod prompt;
 
 use prime_bench::tasks::machine::typed;
@@ -46,8 +50,14 @@ impl AnyLesson {
 }
 
 /// By category, in the order of the benchmark.
-const LESSONS: [&[AnyLesson]; 4] =
-    [comparison_sorting::LESSONS, classic_puzzles::LESSONS, automata::LESSONS, mathematical::LESSONS];
+const LESSONS: [&[AnyLesson]; 6] = [
+    comparison_sorting::LESSONS,
+    non_comparison_sorting::LESSONS,
+    advanced_sorting::LESSONS,
+    classic_puzzles::LESSONS,
+    automata::LESSONS,
+    mathematical::LESSONS,
+];
 
 fn lessons() -> impl Iterator<Item = &'static AnyLesson> {
     LESSONS.into_iter().flatten()
