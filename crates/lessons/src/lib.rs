@@ -8,6 +8,8 @@ mod automata;
 mod bits;
 mod classic_puzzles;
 mod comparison_sorting;
+#[cfg(test)]
+mod conformance;
 mod mathematical;
 mod non_comparison_sorting;
 mod numbers;

@@ -66,21 +66,8 @@ mod tests {
     }
 
     #[test]
-    fn a_view_shows_what_the_derivation_needs_and_fits_a_small_context() {
-        for slug in crate::taught() {
-            let task = tasks::find(slug).expect("a lesson of a task");
-            let machine = task.generate(Difficulty::Hard, 9).start();
-            let prompt = compact(machine.as_ref());
-            let wanted = completion(machine.as_ref()).expect("a start has a next step");
-            assert_eq!(prompt, format!("{slug} {}\n", view(machine.as_ref())), "what the model was trained on");
-            assert!(prompt.ends_with('\n') && prompt.len() + wanted.len() < 500, "{prompt}{wanted}");
-            assert_eq!(action_line(&wanted), machine.reference().expect("a next step"));
-        }
-    }
-
-    #[test]
     fn a_task_without_a_lesson_is_shown_as_json() {
-        let machine = tasks::find("heap-sort").expect("a task").generate(Difficulty::Easy, 0).start();
+        let machine = tasks::find("resolution-proof").expect("a task").generate(Difficulty::Easy, 0).start();
         assert_eq!(view(machine.as_ref()), machine.state().to_string());
         assert_eq!(derivation(machine.as_ref()), None);
     }
