@@ -21,9 +21,11 @@ impl Lesson for Of {
             // The cells are needed only after the scan.
             Some(Action::Cmp(i)) if i + 1 < n => format!("n={n:02} cmp {i:02}"),
             Some(Action::Cmp(_)) => {
-                let cells = state.a.iter().enumerate().skip(state.start.unwrap_or(n));
-                let cells: String = cells.map(|(place, cell)| format!(" {place:02}{cell:+05}")).collect();
-                format!("{cycle} puts={:02} item={}{cells}", state.puts, value(state.item))
+                let mut line = format!("{cycle} puts={:02} item={}", state.puts, value(state.item));
+                for (place, cell) in state.a.iter().enumerate().skip(state.start.unwrap_or(n)) {
+                    line += &format!(" {place:02}{cell:+05}");
+                }
+                line
             }
             Some(Action::Put(p)) => format!("{cycle} put {p:02}"),
             Some(Action::Done) => "done".to_owned(),
