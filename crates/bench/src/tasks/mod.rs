@@ -118,12 +118,15 @@ pub fn find(slug: &str) -> Result<&'static dyn AnyTask, UnknownTask> {
     })
 }
 
-/// The slug most like a name: one that contains the name before one that shares words with it, then by spelling.
+/// The slug most like a name: one that contains the name before one that shares words with it, then by spelling, of
+/// the whole or of a word.
 fn nearest(name: &str) -> &'static str {
     let name = name.to_lowercase().replace([' ', '_'], "-");
     let likeness = |slug: &str| {
         let words = slug.split('-').filter(|word| word.len() > 2 && name.contains(word)).count();
-        (slug.contains(&name), words, strsim::jaro_winkler(slug, &name))
+        // A misspelt part of a name: `hanio` is `tower-of-hanoi`.
+        let part = slug.split('-').map(|word| strsim::jaro_winkler(word, &name)).fold(0.0, f64::max);
+        (slug.contains(&name), words, strsim::jaro_winkler(slug, &name).max(part))
     };
     let order =
         |a: &(bool, usize, f64), b: &(bool, usize, f64)| (a.0, a.1).cmp(&(b.0, b.1)).then_with(|| a.2.total_cmp(&b.2));
@@ -149,6 +152,8 @@ mod tests {
             ("sudoko", "sudoku"),
             ("kmp", "kmp-pattern"),
             ("djikstra", "dijkstra"),
+            ("hanio", "tower-of-hanoi"),
+            ("simplx", "simplex-method"),
         ] {
             assert_eq!(find(name).err().map(|error| error.nearest), Some(meant), "{name}");
         }
