@@ -3,7 +3,9 @@
 //! Training and serving share this crate, so a model is prompted exactly as it was trained. A task without a lesson is
 //! shown as [`Machine::view`]. Lessons know tasks; they must not know agents or models.
 
+mod advanced_sorting;
 mod automata;
+mod bits;
 mod classic_puzzles;
 mod comparison_sorting;
 #[cfg(test)]
@@ -12,6 +14,8 @@ mod data_structures;
 mod digits;
 mod graph_traversal;
 mod mathematical;
+mod non_comparison_sorting;
+mod numbers;
 mod prompt;
 mod string_matching;
 mod system_simulation;
@@ -56,6 +60,8 @@ impl AnyLesson {
 /// By category, in the order of the benchmark.
 const LESSONS: &[&[AnyLesson]] = &[
     comparison_sorting::LESSONS,
+    non_comparison_sorting::LESSONS,
+    advanced_sorting::LESSONS,
     graph_traversal::LESSONS,
     tree_structures::LESSONS,
     classic_puzzles::LESSONS,

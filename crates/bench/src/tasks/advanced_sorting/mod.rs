@@ -1,20 +1,20 @@
 //! The advanced sorts of PRIME-Bench, one file each.
 
-mod batcher_merge;
-mod bitonic_sort;
+pub mod batcher_merge;
+pub mod bitonic_sort;
 mod block_sort;
 mod introsort;
 mod library_sort;
 mod merge;
 mod moves;
-mod network;
-mod patience_sort;
+pub mod network;
+pub mod patience_sort;
 mod smoothsort;
-mod strand_sort;
+pub mod strand_sort;
 #[cfg(test)]
 mod tests;
 mod timsort;
-mod tournament_sort;
+pub mod tournament_sort;
 
 use super::AnyTask;
 use super::machine::Erased;

@@ -80,7 +80,7 @@ pub struct State {
     stage_swaps: Vec<u64>,
     comparisons: u64,
     swaps: u64,
-    last: Last<Action>,
+    pub last: Last<Action>,
 }
 
 word_actions!(Action { Stage(k, j) = "stage", Cmp(i, j) = "cmp", Swap(i, j) = "swap", Done = "done" });

@@ -15,12 +15,12 @@ type Card = i64;
 #[serde(deny_unknown_fields)]
 pub struct State {
     /// Places of the input, top last.
-    piles: Vec<Vec<usize>>,
-    back: Vec<Card>,
+    pub piles: Vec<Vec<usize>>,
+    pub back: Vec<Card>,
     tail: Card,
     sizes: Vec<u64>,
-    out: Vec<i64>,
-    last: Last<Action>,
+    pub out: Vec<i64>,
+    pub last: Last<Action>,
 }
 
 word_actions!(Action { Deal(i, p) = "deal", Take(p) = "take", Done = "done" });

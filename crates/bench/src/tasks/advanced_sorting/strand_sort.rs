@@ -12,14 +12,14 @@ pub struct StrandSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    rest: Vec<i64>,
-    i: usize,
-    strand: Vec<i64>,
-    out: Vec<i64>,
+    pub rest: Vec<i64>,
+    pub i: usize,
+    pub strand: Vec<i64>,
+    pub out: Vec<i64>,
     merged: Vec<i64>,
     strands: Vec<usize>,
     comparisons: u64,
-    last: Last<Action>,
+    pub last: Last<Action>,
 }
 
 word_actions!(Action {

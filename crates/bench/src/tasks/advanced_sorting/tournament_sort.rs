@@ -9,18 +9,18 @@ use crate::tasks::sorting::{Input, sort_items};
 pub struct TournamentSort;
 
 /// A place of the input, or -1 for nobody.
-type Player = i64;
+pub type Player = i64;
 
 const NOBODY: Player = -1;
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    tree: Vec<Player>,
+    pub tree: Vec<Player>,
     built: Vec<Player>,
-    order: Vec<usize>,
+    pub order: Vec<usize>,
     matches: u64,
-    last: Last<Action>,
+    pub last: Last<Action>,
 }
 
 line_actions! {

@@ -13,15 +13,15 @@ pub struct CocktailSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    a: Vec<i64>,
-    lo: u64,
+    pub a: Vec<i64>,
+    pub lo: u64,
     /// Surplus passes take it below zero.
-    hi: i64,
-    swapped: bool,
+    pub hi: i64,
+    pub swapped: bool,
     comparisons: u64,
     swaps: u64,
-    passes: u64,
-    last: Last<Action>,
+    pub passes: u64,
+    pub last: Last<Action>,
     #[serde(skip)]
     inversion_change: InversionChange,
 }

@@ -12,12 +12,12 @@ pub struct CombSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    a: Vec<i64>,
-    gaps: Vec<usize>,
-    swapped: bool,
+    pub a: Vec<i64>,
+    pub gaps: Vec<usize>,
+    pub swapped: bool,
     comparisons: u64,
     swaps: u64,
-    last: Last<Action>,
+    pub last: Last<Action>,
 }
 
 word_actions!(Action { Gap(g) = "gap", Cmp(i, j) = "cmp", Swap(i, j) = "swap", Done = "done" });

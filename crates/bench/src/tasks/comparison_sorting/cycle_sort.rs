@@ -13,14 +13,14 @@ pub struct CycleSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    a: Vec<i64>,
-    start: Option<usize>,
-    item: Option<i64>,
-    puts: u64,
+    pub a: Vec<i64>,
+    pub start: Option<usize>,
+    pub item: Option<i64>,
+    pub puts: u64,
     writes: u64,
     cycles: u64,
     comparisons: u64,
-    last: Last<Action>,
+    pub last: Last<Action>,
     /// The input in order, for the constraints alone.
     #[serde(skip)]
     sorted: Arc<[i64]>,

@@ -13,10 +13,10 @@ pub struct GnomeSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    a: Vec<i64>,
+    pub a: Vec<i64>,
     comparisons: u64,
     swaps: u64,
-    last: Last<Action>,
+    pub last: Last<Action>,
     #[serde(skip)]
     inversion_change: InversionChange,
 }

@@ -13,14 +13,14 @@ pub struct HeapSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    a: Vec<i64>,
-    heap: usize,
-    root: usize,
-    node: usize,
+    pub a: Vec<i64>,
+    pub heap: usize,
+    pub root: usize,
+    pub node: usize,
     built: Vec<i64>,
     comparisons: u64,
     swaps: u64,
-    last: Last<Action>,
+    pub last: Last<Action>,
 }
 
 word_actions!(Action {

@@ -11,13 +11,13 @@ pub struct InsertionSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    a: Vec<i64>,
-    key: Option<i64>,
+    pub a: Vec<i64>,
+    pub key: Option<i64>,
     hole: Option<usize>,
-    positions: Vec<usize>,
+    pub positions: Vec<usize>,
     comparisons: u64,
     shifts: u64,
-    last: Last<Action>,
+    pub last: Last<Action>,
 }
 
 word_actions!(Action { Take(k) = "take", Cmp(j) = "cmp", Shift(j) = "shift", Put(p) = "put", Done = "done" });

@@ -13,16 +13,16 @@ pub struct MergeSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    a: Vec<i64>,
-    lo: Option<usize>,
-    mid: Option<usize>,
-    hi: Option<usize>,
-    i: Option<usize>,
-    j: Option<usize>,
+    pub a: Vec<i64>,
+    pub lo: Option<usize>,
+    pub mid: Option<usize>,
+    pub hi: Option<usize>,
+    pub i: Option<usize>,
+    pub j: Option<usize>,
     buf: Vec<i64>,
     merges: Vec<u64>,
     comparisons: u64,
-    last: Last<Action>,
+    pub last: Last<Action>,
     /// Whether `a` is a permutation of the input. Only a write moves values.
     #[serde(skip)]
     is_permutation: bool,

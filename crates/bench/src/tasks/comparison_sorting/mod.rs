@@ -1,24 +1,24 @@
 //! The comparison sorts of PRIME-Bench, one file each.
 
 pub mod bubble_sort;
-mod cocktail_sort;
-mod comb_sort;
-mod cycle_sort;
-mod gnome_sort;
-mod heap_sort;
-mod insertion_sort;
+pub mod cocktail_sort;
+pub mod comb_sort;
+pub mod cycle_sort;
+pub mod gnome_sort;
+pub mod heap_sort;
+pub mod insertion_sort;
 mod inversions;
-mod merge_sort;
-mod odd_even_sort;
+pub mod merge_sort;
+pub mod odd_even_sort;
 mod pair_scan;
-mod pancake_sort;
-mod quick_sort;
-mod selection_sort;
-mod shell_sort;
-mod stooge_sort;
+pub mod pancake_sort;
+pub mod quick_sort;
+pub mod selection_sort;
+pub mod shell_sort;
+pub mod stooge_sort;
 #[cfg(test)]
 mod tests;
-mod tree_sort;
+pub mod tree_sort;
 
 pub use super::sorting::Input;
 

@@ -13,12 +13,12 @@ pub struct OddEvenSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    a: Vec<i64>,
-    swapped: bool,
+    pub a: Vec<i64>,
+    pub swapped: bool,
     comparisons: u64,
     swaps: u64,
-    phases: u64,
-    last: Last<Action>,
+    pub phases: u64,
+    pub last: Last<Action>,
     #[serde(skip)]
     inversion_change: InversionChange,
 }

@@ -11,12 +11,12 @@ pub struct PancakeSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    a: Vec<i64>,
-    m: usize,
+    pub a: Vec<i64>,
+    pub m: usize,
     flips: Vec<usize>,
-    size: usize,
+    pub size: usize,
     comparisons: u64,
-    last: Last<Action>,
+    pub last: Last<Action>,
 }
 
 word_actions!(Action { Cmp(j, m) = "cmp", Max(j) = "max", Flip(k) = "flip", Pass = "pass", Done = "done" });

@@ -11,17 +11,17 @@ pub struct QuickSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    a: Vec<i64>,
-    lo: Option<usize>,
-    hi: Option<usize>,
+    pub a: Vec<i64>,
+    pub lo: Option<usize>,
+    pub hi: Option<usize>,
     /// One before `lo` while the small part is empty: -1 is possible.
-    i: Option<i64>,
+    pub i: Option<i64>,
     pivots: Vec<usize>,
     /// First and last place of each range.
-    stack: Vec<(usize, usize)>,
+    pub stack: Vec<(usize, usize)>,
     comparisons: u64,
     swaps: u64,
-    last: Last<Action>,
+    pub last: Last<Action>,
 }
 
 word_actions!(Action {

@@ -11,13 +11,13 @@ pub struct SelectionSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    a: Vec<i64>,
-    k: usize,
+    pub a: Vec<i64>,
+    pub k: usize,
     m: usize,
     selected: Vec<usize>,
     comparisons: u64,
     swaps: u64,
-    last: Last<Action>,
+    pub last: Last<Action>,
 }
 
 word_actions!(Action { Cmp(j, m) = "cmp", Min(j) = "min", Swap(k, m) = "swap", Pass = "pass", Done = "done" });

@@ -12,12 +12,12 @@ pub struct ShellSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    a: Vec<i64>,
-    gaps: Vec<usize>,
-    k: Option<usize>,
+    pub a: Vec<i64>,
+    pub gaps: Vec<usize>,
+    pub k: Option<usize>,
     comparisons: Vec<u64>,
     swaps: Vec<u64>,
-    last: Last<Action>,
+    pub last: Last<Action>,
 }
 
 word_actions!(Action { Gap(h) = "gap", Take(k) = "take", Cmp(i, j) = "cmp", Swap(i, j) = "swap", Done = "done" });

@@ -16,11 +16,11 @@ const LENGTH_MAX: usize = 512;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    a: Vec<i64>,
-    stack: Vec<(usize, usize)>,
+    pub a: Vec<i64>,
+    pub stack: Vec<(usize, usize)>,
     comparisons: u64,
     swaps: u64,
-    last: Last<Action>,
+    pub last: Last<Action>,
     #[serde(skip)]
     inversion_change: InversionChange,
 }

@@ -11,12 +11,12 @@ pub struct TreeSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    left: Children,
-    right: Children,
-    inserted: usize,
+    pub left: Children,
+    pub right: Children,
+    pub inserted: usize,
     out: Vec<i64>,
     comparisons: u64,
-    last: Last<Action>,
+    pub last: Last<Action>,
     /// The node of the last `insert`, until it is attached.
     #[serde(skip)]
     loose: Option<usize>,
@@ -33,10 +33,10 @@ word_actions!(Action {
 
 /// One child of each node; -1 for none.
 #[derive(Clone, Serialize, Deserialize)]
-struct Children(Vec<i32>);
+pub struct Children(Vec<i32>);
 
 impl Children {
-    fn get(&self, node: usize) -> Option<usize> {
+    pub fn get(&self, node: usize) -> Option<usize> {
         usize::try_from(self.0[node]).ok()
     }
 
@@ -137,7 +137,7 @@ impl State {
         after && self.inserted == a.len() && self.out.len() == before_c
     }
 
-    fn parents(&self) -> Vec<Option<usize>> {
+    pub fn parents(&self) -> Vec<Option<usize>> {
         let mut parents = vec![None; self.left.0.len()];
         for (node, child) in self.left.edges().chain(self.right.edges()) {
             parents[child] = Some(node);

@@ -15,21 +15,21 @@ const SCALE: usize = 1_000_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    a: Vec<usize>,
-    buckets: usize,
+    pub a: Vec<usize>,
+    pub buckets: usize,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    put: usize,
-    b: Option<usize>,
-    k: Option<usize>,
-    buckets: Buckets,
+    pub put: usize,
+    pub b: Option<usize>,
+    pub k: Option<usize>,
+    pub buckets: Buckets,
     out: Vec<u32>,
     comparisons: u64,
     swaps: u64,
-    last: Last<Action>,
+    pub last: Last<Action>,
     #[serde(skip)]
     faults: Faults,
 }

@@ -18,18 +18,18 @@ const VALUE_MAX: usize = 65_535;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    a: Vec<usize>,
-    k: usize,
+    pub a: Vec<usize>,
+    pub k: usize,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    count: Vec<i64>,
+    pub count: Vec<i64>,
     #[serde(serialize_with = "Cells::serialize_or_minus_one", deserialize_with = "Cells::deserialize_or_minus_one")]
     pos: Cells,
     out: Cells,
-    last: Last<Action>,
+    pub last: Last<Action>,
     #[serde(skip)]
     facts: Arc<Facts>,
     #[serde(skip)]

@@ -1,11 +1,11 @@
 //! The sorts that do not compare all pairs, one file each.
 
-mod bucket_sort;
-mod buckets;
+pub mod bucket_sort;
+pub mod buckets;
 mod cells;
-mod counting_sort;
+pub mod counting_sort;
 mod input;
-mod radix_sort;
+pub mod radix_sort;
 #[cfg(test)]
 mod tests;
 

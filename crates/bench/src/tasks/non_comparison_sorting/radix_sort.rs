@@ -16,18 +16,18 @@ const DIGITS_MAX: u32 = 15;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    a: Vec<usize>,
-    d: u32,
+    pub a: Vec<usize>,
+    pub d: u32,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    digit: u32,
-    order: Vec<u32>,
-    buckets: Buckets,
+    pub digit: u32,
+    pub order: Vec<u32>,
+    pub buckets: Buckets,
     sizes: Vec<[usize; BASE]>,
-    last: Last<Action>,
+    pub last: Last<Action>,
     #[serde(skip)]
     faults: Faults,
 }

@@ -1,0 +1,67 @@
+//! Batcher Odd-Even Merge Sort: the comparison, then the next cell by counting around the bit of the distance, and once
+//! more where a block of two merged blocks ends.
+
+use prime_bench::tasks::Task as _;
+use prime_bench::tasks::advanced_sorting::batcher_merge::BatcherMerge;
+use prime_bench::tasks::advanced_sorting::network::{Action, State};
+use prime_bench::tasks::comparison_sorting::Input;
+
+use crate::Lesson;
+use crate::bits::{bit, increment_around, interleaved};
+use crate::numbers::{comparison, value_at};
+
+pub struct Of;
+
+impl Lesson for Of {
+    type Task = BatcherMerge;
+
+    fn view(_: &Input, state: &State) -> String {
+        let n = state.a.len();
+        let bits = n.trailing_zeros() as usize;
+        let [p, k] = state.stage.unwrap_or_default();
+        let stage = format!("n={n:02} stage {p:02} {k:02}");
+        match state.last.0 {
+            None => "start".to_owned(),
+            Some(Action::Stage(..)) => format!("stage {p:02} {k:02}"),
+            Some(Action::Cmp(i, j)) => {
+                let (lower, upper) = (value_at(&state.a, i), value_at(&state.a, j));
+                format!("{stage} cmp {i:02} {j:02} {lower} {upper} bits {}", interleaved([i, k, p], bits))
+            }
+            Some(Action::Swap(i, j)) => {
+                format!("{stage} swap {i:02} {j:02} bits {}", interleaved([i, k, p], bits))
+            }
+            Some(Action::Done) => "done".to_owned(),
+        }
+    }
+
+    fn derivation(input: &Input, state: &State) -> Option<String> {
+        let action = BatcherMerge::reference(input, state)?;
+        let [p, k] = state.stage.unwrap_or_default();
+        let mut steps = Vec::new();
+        let i = match state.last.0 {
+            Some(Action::Cmp(i, j)) => {
+                steps.push(comparison(state.a[i], state.a[j]));
+                i
+            }
+            Some(Action::Swap(i, _)) => i,
+            _ => return Some(String::new()),
+        };
+        if !matches!(action, Action::Swap(..)) {
+            let bits = state.a.len().trailing_zeros() as usize;
+            steps.push(increment_around(i, bits, |place| bit(k, place)));
+            let next = next_around(i, k);
+            let block = 2 * p - k;
+            if k < p && next & block == block {
+                // All ones from the bit of k to that of p: the last k cells of a block begin no comparator.
+                steps.push(increment_around(next | (k - 1), bits, |place| bit(k, place)));
+            }
+        }
+        Some(steps.join(" "))
+    }
+}
+
+/// i + 1 with the bit k left as it is.
+fn next_around(i: usize, k: usize) -> usize {
+    let next = (i | k) + 1;
+    (next & !k) | (i & k)
+}

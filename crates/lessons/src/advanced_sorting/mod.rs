@@ -1,0 +1,15 @@
+//! Advanced sorts: a lesson a file.
+
+mod batcher_merge;
+mod bitonic_sort;
+mod strand_sort;
+mod tournament_sort;
+
+use crate::AnyLesson;
+
+pub(super) const LESSONS: &[AnyLesson] = &[
+    AnyLesson::of::<strand_sort::Of>(),
+    AnyLesson::of::<bitonic_sort::Of>(),
+    AnyLesson::of::<batcher_merge::Of>(),
+    AnyLesson::of::<tournament_sort::Of>(),
+];

@@ -1,0 +1,54 @@
+//! Odd-Even Sort: compares the pair, then the next two places with the end.
+
+use prime_bench::tasks::Task as _;
+use prime_bench::tasks::comparison_sorting::Input;
+use prime_bench::tasks::comparison_sorting::odd_even_sort::{Action, OddEvenSort, State};
+
+use crate::Lesson;
+use crate::numbers::{comparison, value_at};
+
+pub struct Of;
+
+impl Lesson for Of {
+    type Task = OddEvenSort;
+
+    fn view(_: &Input, state: &State) -> String {
+        let phase = if state.phases.is_multiple_of(2) { "odd" } else { "even" };
+        let head = format!("n={:02} {phase} swapped={}", state.a.len(), u8::from(state.swapped));
+        match state.last.0 {
+            None | Some(Action::Phase) => format!("{head} phase"),
+            Some(Action::Cmp(i, j)) => {
+                format!("{head} cmp {i:02} {j:02} {} {}", value_at(&state.a, i), value_at(&state.a, j))
+            }
+            Some(Action::Swap(i, j)) => format!("{head} swap {i:02} {j:02}"),
+            Some(Action::Done) => "done".to_owned(),
+        }
+    }
+
+    fn derivation(input: &Input, state: &State) -> Option<String> {
+        let action = OddEvenSort::reference(input, state)?;
+        let n = state.a.len();
+        let mut steps = Vec::new();
+        let next = match state.last.0 {
+            None | Some(Action::Phase) => usize::from(state.phases.is_multiple_of(2)),
+            Some(Action::Cmp(i, j)) => {
+                steps.push(comparison(state.a[i], state.a[j]));
+                j + 1
+            }
+            Some(Action::Swap(_, j)) => j + 1,
+            Some(Action::Done) => return None,
+        };
+        if !matches!(action, Action::Swap(..)) {
+            // Both places of the next pair.
+            steps.push(format!("{next:02}/{n:02}"));
+            if next < n {
+                steps.push(format!("{:02}/{n:02}", next + 1));
+            }
+            if !matches!(action, Action::Cmp(..)) {
+                let phase = if state.phases.is_multiple_of(2) { "odd" } else { "even" };
+                steps.push(format!("{phase} {}", u8::from(state.swapped)));
+            }
+        }
+        Some(steps.join(" "))
+    }
+}

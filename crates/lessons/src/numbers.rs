@@ -1,0 +1,114 @@
+//! Numbers as lessons write them: of fixed width, compared from the highest digit on, counted and added from the lowest.
+
+use std::cmp::Ordering;
+
+/// A value of an array with its sign, or `-` if it does not exist.
+pub fn value(number: Option<i64>) -> String {
+    number.map_or_else(|| "-".to_owned(), |number| format!("{number:+05}"))
+}
+
+/// The value at a place of an array.
+pub fn value_at(a: &[i64], place: usize) -> String {
+    value(a.get(place).copied())
+}
+
+/// A place of this width, or `-` if there is none.
+pub fn place(place: Option<usize>, width: usize) -> String {
+    place.map_or_else(|| "-".to_owned(), |place| format!("{place:0width$}"))
+}
+
+/// The digits, lowest first, so that a carry runs in reading order.
+pub fn low_first(number: usize, width: usize) -> String {
+    format!("{number:0width$}").chars().rev().collect()
+}
+
+/// Each digit behind its index, lowest first: `0:3 1:2` for 23.
+pub fn indexed_digits(number: usize, width: usize) -> String {
+    let digits: Vec<_> =
+        low_first(number, width).chars().enumerate().map(|(place, digit)| format!("{place}:{digit}")).collect();
+    digits.join(" ")
+}
+
+/// Compares two values as they are written: pairs of characters up to the first difference, then `lt`, `eq` or `gt`.
+pub fn comparison(x: i64, y: i64) -> String {
+    spelled(&value(Some(x)), &value(Some(y)), x.cmp(&y))
+}
+
+/// Compares natural numbers like [`comparison`].
+pub fn comparison_of_naturals(x: usize, y: usize, width: usize) -> String {
+    spelled(&format!("{x:0width$}"), &format!("{y:0width$}"), x.cmp(&y))
+}
+
+fn spelled(x: &str, y: &str, order: Ordering) -> String {
+    let mut line = String::new();
+    for (x, y) in x.chars().zip(y.chars()) {
+        line.extend([x, y, sign(x.cmp(&y), '<', '=', '>')]);
+        if x != y {
+            break;
+        }
+    }
+    line + sign(order, " lt", " eq", " gt")
+}
+
+fn sign<T>(order: Ordering, less: T, equal: T, greater: T) -> T {
+    match order {
+        Ordering::Less => less,
+        Ordering::Equal => equal,
+        Ordering::Greater => greater,
+    }
+}
+
+/// A counter beside its limit, both with the lowest digit first: `310/002` for 13 of 200.
+pub fn counter(count: usize, limit: usize, width: usize) -> String {
+    format!("{}/{}", low_first(count, width), low_first(limit, width))
+}
+
+/// x - y from the lowest digit on: both digits, the digit of the difference, and `-` for a borrow. A borrow at the end
+/// tells that the difference is negative.
+pub fn difference(x: usize, y: usize, width: usize) -> String {
+    let mut borrow = 0;
+    digitwise(x, y, width, |x, y| {
+        let digit = 10 + x - y - borrow;
+        borrow = u32::from(digit < 10);
+        (digit % 10, if borrow == 1 { '-' } else { '.' })
+    })
+}
+
+/// x + y from the lowest digit on: both digits, the digit of the sum, and `+` for a carry.
+pub fn sum(x: usize, y: usize, width: usize) -> String {
+    let mut carry = 0;
+    digitwise(x, y, width, |x, y| {
+        let digit = x + y + carry;
+        carry = digit / 10;
+        (digit % 10, if carry == 1 { '+' } else { '.' })
+    })
+}
+
+fn digitwise(x: usize, y: usize, width: usize, mut digit: impl FnMut(u32, u32) -> (u32, char)) -> String {
+    let mut line = String::new();
+    for (x, y) in low_first(x, width).chars().zip(low_first(y, width).chars()) {
+        let (result, rest) = digit(x.to_digit(10).unwrap_or(0), y.to_digit(10).unwrap_or(0));
+        line += &format!("{x}{y}{result}{rest}");
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_compared_up_to_the_first_difference() {
+        assert_eq!(comparison(-12, -9), "--=00=00=10> lt");
+        assert_eq!(comparison(7, 7), "++=00=00=00=77= eq");
+        assert_eq!(comparison_of_naturals(25, 100, 3), "01< lt");
+    }
+
+    #[test]
+    fn carries_and_borrows_run_from_the_lowest_digit() {
+        assert_eq!(counter(13, 200, 3), "310/002");
+        assert_eq!(difference(52, 40, 3), "202.541.000.");
+        assert_eq!(difference(12, 40, 3), "202.147-009-");
+        assert_eq!(sum(64, 48, 3), "482+641+001.");
+    }
+}
