@@ -1,33 +1,19 @@
-//! Numbers as views and derivations write them: digit by digit, in fixed widths.
+//! Counters as lessons write them: side by side, compared and stepped digit by digit.
 
-use std::cmp::Ordering;
-
-/// Digits, lowest first, padded to `width`.
-pub fn low_first(number: usize, width: usize) -> String {
-    format!("{number:0width$}").chars().rev().collect()
-}
+use crate::numbers::{low_first, up_to_the_difference};
 
 /// Two numbers, digit beside digit, highest first: 12 and 34 are `13 24`.
 pub fn interleaved(a: usize, b: usize, width: usize) -> String {
-    let pairs: Vec<_> = pairs(a, b, width).into_iter().map(|(x, y)| format!("{x}{y}")).collect();
+    let width = width_of(a.max(b), width);
+    let (a, b) = (format!("{a:0width$}"), format!("{b:0width$}"));
+    let pairs: Vec<_> = a.chars().zip(b.chars()).map(|(x, y)| format!("{x}{y}")).collect();
     pairs.join(" ")
 }
 
 /// Compares two numbers from the highest digit on, up to the first difference: 12 and 15 are `11=25<`.
 pub fn compared(a: usize, b: usize, width: usize) -> String {
-    let mut line = String::new();
-    for (x, y) in pairs(a, b, width) {
-        let relation = match x.cmp(&y) {
-            Ordering::Equal => '=',
-            Ordering::Less => '<',
-            Ordering::Greater => '>',
-        };
-        line.extend([x, y, relation]);
-        if x != y {
-            break;
-        }
-    }
-    line
+    let width = width_of(a.max(b), width);
+    up_to_the_difference(&format!("{a:0width$}"), &format!("{b:0width$}"))
 }
 
 /// Adds one from the lowest digit on: each digit beside that of the sum, then the sum. 19 is `90 12 20`.
@@ -49,11 +35,6 @@ fn stepped(before: usize, after: usize, width: usize) -> String {
     line + &format!("{after:0width$}")
 }
 
-fn pairs(a: usize, b: usize, width: usize) -> Vec<(char, char)> {
-    let width = width_of(a.max(b), width);
-    format!("{a:0width$}").chars().zip(format!("{b:0width$}").chars()).collect()
-}
-
 /// The digits of a number, but at least `width`.
 fn width_of(number: usize, width: usize) -> usize {
     number.to_string().len().max(width)
@@ -65,7 +46,6 @@ mod tests {
 
     #[test]
     fn numbers_are_written_digit_by_digit() {
-        assert_eq!(low_first(12, 3), "210");
         assert_eq!(interleaved(12, 345, 2), "03 14 25");
         assert_eq!([compared(12, 15, 2), compared(7, 7, 2)], ["11=25<", "00=77="]);
         assert_eq!(
