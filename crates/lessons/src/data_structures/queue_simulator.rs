@@ -5,7 +5,7 @@ use prime_bench::tasks::Task as _;
 use prime_bench::tasks::data_structures::queue_simulator::{Action, Instance, Operation, QueueSimulator, State};
 
 use crate::Lesson;
-use crate::digits::low_first;
+use crate::numbers::low_first;
 
 pub struct Of;
 
