@@ -39,6 +39,20 @@ pub fn comparison_of_naturals(x: usize, y: usize, width: usize) -> String {
     spelled(&format!("{x:0width$}"), &format!("{y:0width$}"), x.cmp(&y))
 }
 
+/// Compares a value with one that many are compared with: its characters up to the first that differs, that of the other,
+/// and `l` or `g`; `=` if none differs.
+pub fn up_to_difference(x: i64, other: i64) -> String {
+    let mut line = String::new();
+    for (c, d) in value(Some(x)).chars().zip(value(Some(other)).chars()) {
+        line.push(c);
+        if c != d {
+            line.extend([d, if x < other { 'l' } else { 'g' }]);
+            return line;
+        }
+    }
+    line + "="
+}
+
 fn spelled(x: &str, y: &str, order: Ordering) -> String {
     let mut line = String::new();
     for (x, y) in x.chars().zip(y.chars()) {
@@ -101,6 +115,8 @@ mod tests {
     fn numbers_are_compared_up_to_the_first_difference() {
         assert_eq!(comparison(-12, -9), "--=00=00=10> lt");
         assert_eq!(comparison(7, 7), "++=00=00=00=77= eq");
+        assert_eq!(up_to_difference(-512, -520), "-0512g");
+        assert_eq!(up_to_difference(7, 7), "+0007=");
         assert_eq!(comparison_of_naturals(25, 100, 3), "01< lt");
     }
 
