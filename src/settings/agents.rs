@@ -36,6 +36,7 @@ const MODEL_EXECUTOR: &[&str] = &[
     "chat_template",
     "grammar",
     "exclude_rejected",
+    "derive_after_rejection",
     "temperature",
     "top_p",
 ];
@@ -171,6 +172,9 @@ pub struct ExecutorAgent {
     /// With `grammar`: whether lines that were rejected at a state are taken out of its grammar. Turn it off only to measure
     /// what it is worth.
     pub exclude_rejected: bool,
+    /// With `grammar`: whether a proposal at a state where a line was rejected may begin with a derivation again, or is the
+    /// action alone.
+    pub derive_after_rejection: bool,
     /// Overrides `run.temperature`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f64", range(min = 0.0, max = 2.0))]

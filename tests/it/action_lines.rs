@@ -44,7 +44,7 @@ fn automata_accept_the_lines_that_parsers_accept() {
         let (slug, forms) = (task.spec().slug, task.spec().actions);
         let grammar = format!("root ::= action\n{}", pattern::gbnf(forms));
         let mut lines = Automaton::new(&grammar, &words).unwrap_or_else(|error| panic!("{slug}: {error}"));
-        let mut completions = Automaton::new(&prompt::grammar(task.spec()), &words).expect("a grammar");
+        let mut completions = Automaton::new(&prompt::grammar(task.spec(), true), &words).expect("a grammar");
         for difficulty in [Difficulty::Easy, Difficulty::Hard] {
             let mut machine = task.generate(difficulty, 11).start();
             let mut line = String::new();

@@ -10,10 +10,16 @@ mod classic_puzzles;
 mod comparison_sorting;
 #[cfg(test)]
 mod conformance;
+mod data_structures;
+mod digits;
+mod graph_traversal;
 mod mathematical;
 mod non_comparison_sorting;
 mod numbers;
 mod prompt;
+mod string_matching;
+mod system_simulation;
+mod tree_structures;
 
 use prime_bench::tasks::machine::typed;
 use prime_bench::tasks::{Machine, Task};
@@ -52,17 +58,22 @@ impl AnyLesson {
 }
 
 /// By category, in the order of the benchmark.
-const LESSONS: [&[AnyLesson]; 6] = [
+const LESSONS: &[&[AnyLesson]] = &[
     comparison_sorting::LESSONS,
     non_comparison_sorting::LESSONS,
     advanced_sorting::LESSONS,
+    graph_traversal::LESSONS,
+    tree_structures::LESSONS,
     classic_puzzles::LESSONS,
     automata::LESSONS,
+    string_matching::LESSONS,
     mathematical::LESSONS,
+    data_structures::LESSONS,
+    system_simulation::LESSONS,
 ];
 
 fn lessons() -> impl Iterator<Item = &'static AnyLesson> {
-    LESSONS.into_iter().flatten()
+    LESSONS.iter().copied().flatten()
 }
 
 fn lesson(slug: &str) -> Option<&'static AnyLesson> {

@@ -54,6 +54,11 @@ pub fn up_to_difference(x: i64, other: i64) -> String {
 }
 
 fn spelled(x: &str, y: &str, order: Ordering) -> String {
+    up_to_the_difference(x, y) + sign(order, " lt", " eq", " gt")
+}
+
+/// Pairs of characters and their relation, up to the first difference: `11=25<` for 12 and 15.
+pub fn up_to_the_difference(x: &str, y: &str) -> String {
     let mut line = String::new();
     for (x, y) in x.chars().zip(y.chars()) {
         line.extend([x, y, sign(x.cmp(&y), '<', '=', '>')]);
@@ -61,7 +66,7 @@ fn spelled(x: &str, y: &str, order: Ordering) -> String {
             break;
         }
     }
-    line + sign(order, " lt", " eq", " gt")
+    line
 }
 
 fn sign<T>(order: Ordering, less: T, equal: T, greater: T) -> T {

@@ -29,6 +29,9 @@ impl Sample {
 /// A sample must depend on the arguments alone, including `rng`: each step and each held-out set has its own random stream,
 /// which makes a resumed run equal to an uninterrupted one.
 pub trait Samples {
+    /// A pool of batches begins. What was kept of earlier draws is dropped, so that a pool depends on its random stream
+    /// alone.
+    fn begin_pool(&mut self) {}
     /// Names of the tasks; checkpoints depend on their order.
     fn tasks(&self) -> &[String];
     /// A training sample of a task; `held_out` draws from a disjoint set of instances.
@@ -85,6 +88,7 @@ impl Batch {
         plan: PoolPlan,
         rng: &mut ChaCha8Rng,
     ) -> Result<Vec<Vec<Self>>, TrainError> {
+        samples.begin_pool();
         let parts = plan.steps * plan.passes;
         let mut drawn: Vec<Sample> = Vec::new();
         let mut total = 0;

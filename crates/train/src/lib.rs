@@ -30,6 +30,7 @@ mod sft;
 mod states;
 #[cfg(test)]
 mod tests;
+mod trace_steps;
 mod traces;
 mod verdicts;
 

@@ -98,6 +98,9 @@ pub struct Data {
     pub training_base_seed: u64,
     /// First of the thousand base seeds of held-out instances.
     pub held_out_base_seed: u64,
+    /// Executors: the share of the training samples that are drawn so that each form of completion in a trace is equally
+    /// likely; the others are uniform over its steps. Held-out samples are all uniform.
+    pub by_form: f64,
 }
 
 impl Default for Data {
@@ -108,6 +111,7 @@ impl Default for Data {
             difficulty_mix: [4, 4, 2],
             training_base_seed: 1_000_000,
             held_out_base_seed: 2_000_000,
+            by_form: 0.5,
         }
     }
 }
@@ -131,7 +135,7 @@ impl Default for BatchPlan {
     }
 }
 
-/// AdamW with linear warm-up and cosine decay.
+/// AdamW with linear warm-up, a stable phase and cosine decay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Optimizer {
@@ -139,6 +143,8 @@ pub struct Optimizer {
     pub learning_rate: f64,
     /// Fraction of the budget spent warming up.
     pub warmup: f64,
+    /// Fraction of the budget after which the learning rate begins to fall; until then it is at its peak.
+    pub stable: f64,
     /// Learning rate at the end, as a fraction of the peak.
     pub decay_to: f64,
     pub beta1: f64,
@@ -154,6 +160,7 @@ impl Default for Optimizer {
         Self {
             learning_rate: 2e-3,
             warmup: 0.02,
+            stable: 0.0,
             decay_to: 0.05,
             beta1: 0.9,
             beta2: 0.95,
@@ -221,6 +228,8 @@ impl Recipe {
             (self.batch.floor > 0.0, "floor must be positive"),
             (optimizer.learning_rate > 0.0, "the learning rate must be positive"),
             ((0.0..1.0).contains(&optimizer.warmup), "warmup is a fraction of the budget"),
+            ((0.0..1.0).contains(&optimizer.stable), "stable is a fraction of the budget"),
+            ((0.0..=1.0).contains(&self.data.by_form), "by_form is a share of the samples"),
             ((0.0..=1.0).contains(&optimizer.decay_to), "decay_to is a fraction of the peak"),
             (optimizer.clip_norm > 0.0, "clip_norm must be positive"),
             (self.evaluation.every_s > 0.0, "every_s must be positive"),
@@ -248,7 +257,8 @@ impl Optimizer {
         if spent < self.warmup {
             return self.learning_rate * spent / self.warmup;
         }
-        let fall = (spent - self.warmup) / (1.0 - self.warmup);
+        let stable = self.stable.max(self.warmup);
+        let fall = ((spent - stable) / (1.0 - stable)).max(0.0);
         let cosine = 0.5 * (1.0 + (std::f64::consts::PI * fall).cos());
         self.learning_rate * (self.decay_to + (1.0 - self.decay_to) * cosine)
     }
@@ -280,6 +290,15 @@ mod tests {
         assert!(Recipe::from_toml("name = 'a'\nseed = 1\nbudget = { steps = 3 }\nlr = 1\n").is_err());
         assert!(Recipe::from_toml("name = 'a'\nseed = 1\nbudget = { steps = 0 }\n").is_err());
         assert!(Recipe::from_toml("name = 'a'\nseed = 1\nbudget = { steps = 3 }\n").is_ok());
+    }
+
+    #[test]
+    fn the_rate_stays_at_its_peak_until_the_stable_phase_ends() {
+        let optimizer = Optimizer { stable: 0.8, ..Optimizer::default() };
+        for spent in [optimizer.warmup, 0.5, 0.8] {
+            assert!((optimizer.rate_at(spent) - optimizer.learning_rate).abs() < 1e-12, "{spent}");
+        }
+        assert!((optimizer.rate_at(1.0) - 0.05 * optimizer.learning_rate).abs() < 1e-12);
     }
 
     #[test]

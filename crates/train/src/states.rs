@@ -1,8 +1,10 @@
 //! Draws states of reference traces by task, difficulty and split (training or held out). Knows no prompts.
 
 use super::Data;
-use prime_bench::tasks::sampling::state_on_trace;
-use prime_bench::tasks::{self, AnyTask, Difficulty, Machine, TaskRng, UnknownTask};
+use std::sync::Arc;
+
+use prime_bench::tasks::sampling::{instance, state_on_trace};
+use prime_bench::tasks::{self, AnyTask, Difficulty, Machine, Problem, TaskRng, UnknownTask};
 
 /// Draws states from the reference traces of some tasks.
 pub struct States {
@@ -22,6 +24,12 @@ impl States {
     /// Slugs, in the recipe's order.
     pub fn names(&self) -> &[String] {
         &self.names
+    }
+
+    /// A training instance of this task.
+    pub fn instance(&self, task: usize, rng: &mut TaskRng) -> Arc<dyn Problem> {
+        let difficulty = difficulty_of(self.data.difficulty_mix, rng);
+        instance(self.tasks[task], difficulty, self.data.training_base_seed, rng)
     }
 
     /// A state of this task that has a next step; `held_out` draws from instances that are not trained on.

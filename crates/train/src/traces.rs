@@ -4,28 +4,68 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore;
 
 use super::states::States;
+use super::trace_steps::TraceSteps;
 use super::{Data, Sample, Samples};
-use prime_bench::tasks::{TaskRng, UnknownTask};
+use prime_bench::tasks::{Machine, TaskRng, UnknownTask};
+
+/// Samples drawn from one trace before the next is walked.
+const SAMPLES_PER_TRACE: u32 = 12;
 
 /// Draws steps from the reference traces of some tasks.
-pub struct Traces(States);
+pub struct Traces {
+    states: States,
+    by_form: f64,
+    /// By task: the trace that is drawn from, and how often it was.
+    walked: Vec<Option<(TraceSteps, u32)>>,
+}
 
 impl Traces {
     /// # Errors
     /// If there is no task of a name.
     pub fn new(data: &Data) -> Result<Self, UnknownTask> {
-        States::new(data).map(Self)
+        let states = States::new(data)?;
+        Ok(Self { walked: states.names().iter().map(|_| None).collect(), states, by_form: data.by_form })
+    }
+
+    fn sample(task: usize, machine: &dyn Machine) -> Sample {
+        let completion = prime_lessons::completion(machine).expect("invariant: the state has a next step");
+        Sample { task, prompt: prime_lessons::compact(machine), completion }
     }
 }
 
 impl Samples for Traces {
+    fn begin_pool(&mut self) {
+        self.walked.fill_with(|| None);
+    }
+
     fn tasks(&self) -> &[String] {
-        self.0.names()
+        self.states.names()
     }
 
     fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample {
-        let machine = self.0.draw(task, held_out, &mut TaskRng::new(rng.next_u64()));
-        let completion = prime_lessons::completion(machine.as_ref()).expect("invariant: the state has a next step");
-        Sample { task, prompt: prime_lessons::compact(machine.as_ref()), completion }
+        let mut rng = TaskRng::new(rng.next_u64());
+        if held_out || self.by_form == 0.0 {
+            return Self::sample(task, self.states.draw(task, held_out, &mut rng).as_ref());
+        }
+        let kept = self.walked[task].take().filter(|(_, drawn)| *drawn < SAMPLES_PER_TRACE);
+        let (steps, drawn) = match kept {
+            Some(kept) => kept,
+            None => {
+                let problem = self.states.instance(task, &mut rng);
+                // Traces that can be jumped into are too long to be walked.
+                if let Some(machine) = problem.on_path(&mut rng) {
+                    return Self::sample(task, machine.as_ref());
+                }
+                (TraceSteps::walk(problem.as_ref(), &mut rng), 0)
+            }
+        };
+        let machine = if rng.chance((self.by_form * 1_000.0) as u64, 1_000) {
+            steps.draw_by_form(&mut rng)
+        } else {
+            steps.draw_uniform(&mut rng)
+        };
+        let sample = Self::sample(task, machine);
+        self.walked[task] = Some((steps, drawn + 1));
+        sample
     }
 }

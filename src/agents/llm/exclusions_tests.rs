@@ -16,7 +16,7 @@ struct Less {
 
 impl Less {
     fn new(spec: &Spec, words: &Arc<Vocabulary>, excluded: &[&str]) -> Self {
-        let automaton = Automaton::new(&prompt::grammar(spec), words).expect("a task's grammar");
+        let automaton = Automaton::new(&prompt::grammar(spec, true), words).expect("a task's grammar");
         Self { automaton, exclusions: Exclusions::new(excluded.iter().copied(), []) }
     }
 

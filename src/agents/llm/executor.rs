@@ -29,6 +29,8 @@ pub struct ExecutorOptions {
     pub grammar: bool,
     /// Whether the grammar leaves out the lines that were rejected at this state.
     pub exclude_rejected: bool,
+    /// Whether a proposal at a state where a line was rejected may begin with a free line again, or is the action alone.
+    pub derive_after_rejection: bool,
     /// Maximum tokens of a completion, at least 1. The last line of a truncated completion is judged as it is.
     pub max_tokens: u32,
     /// Overrides the run's temperature; 0 is greedy.
@@ -50,6 +52,7 @@ impl ExecutorOptions {
             history: History::None,
             grammar: true,
             exclude_rejected: true,
+            derive_after_rejection: true,
             max_tokens,
             temperature: None,
             top_p: None,
@@ -75,8 +78,8 @@ pub struct LlmExecutor {
     system: Option<Prompt>,
     options: ExecutorOptions,
     agent: String,
-    /// By task. Engines cache grammars by their text.
-    grammars: DashMap<&'static str, Arc<str>>,
+    /// By task, and whether a free line may come first. Engines cache grammars by their text.
+    grammars: DashMap<(&'static str, bool), Arc<str>>,
 }
 
 impl LlmExecutor {
@@ -101,7 +104,9 @@ impl LlmExecutor {
         trajectory: &Trajectory,
     ) -> Result<Completion, AgentError> {
         let (spec, top) = (trajectory.machine.spec(), trajectory.stack.top());
-        let grammar = self.grammars.entry(spec.slug).or_insert_with(|| prompt::grammar(spec).into()).clone();
+        let may_derive = self.options.derive_after_rejection || top.avoided().next().is_none();
+        let grammar = self.grammars.entry((spec.slug, may_derive));
+        let grammar = grammar.or_insert_with(|| prompt::grammar(spec, may_derive).into()).clone();
         let request = CompletionRequest { grammar: Some(grammar), ..request };
         if !self.options.exclude_rejected {
             return self.complete(request).await;

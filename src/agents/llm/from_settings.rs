@@ -85,6 +85,7 @@ pub fn executor(
         history: history(options.history, options.history_steps),
         grammar: options.grammar,
         exclude_rejected: options.exclude_rejected,
+        derive_after_rejection: options.derive_after_rejection,
         max_tokens: options.max_tokens,
         temperature: options.temperature.map(|value| value as f32),
         top_p: options.top_p.map(|value| value as f32),

@@ -54,7 +54,8 @@ pub fn last_line(answer: &str) -> &str {
     answer.lines().rev().find(|line| has_text(line)).map_or("", |line| line.trim().trim_matches('`').trim())
 }
 
-/// The grammar of an executor's completion: an optional free line, then one action line of the task.
-pub fn grammar(spec: &Spec) -> String {
-    format!("root ::= ([^\\n]* \"\\n\")? action\n{}", pattern::gbnf(spec.actions))
+/// The grammar of an executor's completion: an optional free line where it may derive, then one action line of the task.
+pub fn grammar(spec: &Spec, may_derive: bool) -> String {
+    let derivation = if may_derive { "([^\\n]* \"\\n\")? " } else { "" };
+    format!("root ::= {derivation}action\n{}", pattern::gbnf(spec.actions))
 }

@@ -1,12 +1,11 @@
 //! Bubble Sort: compares numbers digit by digit, and places with the end of the pass.
 
-use std::cmp::Ordering;
-
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::comparison_sorting::Input;
 use prime_bench::tasks::comparison_sorting::bubble_sort::{Action, BubbleSort, State, last_left};
 
 use crate::Lesson;
+use crate::numbers::up_to_the_difference;
 
 pub struct Of;
 
@@ -52,17 +51,6 @@ impl Lesson for Of {
 
 /// Compares two numbers character by character from the sign on, up to the first difference.
 fn comparison(a: i64, b: i64) -> String {
-    let mut line = String::new();
-    for (x, y) in format!("{a:+05}").chars().zip(format!("{b:+05}").chars()) {
-        let relation = match x.cmp(&y) {
-            Ordering::Equal => '=',
-            Ordering::Less => '<',
-            Ordering::Greater => '>',
-        };
-        line.extend([x, y, relation]);
-        if x != y {
-            break;
-        }
-    }
-    line + if a > b { " greater " } else { " fits " }
+    let spelled = up_to_the_difference(&format!("{a:+05}"), &format!("{b:+05}"));
+    spelled + if a > b { " greater " } else { " fits " }
 }

@@ -47,7 +47,7 @@ fn the_compact_executor_prompts_as_in_training() {
     assert_eq!(request.prompt, format!("tower-of-hanoi {}\n", prime_lessons::view(trajectory.machine.as_ref())));
     assert_eq!(request.prompt, prime_lessons::compact(trajectory.machine.as_ref()), "what training uses");
     assert_eq!((request.system, request.sampling, request.max_tokens, request.logprobs), (None, SAMPLING, 64, true));
-    assert_eq!(request.grammar.as_deref(), Some(prompt::grammar(trajectory.machine.spec()).as_str()));
+    assert_eq!(request.grammar.as_deref(), Some(prompt::grammar(trajectory.machine.spec(), true).as_str()));
 }
 
 #[test]
@@ -241,6 +241,23 @@ fn lines_rejected_at_the_state_are_excluded_where_a_grammar_holds() {
     // At the next state nothing is rejected yet.
     propose(&model, ExecutorOptions::compact("llama", 8), &advanced("bubble-sort", 4));
     assert!(model.last().excluded.is_empty());
+}
+
+#[test]
+fn exclusion_and_derivations_after_a_rejection_can_be_turned_off() {
+    let mut trajectory = advanced("bubble-sort", 3);
+    let model = FakeModel::saying("x");
+    let grammar = |options: ExecutorOptions, trajectory: &Trajectory| {
+        propose(&model, options, trajectory);
+        model.last().grammar.expect("a grammar")
+    };
+    let bare = || ExecutorOptions { derive_after_rejection: false, ..ExecutorOptions::compact("llama", 8) };
+    assert!(!grammar(bare(), &trajectory).starts_with("root ::= action"), "nothing is rejected yet");
+    trajectory.settle("swap 0 5", false, &Verdict::default(), Decision::Backtrack, &LIMITS);
+    assert!(grammar(bare(), &trajectory).starts_with("root ::= action"));
+    let all = ExecutorOptions { exclude_rejected: false, ..ExecutorOptions::compact("llama", 8) };
+    assert!(!grammar(all, &trajectory).starts_with("root ::= action"));
+    assert!(model.last().excluded.is_empty() && model.last().excluded_prefixes.is_empty());
 }
 
 #[test]

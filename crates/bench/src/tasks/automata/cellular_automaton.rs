@@ -18,7 +18,7 @@ const RULES: [u8; 24] =
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Boundary {
+pub enum Boundary {
     Periodic,
     Zero,
 }
@@ -26,15 +26,15 @@ enum Boundary {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    rule: u8,
-    boundary: Boundary,
-    cells: String,
-    generations: usize,
+    pub rule: u8,
+    pub boundary: Boundary,
+    pub cells: String,
+    pub generations: usize,
 }
 
 impl Instance {
     /// The number that left neighbour, cell and right neighbour form.
-    fn neighbourhood(&self, cells: &[u8], place: usize) -> usize {
+    pub fn neighbourhood(&self, cells: &[u8], place: usize) -> usize {
         let bit = |place: usize| usize::from(cells[place] == b'1');
         let (first, last) = (place == 0, place + 1 == cells.len());
         let beyond = |place: usize| if self.boundary == Boundary::Periodic { bit(place) } else { 0 };
@@ -55,11 +55,11 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    generation: usize,
-    cells: String,
-    next: String,
-    ones: usize,
-    last: Last<Action>,
+    pub generation: usize,
+    pub cells: String,
+    pub next: String,
+    pub ones: usize,
+    pub last: Last<Action>,
 }
 
 /// The next cell of the new row.

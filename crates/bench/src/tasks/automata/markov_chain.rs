@@ -17,9 +17,9 @@ const WHOLE: u64 = 1_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    weights: Vec<Vec<u64>>,
-    start: usize,
-    draws: Vec<u64>,
+    pub weights: Vec<Vec<u64>>,
+    pub start: usize,
+    pub draws: Vec<u64>,
     #[serde(skip)]
     least_before: OnceLock<Vec<u64>>,
 }
@@ -49,11 +49,11 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    t: usize,
-    s: usize,
-    visits: Vec<u64>,
-    stays: u64,
-    last: Last<Action>,
+    pub t: usize,
+    pub s: usize,
+    pub visits: Vec<u64>,
+    pub stays: u64,
+    pub last: Last<Action>,
 }
 
 line_actions! {

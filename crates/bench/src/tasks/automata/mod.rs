@@ -1,16 +1,16 @@
 //! The automata of PRIME-Bench, one file each.
 
 mod automaton;
-mod cellular_automaton;
+pub mod cellular_automaton;
 pub mod dfa_simulation;
-mod markov_chain;
-mod nfa_simulation;
-mod pda_execution;
-mod petri_net;
-mod register_machine;
+pub mod markov_chain;
+pub mod nfa_simulation;
+pub mod pda_execution;
+pub mod petri_net;
+pub mod register_machine;
 #[cfg(test)]
 mod tests;
-mod turing_machine;
+pub mod turing_machine;
 
 use super::AnyTask;
 use super::machine::Erased;

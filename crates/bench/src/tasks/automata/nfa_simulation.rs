@@ -14,17 +14,17 @@ const STATES_MAX: usize = 1_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    states: usize,
-    alphabet: String,
-    delta: Vec<(u16, char, u16)>,
-    epsilon: Vec<(u16, u16)>,
-    start: u16,
-    accept: Vec<usize>,
-    word: String,
+    pub states: usize,
+    pub alphabet: String,
+    pub delta: Vec<(u16, char, u16)>,
+    pub epsilon: Vec<(u16, u16)>,
+    pub start: u16,
+    pub accept: Vec<usize>,
+    pub word: String,
 }
 
 impl Instance {
-    fn letter(&self, pos: usize) -> Option<char> {
+    pub fn letter(&self, pos: usize) -> Option<char> {
         self.word.as_bytes().get(pos).map(|c| char::from(*c))
     }
 
@@ -51,13 +51,13 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    pos: usize,
-    active: StateSet,
-    closed: bool,
-    max_active: usize,
+    pub pos: usize,
+    pub active: StateSet,
+    pub closed: bool,
+    pub max_active: usize,
     /// A wrong close may name fewer states than the move before it.
-    closure_added: i64,
-    last: Last<Action>,
+    pub closure_added: i64,
+    pub last: Last<Action>,
 }
 
 line_actions! {

@@ -16,23 +16,23 @@ const BOTTOM: char = 'Z';
 
 /// State, letter or `""`, top of the stack, next state, and the string that replaces the top.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Move(usize, String, char, usize, String);
+pub struct Move(pub usize, pub String, pub char, pub usize, pub String);
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    states: usize,
-    alphabet: String,
-    stack_alphabet: String,
-    bottom: char,
-    delta: Vec<Move>,
-    start: usize,
-    accept: Vec<usize>,
-    word: String,
+    pub states: usize,
+    pub alphabet: String,
+    pub stack_alphabet: String,
+    pub bottom: char,
+    pub delta: Vec<Move>,
+    pub start: usize,
+    pub accept: Vec<usize>,
+    pub word: String,
 }
 
 impl Instance {
-    fn find(&self, q: usize, letter: &str, top: char) -> Option<&Move> {
+    pub fn find(&self, q: usize, letter: &str, top: char) -> Option<&Move> {
         let place = self.delta.partition_point(|m| (m.0, m.1.as_str(), m.2) < (q, letter, top));
         self.delta.get(place).filter(|m| (m.0, m.1.as_str(), m.2) == (q, letter, top))
     }
@@ -50,17 +50,17 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    pos: usize,
-    q: usize,
+    pub pos: usize,
+    pub q: usize,
     /// Its top on the left.
-    stack: String,
-    max_depth: usize,
-    epsilon_moves: u64,
-    last: Last<Action>,
+    pub stack: String,
+    pub max_depth: usize,
+    pub epsilon_moves: u64,
+    pub last: Last<Action>,
 }
 
 impl State {
-    fn top(&self) -> Option<char> {
+    pub fn top(&self) -> Option<char> {
         self.stack.chars().next()
     }
 

@@ -19,11 +19,11 @@ type Arcs = Vec<(usize, i64)>;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Transition {
+pub struct Transition {
     #[serde(rename = "in")]
-    inputs: Arcs,
+    pub inputs: Arcs,
     #[serde(rename = "out")]
-    outputs: Arcs,
+    pub outputs: Arcs,
 }
 
 impl Transition {
@@ -45,18 +45,18 @@ impl Transition {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    marking: Vec<i64>,
-    transitions: Vec<Transition>,
-    firings: u64,
+    pub marking: Vec<i64>,
+    pub transitions: Vec<Transition>,
+    pub firings: u64,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    marking: Vec<i64>,
-    fired: Vec<u64>,
-    previous: i64,
-    last: Last<Action>,
+    pub marking: Vec<i64>,
+    pub fired: Vec<u64>,
+    pub previous: i64,
+    pub last: Last<Action>,
 }
 
 impl State {

@@ -16,7 +16,7 @@ const INSTRUCTIONS_MAX: usize = 500;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-enum Instruction {
+pub enum Instruction {
     Inc(usize),
     Dec(usize),
     /// Jump if the register is 0.
@@ -83,20 +83,20 @@ impl From<Instruction> for String {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    registers: Vec<u64>,
-    program: Vec<Instruction>,
+    pub registers: Vec<u64>,
+    pub program: Vec<Instruction>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    pc: usize,
-    registers: Vec<u64>,
-    incs: u64,
-    decs: u64,
-    jumps: u64,
-    halted: bool,
-    last: Last<Action>,
+    pub pc: usize,
+    pub registers: Vec<u64>,
+    pub incs: u64,
+    pub decs: u64,
+    pub jumps: u64,
+    pub halted: bool,
+    pub last: Last<Action>,
 }
 
 line_actions! {

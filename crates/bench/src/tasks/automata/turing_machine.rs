@@ -18,7 +18,7 @@ const ACCEPT: i64 = -1;
 const REJECT: i64 = -2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Direction {
+pub enum Direction {
     L,
     R,
 }
@@ -67,31 +67,31 @@ impl fmt::Display for Action {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    states: usize,
-    symbols: String,
-    delta: Vec<Vec<Action>>,
-    word: String,
+    pub states: usize,
+    pub symbols: String,
+    pub delta: Vec<Vec<Action>>,
+    pub word: String,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    q: i64,
-    head: i64,
-    tape: String,
-    changed: u64,
-    leftmost: i64,
-    rightmost: i64,
-    last: Last<Action>,
+    pub q: i64,
+    pub head: i64,
+    pub tape: String,
+    pub changed: u64,
+    pub leftmost: i64,
+    pub rightmost: i64,
+    pub last: Last<Action>,
 }
 
 impl State {
     /// The place of the head in the word; none outside of it.
-    fn place(&self) -> Option<usize> {
+    pub fn place(&self) -> Option<usize> {
         usize::try_from(self.head).ok().filter(|place| *place < self.tape.len())
     }
 
-    fn symbol(&self) -> char {
+    pub fn symbol(&self) -> char {
         self.place().map_or(BLANK, |place| char::from(self.tape.as_bytes()[place]))
     }
 }

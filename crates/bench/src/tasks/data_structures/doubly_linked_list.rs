@@ -13,7 +13,7 @@ pub struct DoublyLinkedList;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    operations: Vec<Operation>,
+    pub operations: Vec<Operation>,
 }
 
 word_actions!(Operation {
@@ -28,7 +28,7 @@ as_text!(Operation);
 
 impl Operation {
     /// The value of the node that the operation creates.
-    fn creates(self) -> Option<usize> {
+    pub fn creates(self) -> Option<usize> {
         match self {
             Self::PushFront(value) | Self::PushBack(value) | Self::InsertAfter(_, value) => Some(value),
             _ => None,
@@ -36,7 +36,7 @@ impl Operation {
     }
 
     /// The node that the operation is about.
-    fn names(self) -> Option<usize> {
+    pub fn names(self) -> Option<usize> {
         match self {
             Self::InsertAfter(id, _) | Self::Delete(id) | Self::MoveFront(id) => Some(id),
             Self::PushFront(_) | Self::PushBack(_) | Self::Find(_) => None,
@@ -58,15 +58,15 @@ impl Operation {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(from = "Written")]
 pub struct State {
-    done: usize,
+    pub done: usize,
     #[serde(flatten)]
-    list: LinkedList,
-    cursor: OptionalIndex,
-    held: OptionalIndex,
-    created: usize,
-    visits: usize,
-    errors: usize,
-    last: Last<Action>,
+    pub list: LinkedList,
+    pub cursor: OptionalIndex,
+    pub held: OptionalIndex,
+    pub created: usize,
+    pub visits: usize,
+    pub errors: usize,
+    pub last: Last<Action>,
 }
 
 /// The fields as serialised. A flattened list would hide which field is wrong.

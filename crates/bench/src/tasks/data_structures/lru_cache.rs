@@ -14,15 +14,15 @@ const CAPACITY_MAX: usize = 1_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    capacity: usize,
-    operations: Vec<Operation>,
+    pub capacity: usize,
+    pub operations: Vec<Operation>,
 }
 
 word_actions!(Operation { Get(key) = "get", Put(key, value) = "put" });
 as_text!(Operation);
 
 impl Operation {
-    fn key(self) -> usize {
+    pub fn key(self) -> usize {
         let (Self::Get(key) | Self::Put(key, _)) = self;
         key
     }
@@ -31,17 +31,17 @@ impl Operation {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    done: usize,
+    pub done: usize,
     /// (key, value), most recent first.
-    cache: Vec<(usize, usize)>,
-    hits: usize,
-    misses: usize,
-    evictions: usize,
-    last: Last<Action>,
+    pub cache: Vec<(usize, usize)>,
+    pub hits: usize,
+    pub misses: usize,
+    pub evictions: usize,
+    pub last: Last<Action>,
 }
 
 impl State {
-    fn place(&self, key: usize) -> Option<usize> {
+    pub fn place(&self, key: usize) -> Option<usize> {
         self.cache.iter().position(|(cached, _)| *cached == key)
     }
 

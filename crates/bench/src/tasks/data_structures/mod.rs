@@ -1,16 +1,16 @@
 //! The data structures of PRIME-Bench, one file each.
 
 mod change_phases;
-mod doubly_linked_list;
+pub mod doubly_linked_list;
 mod hash_slots;
 mod hash_table;
 mod linked_list;
-mod lru_cache;
-mod queue_simulator;
-mod stack_simulator;
+pub mod lru_cache;
+pub mod queue_simulator;
+pub mod stack_simulator;
 #[cfg(test)]
 mod tests;
-mod union_find;
+pub mod union_find;
 
 use super::AnyTask;
 use super::machine::Erased;

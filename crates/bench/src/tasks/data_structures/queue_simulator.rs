@@ -13,8 +13,8 @@ pub struct QueueSimulator;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    capacity: usize,
-    operations: Vec<Operation>,
+    pub capacity: usize,
+    pub operations: Vec<Operation>,
 }
 
 word_actions!(Operation { Enqueue(value) = "enqueue", Dequeue = "dequeue", Front = "front" });
@@ -23,21 +23,21 @@ as_text!(Operation);
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    done: usize,
-    cells: Vec<OptionalIndex>,
-    head: usize,
+    pub done: usize,
+    pub cells: Vec<OptionalIndex>,
+    pub head: usize,
     /// Below 0 after wrong dequeues.
-    count: i64,
-    wraps: usize,
-    taken_sum: usize,
-    full: usize,
-    empty: usize,
-    last: Last<Action>,
+    pub count: i64,
+    pub wraps: usize,
+    pub taken_sum: usize,
+    pub full: usize,
+    pub empty: usize,
+    pub last: Last<Action>,
 }
 
 impl State {
     /// The cell `count` places behind the head.
-    fn tail(&self) -> usize {
+    pub fn tail(&self) -> usize {
         let capacity = self.cells.len();
         let count = self.count.unsigned_abs().rem_euclid(capacity as u64);
         let count = usize::try_from(count).expect("invariant: below the capacity");

@@ -12,8 +12,8 @@ pub struct StackSimulator;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    capacity: usize,
-    operations: Vec<Operation>,
+    pub capacity: usize,
+    pub operations: Vec<Operation>,
 }
 
 word_actions!(Operation { Push(value) = "push", Pop = "pop", Peek = "peek" });
@@ -22,13 +22,13 @@ as_text!(Operation);
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    done: usize,
-    stack: Vec<usize>,
-    max_depth: usize,
-    popped_sum: usize,
-    overflows: usize,
-    underflows: usize,
-    last: Last<Action>,
+    pub done: usize,
+    pub stack: Vec<usize>,
+    pub max_depth: usize,
+    pub popped_sum: usize,
+    pub overflows: usize,
+    pub underflows: usize,
+    pub last: Last<Action>,
 }
 
 impl State {

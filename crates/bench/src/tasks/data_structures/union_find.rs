@@ -12,8 +12,8 @@ pub struct UnionFind;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    elements: usize,
-    operations: Vec<Operation>,
+    pub elements: usize,
+    pub operations: Vec<Operation>,
 }
 
 word_actions!(Operation { Union(a, b) = "union", Find(a) = "find" });
@@ -21,7 +21,7 @@ as_text!(Operation);
 
 impl Instance {
     /// The element that the next `root` line is about, while a find is due.
-    fn sought(&self, state: &State) -> Option<usize> {
+    pub fn sought(&self, state: &State) -> Option<usize> {
         match (*self.operations.get(state.done)?, state.found.len()) {
             (Operation::Union(a, _) | Operation::Find(a), 0) => Some(a),
             (Operation::Union(_, b), 1) => Some(b),
@@ -33,13 +33,13 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    done: usize,
-    parent: Vec<usize>,
-    rank: Vec<usize>,
-    found: Vec<usize>,
-    sets: usize,
-    compressed: usize,
-    last: Last<Action>,
+    pub done: usize,
+    pub parent: Vec<usize>,
+    pub rank: Vec<usize>,
+    pub found: Vec<usize>,
+    pub sets: usize,
+    pub compressed: usize,
+    pub last: Last<Action>,
 }
 
 impl State {

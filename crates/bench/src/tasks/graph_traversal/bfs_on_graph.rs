@@ -14,14 +14,14 @@ pub struct BfsOnGraph;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    n: usize,
-    edges: Vec<Pair>,
+    pub n: usize,
+    pub edges: Vec<Pair>,
     #[serde(skip)]
     graph: OnceLock<Graph>,
 }
 
 impl Instance {
-    fn graph(&self) -> &Graph {
+    pub fn graph(&self) -> &Graph {
         self.graph.get_or_init(|| Graph::undirected(self.n, &self.edges))
     }
 }
@@ -29,12 +29,12 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    queue: Vec<usize>,
+    pub queue: Vec<usize>,
     /// -1 where there is none.
-    level: Vec<i64>,
-    parent: Vec<OptionalIndex>,
-    order: Vec<usize>,
-    last: Last<Action>,
+    pub level: Vec<i64>,
+    pub parent: Vec<OptionalIndex>,
+    pub order: Vec<usize>,
+    pub last: Last<Action>,
 }
 
 impl State {

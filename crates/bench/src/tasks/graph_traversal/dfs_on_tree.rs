@@ -14,14 +14,14 @@ pub struct DfsOnTree;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    n: usize,
-    edges: Vec<Pair>,
+    pub n: usize,
+    pub edges: Vec<Pair>,
     #[serde(skip)]
     graph: OnceLock<Graph>,
 }
 
 impl Instance {
-    fn graph(&self) -> &Graph {
+    pub fn graph(&self) -> &Graph {
         self.graph.get_or_init(|| Graph::undirected(self.n, &self.edges))
     }
 }
@@ -29,13 +29,13 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    time: u64,
-    stack: Vec<usize>,
-    discover: Vec<u64>,
-    finish: Vec<u64>,
-    parent: Vec<OptionalIndex>,
-    order: Vec<usize>,
-    last: Last<Action>,
+    pub time: u64,
+    pub stack: Vec<usize>,
+    pub discover: Vec<u64>,
+    pub finish: Vec<u64>,
+    pub parent: Vec<OptionalIndex>,
+    pub order: Vec<usize>,
+    pub last: Last<Action>,
 }
 
 word_actions!(Action { Discover(v) = "discover", Finish(u) = "finish", Done = "done" });

@@ -1,13 +1,13 @@
 //! The graph algorithms of PRIME-Bench, one file each.
 
 mod a_star;
-mod bfs_on_graph;
-mod dfs_on_tree;
+pub mod bfs_on_graph;
+pub mod dfs_on_tree;
 mod dijkstra;
 mod floyd_warshall;
 #[cfg(test)]
 mod tests;
-mod topological_sort;
+pub mod topological_sort;
 
 use super::AnyTask;
 use super::machine::Erased;

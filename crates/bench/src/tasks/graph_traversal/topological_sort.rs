@@ -13,14 +13,14 @@ pub struct TopologicalSort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    n: usize,
-    edges: Vec<Pair>,
+    pub n: usize,
+    pub edges: Vec<Pair>,
     #[serde(skip)]
     graph: OnceLock<Graph>,
 }
 
 impl Instance {
-    fn graph(&self) -> &Graph {
+    pub fn graph(&self) -> &Graph {
         self.graph.get_or_init(|| Graph::directed(self.n, &self.edges))
     }
 
@@ -51,12 +51,12 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    indegree: Vec<usize>,
-    queue: Vec<usize>,
+    pub indegree: Vec<usize>,
+    pub queue: Vec<usize>,
     /// -1 where the in-degree is not 0 yet.
-    ready: Vec<i64>,
-    order: Vec<usize>,
-    last: Last<Action>,
+    pub ready: Vec<i64>,
+    pub order: Vec<usize>,
+    pub last: Last<Action>,
 }
 
 word_actions!(Action { Emit(u) = "emit", Dec(v, x) = "dec", Done = "done" });

@@ -16,14 +16,14 @@ const WORDS_A_GRAMMAR: usize = 50;
 
 /// Left side and right side.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Production(char, String);
+pub struct Production(pub char, pub String);
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    nonterminals: String,
-    productions: Vec<Production>,
-    word: String,
+    pub nonterminals: String,
+    pub productions: Vec<Production>,
+    pub word: String,
 }
 
 impl Instance {
@@ -40,12 +40,12 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    matched: usize,
-    rest: String,
-    depths: Vec<usize>,
-    derivation: Vec<usize>,
-    depth: usize,
-    last: Last<Action>,
+    pub matched: usize,
+    pub rest: String,
+    pub depths: Vec<usize>,
+    pub derivation: Vec<usize>,
+    pub depth: usize,
+    pub last: Last<Action>,
 }
 
 line_actions! {

@@ -16,19 +16,19 @@ const PATTERN_MAX: usize = 1_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    text: String,
-    pattern: String,
+    pub text: String,
+    pub pattern: String,
 }
 
 impl Instance {
     /// The string whose letters are compared with the pattern's.
-    fn subject(&self, phase: Phase) -> &[u8] {
+    pub fn subject(&self, phase: Phase) -> &[u8] {
         if phase == Phase::Pattern { self.pattern.as_bytes() } else { self.text.as_bytes() }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Phase {
+pub enum Phase {
     #[serde(rename = "p")]
     Pattern,
     #[serde(rename = "t")]
@@ -38,14 +38,14 @@ enum Phase {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    phase: Phase,
-    i: usize,
-    k: usize,
-    failure: Vec<usize>,
-    matches: Vec<usize>,
-    pattern_comparisons: u64,
-    text_comparisons: u64,
-    last: Last<Action>,
+    pub phase: Phase,
+    pub i: usize,
+    pub k: usize,
+    pub failure: Vec<usize>,
+    pub matches: Vec<usize>,
+    pub pattern_comparisons: u64,
+    pub text_comparisons: u64,
+    pub last: Last<Action>,
 }
 
 /// Place i of the phase's string compared with place k of the pattern.

@@ -1,13 +1,13 @@
 //! The string and language tasks of PRIME-Bench, one file each.
 
 mod ascii_art_parse;
-mod cfg_derivation;
+pub mod cfg_derivation;
 mod drawing;
-mod kmp_pattern;
+pub mod kmp_pattern;
 mod regex;
 mod regex_nfa;
 mod thompson;
-mod translation_chain;
+pub mod translation_chain;
 
 use super::AnyTask;
 use super::machine::Erased;

@@ -54,7 +54,7 @@ impl From<Word> for String {
 /// Where each place of the output takes its word from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-enum Order {
+pub enum Order {
     Keep,
     Reverse,
     Rotate(usize),
@@ -76,7 +76,7 @@ impl Order {
     }
 
     /// The place, of `n`, that output place `i` reads.
-    fn source(self, i: usize, n: usize) -> usize {
+    pub fn source(self, i: usize, n: usize) -> usize {
         let evens = n.div_ceil(2);
         match self {
             Self::Reverse => n - 1 - i,
@@ -143,22 +143,22 @@ impl From<Order> for String {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Language {
-    name: String,
-    dictionary: BTreeMap<Word, Word>,
-    order: Order,
+pub struct Language {
+    pub name: String,
+    pub dictionary: BTreeMap<Word, Word>,
+    pub order: Order,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    sentence: Vec<Word>,
-    languages: Vec<Language>,
+    pub sentence: Vec<Word>,
+    pub languages: Vec<Language>,
 }
 
 /// A language's whole output; one string in JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Stage(Vec<Word>);
+pub struct Stage(pub Vec<Word>);
 
 impl<'de> Deserialize<'de> for Stage {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -177,21 +177,21 @@ impl Serialize for Stage {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    stages: Vec<Stage>,
-    out: Vec<Word>,
-    last: Last<Action>,
+    pub stages: Vec<Stage>,
+    pub out: Vec<Word>,
+    pub last: Last<Action>,
 }
 
 impl State {
     /// The words that the current language reads.
-    fn read<'s>(&'s self, instance: &'s Instance) -> &'s [Word] {
+    pub fn read<'s>(&'s self, instance: &'s Instance) -> &'s [Word] {
         self.stages.last().map_or(&instance.sentence, |stage| &stage.0)
     }
 }
 
 /// The next word of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Action(Word);
+pub struct Action(pub Word);
 
 impl TaskAction for Action {
     const FORMS: &'static [&'static str] = &["<[a-z]{4}>"];

@@ -21,19 +21,19 @@ const TYPES: usize = 4;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    units: usize,
-    stages: Vec<Stage>,
+    pub units: usize,
+    pub stages: Vec<Stage>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Stage {
-    adds: String,
-    from: usize,
-    to: usize,
-    spreads: String,
-    repairs: String,
-    scraps: String,
+pub struct Stage {
+    pub adds: String,
+    pub from: usize,
+    pub to: usize,
+    pub spreads: String,
+    pub repairs: String,
+    pub scraps: String,
 }
 
 /// The number of the type at a place of a text, if there is one.
@@ -43,14 +43,14 @@ fn defect(text: &str, place: usize) -> Option<usize> {
 
 impl Stage {
     /// Whether this stage adds something to the unit.
-    fn reaches(&self, unit: usize) -> bool {
+    pub fn reaches(&self, unit: usize) -> bool {
         !self.adds.is_empty() && (self.from..=self.to).contains(&unit)
     }
 }
 
 /// A set of types; written in alphabetical order, `-` for none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Types(u8);
+pub struct Types(pub u8);
 
 impl Types {
     /// Reads what the types print.
@@ -61,7 +61,7 @@ impl Types {
         (types.to_string() == text).then_some(types)
     }
 
-    fn contains(self, defect: usize) -> bool {
+    pub fn contains(self, defect: usize) -> bool {
         self.0 >> defect & 1 != 0
     }
 
@@ -85,14 +85,14 @@ impl fmt::Display for Types {
 
 /// The origin of each type that is present.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Defects([Option<usize>; TYPES]);
+pub struct Defects(pub [Option<usize>; TYPES]);
 
 impl Defects {
-    fn types(&self) -> Types {
+    pub fn types(&self) -> Types {
         Types((0..TYPES).filter(|defect| self.0[*defect].is_some()).fold(0, |set, defect| set | 1 << defect))
     }
 
-    fn present(&self) -> impl Iterator<Item = (usize, usize)> {
+    pub fn present(&self) -> impl Iterator<Item = (usize, usize)> {
         self.0.iter().enumerate().filter_map(|(defect, origin)| Some((defect, (*origin)?)))
     }
 }
@@ -117,7 +117,7 @@ impl Serialize for Defects {
 
 /// The last types of a unit, and whether it was scrapped.
 #[derive(Clone, Copy)]
-struct Finish(Types, bool);
+pub struct Finish(Types, bool);
 
 impl<'de> Deserialize<'de> for Finish {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -137,17 +137,17 @@ impl Serialize for Finish {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    unit: usize,
-    stage: usize,
-    defects: Defects,
+    pub unit: usize,
+    pub stage: usize,
+    pub defects: Defects,
     #[serde(rename = "final")]
-    finished: Vec<Finish>,
-    clean: usize,
-    defective: usize,
-    scrapped: usize,
-    introduced: Vec<usize>,
-    blame: Vec<usize>,
-    last: Last<Action>,
+    pub finished: Vec<Finish>,
+    pub clean: usize,
+    pub defective: usize,
+    pub scrapped: usize,
+    pub introduced: Vec<usize>,
+    pub blame: Vec<usize>,
+    pub last: Last<Action>,
 }
 
 /// The unit's types after a stage, and whether it is scrapped there.

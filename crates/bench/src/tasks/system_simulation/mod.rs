@@ -1,6 +1,6 @@
 //! The simulated systems of PRIME-Bench, one file each.
 
-mod assembly_line;
+pub mod assembly_line;
 mod blockchain_ledger;
 mod chemical_reaction;
 mod elevator_scheduling;
@@ -9,7 +9,7 @@ mod file_command;
 mod file_system;
 mod file_tree;
 mod meeting_scheduler;
-mod packet_routing;
+pub mod packet_routing;
 mod railway_scheduling;
 #[cfg(test)]
 mod tests;

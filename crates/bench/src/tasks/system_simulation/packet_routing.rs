@@ -15,21 +15,21 @@ const TTL_MAX: u64 = 10_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    tables: Vec<Vec<OptionalIndex>>,
+    pub tables: Vec<Vec<OptionalIndex>>,
     /// Source, destination, ttl.
-    packets: Vec<(usize, usize, u64)>,
+    pub packets: Vec<(usize, usize, u64)>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    packet: usize,
-    at: OptionalIndex,
-    ttl: u64,
-    fates: String,
-    hops: u64,
-    load: Vec<u64>,
-    last: Last<Action>,
+    pub packet: usize,
+    pub at: OptionalIndex,
+    pub ttl: u64,
+    pub fates: String,
+    pub hops: u64,
+    pub load: Vec<u64>,
+    pub last: Last<Action>,
 }
 
 impl State {

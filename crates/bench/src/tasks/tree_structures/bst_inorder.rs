@@ -14,10 +14,10 @@ pub struct BstInorder;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    root: usize,
-    key: Vec<i64>,
-    left: Vec<OptionalIndex>,
-    right: Vec<OptionalIndex>,
+    pub root: usize,
+    pub key: Vec<i64>,
+    pub left: Vec<OptionalIndex>,
+    pub right: Vec<OptionalIndex>,
     #[serde(skip)]
     spans: OnceLock<Vec<Span>>,
 }
@@ -57,12 +57,12 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    cur: OptionalIndex,
-    stack: Vec<usize>,
-    order: Vec<usize>,
-    inorder: Vec<i64>,
-    stack_sizes: Vec<usize>,
-    last: Last<Action>,
+    pub cur: OptionalIndex,
+    pub stack: Vec<usize>,
+    pub order: Vec<usize>,
+    pub inorder: Vec<i64>,
+    pub stack_sizes: Vec<usize>,
+    pub last: Last<Action>,
 }
 
 word_actions!(Action { Push(v) = "push", Pop(v) = "pop", Done = "done" });

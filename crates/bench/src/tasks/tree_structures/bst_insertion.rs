@@ -13,19 +13,19 @@ pub struct BstInsertion;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    keys: Vec<i64>,
+    pub keys: Vec<i64>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    left: Vec<OptionalIndex>,
-    right: Vec<OptionalIndex>,
-    k: OptionalIndex,
-    at: OptionalIndex,
-    heights: Vec<usize>,
-    balance: Vec<i64>,
-    last: Last<Action>,
+    pub left: Vec<OptionalIndex>,
+    pub right: Vec<OptionalIndex>,
+    pub k: OptionalIndex,
+    pub at: OptionalIndex,
+    pub heights: Vec<usize>,
+    pub balance: Vec<i64>,
+    pub last: Last<Action>,
 }
 
 word_actions!(Action { Insert(k) = "insert", Left(c) = "left", Right(c) = "right", Done = "done" });

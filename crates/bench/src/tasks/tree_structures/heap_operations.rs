@@ -16,13 +16,13 @@ const OPERATIONS_MAX: usize = 4_096;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    ops: Vec<Operation>,
+    pub ops: Vec<Operation>,
 }
 
 /// `insert x` or `extract`, written as in an action line.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-enum Operation {
+pub enum Operation {
     Insert(usize),
     Extract,
 }
@@ -57,12 +57,12 @@ impl TryFrom<String> for Operation {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    heap: Vec<usize>,
-    op: usize,
-    node: OptionalIndex,
-    extracted: Vec<usize>,
-    swaps: u64,
-    last: Last<Action>,
+    pub heap: Vec<usize>,
+    pub op: usize,
+    pub node: OptionalIndex,
+    pub extracted: Vec<usize>,
+    pub swaps: u64,
+    pub last: Last<Action>,
 }
 
 word_actions!(Action { Insert(x) = "insert", Extract = "extract", Swap(i, j) = "swap", Done = "done" });

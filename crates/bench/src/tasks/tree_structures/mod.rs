@@ -1,9 +1,9 @@
 //! The tree algorithms of PRIME-Bench, one file each.
 
 mod binary_tree;
-mod bst_inorder;
-mod bst_insertion;
-mod heap_operations;
+pub mod bst_inorder;
+pub mod bst_insertion;
+pub mod heap_operations;
 mod huffman_tree;
 mod red_black_insert;
 mod red_black_tree;

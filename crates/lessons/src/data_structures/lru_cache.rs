@@ -1,0 +1,35 @@
+//! LRU Cache: looks the key up, then whether the cache is full.
+
+use prime_bench::tasks::Task as _;
+use prime_bench::tasks::data_structures::lru_cache::{Action, Instance, LruCache, Operation, State};
+
+use crate::Lesson;
+use crate::digits::interleaved;
+
+pub struct Of;
+
+impl Lesson for Of {
+    type Task = LruCache;
+
+    fn view(instance: &Instance, state: &State) -> String {
+        let Some(operation) = instance.operations.get(state.done).copied() else { return "-".to_owned() };
+        let cache: Vec<_> = state.cache.iter().map(|(key, value)| format!("{key:02}:{value}")).collect();
+        let cache = if cache.is_empty() { "-".to_owned() } else { cache.join(" ") };
+        let full = interleaved(state.cache.len(), instance.capacity, 2);
+        match operation {
+            Operation::Get(key) => format!("get {cache} key {key:02}"),
+            Operation::Put(key, _) => format!("put {full} {cache} key {key:02}"),
+        }
+    }
+
+    fn derivation(instance: &Instance, state: &State) -> Option<String> {
+        let action = LruCache::reference(instance, state)?;
+        let key = instance.operations.get(state.done)?.key();
+        let found = state.place(key).map(|place| state.cache[place].1);
+        let found = found.map_or_else(|| "-".to_owned(), |value| value.to_string());
+        Some(match action {
+            Action::Evict(oldest) => format!("{key:02}:{found} full {oldest:02}"),
+            _ => format!("{key:02}:{found}"),
+        })
+    }
+}

@@ -1,0 +1,10 @@
+//! Graph algorithms: a lesson a file.
+
+mod bfs_on_graph;
+mod dfs_on_tree;
+mod topological_sort;
+
+use crate::AnyLesson;
+
+pub(super) const LESSONS: &[AnyLesson] =
+    &[AnyLesson::of::<dfs_on_tree::Of>(), AnyLesson::of::<bfs_on_graph::Of>(), AnyLesson::of::<topological_sort::Of>()];

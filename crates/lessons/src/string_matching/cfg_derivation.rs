@@ -1,0 +1,26 @@
+//! CFG Derivation: the production of the leftmost nonterminal that begins with the word's next letter.
+
+use prime_bench::tasks::Task as _;
+use prime_bench::tasks::string_matching::cfg_derivation::{CfgDerivation, Instance, Production, State};
+
+use crate::Lesson;
+
+pub struct Of;
+
+impl Lesson for Of {
+    type Task = CfgDerivation;
+
+    fn view(instance: &Instance, state: &State) -> String {
+        let leftmost = state.rest.chars().next();
+        let letter = instance.word.as_bytes().get(state.matched).map_or('-', |letter| char::from(*letter));
+        let own = instance.productions.iter().enumerate().filter(|(_, Production(left, _))| Some(*left) == leftmost);
+        let begins: Vec<_> = own
+            .map(|(number, Production(_, right))| format!("{}:p{number}", right.chars().next().unwrap_or('-')))
+            .collect();
+        format!("{letter} of {}", if begins.is_empty() { "-".to_owned() } else { begins.join(" ") })
+    }
+
+    fn derivation(instance: &Instance, state: &State) -> Option<String> {
+        CfgDerivation::reference(instance, state).map(|_| String::new())
+    }
+}

@@ -1,0 +1,13 @@
+//! Strings and languages: a lesson a file.
+
+mod cfg_derivation;
+mod kmp_pattern;
+mod translation_chain;
+
+use crate::AnyLesson;
+
+pub(super) const LESSONS: &[AnyLesson] = &[
+    AnyLesson::of::<kmp_pattern::Of>(),
+    AnyLesson::of::<cfg_derivation::Of>(),
+    AnyLesson::of::<translation_chain::Of>(),
+];

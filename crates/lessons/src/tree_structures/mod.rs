@@ -1,0 +1,10 @@
+//! Tree algorithms: a lesson a file.
+
+mod bst_inorder;
+mod bst_insertion;
+mod heap_operations;
+
+use crate::AnyLesson;
+
+pub(super) const LESSONS: &[AnyLesson] =
+    &[AnyLesson::of::<bst_insertion::Of>(), AnyLesson::of::<bst_inorder::Of>(), AnyLesson::of::<heap_operations::Of>()];

@@ -1,0 +1,122 @@
+//! The steps of one trace, kept by the form of what is to be written there: what is rare in a trace, and decides it, would
+//! hardly ever be drawn uniformly. Knows lessons, but no models.
+
+use std::collections::BTreeMap;
+
+use prime_bench::tasks::{Machine, Problem, TaskRng};
+
+/// Steps kept of each form, and of the trace as a whole.
+const OF_FORM_MAX: usize = 4;
+const UNIFORM_MAX: usize = 16;
+
+/// Most forms told apart; steps of further ones are drawn as steps of the trace only.
+const FORMS_MAX: usize = 64;
+
+/// Beyond this many steps the form is that of the action alone, which is known without the derivation.
+const DERIVED_MAX: u64 = 4_000;
+
+/// A uniform sample of the steps seen so far.
+struct Reservoir {
+    kept: Vec<Box<dyn Machine>>,
+    size: usize,
+    seen: u64,
+}
+
+impl Reservoir {
+    fn new(size: usize) -> Self {
+        Self { kept: Vec::new(), size, seen: 0 }
+    }
+
+    fn see(&mut self, machine: &dyn Machine, rng: &mut TaskRng) {
+        self.seen += 1;
+        if self.kept.len() < self.size {
+            self.kept.push(machine.fork());
+        } else {
+            let place = usize::try_from(rng.below(self.seen)).unwrap_or(usize::MAX);
+            if let Some(kept) = self.kept.get_mut(place) {
+                *kept = machine.fork();
+            }
+        }
+    }
+
+    fn draw(&self, rng: &mut TaskRng) -> &dyn Machine {
+        self.kept[rng.index(self.kept.len())].as_ref()
+    }
+}
+
+/// The steps of one trace.
+pub struct TraceSteps {
+    uniform: Reservoir,
+    by_form: Vec<Reservoir>,
+}
+
+impl TraceSteps {
+    /// Walks the whole reference trace.
+    pub fn walk(problem: &dyn Problem, rng: &mut TaskRng) -> Self {
+        let mut uniform = Reservoir::new(UNIFORM_MAX);
+        let mut by_form: BTreeMap<String, Reservoir> = BTreeMap::new();
+        let mut machine = problem.start();
+        let mut step = 0;
+        while let Some(action) = machine.reference() {
+            uniform.see(machine.as_ref(), rng);
+            let derivation = if step < DERIVED_MAX { prime_lessons::derivation(machine.as_ref()) } else { None };
+            let form = form_of(&derivation.unwrap_or_default(), &action);
+            let is_known = by_form.contains_key(&form);
+            if is_known || by_form.len() < FORMS_MAX {
+                let reservoir = by_form.entry(form).or_insert_with(|| Reservoir::new(OF_FORM_MAX));
+                reservoir.see(machine.as_ref(), rng);
+            }
+            machine.follow_reference();
+            step += 1;
+        }
+        Self { uniform, by_form: by_form.into_values().collect() }
+    }
+
+    /// A step; all are equally likely.
+    pub fn draw_uniform(&self, rng: &mut TaskRng) -> &dyn Machine {
+        self.uniform.draw(rng)
+    }
+
+    /// A step of a form; all forms are equally likely.
+    pub fn draw_by_form(&self, rng: &mut TaskRng) -> &dyn Machine {
+        self.by_form[rng.index(self.by_form.len())].draw(rng)
+    }
+}
+
+/// A completion without its numbers: runs of digits become one `0`.
+fn form_of(derivation: &str, action: &str) -> String {
+    let mut form = String::with_capacity(derivation.len() + action.len());
+    for character in derivation.chars().chain(['\n']).chain(action.chars()) {
+        let masked = if character.is_ascii_digit() { '0' } else { character };
+        if masked != '0' || !form.ends_with('0') {
+            form.push(masked);
+        }
+    }
+    form
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prime_bench::tasks::{Difficulty, find};
+
+    #[test]
+    fn numbers_do_not_make_a_form() {
+        assert_eq!(form_of("+12>+03 greater ", "swap 10 11"), "+0>+0 greater \nswap 0 0");
+        assert_eq!(form_of("", "done"), "\ndone");
+    }
+
+    #[test]
+    fn the_last_step_of_a_trace_is_drawn_as_often_as_any_other_form() {
+        let task = find("bubble-sort").expect("a task");
+        let problem = task.generate(Difficulty::Hard, 5);
+        let mut rng = TaskRng::new(3);
+        let steps = TraceSteps::walk(problem.as_ref(), &mut rng);
+        let is_last = |machine: &dyn Machine| machine.reference().as_deref() == Some("done");
+        let last = (0..2_000).filter(|_| is_last(steps.draw_by_form(&mut rng))).count();
+        let expected = 2_000 / steps.by_form.len();
+        assert!(last > expected / 2 && last < expected * 2, "{last}, expected about {expected}");
+        // It is one step of hundreds.
+        assert!(steps.uniform.seen > 200);
+    }
+}
