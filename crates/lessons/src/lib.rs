@@ -11,7 +11,6 @@ mod comparison_sorting;
 #[cfg(test)]
 mod conformance;
 mod data_structures;
-mod digits;
 mod graph_traversal;
 mod mathematical;
 mod non_comparison_sorting;

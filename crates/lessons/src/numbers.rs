@@ -36,6 +36,7 @@ pub fn comparison(x: i64, y: i64) -> String {
 
 /// Compares natural numbers like [`comparison`].
 pub fn comparison_of_naturals(x: usize, y: usize, width: usize) -> String {
+    let width = width_of(x.max(y), width);
     spelled(&format!("{x:0width$}"), &format!("{y:0width$}"), x.cmp(&y))
 }
 
@@ -53,12 +54,18 @@ pub fn up_to_difference(x: i64, other: i64) -> String {
     line + "="
 }
 
-fn spelled(x: &str, y: &str, order: Ordering) -> String {
-    up_to_the_difference(x, y) + sign(order, " lt", " eq", " gt")
+/// Compares natural numbers up to the first difference, without saying the outcome again: `11=25<` for 12 and 15.
+pub fn compared(x: usize, y: usize, width: usize) -> String {
+    let width = width_of(x.max(y), width);
+    pairwise(&format!("{x:0width$}"), &format!("{y:0width$}"))
 }
 
-/// Pairs of characters and their relation, up to the first difference: `11=25<` for 12 and 15.
-pub fn up_to_the_difference(x: &str, y: &str) -> String {
+fn spelled(x: &str, y: &str, order: Ordering) -> String {
+    pairwise(x, y) + sign(order, " lt", " eq", " gt")
+}
+
+/// Pairs of characters and their relation, up to the first difference.
+pub fn pairwise(x: &str, y: &str) -> String {
     let mut line = String::new();
     for (x, y) in x.chars().zip(y.chars()) {
         line.extend([x, y, sign(x.cmp(&y), '<', '=', '>')]);
@@ -67,6 +74,38 @@ pub fn up_to_the_difference(x: &str, y: &str) -> String {
         }
     }
     line
+}
+
+/// Two numbers, digit beside digit, highest first: `13 24` for 12 and 34.
+pub fn interleaved(x: usize, y: usize, width: usize) -> String {
+    let width = width_of(x.max(y), width);
+    let (x, y) = (format!("{x:0width$}"), format!("{y:0width$}"));
+    let pairs = x.chars().zip(y.chars()).map(|(x, y)| format!("{x}{y}"));
+    pairs.collect::<Vec<_>>().join(" ")
+}
+
+/// Adds one from the lowest digit on, each digit beside that of the sum, then the sum: `90 12 20` for 19.
+pub fn incremented(number: usize, width: usize) -> String {
+    stepped(number, number + 1, width)
+}
+
+/// Takes one away, as [`incremented`] adds it: `09 21 19` for 20.
+pub fn decremented(number: usize, width: usize) -> String {
+    stepped(number, number.saturating_sub(1), width)
+}
+
+fn stepped(before: usize, after: usize, width: usize) -> String {
+    let width = width_of(before.max(after), width);
+    let mut line = String::new();
+    for (x, y) in low_first(before, width).chars().zip(low_first(after, width).chars()) {
+        line.extend([x, y, ' ']);
+    }
+    line + &format!("{after:0width$}")
+}
+
+/// The digits of a number, but at least `width`.
+fn width_of(number: usize, width: usize) -> usize {
+    number.to_string().len().max(width)
 }
 
 fn sign<T>(order: Ordering, less: T, equal: T, greater: T) -> T {
@@ -79,6 +118,7 @@ fn sign<T>(order: Ordering, less: T, equal: T, greater: T) -> T {
 
 /// A counter beside its limit, both with the lowest digit first: `310/002` for 13 of 200.
 pub fn counter(count: usize, limit: usize, width: usize) -> String {
+    let width = width_of(count.max(limit), width);
     format!("{}/{}", low_first(count, width), low_first(limit, width))
 }
 
@@ -104,6 +144,7 @@ pub fn sum(x: usize, y: usize, width: usize) -> String {
 }
 
 fn digitwise(x: usize, y: usize, width: usize, mut digit: impl FnMut(u32, u32) -> (u32, char)) -> String {
+    let width = width_of(x.max(y), width);
     let mut line = String::new();
     for (x, y) in low_first(x, width).chars().zip(low_first(y, width).chars()) {
         let (result, rest) = digit(x.to_digit(10).unwrap_or(0), y.to_digit(10).unwrap_or(0));
@@ -123,11 +164,15 @@ mod tests {
         assert_eq!(up_to_difference(-512, -520), "-0512g");
         assert_eq!(up_to_difference(7, 7), "+0007=");
         assert_eq!(comparison_of_naturals(25, 100, 3), "01< lt");
+        assert_eq!([compared(12, 15, 2), compared(7, 7, 2)], ["11=25<", "00=77="]);
+        assert_eq!(interleaved(12, 345, 2), "03 14 25");
     }
 
     #[test]
     fn carries_and_borrows_run_from_the_lowest_digit() {
         assert_eq!(counter(13, 200, 3), "310/002");
+        let stepped = [incremented(19, 2), incremented(9, 1), decremented(20, 2)];
+        assert_eq!(stepped, ["90 12 20", "90 01 10", "09 21 19"]);
         assert_eq!(difference(52, 40, 3), "202.541.000.");
         assert_eq!(difference(12, 40, 3), "202.147-009-");
         assert_eq!(sum(64, 48, 3), "482+641+001.");

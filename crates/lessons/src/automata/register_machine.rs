@@ -4,8 +4,7 @@ use prime_bench::tasks::Task as _;
 use prime_bench::tasks::automata::register_machine::{Instance, Instruction, RegisterMachine, State};
 
 use crate::Lesson;
-use crate::digits::{decremented, incremented};
-use crate::numbers::low_first;
+use crate::numbers::{decremented, incremented, low_first};
 
 pub struct Of;
 

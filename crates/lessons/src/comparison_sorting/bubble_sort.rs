@@ -5,7 +5,7 @@ use prime_bench::tasks::comparison_sorting::Input;
 use prime_bench::tasks::comparison_sorting::bubble_sort::{Action, BubbleSort, State, last_left};
 
 use crate::Lesson;
-use crate::numbers::up_to_the_difference;
+use crate::numbers::pairwise;
 
 pub struct Of;
 
@@ -51,6 +51,6 @@ impl Lesson for Of {
 
 /// Compares two numbers character by character from the sign on, up to the first difference.
 fn comparison(a: i64, b: i64) -> String {
-    let spelled = up_to_the_difference(&format!("{a:+05}"), &format!("{b:+05}"));
+    let spelled = pairwise(&format!("{a:+05}"), &format!("{b:+05}"));
     spelled + if a > b { " greater " } else { " fits " }
 }

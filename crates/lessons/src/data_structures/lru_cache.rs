@@ -4,7 +4,7 @@ use prime_bench::tasks::Task as _;
 use prime_bench::tasks::data_structures::lru_cache::{Action, Instance, LruCache, Operation, State};
 
 use crate::Lesson;
-use crate::digits::interleaved;
+use crate::numbers::interleaved;
 
 pub struct Of;
 

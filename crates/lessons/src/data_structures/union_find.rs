@@ -4,7 +4,7 @@ use prime_bench::tasks::Task as _;
 use prime_bench::tasks::data_structures::union_find::{Instance, State, UnionFind};
 
 use crate::Lesson;
-use crate::digits::compared;
+use crate::numbers::compared;
 
 pub struct Of;
 

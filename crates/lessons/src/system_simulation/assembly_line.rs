@@ -4,7 +4,7 @@ use prime_bench::tasks::Task as _;
 use prime_bench::tasks::system_simulation::assembly_line::{AssemblyLine, Instance, State, Types};
 
 use crate::Lesson;
-use crate::digits::compared;
+use crate::numbers::compared;
 
 pub struct Of;
 

@@ -4,8 +4,7 @@ use prime_bench::tasks::Task as _;
 use prime_bench::tasks::tree_structures::bst_insertion::{Action, BstInsertion, Instance, State};
 
 use crate::Lesson;
-use crate::digits::{compared, incremented};
-use crate::numbers::low_first;
+use crate::numbers::{compared, incremented, low_first};
 
 pub struct Of;
 

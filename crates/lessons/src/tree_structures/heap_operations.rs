@@ -4,7 +4,7 @@ use prime_bench::tasks::Task as _;
 use prime_bench::tasks::tree_structures::heap_operations::{Action, HeapOperations, Instance, Operation, State};
 
 use crate::Lesson;
-use crate::digits::compared;
+use crate::numbers::compared;
 
 pub struct Of;
 
