@@ -35,7 +35,7 @@ use prime_protocol::{
 };
 
 /// The longest that a test waits.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(10);
 
 /// Prefix of the panics that a test plans; they are not printed.
 const PLANNED: &str = "planned panic";

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use crate::binary::{REFERENCE, prime, shown};
 
 /// Longest wait for an event, far above what it takes: only a test that hangs fails by it.
-pub const PATIENCE: Duration = Duration::from_mins(2);
+pub const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A daemon, killed when dropped.
 pub struct Daemon {

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::binary::{REFERENCE, file, prime, shown};
 
 /// Longest wait for a message, far above what it takes: only a test that hangs fails by it.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A daemon with a notification socket.
 struct Notifying {

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::binary::{Done, REFERENCE, file, prime, shown};
 
 /// Longest wait for anything that must happen; far above what it takes, because the machine may be busy.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A number of `/proc/<pid>/status`, in its unit; `None` when the process is over.
 fn status_of(child: &Child, field: &str, radix: u32) -> Option<u64> {

@@ -19,7 +19,7 @@ use prime_engine_testing::TinyModel;
 use tempfile::TempDir;
 
 /// Longest wait for anything that must happen; far longer than it takes, because the machine may be busy.
-pub const PATIENCE: Duration = Duration::from_mins(1);
+pub const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A folder with one tiny model.
 pub struct Fixture {

@@ -16,7 +16,7 @@ use crate::agents::upstream::pool::Pool;
 use crate::agents::upstream::wait_queue::RoutingHint;
 use crate::settings::UpstreamPool;
 
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(5);
 const COOLDOWN: Duration = Duration::from_secs(10);
 
 type Wait = Pin<Box<dyn Future<Output = Result<Permit, AttemptError>>>>;

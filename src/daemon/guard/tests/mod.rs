@@ -21,7 +21,7 @@ use super::{Connections, bind};
 use crate::settings::{Server, Settings};
 
 /// Longest wait for anything that must happen; far above what it takes, because the machine may be busy.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// The shipped limits, on any free port.
 fn settings() -> Server {
