@@ -36,7 +36,22 @@ pub fn comparison(x: i64, y: i64) -> String {
 
 /// Compares natural numbers like [`comparison`].
 pub fn comparison_of_naturals(x: usize, y: usize, width: usize) -> String {
+    let width = width_of(x.max(y), width);
     spelled(&format!("{x:0width$}"), &format!("{y:0width$}"), x.cmp(&y))
+}
+
+/// Compares a value with one that many are compared with: its characters up to the first that differs, that of the other,
+/// and `l` or `g`; `=` if none differs.
+pub fn up_to_difference(x: i64, other: i64) -> String {
+    let mut line = String::new();
+    for (c, d) in value(Some(x)).chars().zip(value(Some(other)).chars()) {
+        line.push(c);
+        if c != d {
+            line.extend([d, if x < other { 'l' } else { 'g' }]);
+            return line;
+        }
+    }
+    line + "="
 }
 
 /// Compares natural numbers up to the first difference, without saying the outcome again: `11=25<` for 12 and 15.
@@ -103,6 +118,7 @@ fn sign<T>(order: Ordering, less: T, equal: T, greater: T) -> T {
 
 /// A counter beside its limit, both with the lowest digit first: `310/002` for 13 of 200.
 pub fn counter(count: usize, limit: usize, width: usize) -> String {
+    let width = width_of(count.max(limit), width);
     format!("{}/{}", low_first(count, width), low_first(limit, width))
 }
 
@@ -128,6 +144,7 @@ pub fn sum(x: usize, y: usize, width: usize) -> String {
 }
 
 fn digitwise(x: usize, y: usize, width: usize, mut digit: impl FnMut(u32, u32) -> (u32, char)) -> String {
+    let width = width_of(x.max(y), width);
     let mut line = String::new();
     for (x, y) in low_first(x, width).chars().zip(low_first(y, width).chars()) {
         let (result, rest) = digit(x.to_digit(10).unwrap_or(0), y.to_digit(10).unwrap_or(0));
@@ -144,6 +161,8 @@ mod tests {
     fn numbers_are_compared_up_to_the_first_difference() {
         assert_eq!(comparison(-12, -9), "--=00=00=10> lt");
         assert_eq!(comparison(7, 7), "++=00=00=00=77= eq");
+        assert_eq!(up_to_difference(-512, -520), "-0512g");
+        assert_eq!(up_to_difference(7, 7), "+0007=");
         assert_eq!(comparison_of_naturals(25, 100, 3), "01< lt");
         assert_eq!([compared(12, 15, 2), compared(7, 7, 2)], ["11=25<", "00=77="]);
         assert_eq!(interleaved(12, 345, 2), "03 14 25");

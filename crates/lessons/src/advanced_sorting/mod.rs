@@ -2,12 +2,14 @@
 
 mod batcher_merge;
 mod bitonic_sort;
+mod patience_sort;
 mod strand_sort;
 mod tournament_sort;
 
 use crate::AnyLesson;
 
 pub(super) const LESSONS: &[AnyLesson] = &[
+    AnyLesson::of::<patience_sort::Of>(),
     AnyLesson::of::<strand_sort::Of>(),
     AnyLesson::of::<bitonic_sort::Of>(),
     AnyLesson::of::<batcher_merge::Of>(),

@@ -5,7 +5,7 @@ use prime_bench::tasks::comparison_sorting::Input;
 use prime_bench::tasks::comparison_sorting::cycle_sort::{Action, CycleSort, State};
 
 use crate::Lesson;
-use crate::numbers::{place, value};
+use crate::numbers::{place, up_to_difference, value};
 
 pub struct Of;
 
@@ -60,8 +60,7 @@ fn after_scan(state: &State, action: Action) -> Option<String> {
     let mut steps = Vec::new();
     for (cell, x) in state.a.iter().enumerate().skip(start + 1) {
         place += usize::from(*x < item);
-        let order = if *x < item { 'l' } else { 'g' };
-        steps.push(format!("{cell:02}{}{order}{place:02}", up_to_difference(*x, item)));
+        steps.push(format!("{cell:02}{}{place:02}", up_to_difference(*x, item)));
     }
     steps.push(format!("puts {:02} {place:02}/{start:02}", state.puts));
     if let Action::Put(free) = action {
@@ -72,17 +71,4 @@ fn after_scan(state: &State, action: Action) -> Option<String> {
         steps.push(after_cycle(start, state.a.len()));
     }
     Some(steps.join(" "))
-}
-
-/// The characters of a cell up to the first that differs from the item's, and that one; `=` if none does.
-fn up_to_difference(cell: i64, item: i64) -> String {
-    let mut line = String::new();
-    for (x, y) in value(Some(cell)).chars().zip(value(Some(item)).chars()) {
-        line.push(x);
-        if x != y {
-            line.push(y);
-            return line;
-        }
-    }
-    line + "="
 }
