@@ -407,11 +407,23 @@ impl Runs {
     /// When the journal cannot be read.
     pub async fn list(&self, query: Query) -> Result<Vec<RunRecord>, RunError> {
         let rows = self.read(move |journal| journal.list(&query)).await?;
-        let record = |row: &RunRow| match self.live(&row.id) {
-            Some(live) => Ok(live.record().with_reviews(row.reviews)),
-            None => RunRecord::of_row(row).map_err(|error| RunError::Unreadable(error.to_string())),
-        };
-        rows.iter().map(record).collect()
+        let mut records = Vec::with_capacity(rows.len());
+        for mut row in rows {
+            // A run that is over has its result in its row, even while it is still registered.
+            if let Some(live) = self.live(&row.id).filter(|live| !live.stream.committed().is_over) {
+                records.push(live.record().with_reviews(row.reviews));
+                continue;
+            }
+            if !row.is_over {
+                // It ended after its row was read. One that was removed since is listed as it was.
+                row = match self.row(&row.id).await {
+                    Err(RunError::NotFound(_)) => row,
+                    read => read?,
+                };
+            }
+            records.push(RunRecord::of_row(&row).map_err(|error| RunError::Unreadable(error.to_string()))?);
+        }
+        Ok(records)
     }
 
     /// Ends a run with what is committed, and waits at most `patience` for that to be durable.

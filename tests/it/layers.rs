@@ -24,7 +24,8 @@ const MAY_IMPORT: [(&str, &str); 16] = [
     ("daemon", "settings agents runtime report metrics telemetry app runs"),
     (
         "cli",
-        "backoff http_client sse settings agents runtime report metrics telemetry evaluation app runs loadtest daemon",
+        "backoff http_client shipped_model sse settings agents runtime report metrics telemetry evaluation app runs \
+         loadtest daemon",
     ),
 ];
 
