@@ -131,18 +131,13 @@ impl LlmExecutor {
 const TEMPERATURE_STEP: f32 = 0.2;
 const TEMPERATURE_RAISED_MAX: f32 = 1.0;
 
-/// Rejected lines at a state, each another one, that raise the temperature like one repetition.
-const REJECTIONS_PER_STEP: usize = 4;
-
 /// The temperature of the next proposal at a state. Where no grammar bars the rejected lines, a greedy model would write the
-/// same one for ever; where one does, a model that is sure of a wrong derivation would write it again above each other line.
+/// same one for ever.
 fn raised(temperature: f32, trajectory: &Trajectory) -> f32 {
     let top = trajectory.stack.top();
     let repetitions = if top.excluded.is_empty() { 0 } else { top.repetitions().saturating_sub(top.retries) };
-    let rejections = top.avoided().count() / REJECTIONS_PER_STEP;
     // More repetitions than these change nothing.
-    let steps =
-        u8::try_from(repetitions).unwrap_or(u8::MAX).saturating_add(u8::try_from(rejections).unwrap_or(u8::MAX));
+    let steps = u8::try_from(repetitions).unwrap_or(u8::MAX);
     temperature.max((temperature + TEMPERATURE_STEP * f32::from(steps)).min(TEMPERATURE_RAISED_MAX))
 }
 
