@@ -10,9 +10,6 @@ use std::collections::BTreeMap;
 /// Avoided successors of a node, or rejected lines of a form, after which something else comes first.
 const TRIED_MAX: usize = 2;
 
-/// Rejected lines with one value of the field that an action begins with, after which another value comes first.
-const OF_FIRST_FIELD_MAX: usize = 8;
-
 #[derive(Default)]
 struct Node<'l> {
     is_rejected: bool,
@@ -63,12 +60,10 @@ pub(super) fn avoided_prefixes<'l>(forms: &[&str], rejected: impl Iterator<Item 
         lines >= TRIED_MAX || (lines > 0 && !form.contains('<'))
     };
     let is_other_left = !forms.iter().all(is_spent);
-    let begins_with_field = forms.iter().any(|form| form.starts_with('<'));
     let mut prefixes = Vec::new();
     for (word, node) in &root.successors {
         let is_verb = forms.iter().any(|form| verb(form) == **word);
-        let is_spent_verb = is_other_left && is_verb && node.lines() >= TRIED_MAX;
-        if is_spent_verb || (begins_with_field && node.lines() >= OF_FIRST_FIELD_MAX) {
+        if is_other_left && is_verb && node.lines() >= TRIED_MAX {
             prefixes.push((*word).into());
         } else {
             node.avoid(word, false, &mut prefixes);
@@ -120,14 +115,6 @@ mod tests {
     fn where_every_form_was_tried_none_is_avoided_as_a_whole() {
         let rejected = ["cmp 0 1", "cmp 7 8", "swap 0 1", "swap 1 2", "pass", "done"];
         assert_eq!(avoided(&SORT, &rejected), ["cmp 0 1", "cmp 7 8", "done", "pass", "swap 0 1", "swap 1 2"]);
-    }
-
-    #[test]
-    fn the_first_field_of_an_action_gives_way_later() {
-        let lines: Vec<String> = (0..8).map(|remainder| format!("1 {}", 6_660 + remainder)).collect();
-        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        assert_eq!(avoided(&["<digit> <nat>"], &lines[..7]), lines[..7]);
-        assert_eq!(avoided(&["<digit> <nat>"], &lines), ["1"]);
     }
 
     #[test]
