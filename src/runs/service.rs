@@ -377,8 +377,7 @@ impl Runs {
     /// # Errors
     /// When it does not exist, or the journal cannot be read.
     pub async fn get(&self, id: &str) -> Result<(String, RunRecord), RunError> {
-        // A run that is over has its result in its row, even while it is still registered.
-        if let Some(live) = self.live(id).filter(|live| !live.stream.committed().is_over) {
+        if let Some(live) = self.open(id) {
             let record = live.record();
             let committed = live.stream.committed();
             // Right after a restart nothing has been counted yet.
@@ -395,6 +394,11 @@ impl Runs {
         Ok((row.owner, record))
     }
 
+    /// The run, unless its end is committed: then its result is in its row, even while it is still registered.
+    fn open(&self, id: &str) -> Option<Arc<LiveRun>> {
+        self.live(id).filter(|live| !live.stream.committed().is_over)
+    }
+
     pub(super) async fn row(&self, id: &str) -> Result<RunRow, RunError> {
         let name = id.to_owned();
         let row = self.read(move |journal| journal.run(&name)).await?;
@@ -409,8 +413,7 @@ impl Runs {
         let rows = self.read(move |journal| journal.list(&query)).await?;
         let mut records = Vec::with_capacity(rows.len());
         for mut row in rows {
-            // A run that is over has its result in its row, even while it is still registered.
-            if let Some(live) = self.live(&row.id).filter(|live| !live.stream.committed().is_over) {
+            if let Some(live) = self.open(&row.id) {
                 records.push(live.record().with_reviews(row.reviews));
                 continue;
             }

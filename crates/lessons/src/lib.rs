@@ -15,6 +15,7 @@ mod graph_traversal;
 mod mathematical;
 mod non_comparison_sorting;
 mod numbers;
+mod pairs;
 mod prompt;
 mod string_matching;
 mod system_simulation;
@@ -77,16 +78,6 @@ fn lessons() -> impl Iterator<Item = &'static AnyLesson> {
 
 fn lesson(slug: &str) -> Option<&'static AnyLesson> {
     lessons().find(|lesson| lesson.slug == slug)
-}
-
-/// Slugs of the tasks that have a lesson, in the order of the benchmark.
-pub fn taught() -> impl Iterator<Item = &'static str> {
-    lessons().map(|lesson| lesson.slug)
-}
-
-/// Whether the task has a lesson.
-pub fn is_taught(slug: &str) -> bool {
-    lesson(slug).is_some()
 }
 
 /// The view of the state: the lesson's line, or [`Machine::view`] if the task has no lesson.

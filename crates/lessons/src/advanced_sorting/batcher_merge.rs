@@ -6,9 +6,10 @@ use prime_bench::tasks::advanced_sorting::batcher_merge::BatcherMerge;
 use prime_bench::tasks::advanced_sorting::network::{Action, State};
 use prime_bench::tasks::comparison_sorting::Input;
 
+use super::network;
 use crate::Lesson;
-use crate::bits::{bit, increment_around, interleaved};
-use crate::numbers::{comparison, value_at};
+use crate::bits::{bit, increment_around};
+use crate::numbers::comparison;
 
 pub struct Of;
 
@@ -16,22 +17,7 @@ impl Lesson for Of {
     type Task = BatcherMerge;
 
     fn view(_: &Input, state: &State) -> String {
-        let n = state.a.len();
-        let bits = n.trailing_zeros() as usize;
-        let [p, k] = state.stage.unwrap_or_default();
-        let stage = format!("n={n:02} stage {p:02} {k:02}");
-        match state.last.0 {
-            None => "start".to_owned(),
-            Some(Action::Stage(..)) => format!("stage {p:02} {k:02}"),
-            Some(Action::Cmp(i, j)) => {
-                let (lower, upper) = (value_at(&state.a, i), value_at(&state.a, j));
-                format!("{stage} cmp {i:02} {j:02} {lower} {upper} bits {}", interleaved([i, k, p], bits))
-            }
-            Some(Action::Swap(i, j)) => {
-                format!("{stage} swap {i:02} {j:02} bits {}", interleaved([i, k, p], bits))
-            }
-            Some(Action::Done) => "done".to_owned(),
-        }
+        network::view(state)
     }
 
     fn derivation(input: &Input, state: &State) -> Option<String> {

@@ -5,9 +5,10 @@ use prime_bench::tasks::advanced_sorting::bitonic_sort::BitonicSort;
 use prime_bench::tasks::advanced_sorting::network::{Action, State};
 use prime_bench::tasks::comparison_sorting::Input;
 
+use super::network;
 use crate::Lesson;
-use crate::bits::{bit, increment_around, interleaved};
-use crate::numbers::{comparison, value_at};
+use crate::bits::{bit, increment_around};
+use crate::numbers::comparison;
 
 pub struct Of;
 
@@ -15,22 +16,7 @@ impl Lesson for Of {
     type Task = BitonicSort;
 
     fn view(_: &Input, state: &State) -> String {
-        let n = state.a.len();
-        let bits = n.trailing_zeros() as usize;
-        let [k, j] = state.stage.unwrap_or_default();
-        let stage = format!("n={n:02} stage {k:02} {j:02}");
-        match state.last.0 {
-            None => "start".to_owned(),
-            Some(Action::Stage(..)) => format!("stage {k:02} {j:02}"),
-            Some(Action::Cmp(i, l)) => {
-                let (lower, upper) = (value_at(&state.a, i), value_at(&state.a, l));
-                format!("{stage} cmp {i:02} {l:02} {lower} {upper} bits {}", interleaved([i, j, k], bits))
-            }
-            Some(Action::Swap(i, l)) => {
-                format!("{stage} swap {i:02} {l:02} bits {}", interleaved([i, j, k], bits))
-            }
-            Some(Action::Done) => "done".to_owned(),
-        }
+        network::view(state)
     }
 
     fn derivation(input: &Input, state: &State) -> Option<String> {

@@ -2,6 +2,7 @@
 
 mod batcher_merge;
 mod bitonic_sort;
+mod network;
 mod patience_sort;
 mod strand_sort;
 mod tournament_sort;

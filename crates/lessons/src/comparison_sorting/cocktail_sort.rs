@@ -5,7 +5,8 @@ use prime_bench::tasks::comparison_sorting::Input;
 use prime_bench::tasks::comparison_sorting::cocktail_sort::{Action, CocktailSort, State};
 
 use crate::Lesson;
-use crate::numbers::{comparison, value_at};
+use crate::numbers::comparison;
+use crate::pairs::{compared_pair, swapped_pair};
 
 pub struct Of;
 
@@ -18,11 +19,8 @@ impl Lesson for Of {
         let swapped = u8::from(state.swapped);
         match state.last.0 {
             None | Some(Action::Pass) => format!("{pass} pass"),
-            Some(Action::Cmp(i, j)) => {
-                let (left, right) = (value_at(&state.a, i), value_at(&state.a, j));
-                format!("{pass} swapped={swapped} cmp {i:02} {j:02} {left} {right}")
-            }
-            Some(Action::Swap(i, j)) => format!("{pass} swapped={swapped} swap {i:02} {j:02}"),
+            Some(Action::Cmp(i, j)) => format!("{pass} swapped={swapped} {}", compared_pair(&state.a, i, j, 2)),
+            Some(Action::Swap(i, j)) => format!("{pass} swapped={swapped} {}", swapped_pair(i, j, 2)),
             Some(Action::Done) => "done".to_owned(),
         }
     }

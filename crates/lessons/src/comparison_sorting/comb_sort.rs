@@ -5,7 +5,8 @@ use prime_bench::tasks::comparison_sorting::Input;
 use prime_bench::tasks::comparison_sorting::comb_sort::{Action, CombSort, State};
 
 use crate::Lesson;
-use crate::numbers::{comparison, counter, low_first, place, value_at};
+use crate::numbers::{comparison, counter, low_first, place};
+use crate::pairs::{compared_pair, swapped_pair};
 
 pub struct Of;
 
@@ -18,10 +19,8 @@ impl Lesson for Of {
         match state.last.0 {
             None => format!("n={n:03} start"),
             Some(Action::Gap(g)) => format!("gap {g:03}"),
-            Some(Action::Cmp(i, j)) => {
-                format!("{pass} cmp {i:03} {j:03} {} {}", value_at(&state.a, i), value_at(&state.a, j))
-            }
-            Some(Action::Swap(i, j)) => format!("{pass} swap {i:03} {j:03}"),
+            Some(Action::Cmp(i, j)) => format!("{pass} {}", compared_pair(&state.a, i, j, 3)),
+            Some(Action::Swap(i, j)) => format!("{pass} {}", swapped_pair(i, j, 3)),
             Some(Action::Done) => "done".to_owned(),
         }
     }

@@ -5,7 +5,8 @@ use prime_bench::tasks::comparison_sorting::Input;
 use prime_bench::tasks::comparison_sorting::gnome_sort::{Action, GnomeSort, State};
 
 use crate::Lesson;
-use crate::numbers::{comparison, value_at};
+use crate::numbers::comparison;
+use crate::pairs::{compared_pair, swapped_pair};
 
 pub struct Of;
 
@@ -16,10 +17,8 @@ impl Lesson for Of {
         let n = state.a.len();
         match state.last.0 {
             None => "start".to_owned(),
-            Some(Action::Cmp(i, j)) => {
-                format!("n={n:02} cmp {i:02} {j:02} {} {}", value_at(&state.a, i), value_at(&state.a, j))
-            }
-            Some(Action::Swap(i, j)) => format!("swap {i:02} {j:02}"),
+            Some(Action::Cmp(i, j)) => format!("n={n:02} {}", compared_pair(&state.a, i, j, 2)),
+            Some(Action::Swap(i, j)) => swapped_pair(i, j, 2),
             Some(Action::Done) => "done".to_owned(),
         }
     }

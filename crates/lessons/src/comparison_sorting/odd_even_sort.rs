@@ -5,7 +5,8 @@ use prime_bench::tasks::comparison_sorting::Input;
 use prime_bench::tasks::comparison_sorting::odd_even_sort::{Action, OddEvenSort, State};
 
 use crate::Lesson;
-use crate::numbers::{comparison, value_at};
+use crate::numbers::comparison;
+use crate::pairs::{compared_pair, swapped_pair};
 
 pub struct Of;
 
@@ -13,14 +14,11 @@ impl Lesson for Of {
     type Task = OddEvenSort;
 
     fn view(_: &Input, state: &State) -> String {
-        let phase = if state.phases.is_multiple_of(2) { "odd" } else { "even" };
-        let head = format!("n={:02} {phase} swapped={}", state.a.len(), u8::from(state.swapped));
+        let head = format!("n={:02} {} swapped={}", state.a.len(), phase(state), u8::from(state.swapped));
         match state.last.0 {
             None | Some(Action::Phase) => format!("{head} phase"),
-            Some(Action::Cmp(i, j)) => {
-                format!("{head} cmp {i:02} {j:02} {} {}", value_at(&state.a, i), value_at(&state.a, j))
-            }
-            Some(Action::Swap(i, j)) => format!("{head} swap {i:02} {j:02}"),
+            Some(Action::Cmp(i, j)) => format!("{head} {}", compared_pair(&state.a, i, j, 2)),
+            Some(Action::Swap(i, j)) => format!("{head} {}", swapped_pair(i, j, 2)),
             Some(Action::Done) => "done".to_owned(),
         }
     }
@@ -45,10 +43,13 @@ impl Lesson for Of {
                 steps.push(format!("{:02}/{n:02}", next + 1));
             }
             if !matches!(action, Action::Cmp(..)) {
-                let phase = if state.phases.is_multiple_of(2) { "odd" } else { "even" };
-                steps.push(format!("{phase} {}", u8::from(state.swapped)));
+                steps.push(format!("{} {}", phase(state), u8::from(state.swapped)));
             }
         }
         Some(steps.join(" "))
     }
+}
+
+fn phase(state: &State) -> &'static str {
+    if state.phases.is_multiple_of(2) { "odd" } else { "even" }
 }

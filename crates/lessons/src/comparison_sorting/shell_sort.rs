@@ -5,7 +5,8 @@ use prime_bench::tasks::comparison_sorting::Input;
 use prime_bench::tasks::comparison_sorting::shell_sort::{Action, ShellSort, State};
 
 use crate::Lesson;
-use crate::numbers::{comparison, comparison_of_naturals, counter, difference, place, value_at};
+use crate::numbers::{comparison, comparison_of_naturals, counter, difference, place};
+use crate::pairs::{compared_pair, swapped_pair};
 
 pub struct Of;
 
@@ -20,10 +21,8 @@ impl Lesson for Of {
             None => format!("n={n:03} start"),
             Some(Action::Gap(h)) => format!("gap {h:03}"),
             Some(Action::Take(k)) => format!("gap={gap} take {k:03}"),
-            Some(Action::Cmp(i, j)) => {
-                format!("{walk} cmp {i:03} {j:03} {} {}", value_at(&state.a, i), value_at(&state.a, j))
-            }
-            Some(Action::Swap(i, j)) => format!("{walk} swap {i:03} {j:03}"),
+            Some(Action::Cmp(i, j)) => format!("{walk} {}", compared_pair(&state.a, i, j, 3)),
+            Some(Action::Swap(i, j)) => format!("{walk} {}", swapped_pair(i, j, 3)),
             Some(Action::Done) => "done".to_owned(),
         }
     }
