@@ -21,6 +21,8 @@ impl Lesson for Of {
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
-        CfgDerivation::reference(instance, state).map(|_| String::new())
+        let production = CfgDerivation::reference(instance, state)?;
+        let letter = instance.word.as_bytes().get(state.matched)?;
+        Some(format!("{}:{production}", char::from(*letter)))
     }
 }
