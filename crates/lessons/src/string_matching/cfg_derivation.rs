@@ -15,7 +15,7 @@ impl Lesson for Of {
         let letter = instance.word.as_bytes().get(state.matched).map_or('-', |letter| char::from(*letter));
         let own = instance.productions.iter().enumerate().filter(|(_, Production(left, _))| Some(*left) == leftmost);
         let begins: Vec<_> = own
-            .map(|(number, Production(_, right))| format!("{}:p{number}", right.chars().next().unwrap_or('-')))
+            .map(|(number, Production(_, right))| format!("{}{number}", right.chars().next().unwrap_or('-')))
             .collect();
         format!("{letter} of {}", if begins.is_empty() { "-".to_owned() } else { begins.join(" ") })
     }
@@ -23,6 +23,6 @@ impl Lesson for Of {
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         let production = CfgDerivation::reference(instance, state)?;
         let letter = instance.word.as_bytes().get(state.matched)?;
-        Some(format!("{}:{production}", char::from(*letter)))
+        Some(format!("{}{}", char::from(*letter), production.production))
     }
 }
