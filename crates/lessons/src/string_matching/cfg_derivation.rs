@@ -23,6 +23,6 @@ impl Lesson for Of {
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         let production = CfgDerivation::reference(instance, state)?;
         let letter = instance.word.as_bytes().get(state.matched)?;
-        Some(format!("{}{}", char::from(*letter), production.production))
+        Some(format!("{}{}", char::from(*letter), production.to_string().trim_start_matches('p')))
     }
 }
