@@ -1,10 +1,12 @@
 //! The state stack of a trajectory; its top is the current state. It stores the committed lines and a snapshot every few
 //! frames, so that a pop replays at most that many lines and a million steps take little memory.
 
+use std::hash::Hasher as _;
+
 use serde::{Deserialize, Serialize};
+use twox_hash::XxHash64;
 
 use super::rejection::Rejection;
-use prime_bench::fnv1a;
 use prime_bench::tasks::{Machine, Snapshot};
 
 /// What happened at a state while it was on top.
@@ -118,7 +120,13 @@ impl StateStack {
 
     /// Equal for equal committed lines, in every process.
     pub fn digest(&self) -> u64 {
-        fnv1a(self.lines().flat_map(|line| line.bytes().chain([b'\n'])))
+        let mut hash = XxHash64::default();
+        hash.write(self.text.as_bytes());
+        // Where the lines end.
+        for end in &self.ends {
+            hash.write(&end.to_le_bytes());
+        }
+        hash.finish()
     }
 
     /// The committed lines from the bottom up.
