@@ -8,11 +8,21 @@ use crate::shipped_model;
 #[error(
     "the built-in model has not learnt `{task}`; it knows {}. Configure an executor that can read the task, such as a larger \
      model (docs/agents.md)",
-    known.join(", ")
+    shown(known)
 )]
 pub struct NotLearnt {
     pub task: String,
     pub known: Vec<String>,
+}
+
+/// Names shown in the message.
+const SHOWN: usize = 10;
+
+fn shown(known: &[String]) -> String {
+    match known.len().checked_sub(SHOWN) {
+        None | Some(0) => known.join(", "),
+        Some(more) => format!("{} and {more} more", known[..SHOWN].join(", ")),
+    }
 }
 
 /// Checks that somebody in the configured executor may know the task: a larger model, a program, the algorithm itself or the

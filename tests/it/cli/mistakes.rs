@@ -47,6 +47,9 @@ fn servers_that_do_not_answer_are_named_before_a_run() {
         for command in [&["run", "sudoku"][..], &["bench", "steps", "--task", "sudoku"]] {
             done(&[command, &sets].concat()).refused(&["pool `gpu`: no server answers", &server]);
         }
+        let tried = done(&[&["agents", "try", "executor", "openai"], &sets[..]].concat());
+        assert_eq!(tried.code, 1, "{}", tried.stderr);
+        assert!(tried.stderr.contains(&server), "{}", tried.stderr);
         let doctor = done(&[&["doctor", "--no-load"], &sets[..]].concat());
         assert_eq!(doctor.code, 1, "{}", doctor.stderr);
         assert!(doctor.stdout.contains(&format!("FAIL  pool gpu, {server}")), "{}", doctor.stdout);
