@@ -56,7 +56,7 @@ pub struct Readiness {
     /// Agents that block their thread.
     pub hung_agents: u64,
     pub journal: JournalHealth,
-    /// The engine of the configured executor, if it has one.
+    /// The engine of the configured executor, the first of several, if it has one.
     pub engine: Option<EngineHealth>,
     /// The engines of the configured agents.
     pub engines: Vec<EngineHealth>,
@@ -139,6 +139,7 @@ pub async fn readyz(state: web::Data<State>) -> HttpResponse {
     };
     let ready =
         failure.is_none() && !runs.is_draining() && live < limit as usize && engines.iter().all(|engine| engine.ready);
+    let asked = app.settings().agents.executor.engine.all();
     let body = Readiness {
         ready,
         draining: runs.is_draining(),
@@ -146,7 +147,7 @@ pub async fn readyz(state: web::Data<State>) -> HttpResponse {
         live_runs_max: limit,
         hung_agents: app.hangs().now,
         journal: JournalHealth { writable: failure.is_none(), failure },
-        engine: engines.first().cloned(),
+        engine: engines.iter().find(|engine| Some(&engine.name) == asked.first()).cloned(),
         engines,
     };
     if ready { HttpResponse::Ok().json(body) } else { HttpResponse::ServiceUnavailable().json(body) }
