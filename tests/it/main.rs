@@ -35,6 +35,7 @@ mod recompute;
 mod records;
 mod reload;
 mod reviews;
+mod schemas;
 mod serve;
 mod settings;
 #[cfg(feature = "llama")]
@@ -45,4 +46,5 @@ mod split;
 mod stuck;
 mod swaps;
 mod telemetry;
+mod transcripts;
 mod verify;
