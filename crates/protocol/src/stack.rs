@@ -1,6 +1,8 @@
 //! The state stack of a trajectory; its top is the current state. It stores the committed lines and a snapshot every few
 //! frames, so that a pop replays at most that many lines and a million steps take little memory.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::rejection::Rejection;
@@ -69,29 +71,59 @@ impl Frame {
     }
 }
 
-/// Committed lines, and what is needed to undo them.
+/// Committed lines, and what is needed to undo them. A clone shares all but the last lines.
 #[derive(Clone, Debug)]
 pub struct StateStack {
-    /// All committed lines, concatenated; line k ends at `ends[k]`.
-    text: String,
-    ends: Vec<u32>,
+    /// The lines in parts of `chunk_frames`; the last part, which is open, has fewer.
+    chunks: Vec<Arc<Chunk>>,
+    chunk_frames: usize,
+    depth: usize,
     /// Frames below the top where something was rejected, by depth. Clean steps have none.
     notes: Vec<(usize, Frame)>,
-    /// Snapshots at depths that are multiples of `snapshot_every_frames`.
-    snapshots: Vec<Snapshot>,
-    snapshot_every_frames: usize,
     top: Frame,
+}
+
+/// Successive lines, and the state before them.
+#[derive(Clone, Debug)]
+struct Chunk {
+    below: Snapshot,
+    /// The lines, concatenated; line k ends at `ends[k]`.
+    text: String,
+    ends: Vec<u32>,
+}
+
+impl Chunk {
+    fn after(machine: &dyn Machine) -> Arc<Self> {
+        Arc::new(Self { below: machine.snapshot(), text: String::new(), ends: Vec::new() })
+    }
+
+    fn line(&self, index: usize) -> &str {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
+        &self.text[start..self.ends[index] as usize]
+    }
+
+    fn push(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.ends
+            .push(u32::try_from(self.text.len()).expect("invariant: the lines between snapshots stay below 4 GiB"));
+    }
+
+    fn pop(&mut self) -> Option<Box<str>> {
+        let line: Box<str> = self.line(self.ends.len().checked_sub(1)?).into();
+        self.ends.pop();
+        self.text.truncate(self.text.len() - line.len());
+        Some(line)
+    }
 }
 
 impl StateStack {
     /// A stack whose bottom is the machine's current state.
     pub fn new(machine: &dyn Machine, snapshot_every_frames: usize) -> Self {
         Self {
-            text: String::new(),
-            ends: Vec::new(),
+            chunks: vec![Chunk::after(machine)],
+            chunk_frames: snapshot_every_frames.max(1),
+            depth: 0,
             notes: Vec::new(),
-            snapshots: vec![machine.snapshot()],
-            snapshot_every_frames: snapshot_every_frames.max(1),
             top: Frame::default(),
         }
     }
@@ -99,7 +131,7 @@ impl StateStack {
     /// Committed steps.
     #[inline]
     pub fn depth(&self) -> usize {
-        self.ends.len()
+        self.depth
     }
 
     #[inline]
@@ -112,8 +144,7 @@ impl StateStack {
     }
 
     fn line(&self, index: usize) -> &str {
-        let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
-        &self.text[start..self.ends[index] as usize]
+        self.chunks[index / self.chunk_frames].line(index % self.chunk_frames)
     }
 
     /// Equal for equal committed lines, in every process.
@@ -136,34 +167,38 @@ impl StateStack {
         (self.notes, self.top) = (notes, top);
     }
 
+    /// The lines since the last snapshot, for this stack alone.
+    fn open_chunk(&mut self) -> &mut Chunk {
+        Arc::make_mut(self.chunks.last_mut().expect("invariant: the bottom has a snapshot"))
+    }
+
     /// Pushes the machine's current state, which `line` led to.
     pub fn push(&mut self, line: &str, machine: &dyn Machine) {
-        let depth = self.depth();
         if self.top.is_blank() {
             // Its lists are empty.
             (self.top.proposals, self.top.retries) = (0, 0);
         } else {
             let successor = self.top.successor(line);
-            self.notes.push((depth, std::mem::replace(&mut self.top, successor)));
+            self.notes.push((self.depth, std::mem::replace(&mut self.top, successor)));
         }
-        self.text.push_str(line);
-        self.ends.push(u32::try_from(self.text.len()).expect("invariant: a trajectory's lines stay below 4 GiB"));
-        if (depth + 1).is_multiple_of(self.snapshot_every_frames) {
-            self.snapshots.push(machine.snapshot());
+        self.open_chunk().push(line);
+        self.depth += 1;
+        if self.depth.is_multiple_of(self.chunk_frames) {
+            self.chunks.push(Chunk::after(machine));
         }
     }
 
     /// Undoes the last committed step: the machine returns to the state below. Returns the step's line.
     pub fn pop(&mut self, machine: &mut dyn Machine) -> Option<Box<str>> {
-        let parent = self.depth().checked_sub(1)?;
-        let line: Box<str> = self.line(parent).into();
-        self.ends.pop();
-        self.text.truncate(self.ends.last().map_or(0, |end| *end as usize));
-        self.snapshots.truncate(parent / self.snapshot_every_frames + 1);
-        machine.restore(self.snapshots.last().expect("invariant: the bottom has a snapshot"));
-        for index in (self.snapshots.len() - 1) * self.snapshot_every_frames..parent {
-            machine.replay(self.line(index)).expect("invariant: committed lines can be replayed");
+        let parent = self.depth.checked_sub(1)?;
+        self.chunks.truncate(parent / self.chunk_frames + 1);
+        let chunk = self.open_chunk();
+        let line = chunk.pop()?;
+        machine.restore(&chunk.below);
+        for index in 0..chunk.ends.len() {
+            machine.replay(chunk.line(index)).expect("invariant: committed lines can be replayed");
         }
+        self.depth = parent;
         self.top = match self.notes.pop_if(|(depth, _)| *depth == parent) {
             Some((_, frame)) => frame,
             // Nothing was rejected there: the only proposal is the one that is undone.
@@ -200,5 +235,28 @@ mod tests {
             assert_eq!(stack.top().excludes(&format!("wrong {step}")), step % 3 == 0);
         }
         assert_eq!(stack.pop(machine.as_mut()), None);
+    }
+
+    #[test]
+    fn a_fork_copies_only_the_lines_since_the_last_snapshot() {
+        let mut machine = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 3).start();
+        let mut stack = StateStack::new(machine.as_ref(), 4);
+        let step = |stack: &mut StateStack, machine: &mut Box<dyn Machine>| {
+            let line = machine.reference().expect("a long enough trace");
+            machine.replay(&line).expect("legal");
+            stack.push(&line, machine.as_ref());
+        };
+        for _ in 0..22 {
+            step(&mut stack, &mut machine);
+        }
+        let (mut fork, mut forked) = (stack.clone(), machine.fork());
+        let lines: Vec<String> = stack.lines().map(str::to_owned).collect();
+        step(&mut fork, &mut forked);
+        let shared = stack.chunks.iter().zip(&fork.chunks).filter(|(one, other)| Arc::ptr_eq(one, other)).count();
+        assert_eq!((shared, stack.chunks.len()), (5, 6));
+        // Neither sees what the other does.
+        assert!(stack.lines().eq(lines.iter().map(String::as_str)) && fork.depth() == 23);
+        while fork.pop(forked.as_mut()).is_some() {}
+        assert!(stack.lines().eq(lines.iter().map(String::as_str)) && fork.lines().len() == 0);
     }
 }
