@@ -39,5 +39,5 @@ pub use event_stream::Committed;
 pub use live_run::LiveRun;
 pub use record::{RunRecord, Status};
 pub use reviews::{FlaggedStep, ReviewDecision, ReviewLine};
-pub use service::{Accepted, NewRun, RunError, Runs, WrapObserver};
+pub use service::{Accepted, NewRun, RunError, RunPage, Runs, WrapObserver};
 pub use spec::{Origin, RunSpec};

@@ -31,6 +31,7 @@ mod programs;
 mod raw;
 mod recompute;
 mod records;
+mod refused_writes;
 mod reload;
 mod reviews;
 mod serve;
