@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{AppError, cores};
-use crate::agents::pools::Pools;
+use crate::agents::pools::{Environment, Pools};
 use crate::agents::programs::Programs;
 use crate::agents::{Resources, file_digest};
 use crate::settings::{self, ModelSource, Settings};
@@ -164,7 +164,12 @@ pub(super) fn new(running: Running, pools: Pools) -> Resources {
         model_digests.extend(digest.map(|digest| (name.clone(), digest)));
         engines.insert(name, engine);
     }
-    Resources { engines, model_digests, pools, programs, environment: Arc::new(environment), tap: None }
+    Resources { engines, model_digests, pools, programs, environment: environment_of_the_process(), tap: None }
+}
+
+/// Looks up variables in the environment of the process.
+pub fn environment_of_the_process() -> Environment {
+    Arc::new(environment)
 }
 
 #[expect(

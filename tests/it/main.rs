@@ -34,6 +34,7 @@ mod records;
 mod refused_writes;
 mod reload;
 mod reviews;
+mod schemas;
 mod serve;
 mod settings;
 #[cfg(feature = "llama")]
@@ -44,3 +45,4 @@ mod split;
 mod stuck;
 mod swaps;
 mod telemetry;
+mod transcripts;

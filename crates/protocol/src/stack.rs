@@ -1,12 +1,13 @@
 //! The state stack of a trajectory; its top is the current state. It stores the committed lines and a snapshot every few
 //! frames, so that a pop replays at most that many lines and a million steps take little memory.
 
+use std::hash::Hasher as _;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use twox_hash::XxHash64;
 
 use super::rejection::Rejection;
-use prime_bench::fnv1a;
 use prime_bench::tasks::{Machine, Snapshot};
 
 /// What happened at a state while it was on top.
@@ -149,7 +150,17 @@ impl StateStack {
 
     /// Equal for equal committed lines, in every process.
     pub fn digest(&self) -> u64 {
-        fnv1a(self.lines().flat_map(|line| line.bytes().chain([b'\n'])))
+        // Where the lines end tells "ab", "c" from "a", "bc".
+        let mut text = XxHash64::with_seed(0);
+        self.chunks.iter().for_each(|chunk| text.write(chunk.text.as_bytes()));
+        let mut ends = XxHash64::with_seed(text.finish());
+        let mut before = 0_u32;
+        for chunk in &self.chunks {
+            let all: Vec<u8> = chunk.ends.iter().flat_map(|end| before.wrapping_add(*end).to_le_bytes()).collect();
+            ends.write(&all);
+            before = before.wrapping_add(chunk.ends.last().copied().unwrap_or(0));
+        }
+        ends.finish()
     }
 
     /// The committed lines from the bottom up.
@@ -235,6 +246,25 @@ mod tests {
             assert_eq!(stack.top().excludes(&format!("wrong {step}")), step % 3 == 0);
         }
         assert_eq!(stack.pop(machine.as_mut()), None);
+    }
+
+    #[test]
+    fn a_digest_depends_on_the_lines_and_not_on_the_snapshots() {
+        let mut machine = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 3).start();
+        let mut stacks = [1, 4, 1000].map(|every| StateStack::new(machine.as_ref(), every));
+        for _ in 0..10 {
+            let line = machine.reference().expect("a long enough trace");
+            machine.replay(&line).expect("legal");
+            stacks.iter_mut().for_each(|stack| stack.push(&line, machine.as_ref()));
+        }
+        let text: String = stacks[0].lines().collect();
+        let mut end = 0_u32;
+        let ends = stacks[0].lines().flat_map(|line| {
+            end += u32::try_from(line.len()).expect("short");
+            end.to_le_bytes()
+        });
+        let expected = XxHash64::oneshot(XxHash64::oneshot(0, text.as_bytes()), &ends.collect::<Vec<u8>>());
+        assert_eq!(stacks.map(|stack| stack.digest()), [expected; 3]);
     }
 
     #[test]
