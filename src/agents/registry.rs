@@ -16,6 +16,7 @@ use super::llm::{EngineModel, Learnt, ModelByTask, from_settings};
 use super::model::{Model, Tap, TappedModel};
 use super::pools::{Environment, Pools};
 use super::process::{ProcessCoordinator, ProcessExecutor, ProcessVerifier};
+use super::programs::Programs;
 use super::prompt::TemplateError;
 use super::recorded::RecordedAgents;
 use super::recording::{Recording, RecordingExecutor};
@@ -86,6 +87,8 @@ pub struct Resources {
     /// The SHA-256 of their models' files, as far as known.
     pub model_digests: BTreeMap<String, String>,
     pub pools: Pools,
+    /// The programs of agents that were built with these.
+    pub programs: Programs,
     /// The only source of API keys.
     pub environment: Environment,
     pub tap: Option<Tap>,
@@ -98,6 +101,7 @@ impl Default for Resources {
             engines: BTreeMap::new(),
             model_digests: BTreeMap::new(),
             pools: Pools::default(),
+            programs: Programs::default(),
             environment: Arc::new(|_| None),
             tap: None,
         }
@@ -236,6 +240,7 @@ impl Constructed for ExecutorAgent {
         ("process", |builder, options| {
             let agent = ProcessExecutor::start(builder.name, &options.program);
             let agent = agent.map_err(|error| builder.unusable(error.to_string()))?;
+            builder.resources.programs.add(agent.pool());
             Ok(Arc::new(move || Arc::new(agent.clone())))
         }),
         ("reference", |_, _| Ok(Arc::new(|| Arc::new(ReferenceExecutor)))),
@@ -283,6 +288,7 @@ impl Constructed for VerifierAgent {
             let kinds = options.kinds.iter().copied().collect();
             let agent = ProcessVerifier::start(builder.name, &options.program, kinds);
             let agent = agent.map_err(|error| builder.unusable(error.to_string()))?;
+            builder.resources.programs.add(agent.pool());
             Ok(Arc::new(move || Arc::new(agent.clone())))
         }),
         ("ensemble", |builder, options| {
@@ -319,6 +325,7 @@ impl Constructed for CoordinatorAgent {
         ("process", |builder, options| {
             let agent = ProcessCoordinator::start(builder.name, &options.program, thresholds(builder.settings));
             let agent = agent.map_err(|error| builder.unusable(error.to_string()))?;
+            builder.resources.programs.add(agent.pool());
             Ok(Arc::new(move || Arc::new(agent.clone())))
         }),
         ("threshold", |builder, _| {

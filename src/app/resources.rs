@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::{AppError, cores};
 use crate::agents::pools::{Environment, Pools};
+use crate::agents::programs::Programs;
 use crate::agents::{Resources, file_digest};
 use crate::settings::{self, ModelSource, Settings};
 use crate::shipped_model;
@@ -157,12 +158,13 @@ pub(super) fn renewed(settings: &Settings, running: &Running, pools: Pools) -> R
 
 /// Resources with these engines and pools, and the environment of the process.
 pub(super) fn new(running: Running, pools: Pools) -> Resources {
+    let programs = Programs::default();
     let (mut engines, mut model_digests) = (BTreeMap::new(), BTreeMap::new());
     for (name, RunningEngine { engine, digest, .. }) in running {
         model_digests.extend(digest.map(|digest| (name.clone(), digest)));
         engines.insert(name, engine);
     }
-    Resources { engines, model_digests, pools, environment: environment_of_the_process(), tap: None }
+    Resources { engines, model_digests, pools, programs, environment: environment_of_the_process(), tap: None }
 }
 
 /// Looks up variables in the environment of the process.

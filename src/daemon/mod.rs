@@ -116,6 +116,7 @@ pub async fn serve(
         None => metrics,
     };
     let metrics = Arc::new(metrics);
+    let made = Arc::clone(&journal);
     let runs =
         Runs::start(Arc::new(app), journal, now_ms, Arc::clone(&metrics), telemetry).map_err(DaemonError::Serve)?;
     let state = web::Data::new(State {
@@ -129,7 +130,8 @@ pub async fn serve(
     let measure = move |response: &ResponseHead<'_>| http_metrics::count(&metrics, response);
     let bound = guard::bind(&settings.server, measure, move |config| {
         config.app_data(state.clone()).configure(configure);
-    })?;
+    });
+    let bound = bound.inspect_err(|_| made.discard_if_unused())?;
     let resumed = runs.resume().map_err(DaemonError::Resume)?;
     if resumed > 0 {
         tracing::info!(runs = resumed, "resuming open runs");

@@ -11,7 +11,7 @@ use super::guard::{Body, Owner, Rights, json};
 use super::resolve::spec_of;
 use super::wire::{CollectRequest, Collected, ForkQuery, ListQuery, RunList, RunRequest, SubmitHeaders};
 use super::{State, method_not_allowed};
-use crate::runs::{Cleanup, NewRun, RunError, RunRecord, Status};
+use crate::runs::{Cleanup, NewRun, RunError, RunPage, RunRecord, Status};
 use crate::telemetry::TraceParent;
 use prime_journal::{IdempotencyKey, JournalError, Query, Removed};
 
@@ -52,6 +52,7 @@ impl From<RunError> for ApiError {
             RunError::OwnerFull { .. } => Self::too_many("too_many_open_runs", message, second),
             RunError::KeySpent(_) => Self::gone("run_removed", message),
             RunError::Draining => Self::unavailable("draining", message, second * 5),
+            RunError::EngineLost(_) => Self::unavailable("engine_lost", message, second * 5),
             RunError::NotWritable(_) => Self::unavailable("journal_not_writable", message, second),
             RunError::NotFlagged { .. } => Self::unprocessable("not_flagged", Some("seq"), message),
             RunError::KeyReused(_) => Self::unprocessable("idempotency_key_reused", Some("Idempotency-Key"), message),
@@ -181,9 +182,8 @@ pub async fn list(state: web::Data<State>, request: HttpRequest) -> Result<HttpR
         limit,
         ..Query::default()
     };
-    let runs = state.runs.list(query).await?;
-    let next = runs.last().filter(|_| runs.len() == limit as usize).map(|run| run.id.clone());
-    Ok(HttpResponse::Ok().json(RunList { runs, next }))
+    let RunPage { runs, unreadable, next } = state.runs.list(query).await?;
+    Ok(HttpResponse::Ok().json(RunList { runs, unreadable, next }))
 }
 
 pub(super) fn page_limit(wanted: Option<u32>) -> Result<u32, ApiError> {

@@ -108,6 +108,11 @@ pub struct ListQuery {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RunList {
     pub runs: Vec<RunRecord>,
+    /// Runs of this page that another version wrote and this one cannot read, which are therefore not in `runs`; left out
+    /// if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub unreadable: Vec<String>,
     /// `after` of the next page; null at the end.
     pub next: Option<String>,
 }

@@ -41,5 +41,5 @@ pub use live_run::LiveRun;
 pub use record::{RunRecord, Status};
 pub use retention::Cleanup;
 pub use reviews::{FlaggedStep, ReviewDecision, ReviewLine};
-pub use service::{Accepted, NewRun, RunError, Runs, WrapObserver};
+pub use service::{Accepted, NewRun, RunError, RunPage, Runs, WrapObserver};
 pub use spec::{Origin, RunSpec};

@@ -15,6 +15,7 @@ use super::execute::Start;
 use super::live_run::LiveRun;
 use super::progress::Progress;
 use super::record::{RunRecord, Status};
+use super::replay::durable_counts;
 use super::spec::RunSpec;
 use super::writer::Writer;
 use crate::agents::Basis;
@@ -53,6 +54,8 @@ pub enum RunError {
          submit the request as a new run"
     )]
     KeySpent(String),
+    #[error("no new runs at present: {0}")]
+    EngineLost(String),
     #[error("{0}")]
     Agents(String),
     #[error("{0}")]
@@ -77,6 +80,16 @@ pub struct NewRun {
 pub struct Accepted {
     pub record: RunRecord,
     pub is_new: bool,
+}
+
+/// A page of a listing.
+#[derive(Default)]
+pub struct RunPage {
+    pub runs: Vec<RunRecord>,
+    /// The runs whose rows this version cannot read.
+    pub unreadable: Vec<String>,
+    /// Where the next page begins.
+    pub next: Option<String>,
 }
 
 /// An owner and their idempotency key.
@@ -276,12 +289,19 @@ impl Runs {
         if self.is_draining() {
             return Err(RunError::Draining);
         }
+        self.check_engines(&new.spec)?;
         let slot = self.reserve_slot(&new.owner)?;
         let (live, row) = self.prepare(&new.owner, new.spec)?;
         self.writer.accept(row, key).await.map_err(RunError::NotWritable)?;
         let record = live.record();
         self.launch(live, Start::new(new.problem), slot);
         Ok(record)
+    }
+
+    /// Refuses a new run whose engine is out of service; open ones wait for it.
+    pub(super) fn check_engines(&self, spec: &RunSpec) -> Result<(), RunError> {
+        let lost = spec.recorded.as_ref().and_then(|recorded| self.app().lost_engine(recorded));
+        lost.map_or(Ok(()), |lost| Err(RunError::EngineLost(lost.to_string())))
     }
 
     /// Makes a run and its row, without registering either.
@@ -348,11 +368,9 @@ impl Runs {
     /// When it does not exist, or the journal cannot be read.
     pub async fn get(&self, id: &str) -> Result<(String, RunRecord), RunError> {
         if let Some(live) = self.open(id) {
+            self.count_events(&live).await;
             let record = live.record();
-            let committed = live.stream.committed();
-            // Right after a restart nothing has been counted yet.
-            let is_counted = committed.head.seq == 0 || committed.progress.proposals > 0;
-            if is_counted && committed.progress.reviews_needed == 0 {
+            if live.is_counted() && live.stream.committed().progress.reviews_needed == 0 {
                 return Ok((live.owner.clone(), record));
             }
             // Reviews are in the journal only.
@@ -375,16 +393,19 @@ impl Runs {
         row.ok_or_else(|| RunError::NotFound(id.to_owned()))
     }
 
-    /// Runs, newest first.
+    /// Runs, newest first. A row that this version cannot read is named, and does not hide the others.
     ///
     /// # Errors
     /// When the journal cannot be read.
-    pub async fn list(&self, query: Query) -> Result<Vec<RunRecord>, RunError> {
+    pub async fn list(&self, query: Query) -> Result<RunPage, RunError> {
+        let limit = query.limit as usize;
         let rows = self.read(move |journal| journal.list(&query)).await?;
-        let mut records = Vec::with_capacity(rows.len());
+        let next = rows.last().filter(|_| rows.len() == limit).map(|row| row.id.clone());
+        let mut page = RunPage { next, ..RunPage::default() };
         for mut row in rows {
             if let Some(live) = self.open(&row.id) {
-                records.push(live.record().with_reviews(row.reviews));
+                self.count_events(&live).await;
+                page.runs.push(live.record().with_reviews(row.reviews));
                 continue;
             }
             if !row.is_over {
@@ -394,9 +415,27 @@ impl Runs {
                     read => read?,
                 };
             }
-            records.push(RunRecord::of_row(&row).map_err(|error| RunError::Unreadable(error.to_string()))?);
+            match RunRecord::of_row(&row) {
+                Ok(record) => page.runs.push(record),
+                Err(error) => {
+                    tracing::warn!(run = %row.id, %error, "a list leaves out a row that this version cannot read");
+                    page.unreadable.push(row.id);
+                }
+            }
         }
-        Ok(records)
+        Ok(page)
+    }
+
+    /// Lets the record of a run that is not replayed yet show its durable counts.
+    async fn count_events(&self, live: &LiveRun) {
+        if live.is_counted() {
+            return;
+        }
+        let (id, seq) = (live.stream.id.clone(), live.stream.committed().head.seq);
+        // What cannot be read fails the replay, which says so.
+        if let Ok(progress) = self.read(move |journal| durable_counts(journal, &id, seq)).await {
+            live.set_counts(progress);
+        }
     }
 
     /// Ends a run with what is committed, and waits at most `patience` for that to be durable.

@@ -33,6 +33,7 @@ mod programs;
 mod raw;
 mod recompute;
 mod records;
+mod refused_writes;
 mod reload;
 mod reviews;
 mod schemas;

@@ -13,16 +13,18 @@ use super::{reviews, spent_keys, usage};
 use crate::{JournalError, Removed, Retention};
 
 /// Limits of a round: rows to remove, and their bytes.
-const ROWS: i64 = 1_000;
-const BYTES: i64 = 4 << 20;
+const ROUND: Budget = Budget { rows: 1_000, bytes: 4 << 20 };
+/// The same on a full disk, where the log may grow no further than the reserve.
+const SMALL_ROUND: Budget = Budget { rows: 200, bytes: 1 << 20 };
 /// The cost of a run's row relative to a segment's: it is in up to ten indexes.
 const RUN_ROWS: i64 = 10;
-/// Pages that a round returns to the file system.
-const VACUUM_PAGES: u32 = 1_024;
+/// Pages that a round returns to the file system, per row that it may remove.
+const VACUUM_PAGES_PER_ROW: i64 = 1;
 /// Pages by which the file may exceed its limit during removal.
 const SPARE_PAGES: u64 = 64;
 
 /// What is left of a round's limits.
+#[derive(Clone, Copy)]
 struct Budget {
     rows: i64,
     bytes: i64,
@@ -36,23 +38,46 @@ impl Budget {
 
 impl Writer {
     pub(super) fn collect(&mut self, retention: &Retention, measured: &Measured) -> Result<Removed, JournalError> {
+        let mut removed = self.collect_within(ROUND, retention, measured);
+        if matches!(removed, Err(JournalError::NotWritable(_))) && self.reserve.release() {
+            removed = self.collect_within(SMALL_ROUND, retention, measured);
+            // Shrinks the files, so that there is room for the reserve again.
+            let shrunk = self
+                .write(|connection, _| Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?));
+            removed = removed.and_then(|removed| shrunk.map(|()| removed));
+        }
+        self.reserve.fill();
+        removed
+    }
+
+    fn collect_within(
+        &mut self,
+        limits: Budget,
+        retention: &Retention,
+        measured: &Measured,
+    ) -> Result<Removed, JournalError> {
         let bytes_max = self.bytes_max;
         self.write(|connection, _| {
             set_max_size(connection, bytes_max, SPARE_PAGES)?;
-            let removed = round(connection, retention, measured);
+            let removed = round(connection, limits, retention, measured);
             set_max_size(connection, bytes_max, 0)?;
             removed
         })
     }
 }
 
-fn round(connection: &mut Connection, retention: &Retention, measured: &Measured) -> Result<Removed, JournalError> {
+fn round(
+    connection: &mut Connection,
+    limits: Budget,
+    retention: &Retention,
+    measured: &Measured,
+) -> Result<Removed, JournalError> {
     let mut removed = Removed::default();
-    let mut budget = Budget { rows: ROWS, bytes: BYTES };
+    let mut budget = limits;
     let before = bytes(connection)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     usage::record(&transaction, measured)?;
-    let expired = spent_keys::expire(&transaction, retention.now_ms, ROWS)?;
+    let expired = spent_keys::expire(&transaction, retention.now_ms, limits.rows)?;
     loop {
         let pending = pending(&transaction)?;
         let next_expired = if pending.is_none() { next_expired(&transaction, retention, measured)? } else { None };
@@ -68,8 +93,8 @@ fn round(connection: &mut Connection, retention: &Retention, measured: &Measured
     }
     removed.bytes = before.saturating_sub(bytes(&transaction)?);
     transaction.commit()?;
-    removed.has_more |= measured.has_more | (expired >= ROWS);
-    removed.has_more |= vacuum(connection)?;
+    removed.has_more |= measured.has_more | (expired >= limits.rows);
+    removed.has_more |= vacuum(connection, limits.rows * VACUUM_PAGES_PER_ROW)?;
     Ok(removed)
 }
 
@@ -171,13 +196,13 @@ fn remove_body(
 
 /// Returns free pages to the file system. Returns whether there are more. The file itself shrinks at a checkpoint, which
 /// follows the last of them.
-fn vacuum(connection: &Connection) -> Result<bool, JournalError> {
+fn vacuum(connection: &Connection, pages: i64) -> Result<bool, JournalError> {
     let free = || connection.pragma_query_value(None, "freelist_count", |row| row.get::<_, u32>(0));
     if free()? == 0 {
         return Ok(false);
     }
     // Each row removes a page.
-    let mut statement = connection.prepare_cached(&format!("PRAGMA incremental_vacuum({VACUUM_PAGES})"))?;
+    let mut statement = connection.prepare_cached(&format!("PRAGMA incremental_vacuum({pages})"))?;
     let mut rows = statement.query([])?;
     while rows.next()?.is_some() {}
     drop(rows);

@@ -75,6 +75,55 @@ fn a_journal_is_open_once_under_all_its_names() {
 }
 
 #[test]
+fn a_journal_with_two_names_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(&folder, 0);
+    journal.commit(&[accept("r")]).unwrap();
+    let link = folder.path().join("link.db");
+    fs::hard_link(folder.path().join("runs.db"), &link).unwrap();
+    let error = SqliteJournal::open(&link, SqliteOptions::default()).err().expect("it is refused");
+    assert!(matches!(error, JournalError::InUse { .. }), "{error}");
+    drop(journal);
+    refused(&link, &["2 names (hard links)", "remove all but one"]);
+    fs::remove_file(&link).unwrap();
+    assert!(open(&folder, 0).run("r").unwrap().is_some());
+}
+
+#[test]
+fn a_deleted_log_is_noticed_and_nothing_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(&folder, 0);
+    journal.commit(&[accept("r")]).unwrap();
+    fs::remove_file(folder.path().join("runs.db-wal")).unwrap();
+    for error in [journal.commit(&[accept("s")]), journal.probe(), journal.commit(&[accept("s")])] {
+        let error = error.expect_err("nobody would find it again");
+        assert!(
+            matches!(&error, JournalError::NotWritable(reason) if reason.contains("runs.db-wal was deleted")),
+            "{error}"
+        );
+    }
+    // As a crash would leave it.
+    let other = tempfile::tempdir().unwrap();
+    fs::copy(folder.path().join("runs.db"), other.path().join("runs.db")).unwrap();
+    let after = open(&other, 0);
+    assert!(after.run("r").unwrap().is_some() && after.run("s").unwrap().is_none());
+}
+
+#[test]
+fn a_new_file_goes_with_a_start_that_failed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    open(&folder, 0).discard_if_unused();
+    assert!(!path.exists());
+    let journal = open(&folder, 0);
+    journal.commit(&[accept("r")]).unwrap();
+    journal.discard_if_unused();
+    drop(journal);
+    open(&folder, 0).discard_if_unused();
+    assert!(path.exists(), "there is a run in it, and it is not new");
+}
+
+#[test]
 fn what_is_no_journal_is_refused_and_stays() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
