@@ -191,7 +191,7 @@ mod tests {
         let ticket = pool
             .submit("holder", move |_| {
                 begun.send(()).unwrap();
-                drop(released.recv());
+                released.recv().unwrap_or_default();
             })
             .unwrap();
         begins.recv().unwrap();
