@@ -12,7 +12,7 @@ use super::adaptive::AdaptiveCoordinator;
 use super::ensemble::{EnsembleMember, EnsembleVerifier};
 use super::escalation::{EscalatingExecutor, NamedExecutor};
 use super::factory::Factory;
-use super::llm::{EngineModel, from_settings};
+use super::llm::{EngineModel, Learnt, ModelByTask, from_settings};
 use super::model::{Model, Tap, TappedModel};
 use super::pools::{Environment, Pools};
 use super::process::{ProcessCoordinator, ProcessExecutor, ProcessVerifier};
@@ -170,8 +170,13 @@ impl FactoryBuilder<'_> {
             let model = self.resources.pools.get(pool, self.settings, &self.resources.environment);
             return Ok(self.tapped(model.map_err(|reason| self.unusable(reason))?));
         }
-        let engine = options.engine().expect("invariant: an agent that asks a model names a pool or an engine");
-        Ok(self.tapped(EngineModel::new(self.engine(engine)?, is_chat)))
+        let mut models: Vec<(Learnt, Arc<dyn Model>)> = Vec::new();
+        for name in options.engines() {
+            let model = Arc::new(EngineModel::new(self.engine(name)?, is_chat));
+            let entry = self.settings.engines.get(name).cloned();
+            models.push((Box::new(move |task| entry.as_ref()?.has_learnt(task)), model));
+        }
+        Ok(self.tapped(ModelByTask::new(models)))
     }
 
     fn tapped(&self, model: impl Model + 'static) -> Arc<dyn Model> {

@@ -29,8 +29,8 @@ pub fn model_source(name: &str, engine: &settings::Engine) -> Result<ModelSource
 pub(super) fn model_file(name: &str, engine: &settings::Engine) -> Result<PathBuf, AppError> {
     match model_source(name, engine)? {
         ModelSource::File(path) => Ok(path),
-        ModelSource::BuiltIn => {
-            shipped_model::file().map_err(|reason| AppError::ModelCache { engine: name.to_owned(), reason })
+        ModelSource::BuiltIn(model) => {
+            shipped_model::file(model).map_err(|reason| AppError::ModelCache { engine: name.to_owned(), reason })
         }
     }
 }

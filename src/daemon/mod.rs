@@ -71,6 +71,9 @@ struct State {
     has_keys: bool,
     /// Start of the server, in milliseconds since 1970.
     started_ms: u64,
+    verify: verify::Pool,
+    /// What `/readyz` knows.
+    checks: health::Checks,
     /// Where to request a reload of the configuration; `None` where nothing can be reloaded.
     reloads: Option<mpsc::Sender<ReloadRequest>>,
 }
@@ -120,6 +123,8 @@ pub async fn serve(
         runs: Arc::clone(&runs),
         has_keys: !settings.server.keys.is_empty(),
         started_ms: now_ms(),
+        verify: verify::Pool::start().map_err(DaemonError::Serve)?,
+        checks: health::Checks::default(),
         reloads,
     });
     let measure = move |response: &ResponseHead<'_>| http_metrics::count(&metrics, response);

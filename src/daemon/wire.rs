@@ -231,7 +231,8 @@ pub struct CollectRequest {
     /// Remove runs that ended more days ago. Without either field, the configured retention applies.
     #[schema(maximum = 36_500)]
     pub older_than_days: Option<u32>,
-    /// Remove the oldest runs while the journal is larger.
+    /// Remove runs while the journal is larger, the oldest of the key with the most bytes first. With a key that is not an
+    /// admin's: the oldest of its own while its finished runs hold more.
     pub bytes_max: Option<u64>,
 }
 

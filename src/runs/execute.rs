@@ -6,11 +6,12 @@ use std::sync::atomic::Ordering;
 use tracing::Span;
 
 use super::accepted_agents::agents_of;
+use super::admission::RunSlot;
 use super::event_stream::RowUpdate;
 use super::live_run::LiveRun;
 use super::record::Status;
 use super::recorder::Recorder;
-use super::service::{RunSlot, Runs};
+use super::service::Runs;
 use crate::report::{RunResult, TraceLine};
 use crate::runtime::{Event, Observer, Submission, Watched};
 use crate::telemetry::TracedRun;

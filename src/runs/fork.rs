@@ -68,7 +68,7 @@ impl Runs {
         let Replayed::Open(suspended) = replayed else {
             return Err(RunError::Conflict(format!("the run was over at event {seq}: give an earlier one")));
         };
-        let slot = self.reserve_slot()?;
+        let slot = self.reserve_slot(owner)?;
         let mut spec = RunSpec { forked_from: Some(Origin { run: parent.to_owned(), seq }), ..spec };
         spec.sampling.seed = seed.unwrap_or(spec.sampling.seed);
         if spec.recorded.is_none() {

@@ -1,7 +1,6 @@
 //! The runs of a daemon: admits new ones and finds every run, open or finished. Executing them is `execute`'s part.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use dashmap::DashMap;
 use tokio::sync::{oneshot, watch};
 use tracing::Instrument as _;
 
+use super::admission::{OpenRuns, RunSlot};
 use super::event_stream::EventStream;
 use super::execute::Start;
 use super::live_run::LiveRun;
@@ -35,12 +35,22 @@ pub enum RunError {
     NotFound(String),
     #[error("{open} runs are open, and server.queue_max is {limit}: try again later")]
     Full { open: usize, limit: u32 },
+    #[error(
+        "{open} runs of this key are open, and it may have {limit} (open_runs_max of the key, or \
+         server.key_open_runs_max): wait until one of them ends, or cancel one"
+    )]
+    OwnerFull { open: usize, limit: u32 },
     #[error("the daemon is stopping: submit the run again in a moment")]
     Draining,
     #[error("{0}")]
     NotWritable(String),
     #[error("this Idempotency-Key was used with another request, for run {0}: use a new key for a new request")]
     KeyReused(String),
+    #[error(
+        "this Idempotency-Key was used for run {0}, which was removed since, and is not executed again: use a new key to \
+         submit the request as a new run"
+    )]
+    KeySpent(String),
     #[error("no new runs at present: {0}")]
     EngineLost(String),
     #[error("{0}")]
@@ -87,8 +97,7 @@ pub struct Runs {
     pub(super) metrics: Arc<Metrics>,
     pub(super) telemetry: Option<Telemetry>,
     pub(super) live: DashMap<String, Arc<LiveRun>>,
-    /// Accepted and not over, or being accepted.
-    pub(super) open: AtomicUsize,
+    pub(super) open: OpenRuns,
     /// Requests with a key that are being accepted: the second waits for the first.
     keys: Mutex<HashMap<KeyName, Arc<tokio::sync::Mutex<()>>>>,
     draining: watch::Sender<bool>,
@@ -96,15 +105,6 @@ pub struct Runs {
     pub(super) wrap_observer: OnceLock<WrapObserver>,
     /// Executes the runs. Not a thread of the server, whose threads end before the process does.
     pub(super) arbiter: ArbiterHandle,
-}
-
-/// Counts as one open run until dropped.
-pub(super) struct RunSlot(Arc<Runs>);
-
-impl Drop for RunSlot {
-    fn drop(&mut self) {
-        self.0.open.fetch_sub(1, Ordering::AcqRel);
-    }
 }
 
 /// An id that sorts by time.
@@ -136,7 +136,7 @@ impl Runs {
             metrics,
             telemetry,
             live: DashMap::new(),
-            open: AtomicUsize::new(0),
+            open: OpenRuns::default(),
             keys: Mutex::default(),
             draining: watch::Sender::new(false),
             clock,
@@ -178,11 +178,6 @@ impl Runs {
         self.read(|journal| journal.size()).await
     }
 
-    /// Runs that are accepted and not over.
-    pub fn open_runs(&self) -> usize {
-        self.open.load(Ordering::Acquire)
-    }
-
     /// Why the journal cannot be written at present, if so.
     pub fn journal_failure(&self) -> Option<String> {
         self.writer.failure()
@@ -218,33 +213,6 @@ impl Runs {
         if let Some(telemetry) = &self.telemetry {
             telemetry.shutdown();
         }
-    }
-
-    /// Checks for room, so that a run is refused before anything is computed for it. [`Runs::accept`] decides.
-    ///
-    /// # Errors
-    /// `Full` or `Draining`.
-    pub fn has_room(&self) -> Result<(), RunError> {
-        let (open, limit) = (self.open_runs(), self.app().settings().server.queue_max);
-        if self.is_draining() {
-            return Err(RunError::Draining);
-        }
-        if open < limit as usize { Ok(()) } else { Err(RunError::Full { open, limit }) }
-    }
-
-    pub(super) fn reserve_slot(self: &Arc<Self>) -> Result<RunSlot, RunError> {
-        let limit = self.app().settings().server.queue_max;
-        let take = |open: usize| (open < limit as usize).then_some(open + 1);
-        match self.open.fetch_update(Ordering::AcqRel, Ordering::Acquire, take) {
-            Ok(_) => Ok(RunSlot(Arc::clone(self))),
-            Err(open) => Err(RunError::Full { open, limit }),
-        }
-    }
-
-    /// A slot for a run that was accepted earlier, beyond the limit if need be.
-    pub(super) fn slot_for_open_run(self: &Arc<Self>) -> RunSlot {
-        self.open.fetch_add(1, Ordering::AcqRel);
-        RunSlot(Arc::clone(self))
     }
 
     /// Accepts a run: when this returns, it is durable and executing.
@@ -294,9 +262,11 @@ impl Runs {
         let (owner, text) = (new.owner.clone(), key.key.clone());
         let known = self.read(move |journal| journal.run_of_key(&owner, &text)).await?;
         match known {
-            Some((id, fingerprint)) if fingerprint == key.fingerprint => {
-                Ok(Accepted { record: self.get(&id).await?.1, is_new: false })
-            }
+            Some((id, fingerprint)) if fingerprint == key.fingerprint => match self.get(&id).await {
+                Ok((_, record)) => Ok(Accepted { record, is_new: false }),
+                Err(RunError::NotFound(_)) => Err(RunError::KeySpent(id)),
+                Err(error) => Err(error),
+            },
             Some((id, _)) => Err(RunError::KeyReused(id)),
             None => self.accept_new(new, Some(key)).await.map(|record| Accepted { record, is_new: true }),
         }
@@ -307,7 +277,7 @@ impl Runs {
             return Err(RunError::Draining);
         }
         self.check_engines(&new.spec)?;
-        let slot = self.reserve_slot()?;
+        let slot = self.reserve_slot(&new.owner)?;
         let (live, row) = self.prepare(&new.owner, new.spec)?;
         self.writer.accept(row, key).await.map_err(RunError::NotWritable)?;
         let record = live.record();

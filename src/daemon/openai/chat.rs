@@ -10,7 +10,7 @@ use super::response::{ChatCompletion, ChunkEvent, Head};
 use super::run_requests::RunRequests;
 use super::{completion, streaming};
 use crate::daemon::error::{ApiError, ErrorBody};
-use crate::daemon::guard::{Body, json};
+use crate::daemon::guard::{Body, json, stream_permit};
 use crate::daemon::resolve::spec_of;
 use crate::daemon::runs::owner_of;
 use crate::daemon::{State, now_ms};
@@ -76,8 +76,9 @@ pub async fn complete(state: web::Data<State>, request: HttpRequest, body: Body)
     let chat: ChatRequest = json(&body.0)?;
     let is_kept = is_kept(&request)?;
     let (model, is_streamed, wants_usage) = (chat.model.clone(), chat.is_streamed(), chat.wants_usage());
+    let permit = if is_streamed { stream_permit(&request)? } else { None };
     let runs = Arc::clone(&state.runs);
-    runs.has_room()?;
+    runs.has_room(&owner_of(&request))?;
     // Generating an instance may take milliseconds, for which other requests of this worker must not wait.
     let specs = {
         let runs = Arc::clone(&runs);
@@ -98,7 +99,7 @@ pub async fn complete(state: web::Data<State>, request: HttpRequest, body: Body)
         system_fingerprint: runs.app().config_hash().to_owned(),
     };
     if is_streamed {
-        return Ok(streaming::respond(&runs, head, accepted, wants_usage));
+        return Ok(streaming::respond(&runs, head, accepted, wants_usage, permit));
     }
     completion::respond(&runs, head, &accepted).await
 }

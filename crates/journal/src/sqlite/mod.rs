@@ -13,6 +13,8 @@ mod reserve;
 mod retention;
 mod reviews;
 mod schema;
+mod spent_keys;
+mod usage;
 mod writer;
 
 #[cfg(test)]
@@ -27,6 +29,7 @@ use super::{FlaggedEvent, Journal, JournalError, Query, Removed, Retention, RunR
 use connection::{Readers, as_open_error};
 use lock::Lock;
 use schema::Found;
+use usage::Measured;
 use writer::Writer;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -154,8 +157,13 @@ impl Journal for SqliteJournal {
         self.readers.read(|connection| queries::snapshot(connection, id))
     }
 
-    fn collect(&self, retention: Retention) -> Result<Removed, JournalError> {
-        self.lock().collect(retention)
+    fn collect(&self, retention: &Retention) -> Result<Removed, JournalError> {
+        // Measured before the writer is locked: a finished run does not grow.
+        let measured = match retention.bytes_max {
+            Some(_) => self.readers.read(usage::measure)?,
+            None => Measured::default(),
+        };
+        self.lock().collect(retention, &measured)
     }
 
     fn size(&self) -> Result<Size, JournalError> {

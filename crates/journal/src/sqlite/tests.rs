@@ -157,9 +157,9 @@ fn a_newer_version_is_refused_and_stays() {
     let folder = tempfile::tempdir().unwrap();
     drop(open(&folder, 0));
     let path = folder.path().join("runs.db");
-    Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 3").unwrap();
+    Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 4").unwrap();
     let before = fs::read(&path).unwrap();
-    refused(&path, &["version 3", "up to 2", "newer prime-agents"]);
+    refused(&path, &["version 4", "up to 3", "newer prime-agents"]);
     assert!(fs::read(&path).unwrap() == before, "the file has changed");
 }
 
@@ -192,7 +192,7 @@ fn a_file_of_an_older_version_goes_on() {
     }
     let file = Connection::open(&path).unwrap();
     let version: i64 = file.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
-    assert_eq!(version, 2);
+    assert_eq!(version, 3);
 }
 
 #[test]
@@ -254,8 +254,8 @@ fn a_full_file_takes_nothing_until_there_is_room() {
         journal.probe().unwrap();
     }
     assert!(fs::metadata(folder.path().join("runs.db")).map_or(0, |data| data.len()) <= 1 << 20);
-    let retention = Retention { updated_before_ms: Some(10), bytes_max: None };
-    assert_eq!(journal.collect(retention).unwrap().runs, 10);
+    let retention = Retention { updated_before_ms: Some(10), ..Retention::default() };
+    assert_eq!(journal.collect(&retention).unwrap().runs, 10);
     journal.commit(&[accept("s"), append("s", &noise(row("s").head, 100_000))]).unwrap();
     drop(journal);
     // It is bounded again, and again when it is opened.
@@ -276,9 +276,9 @@ fn a_file_shrinks_when_runs_are_removed() {
         let id = format!("r{at}");
         journal.commit(&[accept(&id), append(&id, &noise(row(&id).head, 4 << 20)), end(&id, at)]).unwrap();
     }
-    let retention = Retention { updated_before_ms: Some(3), bytes_max: None };
+    let retention = Retention { updated_before_ms: Some(3), ..Retention::default() };
     let mut rounds = 0;
-    while journal.collect(retention).unwrap().has_more {
+    while journal.collect(&retention).unwrap().has_more {
         rounds += 1;
     }
     assert!(rounds > 0, "each round is bounded");
@@ -294,7 +294,7 @@ fn nothing_is_written_after_a_failed_sync() {
     journal.commit(&[accept("r")]).unwrap();
     let failed = journal.lock().write(|_, _| Err::<(), _>(JournalError::DiskFailed("a sync".to_owned())));
     assert!(failed.is_err());
-    for done in [journal.commit(&[]), journal.probe(), journal.collect(Retention::default()).map(drop)] {
+    for done in [journal.commit(&[]), journal.probe(), journal.collect(&Retention::default()).map(drop)] {
         assert!(matches!(&done, Err(JournalError::DiskFailed(reason)) if reason == "a sync"), "{done:?}");
     }
     assert!(journal.run("r").unwrap().is_some(), "it can still be read");
@@ -332,7 +332,7 @@ fn use_all(path: &Path) -> Result<Vec<Segment>, JournalError> {
     }
     journal.commit(&[accept("new"), append("new", &events(row("new").head, 3)), end("new", 1)])?;
     journal.probe()?;
-    while journal.collect(Retention { updated_before_ms: Some(u64::MAX), bytes_max: None })?.has_more {}
+    while journal.collect(&Retention { updated_before_ms: Some(u64::MAX), ..Retention::default() })?.has_more {}
     Ok(all)
 }
 

@@ -8,7 +8,7 @@ use super::compression::Packer;
 use super::log_file::LogFile;
 use super::reserve::Reserve;
 use super::schema::{FIRST_SEQ_MAX, RUN_MAX, SEQ_BITS};
-use super::{connection, reviews};
+use super::{connection, queries, reviews};
 use crate::{Head, IdempotencyKey, JournalError, ReviewCounts, RunRow, Segment, Snapshot, Write};
 
 pub(super) struct KnownRun {
@@ -141,9 +141,7 @@ fn accept(transaction: &Transaction<'_>, row: &RunRow, key: Option<&IdempotencyK
         return Err(refused(format!("run {id:?} exists already")));
     }
     if let Some(IdempotencyKey { key, .. }) = key {
-        let mut statement = transaction.prepare_cached("SELECT id FROM run WHERE owner = ?1 AND key = ?2")?;
-        let taken: Option<String> = statement.query_row([&row.owner, key], |row| row.get(0)).optional()?;
-        if let Some(run) = taken {
+        if let Some((run, _)) = queries::run_of_key(transaction, &row.owner, key)? {
             return Err(refused(format!("the idempotency key of the new run {id:?} belongs to run {run:?}")));
         }
     }
