@@ -10,7 +10,7 @@
 //!   pending events of many streams as one `batch`; `backpressure` makes runs wait for it;
 //! - execution: `service` accepts runs and is the hub of all others, `admission` counts them; `execute` submits them to
 //!   the runtime, with the `accepted_agents` or not at all; `resume` and `fork` start from what `replay` rebuilds;
-//! - out of the journal: `event_reader`, `trace`, `reviews`, `comparison`, `retention`.
+//! - out of the journal: `listing`, `event_reader`, `trace`, `reviews`, `comparison`, `retention`.
 
 mod accepted_agents;
 mod admission;
@@ -21,6 +21,7 @@ mod event_reader;
 mod event_stream;
 mod execute;
 mod fork;
+mod listing;
 mod live_run;
 mod progress;
 mod record;
@@ -37,9 +38,10 @@ mod writer;
 pub use comparison::{ArmFigures, Comparison};
 pub use event_reader::EventBatch;
 pub use event_stream::Committed;
+pub use listing::RunPage;
 pub use live_run::LiveRun;
 pub use record::{RunRecord, Status};
 pub use retention::Cleanup;
 pub use reviews::{FlaggedStep, ReviewDecision, ReviewLine};
-pub use service::{Accepted, NewRun, RunError, RunPage, Runs, WrapObserver};
+pub use service::{Accepted, NewRun, RunError, Runs, WrapObserver};
 pub use spec::{Origin, RunSpec};

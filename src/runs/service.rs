@@ -15,7 +15,6 @@ use super::execute::Start;
 use super::live_run::LiveRun;
 use super::progress::Progress;
 use super::record::{RunRecord, Status};
-use super::replay::durable_counts;
 use super::spec::RunSpec;
 use super::writer::Writer;
 use crate::agents::Basis;
@@ -25,9 +24,7 @@ use crate::report::{RunContext, RunResult};
 use crate::runtime::Observer;
 use crate::telemetry::Telemetry;
 use prime_bench::tasks::Problem;
-use prime_journal::{
-    ChainHash, Head, IdempotencyKey, Journal, JournalError, Query, ReviewCounts, RunRow, Segment, Size,
-};
+use prime_journal::{ChainHash, Head, IdempotencyKey, Journal, JournalError, ReviewCounts, RunRow, Segment, Size};
 
 /// Why a run could not be accepted, found or changed.
 #[derive(Debug, thiserror::Error)]
@@ -80,16 +77,6 @@ pub struct NewRun {
 pub struct Accepted {
     pub record: RunRecord,
     pub is_new: bool,
-}
-
-/// A page of a listing.
-#[derive(Default)]
-pub struct RunPage {
-    pub runs: Vec<RunRecord>,
-    /// The runs whose rows this version cannot read.
-    pub unreadable: Vec<String>,
-    /// Where the next page begins.
-    pub next: Option<String>,
 }
 
 /// An owner and their idempotency key.
@@ -383,7 +370,7 @@ impl Runs {
     }
 
     /// The run, unless its end is committed: then its result is in its row, even while it is still registered.
-    fn open(&self, id: &str) -> Option<Arc<LiveRun>> {
+    pub(super) fn open(&self, id: &str) -> Option<Arc<LiveRun>> {
         self.live(id).filter(|live| !live.stream.committed().is_over)
     }
 
@@ -391,51 +378,6 @@ impl Runs {
         let name = id.to_owned();
         let row = self.read(move |journal| journal.run(&name)).await?;
         row.ok_or_else(|| RunError::NotFound(id.to_owned()))
-    }
-
-    /// Runs, newest first. A row that this version cannot read is named, and does not hide the others.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
-    pub async fn list(&self, query: Query) -> Result<RunPage, RunError> {
-        let limit = query.limit as usize;
-        let rows = self.read(move |journal| journal.list(&query)).await?;
-        let next = rows.last().filter(|_| rows.len() == limit).map(|row| row.id.clone());
-        let mut page = RunPage { next, ..RunPage::default() };
-        for mut row in rows {
-            if let Some(live) = self.open(&row.id) {
-                self.count_events(&live).await;
-                page.runs.push(live.record().with_reviews(row.reviews));
-                continue;
-            }
-            if !row.is_over {
-                // It ended after its row was read. One that was removed since is listed as it was.
-                row = match self.row(&row.id).await {
-                    Err(RunError::NotFound(_)) => row,
-                    read => read?,
-                };
-            }
-            match RunRecord::of_row(&row) {
-                Ok(record) => page.runs.push(record),
-                Err(error) => {
-                    tracing::warn!(run = %row.id, %error, "a list leaves out a row that this version cannot read");
-                    page.unreadable.push(row.id);
-                }
-            }
-        }
-        Ok(page)
-    }
-
-    /// Lets the record of a run that is not replayed yet show its durable counts.
-    async fn count_events(&self, live: &LiveRun) {
-        if live.is_counted() {
-            return;
-        }
-        let (id, seq) = (live.stream.id.clone(), live.stream.committed().head.seq);
-        // What cannot be read fails the replay, which says so.
-        if let Ok(progress) = self.read(move |journal| durable_counts(journal, &id, seq)).await {
-            live.set_counts(progress);
-        }
     }
 
     /// Ends a run with what is committed, and waits at most `patience` for that to be durable.

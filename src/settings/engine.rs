@@ -64,8 +64,8 @@ pub struct Engine {
     /// Timeout in milliseconds for loading the model and decoding one token.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub start_timeout_ms: u64,
-    /// Maximum restarts of the worker within `restart_window_ms`; after one more the engine is out of service: turns wait, new runs
-    /// are refused, and the worker is started again after pauses that grow to a minute, or at a reload.
+    /// Maximum restarts of the worker within `restart_window_ms`; after one more the engine is out of service: turns wait,
+    /// new runs are refused, and the worker is started again after pauses that grow to a minute, or at a reload.
     #[schemars(range(min = 0, max = 1_000))]
     pub restarts_max: u32,
     /// Sliding window in milliseconds over which restarts are counted.

@@ -1,0 +1,64 @@
+//! Pages of runs, and what the record of a run shows before it is replayed.
+
+use super::live_run::LiveRun;
+use super::record::RunRecord;
+use super::replay::durable_counts;
+use super::service::{RunError, Runs};
+use prime_journal::Query;
+
+/// A page of a listing.
+#[derive(Default)]
+pub struct RunPage {
+    pub runs: Vec<RunRecord>,
+    /// The runs whose rows this version cannot read.
+    pub unreadable: Vec<String>,
+    /// Where the next page begins.
+    pub next: Option<String>,
+}
+
+impl Runs {
+    /// Runs, newest first. A row that this version cannot read is named, and does not hide the others.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub async fn list(&self, query: Query) -> Result<RunPage, RunError> {
+        let limit = query.limit as usize;
+        let rows = self.read(move |journal| journal.list(&query)).await?;
+        let next = rows.last().filter(|_| rows.len() == limit).map(|row| row.id.clone());
+        let mut page = RunPage { next, ..RunPage::default() };
+        for mut row in rows {
+            if let Some(live) = self.open(&row.id) {
+                self.count_events(&live).await;
+                page.runs.push(live.record().with_reviews(row.reviews));
+                continue;
+            }
+            if !row.is_over {
+                // It ended after its row was read. One that was removed since is listed as it was.
+                row = match self.row(&row.id).await {
+                    Err(RunError::NotFound(_)) => row,
+                    read => read?,
+                };
+            }
+            match RunRecord::of_row(&row) {
+                Ok(record) => page.runs.push(record),
+                Err(error) => {
+                    tracing::warn!(run = %row.id, %error, "a list leaves out a row that this version cannot read");
+                    page.unreadable.push(row.id);
+                }
+            }
+        }
+        Ok(page)
+    }
+
+    /// Lets the record of a run that is not replayed yet show its durable counts.
+    pub(super) async fn count_events(&self, live: &LiveRun) {
+        if live.is_counted() {
+            return;
+        }
+        let (id, seq) = (live.stream.id.clone(), live.stream.committed().head.seq);
+        // What cannot be read fails the replay, which says so.
+        if let Ok(progress) = self.read(move |journal| durable_counts(journal, &id, seq)).await {
+            live.set_counts(progress);
+        }
+    }
+}
