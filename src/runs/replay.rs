@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(counts(5), (4, 1, 1, 1, 10));
         assert_eq!(counts(3), (2, 1, 0, 1, 11));
         // What a snapshot covers is not counted again.
-        let progress = Progress { proposals: 100, steps: 50, ..Progress::default() };
+        let progress = Progress { proposals: 100, steps: 50, rounds: 1, ..Progress::default() };
         let body = serde_json::to_vec(&serde_json::json!({"progress": progress, "run": null})).unwrap();
         journal.commit(&[Write::Save { id: "r".to_owned(), snapshot: Snapshot { seq: 4, body } }]).unwrap();
         assert_eq!(counts(5), (101, 50, 0, 0, 10));
