@@ -110,7 +110,7 @@ fn changes_that_need_a_restart_are_reported_each_time() {
 fn a_key_is_needed_where_there_are_keys() {
     // SHA-256 of "abc" (FIPS 180-2, appendix B.1).
     let sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-    let daemon = Daemon::start(&[&format!("server.keys=[{{name=\"ci\", sha256=\"{sha256}\"}}]")]);
+    let daemon = Daemon::start(&[&format!("server.keys=[{{name=\"ci\", sha256=\"{sha256}\", admin=true}}]")]);
     daemon.post("/v1/reload").refused(401, None, &["key"]);
     let asked = daemon.client.post(daemon.url("/v1/reload")).header("Authorization", "Bearer abc").send();
     assert_eq!(asked.unwrap().status(), 200);
