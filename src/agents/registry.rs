@@ -119,6 +119,7 @@ pub struct AgentSet {
     notes: Vec<String>,
     basis: Basis,
     needs_algorithm: bool,
+    reads_prose: bool,
     /// `None` for custom agents.
     recorded: Option<Arc<RecordedAgents>>,
     executor: Factory<dyn Executor>,
@@ -357,6 +358,7 @@ impl AgentSet {
             notes: Vec::new(),
             basis,
             needs_algorithm: false,
+            reads_prose: true,
             recorded: None,
             executor: Arc::new(executor),
             verifier: Arc::new(verifier),
@@ -374,6 +376,7 @@ impl AgentSet {
         name.clone_into(&mut self.names.executor);
         self.executor = Arc::new(executor);
         self.needs_algorithm = false;
+        self.reads_prose = true;
         self.recorded = None;
         self.notes.retain(|note| !note.starts_with("executor"));
         self
@@ -392,6 +395,7 @@ impl AgentSet {
             notes: labels(settings),
             basis,
             needs_algorithm: needs_algorithm(settings, &names.executor),
+            reads_prose: reads_prose(settings, &names.executor),
             recorded: RecordedAgents::of(settings, resources, basis).map(Arc::new),
             executor: factory::<ExecutorAgent>(settings, resources, &names.executor)?,
             coordinator: factory::<CoordinatorAgent>(settings, resources, &names.coordinator)?,
@@ -429,6 +433,11 @@ impl AgentSet {
         self.needs_algorithm
     }
 
+    /// Whether the executor is shown a problem in words, and not only the short view of a benchmark task's state.
+    pub fn reads_prose(&self) -> bool {
+        self.reads_prose
+    }
+
     /// What the verifier's verdicts rest on.
     pub fn basis(&self) -> Basis {
         self.basis
@@ -454,10 +463,39 @@ fn needs_algorithm(settings: &Settings, name: &str) -> bool {
         || options.members().into_iter().any(|member| needs_algorithm(settings, member))
 }
 
+/// The template of the prompt that our own models are trained on. Models trained on it write actions of the benchmark's
+/// tasks, whatever they are asked.
+const COMPACT: &str = "compact";
+
+/// Whether an executor, with all its parts, can be asked in words.
+fn reads_prose(settings: &Settings, name: &str) -> bool {
+    let Some(options) = settings.agent::<ExecutorAgent>(name) else { return false };
+    let prompts = || std::iter::once(&options.prompt).chain(&options.prompt_variants);
+    match options.implementation() {
+        "reference" | "scripted" => false,
+        "llama" | "openai" => prompts().all(|prompt| prompt != COMPACT),
+        _ => options.members().into_iter().all(|member| reads_prose(settings, member)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::settings::implementations;
+
+    #[test]
+    fn a_model_with_the_compact_prompt_does_not_read_prose() {
+        let reads = |sets: &[&str]| {
+            let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+            let settings = Settings::load(&[], std::iter::empty(), &sets).unwrap();
+            reads_prose(&settings, &settings.agents.executor.implementation)
+        };
+        assert!(!reads(&[]), "the built-in model");
+        assert!(reads(&["agents.executor.prompt=step"]));
+        assert!(!reads(&["agents.executor.prompt=step", r#"agents.executor.prompt_variants=["compact"]"#]));
+        assert!(reads(&["agents.executor.implementation=replay", r#"agents.executor.lines=["x"]"#]));
+        assert!(!reads(&["agents.executor.implementation=reference"]));
+    }
 
     fn constructed<O: Constructed>() -> (Role, Vec<&'static str>) {
         (O::ROLE, O::CONSTRUCTORS.iter().map(|(name, _)| *name).collect())

@@ -221,6 +221,15 @@ pub fn spec_of(
         );
         return Err(ApiError::bad_field("problem", message));
     }
+    if !agents.reads_prose() && !problem.has_reference() {
+        let message = format!(
+            "the executor `{}` is a model for the tasks of the benchmark (`agents.executor.prompt` is `compact`) and cannot \
+             read it: configure a model that follows instructions, with the prompt `step`, or choose another executor \
+             (`agents.executor`)",
+            agents.names().executor
+        );
+        return Err(ApiError::bad_field("problem", message));
+    }
     let is_read = reads_all(problem.as_ref(), &agents)?;
     let mut plan = run_plan(&settings, agents.basis(), problem.as_ref());
     plan.is_checked |= is_read;
