@@ -1,6 +1,7 @@
 //! Puts the parts together: from settings to a runtime with its engines. The one module that knows every component.
 
 mod agent_sets;
+mod built_in_model;
 mod overrides;
 mod plan;
 mod resources;
@@ -19,9 +20,10 @@ use prime_engine::{Engine, EngineError};
 use prime_protocol::{Outcome, RunPlan};
 
 use agent_sets::AgentSets;
+pub use built_in_model::{NotLearnt, check_learnt};
 pub use overrides::Overrides;
 pub use plan::{basis_on, run_plan, run_sampling, runtime_plan};
-pub use resources::{engine_spec, model_source, resources, resources_of};
+pub use resources::{engine_spec, environment_of_the_process, model_source, resources, resources_of};
 use resources::{model_file, running_of};
 
 /// Why the process could not start.

@@ -161,9 +161,10 @@ fn module(task: &Value, code: &mut String) -> Result<(), Box<dyn Error>> {
     )?;
     writeln!(
         code,
-        "static PAGE: Page = Page {{ generate: {:?}, algorithm: {:?}, step: {:?}, note: {:?}, actions: &[{actions}], \
+        "static PAGE: Page = Page {{ generate: {:?}, problem: {:?}, algorithm: {:?}, step: {:?}, note: {:?}, actions: &[{actions}], \
          input: {}, answer: {}, state: {}, example: Example {{ input: {:?}, answer: {:?}, steps: {}, first: {}, last: {} }} }};\n}}",
         text(task, "generate")?,
+        text(task, "problem")?,
         text(task, "algorithm")?,
         text(task, "step")?,
         task.get("note").and_then(Value::as_str).unwrap_or_default(),

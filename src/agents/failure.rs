@@ -18,7 +18,7 @@ pub enum Failure {
     Refused,
     /// The answer does not have the required form.
     Malformed,
-    /// The answer is longer than allowed.
+    /// The prompt or the answer is longer than allowed.
     TooLong,
     /// The agent's program exited.
     Died,

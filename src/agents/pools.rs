@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::upstream::{OpenAiModel, UpstreamStatus};
+use super::upstream::{OpenAiModel, Probed, UpstreamStatus};
 use crate::settings::{Settings, UpstreamPool};
 
 /// Looks up an environment variable.
@@ -33,6 +33,27 @@ impl Pools {
         let model = Arc::new(model.map_err(|error| format!("pool `{name}`: {error}"))?);
         open.insert(name.to_owned(), (options.clone(), Arc::clone(&model)));
         Ok(model)
+    }
+
+    /// Checks that each open pool has a server that answers.
+    ///
+    /// # Errors
+    /// The first pool without one, with what is wrong with its servers.
+    pub async fn check(&self) -> Result<(), String> {
+        let open: Vec<_> = {
+            let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            open.iter().map(|(name, (_, model))| (name.clone(), Arc::clone(model))).collect()
+        };
+        for (name, model) in open {
+            let probed = model.probe().await;
+            if probed.iter().any(|server| server.answer.is_ok()) {
+                continue;
+            }
+            let reason = |server: &Probed| Some(format!("{}: {}", server.server, server.answer.as_ref().err()?));
+            let reasons: Vec<_> = probed.iter().filter_map(reason).collect();
+            return Err(format!("pool `{name}`: no server answers: {}", reasons.join("; ")));
+        }
+        Ok(())
     }
 
     /// The states of the open pools' servers, by pool.

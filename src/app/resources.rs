@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{AppError, cores};
-use crate::agents::pools::Pools;
+use crate::agents::pools::{Environment, Pools};
 use crate::agents::{Resources, file_digest};
 use crate::settings::{self, ModelSource, Settings};
 use crate::shipped_model;
@@ -162,7 +162,12 @@ pub(super) fn new(running: Running, pools: Pools) -> Resources {
         model_digests.extend(digest.map(|digest| (name.clone(), digest)));
         engines.insert(name, engine);
     }
-    Resources { engines, model_digests, pools, environment: Arc::new(environment), tap: None }
+    Resources { engines, model_digests, pools, environment: environment_of_the_process(), tap: None }
+}
+
+/// Looks up variables in the environment of the process.
+pub fn environment_of_the_process() -> Environment {
+    Arc::new(environment)
 }
 
 #[expect(

@@ -4,9 +4,12 @@ use std::net::TcpListener;
 use std::process::ExitCode;
 
 use clap::Args;
+use tokio::runtime::Builder;
 
 use super::Configuration;
-use crate::app::{cores, engine_spec, model_source};
+use crate::agents::pools::Pools;
+use crate::agents::upstream::Probed;
+use crate::app::{cores, engine_spec, environment_of_the_process, model_source};
 use crate::cli::output::print;
 use crate::settings::{ModelSource, Settings};
 use prime_engine::{self, Bytes, EngineSpec, Fit};
@@ -117,6 +120,25 @@ fn decodes(source: &ModelSource, spec: EngineSpec) -> Result<String, String> {
     Ok(format!("{source} on {}: {}, decodes", status.device, status.model))
 }
 
+/// Whether the servers of each pool answer.
+fn pools(settings: &Settings) -> anyhow::Result<Vec<Finding>> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let (pools, environment) = (Pools::default(), environment_of_the_process());
+    let mut findings = Vec::new();
+    for name in settings.pools.keys() {
+        let what = format!("pool {name}");
+        match pools.get(name, settings, &environment) {
+            Ok(model) => {
+                findings.extend(runtime.block_on(model.probe()).into_iter().map(|Probed { server, answer }| {
+                    finding(format!("{what}, {server}"), answer.map(|status| format!("answers with status {status}")))
+                }))
+            }
+            Err(error) => findings.push(finding(what, Err(error))),
+        }
+    }
+    Ok(findings)
+}
+
 fn port(settings: &Settings) -> Finding {
     let bind = settings.server.bind;
     let detail = match TcpListener::bind(bind) {
@@ -131,6 +153,7 @@ pub fn doctor(arguments: &DoctorArguments) -> anyhow::Result<ExitCode> {
     let mut findings = vec![cpu()];
     findings.extend(devices());
     findings.extend(engines(&settings, arguments.no_load));
+    findings.extend(pools(&settings)?);
     findings.push(port(&settings));
     let mut text = String::new();
     for Finding { what, detail } in &findings {

@@ -6,6 +6,7 @@ mod completions;
 mod config;
 mod doctor;
 mod health;
+mod interrupt;
 mod key;
 mod loadtest;
 mod log;
@@ -53,7 +54,7 @@ enum Command {
     Loadtest(loadtest::LoadtestArguments),
     /// Generate and judge benchmark instances, and measure agents on them
     Bench(bench::BenchArguments),
-    /// Check this machine: processor, devices, models, memory, port
+    /// Check this machine: processor, devices, models, memory, servers, port
     Doctor(doctor::DoctorArguments),
     /// List, show, check and try the configurable agents
     Agents(agents::AgentsArguments),

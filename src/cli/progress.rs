@@ -1,22 +1,42 @@
 //! Progress of long commands on standard error, and what is left of them after Ctrl-C.
 
+use std::fmt;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context as _;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::output::{count, write_note};
+use super::interrupt::INTERRUPTED;
+use super::output::{count, plural, write_note};
 
-/// Exit code after Ctrl-C, as shells report SIGINT.
-const INTERRUPTED: u8 = 130;
+/// How often the elapsed time is drawn.
+const TICK: Duration = Duration::from_millis(500);
 
 /// A bar with rate and time left on standard error; hidden where that is no terminal. Never wider than the terminal.
 pub fn bar(total: u64, unit: &'static str) -> ProgressBar {
-    let style = "{wide_bar} {pos}/{len} {msg}, {per_sec}, {eta} left";
-    let bar = ProgressBar::new(total).with_message(unit);
-    bar.set_style(ProgressStyle::with_template(style).expect("invariant: the template is valid"));
-    bar
+    let style = style("{wide_bar} {pos}/{len} {msg}, {rate}, {eta} left");
+    let rate = |state: &ProgressState, text: &mut dyn fmt::Write| {
+        // A progress bar has no place for an error.
+        write!(text, "{:.0}/s", state.per_sec()).unwrap_or_default();
+    };
+    ProgressBar::new(total).with_message(plural(unit)).with_style(style.with_key("rate", rate))
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("invariant: the template is valid")
+}
+
+/// What is done of a bar's work, for a command that Ctrl-C ends.
+pub fn interrupted(bar: &ProgressBar, unit: &str) -> String {
+    let done = bar.position();
+    bar.finish_and_clear();
+    interrupted_after(done, bar.length().unwrap_or(done), unit)
+}
+
+fn interrupted_after(done: u64, total: u64, unit: &str) -> String {
+    format!("interrupted after {done} of {}", count(total, unit))
 }
 
 /// Units of work that Ctrl-C ends early: what is complete is kept. Must be used within a Tokio runtime.
@@ -25,6 +45,8 @@ pub struct Session {
     total: u64,
     done: u64,
     unit: &'static str,
+    /// The bar's units in one unit of work.
+    parts: u64,
     interrupts: Signal,
     is_interrupted: bool,
 }
@@ -33,12 +55,26 @@ impl Session {
     /// # Errors
     /// When SIGINT cannot be handled.
     pub fn start(total: usize, unit: &'static str) -> anyhow::Result<Self> {
+        Self::with_parts(total, unit, 1, unit)
+    }
+
+    /// Each unit consists of so many parts, which the bar shows.
+    ///
+    /// # Errors
+    /// When SIGINT cannot be handled.
+    pub fn with_parts(total: usize, unit: &'static str, parts: u32, part: &'static str) -> anyhow::Result<Self> {
         let interrupts = signal(SignalKind::interrupt()).context("Ctrl-C cannot be handled")?;
-        let bar = bar(total as u64, unit);
-        let style = "{wide_bar} {pos}/{len} {msg}, {elapsed} elapsed, {eta} left";
-        bar.set_style(ProgressStyle::with_template(style).expect("invariant: the template is valid"));
-        bar.tick();
-        Ok(Self { bar, total: total as u64, done: 0, unit, interrupts, is_interrupted: false })
+        let (total, parts) = (total as u64, u64::from(parts));
+        let bar = bar(total * parts, part);
+        bar.set_style(style("{wide_bar} {pos}/{len} {msg}, {elapsed} elapsed, {eta} left"));
+        bar.enable_steady_tick(TICK);
+        Ok(Self { bar, total, done: 0, unit, parts, interrupts, is_interrupted: false })
+    }
+
+    /// Call it after each part of a unit.
+    pub fn on_part(&self) -> impl Fn() + use<> {
+        let bar = self.bar.clone();
+        move || bar.inc(1)
     }
 
     /// Does the next unit of work; `None` after Ctrl-C.
@@ -58,7 +94,7 @@ impl Session {
             result = work => result?,
         };
         self.done += 1;
-        self.bar.inc(1);
+        self.bar.set_position(self.done * self.parts);
         Ok(Some(result))
     }
 
@@ -70,8 +106,7 @@ impl Session {
     /// Removes the bar; says how much is done if that is not all.
     pub fn finish(self) -> Finished {
         self.bar.finish_and_clear();
-        let done = || format!("interrupted after {} of {}", self.done, count(self.total, self.unit));
-        Finished(self.is_interrupted.then(done))
+        Finished(self.is_interrupted.then(|| interrupted_after(self.done, self.total, self.unit)))
     }
 }
 

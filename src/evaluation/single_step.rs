@@ -25,7 +25,7 @@ pub struct StepRow {
     pub completion_tokens: f64,
 }
 
-/// Asks for `count` steps, drawn from the thousand base seeds that start at `base_seed`.
+/// Asks for `count` steps, drawn from the thousand base seeds that start at `base_seed`, and calls `on_step` after each.
 ///
 /// # Errors
 /// The executor's.
@@ -35,6 +35,7 @@ pub async fn step_accuracy(
     difficulty: Difficulty,
     count: u32,
     base_seed: u64,
+    on_step: &dyn Fn(),
 ) -> Result<StepRow, String> {
     let limits = Limits { attempts_max: 1, pops_max: 0, snapshot_every_frames: 1, ..Limits::DEFAULT };
     let sampling = Sampling { temperature: 0.0, top_p: 1.0, seed: 0 };
@@ -45,6 +46,7 @@ pub async fn step_accuracy(
             let reference = machine.reference();
             let trajectory = Trajectory::new(machine, &limits);
             let proposal = executor.propose(&trajectory, sampling).await?;
+            on_step();
             Ok((Some(&proposal.line) == reference.as_ref(), proposal.usage.completion))
         })
         .buffer_unordered(IN_FLIGHT)

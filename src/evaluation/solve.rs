@@ -44,8 +44,9 @@ pub async fn solve(
     runtime: &RuntimePlan,
     task: &'static dyn AnyTask,
     instances: Instances,
+    on_run: &dyn Fn(),
 ) -> Result<SolveRow, String> {
-    let runs = evaluate(system, runtime, task, instances).await?;
+    let runs = evaluate(system, runtime, task, instances, on_run).await?;
     if let Some(reason) = runs.judged.iter().find_map(JudgedRun::failure) {
         return Err(format!("{}: {reason}", task.spec().slug));
     }

@@ -5,7 +5,7 @@ mod result;
 mod trace;
 mod verification;
 
-pub use plural::count;
+pub use plural::{count, plural};
 pub use result::{Arm, RejectedStep, Reviews, RunContext, RunResult};
 pub use trace::{RecordedEvent, StepLine, TraceLine};
 pub use verification::{Misses, Verification};

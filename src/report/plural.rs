@@ -2,10 +2,14 @@
 
 /// `1 run`, `2 runs`; `1 retry`, `2 retries`.
 pub fn count(number: u64, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {}", plural(noun)) }
+}
+
+/// `runs` of `run`, `retries` of `retry`.
+pub fn plural(noun: &str) -> String {
     match noun.strip_suffix('y') {
-        _ if number == 1 => format!("1 {noun}"),
-        Some(stem) if !stem.ends_with(['a', 'e', 'o', 'u']) => format!("{number} {stem}ies"),
-        _ => format!("{number} {noun}s"),
+        Some(stem) if !stem.ends_with(['a', 'e', 'o', 'u']) => format!("{stem}ies"),
+        _ => format!("{noun}s"),
     }
 }
 

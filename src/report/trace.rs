@@ -272,7 +272,6 @@ impl StepLine<'_> {
 
     /// The step as an input of the run, with its verdict.
     pub fn happened<'b>(&'b self, verdict: &'b Verdict) -> RunInput<'b> {
-        let (logprob, characters) = TurnOutcome::measure(&self.action, &self.derivation, &self.logprobs);
         let outcome = TurnOutcome {
             line: &self.action,
             applicable: self.applicable,
@@ -280,8 +279,8 @@ impl StepLine<'_> {
             decision: self.decision,
             exhausted: self.exhausted,
             usage: self.usage,
-            logprob,
-            characters,
+            derivation: &self.derivation,
+            logprobs: &self.logprobs,
             speculations: self.speculations,
         };
         RunInput::Decided { id: self.id(), outcome }

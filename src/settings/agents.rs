@@ -151,7 +151,8 @@ pub struct ExecutorAgent {
     #[schemars(range(min = 1, max = 32_768))]
     pub max_tokens: u32,
     /// Prompt template: `executor/NAME.j2` in `agents.folder`, or a built-in one: `compact` (one line; the prompt that the
-    /// shipped model was trained on) or `step` (the whole task in words, for instruction-following models).
+    /// shipped model was trained on) or `step` (the whole task in words, for instruction-following models). Empty = `compact`
+    /// for `llama`, `step` for `openai`.
     #[schemars(extend("format" = "words"))]
     pub prompt: String,
     /// Further templates: the trajectories of a round take `prompt` and these in turn.

@@ -25,6 +25,9 @@ Values in the environment and of `--set` are parsed as TOML, or taken as strings
 `--set log.level=debug` needs no quotes and a list is `--set 'agents.verifier.kinds=[\"format\", \"terminal\"]'`.
 Unknown keys, wrong types and values out of range are errors, even in a layer that a later one overrides.
 `prime-agents config show` prints the effective configuration, and `prime-agents config check` validates it.
+
+Editors complete and check a file whose first line names the schema, which `prime-agents config schema >schema.json` writes:
+`#:schema schema.json`. The shipped files name those in [`config/schema/`](../config/schema/).
 ";
 
 /// The text of `docs/configuration.md`.

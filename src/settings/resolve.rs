@@ -117,9 +117,13 @@ pub struct ListedAgent {
 const ASKS_A_MODEL: [&str; 2] = ["llama", "openai"];
 
 impl ExecutorAgent {
-    /// The name of its prompt template.
+    /// The name of its prompt template. A model behind a server was hardly trained on our own prompt.
     pub fn prompt_name(&self) -> &str {
-        &self.prompt
+        match self.implementation.as_str() {
+            _ if !self.prompt.is_empty() => &self.prompt,
+            "openai" => "step",
+            _ => "compact",
+        }
     }
 
     fn prompt_names(&self) -> Vec<&str> {

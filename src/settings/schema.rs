@@ -9,8 +9,16 @@ use super::sections::Settings;
 use prime_protocol::Role;
 
 impl Settings {
-    /// The JSON Schema (draft 2020-12) of a configuration file, with the documentation as descriptions. Every key is optional
-    /// in a file; `required` lists those of the merged configuration.
+    /// The JSON Schema (draft 2020-12) of a configuration file, with the documentation as descriptions. Every key is optional,
+    /// except in lists of tables, which are not merged with anything.
+    #[must_use]
+    pub fn file_schema() -> Value {
+        let mut schema = Self::schema();
+        allow_partial(&mut schema);
+        schema
+    }
+
+    /// The JSON Schema of the merged configuration.
     #[must_use]
     pub fn schema() -> Value {
         let generator = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
@@ -25,12 +33,27 @@ impl Settings {
         let schema = Self::schema();
         let section = child(&schema, "agents").and_then(|agents| child(agents, role.name()));
         let mut section = section.expect("invariant: each role has a section").clone();
+        allow_partial(&mut section);
         section["required"] = serde_json::json!(["implementation"]);
         let names: Vec<_> = implementations(role).iter().map(|known| known.name).collect();
         section["properties"]["implementation"]["enum"] = serde_json::json!(names);
         section["$schema"] = schema["$schema"].clone();
         section["title"] = format!("A definition of the role {role}").into();
         section
+    }
+}
+
+/// Makes every key of tables optional, at all depths but within lists.
+fn allow_partial(schema: &mut Value) {
+    let Some(schema) = schema.as_object_mut() else { return };
+    schema.remove("required");
+    for (keyword, below) in schema {
+        match (keyword.as_str(), below) {
+            ("properties", Value::Object(properties)) => properties.values_mut().for_each(allow_partial),
+            ("additionalProperties", other) => allow_partial(other),
+            ("anyOf" | "oneOf" | "allOf", Value::Array(all)) => all.iter_mut().for_each(allow_partial),
+            _ => {}
+        }
     }
 }
 

@@ -33,6 +33,7 @@ mod recompute;
 mod records;
 mod reload;
 mod reviews;
+mod schemas;
 mod serve;
 mod settings;
 #[cfg(feature = "llama")]
@@ -43,3 +44,4 @@ mod split;
 mod stuck;
 mod swaps;
 mod telemetry;
+mod transcripts;

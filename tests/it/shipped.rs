@@ -1,5 +1,6 @@
 //! The built-in model, through the whole binary with the default configuration.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 
 use actix_web::{App, HttpResponse, HttpServer, web};
@@ -41,6 +42,19 @@ fn the_binary_needs_no_other_file() {
     };
     let result = command(&["run", "tower-of-hanoi", "--output", "json"]).json(0);
     assert_eq!((&result["verified"], &result["agents"]["executor"]), (&json!(true), &json!("llama")), "{result}");
+    let journal = format!("journal.path={}", folder.path().join("runs.sqlite").display());
+    let mut daemon = std::process::Command::new(&binary)
+        .args(["serve", "--set", "server.bind=127.0.0.1:0", "--set", &journal])
+        .env_clear()
+        .env("XDG_CACHE_HOME", &cache)
+        .current_dir(empty.path())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut notes = BufReader::new(daemon.stderr.take().expect("piped")).lines().map(|line| line.expect("text"));
+    assert!(notes.any(|note| note.contains("prime-agents is ready on http://")), "serve runs as well");
+    daemon.kill().expect("it runs");
+    daemon.wait().expect("it ends");
     for (arguments, part) in [
         (&["agents", "check"][..], "engine tiny: prime-tiny (built in)"),
         (&["doctor"], "prime-tiny (built in) on "),
@@ -140,6 +154,7 @@ fn the_same_model_behind_a_server_solves_the_same_and_can_be_searched_by_beam() 
     let sets = [
         "agents.executor.implementation=openai",
         "agents.executor.pool=local",
+        "agents.executor.prompt=compact",
         "pools.local.api=completions",
         "pools.local.dialect=llama_server",
         &pool,
@@ -153,6 +168,24 @@ fn the_same_model_behind_a_server_solves_the_same_and_can_be_searched_by_beam() 
         assert_eq!((&result["agents"]["executor"], &result["strategy"]), (&json!("openai"), &json!(strategy)));
         assert!(result["tokens"]["completion"].as_u64() > Some(0), "{result}");
     }
+}
+
+#[test]
+fn a_task_that_it_has_not_learnt_is_tried_by_force() {
+    let limits = ["run.fanout=1", "run.max_rounds=1", "run.budget.steps=3"];
+    let sets: Vec<&str> = limits.into_iter().flat_map(|set| ["--set", set]).collect();
+    let result = done(&[&["run", "sudoku", "--force", "--output", "json"], &sets[..]].concat()).json(1);
+    assert_eq!((&result["verified"], &result["agents"]["executor"]), (&json!(false), &json!("llama")), "{result}");
+}
+
+#[test]
+fn a_prompt_that_exceeds_the_context_is_too_long() {
+    let sets = ["agents.executor.prompt=step", "run.fanout=1", "run.max_rounds=1"];
+    let sets: Vec<&str> = sets.into_iter().flat_map(|set| ["--set", set]).collect();
+    let failed = done(&[&["run", "tower-of-hanoi"], &sets[..]].concat());
+    assert_eq!(failed.code, 1, "{}", failed.stderr);
+    let named = "the executor failed (too_long): ";
+    assert!(failed.stderr.contains(named) && failed.stderr.contains("raise context_tokens"), "{}", failed.stderr);
 }
 
 #[test]

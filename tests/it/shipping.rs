@@ -76,6 +76,21 @@ fn systemd_accepts_the_unit() {
     assert!(found.is_empty() && output.status.success(), "{found:?}");
 }
 
+#[test]
+fn the_readme_of_agents_names_every_template_and_definition() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = read("agents/README.md");
+    let mut count = 0;
+    for role in ["executor", "verifier", "coordinator"] {
+        for entry in fs::read_dir(root.join("agents").join(role)).expect(role) {
+            let name = entry.expect("an entry").file_name().into_string().expect("a plain name");
+            assert!(readme.contains(&format!("`{role}/{name}`")), "agents/README.md does not name {role}/{name}");
+            count += 1;
+        }
+    }
+    assert!(count >= 12, "{count} files");
+}
+
 /// The instructions of a Dockerfile with their continuations, without comments.
 fn instructions(text: &str) -> Vec<String> {
     let mut instructions = Vec::new();

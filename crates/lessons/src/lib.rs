@@ -80,6 +80,11 @@ fn lesson(slug: &str) -> Option<&'static AnyLesson> {
     lessons().find(|lesson| lesson.slug == slug)
 }
 
+/// Whether the task has a lesson.
+pub fn has_lesson(slug: &str) -> bool {
+    lesson(slug).is_some()
+}
+
 /// The view of the state: the lesson's line, or [`Machine::view`] if the task has no lesson.
 pub fn view(machine: &dyn Machine) -> String {
     lesson(machine.spec().slug).and_then(|lesson| (lesson.view)(machine)).unwrap_or_else(|| machine.view())

@@ -59,7 +59,7 @@ pub(super) fn simulate_with(
     problem: &Arc<dyn Problem>,
     plan: RunPlan,
     schedule: &mut TaskRng,
-    mut propose: impl FnMut(TurnId, &Trajectory, &mut TaskRng) -> (String, Option<f64>),
+    mut propose: impl FnMut(TurnId, &Trajectory, &mut TaskRng) -> (String, Option<f32>),
 ) -> Outcome {
     let mut run = Run::new(Arc::clone(problem), plan);
     let mut effects = Vec::new();
@@ -92,8 +92,8 @@ pub(super) fn simulate_with(
             decision,
             exhausted: line.is_empty(),
             usage,
-            logprob,
-            characters: line.len(),
+            derivation: "",
+            logprobs: logprob.as_slice(),
             speculations: Speculations::default(),
         };
         run.settle(id, trajectory, outcome, 0, &mut effects);

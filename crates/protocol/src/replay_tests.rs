@@ -19,7 +19,7 @@ struct Record {
     decision: Decision,
     exhausted: bool,
     usage: Usage,
-    logprob: Option<f64>,
+    logprob: [f32; 1],
 }
 
 impl Record {
@@ -32,8 +32,8 @@ impl Record {
             decision: *decision,
             exhausted: *exhausted,
             usage: *usage,
-            logprob: *logprob,
-            characters: line.len(),
+            derivation: "",
+            logprobs: logprob,
             speculations: Speculations::default(),
         };
         RunInput::Decided { id: *id, outcome }
@@ -71,7 +71,7 @@ fn recorded(problem: &Arc<dyn Problem>, plan: &RunPlan, seed: u64) -> (Vec<Recor
         let verdict = Verdict { score, feedback, ..Verdict::default() };
         let usage = Usage { prompt: rng.below(9), completion: 1 };
         #[expect(clippy::cast_precision_loss, reason = "a small number")]
-        let logprob = Some(-(rng.below(50) as f64) / 10.0);
+        let logprob = [-(rng.below(50) as f32) / 10.0];
         let outcome = TurnOutcome {
             line: &line,
             applicable,
@@ -79,8 +79,8 @@ fn recorded(problem: &Arc<dyn Problem>, plan: &RunPlan, seed: u64) -> (Vec<Recor
             decision,
             exhausted,
             usage,
-            logprob,
-            characters: line.len(),
+            derivation: "",
+            logprobs: &logprob,
             speculations: Speculations::default(),
         };
         run.settle(id, trajectory, outcome, 0, &mut effects);
@@ -173,7 +173,7 @@ fn impossible_events_are_named() {
         decision: Decision::Proceed,
         exhausted: false,
         usage: Usage::default(),
-        logprob: None,
+        logprob: [-1.0],
     };
     let mut replay = replayed(&problem, &plan, std::slice::from_ref(&good));
     let again = Record { line: "place nowhere".to_owned(), ..good.clone() };

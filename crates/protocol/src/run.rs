@@ -269,7 +269,8 @@ impl Run {
         effects: &mut Vec<Effect>,
     ) {
         self.counters.count(&outcome);
-        let TurnOutcome { line, applicable, verdict, decision, usage, logprob, characters, .. } = outcome;
+        let (logprob, characters) = (outcome.logprob(), outcome.characters());
+        let TurnOutcome { line, applicable, verdict, decision, usage, .. } = outcome;
         trajectory.count(applicable);
         trajectory.usage.add(usage);
         self.gathered.push(Sample {

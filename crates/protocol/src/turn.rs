@@ -25,19 +25,22 @@ pub struct TurnOutcome<'a> {
     /// the state as a dead end.
     pub exhausted: bool,
     pub usage: Usage,
-    /// ln p of the proposal, if the executor reported it.
-    pub logprob: Option<f64>,
-    /// Characters of the line and its derivation.
-    pub characters: usize,
+    /// What the executor wrote before the line.
+    pub derivation: &'a str,
+    /// ln p of each token of the proposal; empty if the executor did not report them.
+    pub logprobs: &'a [f32],
     /// Proposals that were started early for this turn or the next one.
     pub speculations: Speculations,
 }
 
 impl TurnOutcome<'_> {
-    /// The log-probability and the characters of a proposal.
-    #[inline]
-    pub fn measure(line: &str, derivation: &str, logprobs: &[f32]) -> (Option<f64>, usize) {
-        let logprob = (!logprobs.is_empty()).then(|| logprobs.iter().map(|logprob| f64::from(*logprob)).sum());
-        (logprob, line.chars().count() + derivation.chars().count())
+    /// ln p of the proposal, if the executor reported it.
+    pub(super) fn logprob(&self) -> Option<f64> {
+        (!self.logprobs.is_empty()).then(|| self.logprobs.iter().map(|logprob| f64::from(*logprob)).sum())
+    }
+
+    /// Characters of the line and its derivation.
+    pub(super) fn characters(&self) -> usize {
+        self.line.chars().count() + self.derivation.chars().count()
     }
 }

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use super::{
     TrainError,
     layout::uniform,
-    recipe::{BOS, EOS},
+    vocabulary::{BOS, EOS, Vocabulary},
 };
 
 /// One supervised example; the loss covers the completion and eos only.
@@ -17,7 +17,23 @@ pub struct Sample {
     pub completion: String,
 }
 
-impl Sample {
+/// A sample in a model's tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Encoded {
+    pub task: usize,
+    pub prompt: Vec<u16>,
+    pub completion: Vec<u16>,
+}
+
+impl Encoded {
+    pub fn new(sample: &Sample, vocabulary: &Vocabulary) -> Self {
+        Self {
+            task: sample.task,
+            prompt: vocabulary.encode(&sample.prompt),
+            completion: vocabulary.encode(&sample.completion),
+        }
+    }
+
     /// Number of tokens that the model reads.
     pub fn inputs(&self) -> usize {
         1 + self.prompt.len() + self.completion.len()
@@ -34,6 +50,8 @@ pub trait Samples {
     fn begin_pool(&mut self) {}
     /// Names of the tasks; checkpoints depend on their order.
     fn tasks(&self) -> &[String];
+    /// The tokens of the model that learns from them.
+    fn vocabulary(&self) -> &Vocabulary;
     /// A training sample of a task; `held_out` draws from a disjoint set of instances.
     fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample;
 }
@@ -64,17 +82,17 @@ pub struct Sequence {
 
 impl Batch {
     /// Appends a sample. `context` includes eos, which the model must have room to generate.
-    pub fn push(&mut self, sample: &Sample, context: usize) -> Result<(), TrainError> {
-        let (prompt, completion) = (sample.prompt.as_bytes(), sample.completion.as_bytes());
+    pub fn push(&mut self, sample: &Encoded, context: usize) -> Result<(), TrainError> {
+        let Encoded { prompt, completion, .. } = sample;
         let tokens = prompt.len() + completion.len() + 2;
         if tokens > context {
             return Err(TrainError::SampleTooLong { task: sample.task, tokens, context });
         }
         let (row, target) = (self.inputs.len(), self.targets.len());
         self.inputs.push(BOS);
-        self.inputs.extend(prompt.iter().chain(completion).map(|&byte| u16::from(byte)));
+        self.inputs.extend(prompt.iter().chain(completion));
         let first = row + prompt.len();
-        let answers = completion.iter().map(|&byte| u16::from(byte)).chain([EOS]);
+        let answers = completion.iter().copied().chain([EOS]);
         self.targets.extend(answers.enumerate().map(|(index, token)| Target { row: first + index, token }));
         self.sequences.push(Sequence { rows: row..self.inputs.len(), targets: target..self.targets.len() });
         Ok(())
@@ -90,15 +108,16 @@ impl Batch {
     ) -> Result<Vec<Vec<Self>>, TrainError> {
         samples.begin_pool();
         let parts = plan.steps * plan.passes;
-        let mut drawn: Vec<Sample> = Vec::new();
+        let mut drawn: Vec<Encoded> = Vec::new();
         let mut total = 0;
         while total < plan.steps * plan.tokens || drawn.len() < parts {
             let task = choose(weights, rng);
             let sample = samples.draw(task, false, rng);
+            let sample = Encoded::new(&sample, samples.vocabulary());
             total += sample.inputs();
             drawn.push(sample);
         }
-        drawn.sort_by_key(Sample::inputs);
+        drawn.sort_by_key(Encoded::inputs);
         let mut batches = Vec::with_capacity(parts);
         let mut left = drawn.into_iter().peekable();
         let mut used = 0;
@@ -146,8 +165,9 @@ fn choose(weights: &[f64], rng: &mut ChaCha8Rng) -> usize {
 mod tests {
     use super::*;
 
-    fn sample(prompt: &str, completion: &str) -> Sample {
-        Sample { task: 0, prompt: prompt.into(), completion: completion.into() }
+    fn sample(prompt: &str, completion: &str) -> Encoded {
+        let sample = Sample { task: 0, prompt: prompt.into(), completion: completion.into() };
+        Encoded::new(&sample, &Vocabulary::default())
     }
 
     #[test]
@@ -161,11 +181,15 @@ mod tests {
         assert!(batch.push(&sample("0123456789", "01234"), 16).is_err());
     }
 
-    struct Lengths(Vec<String>);
+    struct Lengths(Vec<String>, Vocabulary);
 
     impl Samples for Lengths {
         fn tasks(&self) -> &[String] {
             &self.0
+        }
+
+        fn vocabulary(&self) -> &Vocabulary {
+            &self.1
         }
 
         fn draw(&mut self, task: usize, _held_out: bool, rng: &mut ChaCha8Rng) -> Sample {
@@ -183,7 +207,8 @@ mod tests {
         for tokens in [8, 1000] {
             let plan = PoolPlan { steps: 4, passes: 3, tokens, context: 128 };
             let mut rng = ChaCha8Rng::seed_from_u64(1);
-            let pool = Batch::pool(&mut Lengths(vec!["a".into()]), &[1.0], plan, &mut rng).expect("the samples fit");
+            let pool = Batch::pool(&mut Lengths(vec!["a".into()], Vocabulary::default()), &[1.0], plan, &mut rng)
+                .expect("the samples fit");
             assert_eq!(pool.len(), 4);
             let batches: Vec<&Batch> = pool.iter().flatten().collect();
             assert_eq!(batches.len(), 12);

@@ -9,9 +9,9 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{TrainError, optimizer::Moments, recipe::Architecture};
+use super::{TrainError, optimizer::Moments, recipe::Architecture, vocabulary::Vocabulary};
 
-const FORMAT: &str = "prime-agents sft checkpoint 2";
+const FORMAT: &str = "prime-agents sft checkpoint 3";
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Checkpoint {
@@ -20,6 +20,8 @@ pub struct Checkpoint {
     pub architecture: Architecture,
     pub seed: u64,
     pub tasks: Vec<String>,
+    /// Words of the vocabulary, in the order of their tokens.
+    pub words: Vec<String>,
     /// Steps done; also selects the random stream of the next one.
     pub step: u64,
     pub tokens: u64,
@@ -35,7 +37,13 @@ pub struct Checkpoint {
 
 impl Checkpoint {
     /// A run that has not started.
-    pub fn fresh(architecture: Architecture, seed: u64, tasks: Vec<String>, weights: Vec<f32>) -> Self {
+    pub fn fresh(
+        architecture: Architecture,
+        seed: u64,
+        tasks: Vec<String>,
+        vocabulary: &Vocabulary,
+        weights: Vec<f32>,
+    ) -> Self {
         let moments = vec![0.0; weights.len()];
         Self {
             format: FORMAT.to_owned(),
@@ -44,6 +52,7 @@ impl Checkpoint {
             mix: vec![1.0; tasks.len()],
             pool_mix: vec![1.0; tasks.len()],
             tasks,
+            words: vocabulary.words().to_vec(),
             step: 0,
             tokens: 0,
             elapsed_s: 0.0,
@@ -64,13 +73,19 @@ impl Checkpoint {
         replace(path, &bytes)
     }
 
-    /// Reads a checkpoint and checks that it belongs to this architecture, seed and list of tasks.
-    pub fn load(path: &Path, architecture: Architecture, seed: u64, tasks: &[String]) -> Result<Self, TrainError> {
+    /// Reads a checkpoint and checks that it belongs to this architecture, seed, list of tasks and vocabulary.
+    pub fn load(
+        path: &Path,
+        architecture: Architecture,
+        seed: u64,
+        tasks: &[String],
+        vocabulary: &Vocabulary,
+    ) -> Result<Self, TrainError> {
         let bytes =
             fs::read(path).map_err(|source| TrainError::Io { action: "read", path: path.to_owned(), source })?;
         let refuse = |reason: &str| TrainError::Checkpoint { path: path.to_owned(), reason: reason.to_owned() };
         let found: Self = postcard::from_bytes(&bytes).map_err(|e| refuse(&e.to_string()))?;
-        let len = super::layout::Layout::new(architecture).len;
+        let len = super::layout::Layout::new(architecture, vocabulary.size()).len;
         let rules = [
             (found.format == FORMAT, "its format is unknown"),
             (found.architecture == architecture, "the model differs"),
@@ -79,6 +94,7 @@ impl Checkpoint {
                 found.tasks == tasks && found.mix.len() == tasks.len() && found.pool_mix.len() == tasks.len(),
                 "the tasks differ",
             ),
+            (found.words == vocabulary.words(), "the vocabulary differs"),
             (
                 [&found.weights, &found.first_moments, &found.second_moments].iter().all(|v| v.len() == len),
                 "the number of parameters differs",

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{
     TrainError,
-    batch::{Batch, Sample, Samples},
+    batch::{Batch, Encoded, Samples},
     model::{Network, Scores},
     recipe::{Recipe, Role},
     verdicts::RIGHT,
@@ -59,12 +59,16 @@ impl Accuracy {
 }
 
 /// `per_task` held-out samples of each task, always the same for one recipe.
-pub fn held_out(recipe: &Recipe, samples: &mut dyn Samples, per_task: usize) -> Vec<Vec<Sample>> {
+pub fn held_out(recipe: &Recipe, samples: &mut dyn Samples, per_task: usize) -> Vec<Vec<Encoded>> {
     (0..samples.tasks().len())
         .map(|task| {
             let mut rng = ChaCha8Rng::seed_from_u64(recipe.seed ^ HELD_OUT);
             rng.set_stream(task as u64);
-            (0..per_task).map(|_| samples.draw(task, true, &mut rng)).collect()
+            let mut draw = || {
+                let sample = samples.draw(task, true, &mut rng);
+                Encoded::new(&sample, samples.vocabulary())
+            };
+            (0..per_task).map(|_| draw()).collect()
         })
         .collect()
 }
@@ -75,7 +79,7 @@ pub fn evaluate(
     network: &Network,
     weights: &[Tensor<2>],
     tasks: &[String],
-    held_out: &[Vec<Sample>],
+    held_out: &[Vec<Encoded>],
     per_task: usize,
 ) -> Result<Vec<Accuracy>, TrainError> {
     let mut results = Vec::with_capacity(tasks.len());
@@ -85,14 +89,14 @@ pub fn evaluate(
         let mut graded = 0;
         let mut targets = 0;
         let mut batch = Batch::default();
-        let mut samples: Vec<&Sample> = samples.iter().take(per_task).collect();
+        let mut samples: Vec<&Encoded> = samples.iter().take(per_task).collect();
         samples.sort_by_key(|sample| sample.inputs());
         for (index, sample) in samples.iter().enumerate() {
             batch.push(sample, recipe.model.context)?;
             if batch.inputs.len() >= recipe.batch.pass_tokens || index + 1 == samples.len() {
                 let scores = network.score(weights, &batch);
                 for hit in exact(&batch, &scores) {
-                    mistakes.count(samples[graded].completion == RIGHT, hit);
+                    mistakes.count(samples[graded].completion.iter().copied().eq(RIGHT.bytes().map(u16::from)), hit);
                     graded += 1;
                     result.correct += usize::from(hit);
                 }

@@ -1,4 +1,5 @@
-//! Encodes a trained model as a GGUF file for llama.cpp (architecture `llama`, byte-level BPE with one token per byte).
+//! Encodes a trained model as a GGUF file for llama.cpp (architecture `llama`, byte-level BPE without merges: a token
+//! per byte, and words as user-defined tokens).
 //!
 //! Builds bytes only; `checkpoint::replace` writes them.
 
@@ -6,7 +7,8 @@ use std::ops::Range;
 
 use super::{
     layout::Layout,
-    recipe::{BOS, EOS, PAD, Precision, VOCABULARY},
+    recipe::Precision,
+    vocabulary::{BOS, EOS, PAD, Vocabulary},
 };
 
 const ALIGNMENT: usize = 32;
@@ -19,6 +21,7 @@ const TYPE_ARRAY: u32 = 9;
 /// llama.cpp's token types.
 const NORMAL: i32 = 1;
 const CONTROL: i32 = 3;
+const USER_DEFINED: i32 = 4;
 
 /// Where a tensor of the file lies in the flat vector of weights.
 pub struct Place {
@@ -41,9 +44,9 @@ impl Place {
 }
 
 /// The whole file.
-pub fn encode(name: &str, layout: &Layout, weights: &[f32], precision: Precision) -> Vec<u8> {
+pub fn encode(name: &str, layout: &Layout, vocabulary: &Vocabulary, weights: &[f32], precision: Precision) -> Vec<u8> {
     let tensors = places(layout);
-    let metadata = metadata(name, layout, precision);
+    let metadata = metadata(name, layout, vocabulary, precision);
     let mut out = Vec::with_capacity(weights.len() * 4 + (1 << 14));
     out.extend(b"GGUF");
     out.extend(3u32.to_le_bytes());
@@ -87,7 +90,7 @@ pub fn places(layout: &Layout) -> Vec<Place> {
     let mut push = |name: String, rows: usize, cols: usize, start: usize| {
         places.push(Place { name, shape: (rows, cols), start });
     };
-    push("token_embd.weight".to_owned(), VOCABULARY, d_model, layout.embedding.start);
+    push("token_embd.weight".to_owned(), layout.tokens, d_model, layout.embedding.start);
     for (index, layer) in layout.layers.iter().enumerate() {
         let mut block = |part: &str, rows, cols, start| push(format!("blk.{index}.{part}.weight"), rows, cols, start);
         block("attn_norm", 1, d_model, layer.attention_norm.start);
@@ -162,7 +165,7 @@ fn text(out: &mut Vec<u8>, value: &str) {
 }
 
 /// The file's metadata: architecture and tokenizer.
-pub fn metadata(name: &str, layout: &Layout, precision: Precision) -> Metadata {
+pub fn metadata(name: &str, layout: &Layout, vocabulary: &Vocabulary, precision: Precision) -> Metadata {
     let architecture = layout.architecture;
     let mut data = Metadata::default();
     data.string("general.architecture", "llama");
@@ -179,14 +182,21 @@ pub fn metadata(name: &str, layout: &Layout, precision: Precision) -> Metadata {
     data.real("llama.attention.layer_norm_rms_epsilon", super::model::NORM_EPSILON);
     data.number("llama.rope.dimension_count", architecture.head_dim());
     data.real("llama.rope.freq_base", 10_000.0);
-    data.number("llama.vocab_size", VOCABULARY);
+    data.number("llama.vocab_size", vocabulary.size());
     data.string("tokenizer.ggml.model", "gpt2");
     // Unlike other pre-tokenizers, this one splits bytes correctly and keeps spaces when detokenizing.
     data.string("tokenizer.ggml.pre", "qwen2");
     let mut tokens: Vec<String> = (0..=255).map(|byte| printable(byte).to_string()).collect();
     tokens.extend(["<|bos|>", "<|eos|>", "<|pad|>"].map(str::to_owned));
+    // User-defined tokens are written as they are.
+    tokens.extend_from_slice(vocabulary.words());
     data.strings("tokenizer.ggml.tokens", &tokens);
-    let kinds: Vec<i32> = (0..VOCABULARY).map(|token| if token < 256 { NORMAL } else { CONTROL }).collect();
+    let kind = |token| match token {
+        0..256 => NORMAL,
+        256..259 => CONTROL,
+        _ => USER_DEFINED,
+    };
+    let kinds: Vec<i32> = (0..vocabulary.size()).map(kind).collect();
     data.integers("tokenizer.ggml.token_type", &kinds);
     // llama.cpp refuses a vocabulary without merges. This one would join two NUL bytes, but no such token exists.
     data.strings("tokenizer.ggml.merges", &[format!("{0} {0}", printable(0))]);

@@ -9,6 +9,7 @@ use super::{
     gguf::{metadata, places},
     layout::Layout,
     recipe::Precision,
+    vocabulary::Vocabulary,
 };
 
 /// The version of the format that this trainer writes.
@@ -22,12 +23,12 @@ const FREE_KEYS: [&str; 2] = ["general.name", "general.file_type"];
 ///
 /// # Errors
 /// In what way the file is not an export of a model of this architecture by this trainer.
-pub fn weights(bytes: &[u8], layout: &Layout) -> Result<Vec<f32>, String> {
+pub fn weights(bytes: &[u8], layout: &Layout, vocabulary: &Vocabulary) -> Result<Vec<f32>, String> {
     let header = gguf::parse(bytes).map_err(|error| error.to_string())?;
     if header.version != VERSION {
         return Err(format!("it has version {} of the format, only {VERSION} is supported", header.version));
     }
-    if let Some(difference) = difference(bytes, &header, layout) {
+    if let Some(difference) = difference(bytes, &header, layout, vocabulary) {
         return Err(difference);
     }
     let places = places(layout);
@@ -67,8 +68,8 @@ fn slice<'b>(bytes: &'b [u8], range: &Range<u64>) -> &'b [u8] {
 }
 
 /// The first key by which a file is not what this trainer would have written.
-fn difference(bytes: &[u8], header: &Header, layout: &Layout) -> Option<String> {
-    let expected = metadata("", layout, Precision::F32);
+fn difference(bytes: &[u8], header: &Header, layout: &Layout, vocabulary: &Vocabulary) -> Option<String> {
+    let expected = metadata("", layout, vocabulary, Precision::F32);
     for (key, wanted) in expected.entries().iter().filter(|(key, _)| !FREE_KEYS.contains(key)) {
         let Some(place) = header.values.get(*key) else {
             return Some(format!("it has no `{key}`: only a file that this trainer exported can be used"));
@@ -78,6 +79,9 @@ fn difference(bytes: &[u8], header: &Header, layout: &Layout) -> Option<String> 
             return Some(match (number(value), number(wanted)) {
                 (Some(value), Some(wanted)) => {
                     format!("its `{key}` is {value}, and the recipe's model has {wanted}: the architectures must agree")
+                }
+                _ if *key == "tokenizer.ggml.tokens" => {
+                    "its vocabulary differs: list its words in the recipe's data.words".to_owned()
                 }
                 _ => format!("its `{key}` differs from what this trainer writes"),
             });
@@ -102,26 +106,31 @@ mod tests {
 
     #[test]
     fn what_was_exported_is_read_back() {
-        let layout = Layout::new(SMALL);
+        let (layout, vocabulary) = (Layout::new(SMALL, 259), Vocabulary::default());
         let written = layout.initialize(3);
-        assert_eq!(weights(&encode("a", &layout, &written, Precision::F32), &layout).as_ref(), Ok(&written));
-        let halves = weights(&encode("another", &layout, &written, Precision::F16), &layout).expect("an export");
+        assert_eq!(
+            weights(&encode("a", &layout, &vocabulary, &written, Precision::F32), &layout, &vocabulary).as_ref(),
+            Ok(&written)
+        );
+        let halves = weights(&encode("another", &layout, &vocabulary, &written, Precision::F16), &layout, &vocabulary)
+            .expect("an export");
         let largest = written.iter().zip(&halves).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         assert!(largest > 0.0 && largest < 1e-3, "{largest}");
     }
 
     #[test]
     fn the_shipped_executor_is_read() {
-        let layout = Layout::new(Architecture::default());
-        let weights = weights(include_bytes!("../../../models/prime-tiny.gguf"), &layout).expect("an export");
+        let layout = Layout::new(Architecture::default(), 259);
+        let weights = weights(include_bytes!("../../../models/prime-tiny.gguf"), &layout, &Vocabulary::default())
+            .expect("an export");
         assert!(weights.iter().any(|weight| weight.abs() > 0.1));
     }
 
     #[test]
     fn anything_else_is_refused_with_the_reason() {
-        let layout = Layout::new(SMALL);
-        let file = encode("a", &layout, &layout.initialize(3), Precision::F16);
-        let refused = |bytes: &[u8]| weights(bytes, &layout).expect_err("not of this model");
+        let (layout, vocabulary) = (Layout::new(SMALL, 259), Vocabulary::default());
+        let file = encode("a", &layout, &vocabulary, &layout.initialize(3), Precision::F16);
+        let refused = |bytes: &[u8]| weights(bytes, &layout, &vocabulary).expect_err("not of this model");
         for foreign in [&b"PK\x03\x04"[..], b"", &file[..3]] {
             assert!(refused(foreign).starts_with("not a GGUF file"), "{}", refused(foreign));
         }
@@ -137,8 +146,8 @@ mod tests {
             (Architecture { ff: 64, ..SMALL }, "its `llama.feed_forward_length` is 64"),
             (Architecture { heads: 2, ..SMALL }, "its `llama.attention.head_count` is 2"),
         ] {
-            let other = Layout::new(architecture);
-            let message = refused(&encode("a", &other, &other.initialize(3), Precision::F16));
+            let other = Layout::new(architecture, 259);
+            let message = refused(&encode("a", &other, &vocabulary, &other.initialize(3), Precision::F16));
             assert!(message.contains(part), "{message}");
         }
         let at = file.windows(10).position(|window| window == b"token_embd").expect("named");

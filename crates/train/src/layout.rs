@@ -8,7 +8,7 @@ use rand_chacha::{
     rand_core::{RngCore, SeedableRng},
 };
 
-use super::recipe::{Architecture, VOCABULARY};
+use super::recipe::Architecture;
 
 #[derive(Debug, Clone)]
 pub struct LayerSpans {
@@ -36,6 +36,8 @@ pub struct Part {
 #[derive(Debug, Clone)]
 pub struct Layout {
     pub architecture: Architecture,
+    /// Number of tokens of the vocabulary.
+    pub tokens: usize,
     /// Token embedding, also the output projection.
     pub embedding: Range<usize>,
     pub layers: Vec<LayerSpans>,
@@ -45,7 +47,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    pub fn new(architecture: Architecture) -> Self {
+    pub fn new(architecture: Architecture, tokens: usize) -> Self {
         let Architecture { d_model, layers, ff, .. } = architecture;
         let mut len = 0;
         let mut take = |size: usize| {
@@ -53,7 +55,7 @@ impl Layout {
             len += size;
             start..len
         };
-        let embedding = take(VOCABULARY * d_model);
+        let embedding = take(tokens * d_model);
         let layers = (0..layers)
             .map(|_| LayerSpans {
                 attention_norm: take(d_model),
@@ -65,7 +67,7 @@ impl Layout {
             })
             .collect();
         let output_norm = take(d_model);
-        Self { architecture, embedding, layers, output_norm, len }
+        Self { architecture, tokens, embedding, layers, output_norm, len }
     }
 
     /// The network's tensors, in order: the embedding; per layer `LAYER_TENSORS`; the output norm.
@@ -73,7 +75,7 @@ impl Layout {
         let Architecture { d_model, ff, .. } = self.architecture;
         let gain = |span: &Range<usize>| Part { start: span.start, rows: 1, columns: d_model, transposed: false };
         let matrix = |start: usize, rows: usize, columns: usize| Part { start, rows, columns, transposed: true };
-        let mut parts = vec![Part { transposed: false, ..matrix(self.embedding.start, VOCABULARY, d_model) }];
+        let mut parts = vec![Part { transposed: false, ..matrix(self.embedding.start, self.tokens, d_model) }];
         for layer in &self.layers {
             parts.push(gain(&layer.attention_norm));
             parts.extend((0..3).map(|index| matrix(layer.qkv.start + index * d_model * d_model, d_model, d_model)));
@@ -125,7 +127,7 @@ mod tests {
 
     #[test]
     fn spans_tile_the_vector() {
-        let layout = Layout::new(Architecture::default());
+        let layout = Layout::new(Architecture::default(), 259);
         assert_eq!(layout.len, 259 * 128 + 4 * (4 * 128 * 128 + 3 * 128 * 384 + 2 * 128) + 128);
         assert_eq!(layout.output_norm.end, layout.len);
         assert_eq!(layout.initialize(1), layout.initialize(1));

@@ -33,15 +33,20 @@ mod tests;
 mod trace_steps;
 mod traces;
 mod verdicts;
+mod vocabulary;
+mod words;
 
 use std::path::PathBuf;
 
 pub use batch::{Sample, Samples};
 pub use evaluate::{Accuracy, Mistakes};
-pub use recipe::{Architecture, BatchPlan, Budget, Data, Evaluation, Export, Optimizer, Precision, Recipe, Role};
+pub use recipe::{
+    Architecture, BatchPlan, Budget, Data, Evaluation, Export, Optimizer, Precision, Recipe, Role, Words,
+};
 pub use sft::{Session, Summary, sft};
 pub use traces::Traces;
 pub use verdicts::Verdicts;
+pub use vocabulary::Vocabulary;
 
 /// Why training could not start or continue.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +55,10 @@ pub enum TrainError {
     Recipe(String),
     #[error("there are no tasks to train on, list some in data.tasks")]
     NoTasks,
+    #[error("data.tasks: {0}")]
+    UnknownTask(#[from] prime_bench::tasks::UnknownTask),
+    #[error("data.tasks: {task} has no lesson, so there is nothing to learn it from (see docs/lessons.md)")]
+    NoLesson { task: String },
     #[error("a sample of task {task} has {tokens} tokens, the context is {context}: shorten it or raise model.context")]
     SampleTooLong { task: usize, tokens: usize, context: usize },
     #[error("the loss is not finite at step {step}: lower optimizer.learning_rate and resume from the checkpoint")]

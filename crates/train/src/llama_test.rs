@@ -1,4 +1,4 @@
-//! The exported file against llama.cpp: it loads, tokenizes byte by byte and computes the same logits.
+//! The exported file against llama.cpp: it loads, cuts texts into the same tokens and computes the same logits.
 
 use std::{num::NonZeroU32, path::Path, sync::OnceLock};
 
@@ -13,13 +13,15 @@ use llama_cpp_2::{
 
 use super::{
     Architecture, Precision, Sample, Samples,
-    batch::Batch,
+    batch::{Batch, Encoded},
     gguf,
     layout::Layout,
     model::{Network, tensors, values},
     optimizer::{Moments, Updater},
-    recipe::{BOS, Optimizer, VOCABULARY},
+    recipe::{Data, Optimizer, Words},
     tests::Toy,
+    traces::Traces,
+    vocabulary::{BOS, Vocabulary},
 };
 
 /// LLAMA_FLASH_ATTN_TYPE_DISABLED, which llama-cpp-2 takes but does not name.
@@ -31,6 +33,8 @@ fn backend() -> &'static LlamaBackend {
     BACKEND.get_or_init(|| LlamaBackend::init().expect("llama.cpp initialises"))
 }
 
+/// Twice as many texts of each of fifty tasks: 10^5.
+const TEXTS_PER_TASK: usize = 1_000;
 const TEXT: &str = "pegs A:321 B: , C:\nmove disk 1 \u{e9} -> B; state [0.5, -7]\n#~ 0123";
 
 /// Logits at every position of bos + `TEXT`, and the tokens.
@@ -56,17 +60,17 @@ fn llama_logits(path: &Path) -> (Vec<f32>, Vec<u16>) {
 }
 
 /// Largest difference, and how often the most likely token is the same.
-fn compare(layout: &Layout, weights: &[f32], precision: Precision) -> (f32, usize, usize) {
+fn compare(layout: &Layout, vocabulary: &Vocabulary, weights: &[f32], precision: Precision) -> (f32, usize, usize) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("model.gguf");
-    std::fs::write(&path, gguf::encode("test", layout, weights, precision)).expect("the file is written");
+    std::fs::write(&path, gguf::encode("test", layout, vocabulary, weights, precision)).expect("the file is written");
     let (theirs, tokens) = llama_logits(&path);
-    let expected: Vec<u16> = std::iter::once(BOS).chain(TEXT.bytes().map(u16::from)).collect();
-    assert_eq!(tokens, expected, "one token per byte");
+    let expected: Vec<u16> = std::iter::once(BOS).chain(vocabulary.encode(TEXT)).collect();
+    assert_eq!(tokens, expected, "{:?}", vocabulary.words());
     let mut batch = Batch::default();
     // With an empty prompt every position is a target.
     let sample = Sample { task: 0, prompt: String::new(), completion: TEXT.to_owned() };
-    batch.push(&sample, layout.architecture.context).expect("fits");
+    batch.push(&Encoded::new(&sample, vocabulary), layout.architecture.context).expect("fits");
     let device = Device::flex();
     let network = Network::new(layout.architecture);
     let ours = network
@@ -77,23 +81,61 @@ fn compare(layout: &Layout, weights: &[f32], precision: Precision) -> (f32, usiz
     assert_eq!(ours.len(), theirs.len());
     let largest = ours.iter().zip(&theirs).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     let best = |row: &[f32]| row.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map(|(index, _)| index);
-    let rows = ours.chunks(VOCABULARY).zip(theirs.chunks(VOCABULARY));
+    let rows = ours.chunks(layout.tokens).zip(theirs.chunks(layout.tokens));
     let same = rows.filter(|(a, b)| best(a) == best(b)).count();
     (largest, same, tokens.len())
 }
 
 #[test]
 fn llama_cpp_computes_the_same_logits() {
-    let layout = Layout::new(Architecture::default());
+    for words in [&[][..], &["pegs ", "disk", "state ["]] {
+        let words = words.iter().map(|word| (*word).to_owned()).collect();
+        computes_the_same_logits(&Vocabulary::new(words).expect("a vocabulary"));
+    }
+}
+
+fn computes_the_same_logits(vocabulary: &Vocabulary) {
+    let layout = Layout::new(Architecture::default(), vocabulary.size());
     let mut weights = layout.initialize(9);
     for trained in [false, true] {
         if trained {
             briefly_train(&layout, &mut weights);
         }
         for (precision, tolerance) in [(Precision::F32, 1e-3), (Precision::F16, 0.1)] {
-            let (difference, same, tokens) = compare(&layout, &weights, precision);
+            let (difference, same, tokens) = compare(&layout, vocabulary, &weights, precision);
             println!("trained {trained}, {precision:?}: largest difference {difference:e}, argmax {same} of {tokens}");
             assert!(difference < tolerance, "trained {trained}, {precision:?}: {difference}");
+        }
+    }
+}
+
+#[test]
+fn llama_cpp_cuts_prompts_and_completions_into_the_same_tokens() {
+    use rand_chacha::rand_core::SeedableRng;
+    let tasks: Vec<String> = prime_bench::tasks::all()
+        .map(|task| task.spec().slug)
+        .filter(|slug| prime_lessons::has_lesson(slug))
+        .map(str::to_owned)
+        .collect();
+    let mut traces = Traces::new(&Data { tasks, words: Words::Frequent(200), ..Data::default() }).expect("lessons");
+    let vocabulary = traces.vocabulary().clone();
+    assert!(vocabulary.words().len() > 100, "{:?}", vocabulary.words());
+    let small = Architecture { d_model: 16, layers: 1, heads: 2, ff: 16, context: 512 };
+    let layout = Layout::new(small, vocabulary.size());
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    let bytes = gguf::encode("test", &layout, &vocabulary, &layout.initialize(1), Precision::F16);
+    std::fs::write(file.path(), bytes).expect("the file is written");
+    let parameters = LlamaModelParams::default().with_n_gpu_layers(0);
+    let model = LlamaModel::load_from_file(backend(), file.path(), &parameters).expect("llama.cpp loads the file");
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(3);
+    for task in 0..traces.tasks().len() {
+        for _ in 0..TEXTS_PER_TASK {
+            let sample = traces.draw(task, false, &mut rng);
+            for text in [sample.prompt, sample.completion] {
+                let tokens = model.vocab().tokenize(text.as_bytes(), false, false);
+                let tokens: Vec<u16> = tokens.iter().map(|&LlamaToken(id)| id as u16).collect();
+                assert_eq!(tokens, vocabulary.encode(&text), "{text:?}");
+            }
         }
     }
 }
@@ -110,7 +152,8 @@ fn briefly_train(layout: &Layout, weights: &mut Vec<f32>) {
     for _ in 0..60 {
         let mut batch = Batch::default();
         for index in 0..40 {
-            batch.push(&toy.draw(index % 2, false, &mut rng), layout.architecture.context).expect("fits");
+            let sample = toy.draw(index % 2, false, &mut rng);
+            batch.push(&Encoded::new(&sample, toy.vocabulary()), layout.architecture.context).expect("fits");
         }
         let weight = 1.0 / batch.targets.len() as f32;
         let (_, gradients) = network.learn(&current, &batch, weight);

@@ -9,8 +9,7 @@ use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
 
 use prime_bench::interval::Proportion;
-use prime_bench::tasks::UnknownTask;
-use prime_train::{Accuracy, Budget, Mistakes, Recipe, Role, Samples, Session, Traces, Verdicts, sft};
+use prime_train::{Accuracy, Budget, Mistakes, Recipe, Role, Samples, Session, Traces, TrainError, Verdicts, sft};
 
 /// Trains models for agents.
 #[derive(Parser)]
@@ -60,7 +59,7 @@ fn train(arguments: &SftArguments) -> anyhow::Result<ExitCode> {
         recipe.budget = Budget::Minutes(minutes);
     }
     let out = arguments.out.clone().unwrap_or_else(|| arguments.recipe.with_extension("gguf"));
-    let mut samples = samples(&recipe).with_context(|| format!("--recipe {path}: data.tasks"))?;
+    let mut samples = samples(&recipe).with_context(|| format!("--recipe {path}"))?;
     let stop = Arc::new(AtomicBool::new(false));
     stop_on_interrupt(Arc::clone(&stop))?;
     let summary = sft(&recipe, samples.as_mut(), &out, &Session { resume: arguments.resume, stop: &stop })?;
@@ -79,7 +78,7 @@ fn train(arguments: &SftArguments) -> anyhow::Result<ExitCode> {
 }
 
 /// The training samples for the recipe's role.
-fn samples(recipe: &Recipe) -> Result<Box<dyn Samples>, UnknownTask> {
+fn samples(recipe: &Recipe) -> Result<Box<dyn Samples>, TrainError> {
     Ok(match recipe.data.role {
         Role::Executor => Box::new(Traces::new(&recipe.data)?),
         Role::Verifier => Box::new(Verdicts::new(&recipe.data)?),

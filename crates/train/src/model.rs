@@ -8,7 +8,8 @@ use super::{
     batch::{Batch, Target},
     layout::{Layout, Part},
     ops,
-    recipe::{Architecture, PAD},
+    recipe::Architecture,
+    vocabulary::PAD,
 };
 
 pub const NORM_EPSILON: f32 = 1e-5;

@@ -7,12 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::TrainError;
 
-/// Bytes, then bos, eos and pad.
-pub const VOCABULARY: usize = 259;
-pub const BOS: u16 = 256;
-pub const EOS: u16 = 257;
-pub const PAD: u16 = 258;
-
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
@@ -101,6 +95,18 @@ pub struct Data {
     /// Executors: the share of the training samples that are drawn so that each form of completion in a trace is equally
     /// likely; the others are uniform over its steps. Held-out samples are all uniform.
     pub by_form: f64,
+    /// Words that become one token each.
+    pub words: Words,
+}
+
+/// The words of a vocabulary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Words {
+    /// At most so many of the words that the samples' notation has, those that save the most bytes first.
+    Frequent(usize),
+    /// These: for a model that starts from the weights of another.
+    Listed(Vec<String>),
 }
 
 impl Default for Data {
@@ -112,6 +118,7 @@ impl Default for Data {
             training_base_seed: 1_000_000,
             held_out_base_seed: 2_000_000,
             by_form: 0.5,
+            words: Words::Frequent(0),
         }
     }
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::{
     TrainError,
-    batch::{Batch, PoolPlan, Sample, Samples},
+    batch::{Batch, Encoded, PoolPlan, Samples},
     checkpoint::{Checkpoint, replace},
     evaluate::{self, Accuracy},
     gguf, initial,
@@ -22,6 +22,7 @@ use super::{
     optimizer::Updater,
     progress::{Progress, Status},
     recipe::{Budget, Recipe},
+    vocabulary::Vocabulary,
 };
 
 /// Steps whose samples are drawn together and sorted by length.
@@ -95,7 +96,8 @@ struct Run<'a> {
     updater: Updater,
     /// Batches of the current pool's steps; empty before the first.
     pool: Vec<Vec<Batch>>,
-    held_out: Vec<Vec<Sample>>,
+    held_out: Vec<Vec<Encoded>>,
+    vocabulary: Vocabulary,
     progress: Progress,
     /// Measured cost of grading one sample of every task; 0 before the first evaluation.
     round_s: f64,
@@ -109,14 +111,21 @@ impl<'a> Run<'a> {
         if tasks.is_empty() {
             return Err(TrainError::NoTasks);
         }
-        let layout = Layout::new(recipe.model);
+        let vocabulary = samples.vocabulary().clone();
+        let layout = Layout::new(recipe.model, vocabulary.size());
         let mut name = out.as_os_str().to_owned();
         name.push(".checkpoint");
         let checkpoint = PathBuf::from(name);
         let mut state = if resume && checkpoint.exists() {
-            Checkpoint::load(&checkpoint, recipe.model, recipe.seed, &tasks)?
+            Checkpoint::load(&checkpoint, recipe.model, recipe.seed, &tasks, &vocabulary)?
         } else {
-            Checkpoint::fresh(recipe.model, recipe.seed, tasks, first_weights(recipe, &layout)?)
+            Checkpoint::fresh(
+                recipe.model,
+                recipe.seed,
+                tasks,
+                &vocabulary,
+                first_weights(recipe, &layout, &vocabulary)?,
+            )
         };
         let most = recipe.evaluation.samples.max(recipe.evaluation.final_samples);
         let device = Device::flex();
@@ -134,6 +143,7 @@ impl<'a> Run<'a> {
             checkpoint,
             state,
             layout,
+            vocabulary,
         })
     }
 
@@ -253,16 +263,17 @@ impl<'a> Run<'a> {
         let moments = self.updater.moments(&self.layout);
         self.state.save(&self.checkpoint, moments)?;
         let name = &self.recipe.name;
-        let model = gguf::encode(name, &self.layout, &self.state.weights, self.recipe.export.matrices);
+        let model =
+            gguf::encode(name, &self.layout, &self.vocabulary, &self.state.weights, self.recipe.export.matrices);
         replace(&self.out, &model)
     }
 }
 
 /// Initial weights: those of the recipe's `init`, or random ones.
-fn first_weights(recipe: &Recipe, layout: &Layout) -> Result<Vec<f32>, TrainError> {
+fn first_weights(recipe: &Recipe, layout: &Layout, vocabulary: &Vocabulary) -> Result<Vec<f32>, TrainError> {
     let Some(path) = &recipe.init else { return Ok(layout.initialize(recipe.seed)) };
     let bytes = std::fs::read(path).map_err(|source| TrainError::Io { action: "read", path: path.clone(), source })?;
-    initial::weights(&bytes, layout).map_err(|reason| TrainError::Init { path: path.clone(), reason })
+    initial::weights(&bytes, layout, vocabulary).map_err(|reason| TrainError::Init { path: path.clone(), reason })
 }
 
 /// The gradient and statistics of a step.

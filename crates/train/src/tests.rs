@@ -9,8 +9,8 @@ use rand_chacha::{
 };
 
 use super::{
-    Architecture, Recipe, Sample, Samples, Session, Summary,
-    batch::Batch,
+    Architecture, Recipe, Sample, Samples, Session, Summary, Vocabulary,
+    batch::{Batch, Encoded},
     checkpoint::Checkpoint,
     layout::Layout,
     model::{Network, tensors},
@@ -20,17 +20,22 @@ use super::{
 /// Two small tasks: copy digits, and copy them backwards.
 pub struct Toy {
     tasks: Vec<String>,
+    vocabulary: Vocabulary,
 }
 
 impl Toy {
     pub fn new() -> Self {
-        Self { tasks: vec!["copy".to_owned(), "reverse".to_owned()] }
+        Self { tasks: vec!["copy".to_owned(), "reverse".to_owned()], vocabulary: Vocabulary::default() }
     }
 }
 
 impl Samples for Toy {
     fn tasks(&self) -> &[String] {
         &self.tasks
+    }
+
+    fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
     }
 
     fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample {
@@ -58,14 +63,16 @@ fn samples(lengths: &[(usize, usize)], rng: &mut ChaCha8Rng) -> Vec<Sample> {
 
 fn batch_of(samples: &[Sample], context: usize) -> Batch {
     let mut batch = Batch::default();
-    samples.iter().for_each(|sample| batch.push(sample, context).expect("the sample fits"));
+    for sample in samples {
+        batch.push(&Encoded::new(sample, &Vocabulary::default()), context).expect("the sample fits");
+    }
     batch
 }
 
 #[test]
 fn samples_in_a_batch_do_not_see_each_other() {
     let mut rng = ChaCha8Rng::seed_from_u64(4);
-    let layout = Layout::new(SMALL);
+    let layout = Layout::new(SMALL, 259);
     let device = Device::flex();
     let network = Network::new(SMALL);
     let weights = tensors(&layout, &layout.initialize(6), &device);
@@ -146,7 +153,8 @@ fn a_resumed_run_equals_an_uninterrupted_one() {
         let weights = |out: &Path| {
             let mut path = out.as_os_str().to_owned();
             path.push(".checkpoint");
-            let state = Checkpoint::load(Path::new(&path), recipe.model, recipe.seed, &tasks).expect("a checkpoint");
+            let state = Checkpoint::load(Path::new(&path), recipe.model, recipe.seed, &tasks, &Vocabulary::default())
+                .expect("a checkpoint");
             assert_eq!(state.step, 12);
             state.weights
         };
@@ -175,6 +183,10 @@ struct Stopping<'a> {
 impl Samples for Stopping<'_> {
     fn tasks(&self) -> &[String] {
         self.toy.tasks()
+    }
+
+    fn vocabulary(&self) -> &Vocabulary {
+        self.toy.vocabulary()
     }
 
     fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample {

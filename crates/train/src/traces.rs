@@ -5,8 +5,9 @@ use rand_chacha::rand_core::RngCore;
 
 use super::states::States;
 use super::trace_steps::TraceSteps;
-use super::{Data, Sample, Samples};
-use prime_bench::tasks::{Machine, TaskRng, UnknownTask};
+use super::vocabulary::Vocabulary;
+use super::{Data, Sample, Samples, TrainError, words};
+use prime_bench::tasks::{Machine, TaskRng};
 
 /// Samples drawn from one trace before the next is walked.
 const SAMPLES_PER_TRACE: u32 = 12;
@@ -15,16 +16,23 @@ const SAMPLES_PER_TRACE: u32 = 12;
 pub struct Traces {
     states: States,
     by_form: f64,
+    vocabulary: Vocabulary,
     /// By task: the trace that is drawn from, and how often it was.
     walked: Vec<Option<(TraceSteps, u32)>>,
 }
 
 impl Traces {
     /// # Errors
-    /// If there is no task of a name.
-    pub fn new(data: &Data) -> Result<Self, UnknownTask> {
+    /// If there is no task of a name, a task has no lesson, or a listed word cannot be a token.
+    pub fn new(data: &Data) -> Result<Self, TrainError> {
         let states = States::new(data)?;
-        Ok(Self { walked: states.names().iter().map(|_| None).collect(), states, by_form: data.by_form })
+        if let Some(task) = states.names().iter().find(|task| !prime_lessons::has_lesson(task)) {
+            return Err(TrainError::NoLesson { task: task.clone() });
+        }
+        let walked = states.names().iter().map(|_| None).collect();
+        let mut traces = Self { walked, states, by_form: data.by_form, vocabulary: Vocabulary::default() };
+        traces.vocabulary = words::vocabulary(&mut traces, &data.words)?;
+        Ok(traces)
     }
 
     fn sample(task: usize, machine: &dyn Machine) -> Sample {
@@ -40,6 +48,10 @@ impl Samples for Traces {
 
     fn tasks(&self) -> &[String] {
         self.states.names()
+    }
+
+    fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
     }
 
     fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample {

@@ -6,9 +6,10 @@ use rand_chacha::rand_core::RngCore;
 
 use super::mutations::{Neighbours, mutated};
 use super::states::States;
-use super::{Data, Sample, Samples};
+use super::vocabulary::Vocabulary;
+use super::{Data, Sample, Samples, TrainError, words};
 use prime_bench::judge::is_right;
-use prime_bench::tasks::{Kind, Kinds, Machine, TaskRng, UnknownTask};
+use prime_bench::tasks::{Kind, Kinds, Machine, TaskRng};
 
 /// The verifier's tokens for a right and for a wrong step.
 pub const RIGHT: &str = "1";
@@ -27,13 +28,18 @@ const ATTEMPTS_MAX: usize = 200;
 /// step is a mutated line of the trace that can be executed and is wrong by the exact rule. Choices of a search that break
 /// no constraint but lead to a dead end or a detour are not drawn: recognising them takes the search, which one token cannot
 /// do.
-pub struct Verdicts(States);
+pub struct Verdicts {
+    states: States,
+    vocabulary: Vocabulary,
+}
 
 impl Verdicts {
     /// # Errors
-    /// If there is no task of a name.
-    pub fn new(data: &Data) -> Result<Self, UnknownTask> {
-        States::new(data).map(Self)
+    /// If there is no task of a name, or a listed word cannot be a token.
+    pub fn new(data: &Data) -> Result<Self, TrainError> {
+        let mut verdicts = Self { states: States::new(data)?, vocabulary: Vocabulary::default() };
+        verdicts.vocabulary = words::vocabulary(&mut verdicts, &data.words)?;
+        Ok(verdicts)
     }
 }
 
@@ -85,12 +91,16 @@ fn right_line(machine: &mut dyn Machine, reference: &str, rng: &mut TaskRng) -> 
 
 impl Samples for Verdicts {
     fn tasks(&self) -> &[String] {
-        self.0.names()
+        self.states.names()
+    }
+
+    fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
     }
 
     fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample {
         let mut rng = TaskRng::new(rng.next_u64());
-        let mut machine = self.0.draw(task, held_out, &mut rng);
+        let mut machine = self.states.draw(task, held_out, &mut rng);
         let machine = machine.as_mut();
         let lines = walked(machine, &mut rng);
         let forms = machine.spec().actions;

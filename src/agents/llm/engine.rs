@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use crate::agents::model::{Completion, CompletionRequest, Model};
 use crate::agents::{AgentError, Failure};
-use prime_engine::{EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Engine, Finish, Format, Request, Sampling};
+use prime_engine::{EXCLUDED_BYTES_MAX, EXCLUDED_LINES_MAX, Engine, EngineError, Finish, Format, Request, Sampling};
 use prime_protocol::Usage;
 
 pub struct EngineModel {
@@ -43,6 +43,13 @@ fn engine_request(request: CompletionRequest, is_chat: bool) -> Request {
     }
 }
 
+/// The engine has already retried where that can help.
+#[expect(clippy::needless_pass_by_value, reason = "passed to `map_err`")]
+fn agent_error(error: EngineError) -> AgentError {
+    let failure = if matches!(error, EngineError::PromptTooLong { .. }) { Failure::TooLong } else { Failure::Engine };
+    AgentError { is_transient: false, ..AgentError::new("model", failure, error.to_string()) }
+}
+
 /// The last lines, as many as an engine takes. A line that is left out may be written again.
 fn newest(mut lines: Vec<Box<str>>) -> Vec<Box<str>> {
     let mut bytes = 0;
@@ -57,9 +64,7 @@ fn newest(mut lines: Vec<Box<str>>) -> Vec<Box<str>> {
 #[async_trait]
 impl Model for EngineModel {
     async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
-        // The engine has already retried where that can help.
-        let failed = |error: prime_engine::EngineError| AgentError::new("model", Failure::Engine, error.to_string());
-        let generation = self.engine.generate(engine_request(request, self.is_chat)).await.map_err(failed)?;
+        let generation = self.engine.generate(engine_request(request, self.is_chat)).await.map_err(agent_error)?;
         let is_empty = generation.tokens.is_empty();
         Ok(Completion {
             usage: Usage { prompt: u64::from(generation.prompt_tokens), completion: generation.tokens.len() as u64 },
@@ -113,6 +118,15 @@ mod tests {
             free.excluded.is_empty() && free.excluded_prefixes.is_empty(),
             "without a grammar nothing can be excluded"
         );
+    }
+
+    #[test]
+    fn a_prompt_that_does_not_fit_is_too_long_for_ever() {
+        let error = agent_error(EngineError::PromptTooLong { tokens: 900, limit: 512 });
+        assert_eq!((error.failure, error.is_transient), (Failure::TooLong, false));
+        assert!(error.reason.contains("900 tokens") && error.reason.contains("context_tokens"), "{error}");
+        let error = agent_error(EngineError::BadRequest { detail: "top_p".to_owned() });
+        assert_eq!((error.failure, error.is_transient), (Failure::Engine, false));
     }
 
     #[test]

@@ -79,7 +79,7 @@ pub fn executor(
     let templates = checked_templates(settings, options)?;
     let options = ExecutorOptions {
         name: name.to_owned(),
-        template: template(Role::Executor, &options.prompt),
+        template: template(Role::Executor, options.prompt_name()),
         variants: options.prompt_variants.iter().map(|name| template(Role::Executor, name)).collect(),
         system: system(Role::Executor, &options.system),
         history: history(options.history, options.history_steps),

@@ -39,18 +39,17 @@ fn with_rejections(problem: &dyn Problem) -> Trajectory {
     trajectory
 }
 
+/// The prompts of a fresh trajectory, and of one with a committed step and rejections.
 fn render_for(
     prompt: &Prompt,
     problem: &dyn Problem,
     variables: &BTreeMap<String, String>,
-) -> Result<(), TemplateError> {
+) -> Result<[String; 2], TemplateError> {
     let rules: Vec<Rule> = problem.rules().into_iter().filter(|rule| rule.kind != Some(Kind::Format)).collect();
     let thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
     let fresh = Trajectory::new(problem.start(), &LIMITS);
     let (clean, broken) = (Verdict::default(), verdict());
-    for (trajectory, verdict, history) in
-        [(&fresh, &clean, History::None), (&with_rejections(problem), &broken, History::Window(1))]
-    {
+    let render = |trajectory: &Trajectory, verdict, history| {
         let action = next_line(trajectory.machine.as_ref());
         prompt.render(&PromptContext {
             is_held: history == History::None,
@@ -59,9 +58,14 @@ fn render_for(
             verdict: (prompt.role() == Role::Coordinator).then_some(verdict),
             thresholds: Some(thresholds),
             ..PromptContext::new(trajectory, history, variables)
-        })?;
-    }
-    Ok(())
+        })
+    };
+    Ok([render(&fresh, &clean, History::None)?, render(&with_rejections(problem), &broken, History::Window(1))?])
+}
+
+/// An instance of every task and variant.
+fn all_tasks() -> impl Iterator<Item = Arc<dyn Problem>> {
+    tasks::all().chain(tasks::variants()).map(|task| task.generate(Difficulty::Easy, 1))
 }
 
 impl Templates {
@@ -78,10 +82,9 @@ impl Templates {
         also: &[Arc<dyn Problem>],
     ) -> Result<(), TemplateError> {
         let prompt = self.prompt(name, role)?;
-        let tasks = tasks::all().chain(tasks::variants()).map(|task| task.generate(Difficulty::Easy, 1));
-        tasks
+        all_tasks()
             .chain(also.iter().map(Arc::clone))
-            .try_for_each(|problem| render_for(&prompt, problem.as_ref(), variables))
+            .try_for_each(|problem| render_for(&prompt, problem.as_ref(), variables).map(drop))
     }
 }
 
@@ -89,7 +92,9 @@ impl Templates {
 mod tests {
     use serde_json::json;
 
+    use super::super::benchmark::{Style, whole};
     use super::*;
+    use prime_bench::tasks::page::Page;
     use prime_problems::Custom;
 
     fn clients() -> Vec<Arc<dyn Problem>> {
@@ -105,15 +110,61 @@ mod tests {
         templates.check("mine.j2", role, &variables, &clients())
     }
 
+    const BUILT_IN: [(&str, Role); 5] = [
+        ("executor/compact.j2", Role::Executor),
+        ("executor/step.j2", Role::Executor),
+        ("verifier/check.j2", Role::Verifier),
+        ("verifier/token.j2", Role::Verifier),
+        ("coordinator/decide.j2", Role::Coordinator),
+    ];
+
+    /// Pieces of a text that are long enough to be recognised.
+    fn sentences(text: &str) -> impl Iterator<Item = &str> {
+        text.split('\n').flat_map(|line| line.split(". ")).map(str::trim).filter(|piece| piece.len() > 24)
+    }
+
+    /// What a prompt must not contain: words about the paper, and sentences of the page's note.
+    fn assert_is_about_the_task(prompt: &str, page: &Page, name: &str) {
+        let mut words = prompt.split(|c: char| !c.is_alphabetic()).map(str::to_lowercase);
+        let about = ["paper", "papers", "author", "authors", "arxiv", "appendix", "benchmark", "our", "ours", "note"];
+        let found = words.find(|word| about.contains(&word.as_str()));
+        assert_eq!(found, None, "{name}: {prompt}");
+        let quoted = sentences(page.note).find(|sentence| prompt.contains(sentence));
+        assert_eq!(quoted, None, "{name}: {prompt}");
+    }
+
+    #[test]
+    fn prompts_of_turns_say_nothing_about_the_paper() {
+        for (name, role) in BUILT_IN {
+            let prompt = Templates::default().prompt(name, role).expect("built in");
+            for problem in all_tasks() {
+                let rendered = render_for(&prompt, problem.as_ref(), &BTreeMap::new()).expect("renders");
+                for text in rendered {
+                    assert_is_about_the_task(&text, problem.spec().page, name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn prompts_of_whole_problems_say_nothing_about_the_paper_and_baselines_no_algorithm() {
+        for problem in all_tasks() {
+            let (slug, page) = (problem.spec().slug, problem.spec().page);
+            for style in Style::NAMES.map(|name| name.parse::<Style>().expect("a style")) {
+                if !style.suits(problem.spec().category) {
+                    continue;
+                }
+                let prompt = whole(problem.as_ref(), style);
+                assert_is_about_the_task(&prompt, page, &format!("{slug}: {style}"));
+                let algorithm = sentences(page.algorithm).find(|sentence| prompt.contains(sentence));
+                assert_eq!(algorithm.is_none(), style == Style::Baseline, "{slug}: {style}: {algorithm:?}: {prompt}");
+            }
+        }
+    }
+
     #[test]
     fn the_built_in_templates_render_for_every_turn() {
-        for (name, role) in [
-            ("executor/compact.j2", Role::Executor),
-            ("executor/step.j2", Role::Executor),
-            ("verifier/check.j2", Role::Verifier),
-            ("verifier/token.j2", Role::Verifier),
-            ("coordinator/decide.j2", Role::Coordinator),
-        ] {
+        for (name, role) in BUILT_IN {
             assert_eq!(Templates::default().check(name, role, &BTreeMap::new(), &clients()), Ok(()), "{name}");
         }
     }

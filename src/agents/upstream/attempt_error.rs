@@ -37,6 +37,9 @@ impl AttemptError {
     pub fn from_status(status: StatusCode, message: &str, retry_after: Option<Duration>) -> Self {
         let code = status.as_u16();
         let (failure, is_retryable, advice) = match code {
+            400 | 413 | 422 if is_about_context(message) => {
+                (Failure::TooLong, false, "shorten the prompt (`history`, `prompt`), or give the model more context")
+            }
             408 => (Failure::Timeout, true, "the server did not receive the request in time"),
             429 => (Failure::Overloaded, true, "lower `concurrent_max`, or wait"),
             503 => (Failure::Overloaded, true, "it is starting or overloaded; if this persists, see its log"),
@@ -50,8 +53,21 @@ impl AttemptError {
         };
         let message = if message.is_empty() { String::new() } else { format!(" ({message})") };
         let reason = format!("status {code}{message}: {advice}");
-        Self { failure, reason, is_retryable, is_fault: failure != Failure::Refused && code != 429, retry_after }
+        let is_fault = !matches!(failure, Failure::Refused | Failure::TooLong) && code != 429;
+        Self { failure, reason, is_retryable, is_fault, retry_after }
     }
+
+    /// Whether the turn may be tried again. A request that the server rejects as it is would be rejected again.
+    pub fn is_transient(&self) -> bool {
+        self.failure.is_transient() && (self.is_retryable || self.is_fault)
+    }
+}
+
+/// Whether a server says that the prompt exceeds the model's context: OpenAI, llama-server, vLLM and SGLang have no status
+/// of its own for this, and name it differently.
+fn is_about_context(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    ["context length", "context size", "context window"].iter().any(|words| message.contains(words))
 }
 
 /// Untrusted text on one short line, with the key redacted before it is cut.
@@ -98,6 +114,26 @@ mod tests {
             );
             assert!(error.reason.starts_with(&format!("status {code} (so it says): ")), "{}", error.reason);
         }
+    }
+
+    #[test]
+    fn a_context_that_is_exceeded_is_too_long_for_ever() {
+        for (code, message) in [
+            (400, "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens"),
+            (400, "the request exceeds the available context size, try increasing it"),
+            (400, "The input (9000 tokens) is longer than the model's context length (8192 tokens)."),
+            (413, "prompt is beyond the Context Window"),
+        ] {
+            let error = AttemptError::from_status(StatusCode::from_u16(code).unwrap(), message, None);
+            assert_eq!(
+                (error.failure, error.is_retryable, error.is_fault),
+                (Failure::TooLong, false, false),
+                "{message}"
+            );
+            assert!(!error.is_transient() && error.reason.contains("shorten the prompt"), "{}", error.reason);
+        }
+        let flood = AttemptError::permanent(Failure::TooLong, "response has more than 100 bytes");
+        assert!(flood.is_transient(), "another answer may be shorter");
     }
 
     #[test]

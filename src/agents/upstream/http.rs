@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
-use reqwest::{Client, RequestBuilder, Response};
+use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use tokio::time::timeout;
 
 use super::attempt_error::{AttemptError, sanitized};
@@ -18,8 +18,6 @@ use crate::settings::UpstreamPool;
 
 /// How much of an error's body is read.
 const ERROR_BYTES_MAX: usize = 65_536;
-/// Upper bound for the timeout of a health probe.
-const PROBE_TIMEOUT_MAX: Duration = Duration::from_secs(10);
 /// Idle connections are closed before most servers close theirs.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -92,13 +90,16 @@ impl HttpClient {
     }
 
     /// Probes a server's health: any response with a status below 500 is healthy.
-    pub async fn probe(&self, backend: &Backend) -> Result<(), AttemptError> {
-        let limit = self.timeout.min(PROBE_TIMEOUT_MAX);
+    ///
+    /// # Errors
+    /// There is no such response within the limit or the pool's timeout.
+    pub async fn probe(&self, backend: &Backend, limit: Duration) -> Result<StatusCode, AttemptError> {
+        let limit = self.timeout.min(limit);
         let request = with_key(self.client.get(backend.health_url.clone()), backend);
         let response = timeout(limit, request.send()).await.map_err(|_| self.timed_out(limit))?;
         let response = response.map_err(|error| unreachable(&error))?;
         let status = response.status();
-        if status.is_server_error() { Err(AttemptError::from_status(status, "", None)) } else { Ok(()) }
+        if status.is_server_error() { Err(AttemptError::from_status(status, "", None)) } else { Ok(status) }
     }
 
     fn timed_out(&self, limit: Duration) -> AttemptError {

@@ -36,6 +36,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::future::join_all;
 use serde_json::{Map, Value};
 
 use super::AgentError;
@@ -50,6 +51,7 @@ use runtime_thread::RuntimeThread;
 
 pub use breaker::BreakerState;
 pub use error::PoolError;
+pub use health::Probed;
 pub use status::UpstreamStatus;
 
 /// A pool of servers as a model.
@@ -97,6 +99,13 @@ impl OpenAiModel {
     /// The servers' states, in the order of the configuration.
     pub fn snapshot(&self) -> Vec<UpstreamStatus> {
         self.client.pool.snapshot()
+    }
+
+    /// Probes every server once, all at a time; takes seconds at most.
+    pub async fn probe(&self) -> Vec<Probed> {
+        let servers = 0..self.client.pool.backends().len();
+        let probes = servers.map(|index| self.thread.spawn(health::probe_once(Arc::clone(&self.client), index)));
+        join_all(probes).await.into_iter().filter_map(Result::ok).collect()
     }
 
     /// Requests that are waiting for a server with capacity.

@@ -108,7 +108,9 @@ fn give_up(failed: Option<(Arc<str>, AttemptError)>, exhausted: AttemptError, at
 
 fn agent_error(name: &str, error: &AttemptError, attempts: u32) -> AgentError {
     let count = if attempts > 1 { format!(" (attempt {attempts})") } else { String::new() };
-    AgentError::new(format!("upstream {name}"), error.failure, format!("{}{count}", error.reason))
+    let agent = format!("upstream {name}");
+    let is_transient = error.is_transient();
+    AgentError { is_transient, ..AgentError::new(agent, error.failure, format!("{}{count}", error.reason)) }
 }
 
 /// The error of a request whose task panicked or whose thread has ended.

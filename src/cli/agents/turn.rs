@@ -182,7 +182,10 @@ pub fn turn(arguments: &TryArguments) -> anyhow::Result<ExitCode> {
             tap.lock().unwrap_or_else(PoisonError::into_inner).push((request.clone(), answer.clone()));
         }));
         let agents = AgentSet::from_settings(&settings, &resources)?;
-        let described = describe_turn(&agents, arguments, &settings).await;
+        let described = match resources.pools.check().await {
+            Ok(()) => describe_turn(&agents, arguments, &settings).await,
+            Err(reason) => Err(anyhow::Error::msg(reason)),
+        };
         resources.engines.values().for_each(Engine::shutdown);
         anyhow::Ok(described)
     })?;

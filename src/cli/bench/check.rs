@@ -12,6 +12,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use super::threads;
+use crate::cli::interrupt::{INTERRUPTED, Interrupt};
 use crate::cli::output::{Output, count, note, print};
 use crate::cli::progress::bar;
 use crate::cli::table::Table;
@@ -141,7 +142,8 @@ fn text(checked: &Checked) -> String {
 pub fn check(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     let kinds: Kinds = arguments.kinds.iter().copied().collect();
     let (input, length) = open(&arguments.file)?;
-    let bar = bar(length.unwrap_or_default(), "bytes");
+    let interrupt = Interrupt::start()?;
+    let bar = bar(length.unwrap_or_default(), "byte");
     let input: Box<dyn BufRead> = match length {
         Some(_) => Box::new(BufReader::with_capacity(1 << 18, bar.wrap_read(input))),
         None => input,
@@ -150,6 +152,7 @@ pub fn check(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     let mut details = arguments.details.as_deref().map(Whole::create).transpose().with_context(details_failed)?;
     let mut findings = Vec::new();
     let started = Instant::now();
+    let input = interrupt.until(input);
     let report = judge::check(input, arguments.base_seed, kinds, threads(arguments.threads), |judged| {
         if let Some(details) = &mut details {
             match judged {
@@ -186,6 +189,10 @@ pub fn check(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     match arguments.output {
         Output::Json => print(serde_json::to_string_pretty(&checked)? + "\n")?,
         Output::Text => print(text(&checked))?,
+    }
+    if interrupt.is_set() {
+        note!("interrupted: {} judged", count(checked.report.overall.submissions, "output"));
+        return Ok(ExitCode::from(INTERRUPTED));
     }
     // A wrong output is a result; a line that cannot be judged is a mistake to fix.
     Ok(if checked.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })

@@ -7,8 +7,9 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use super::{Chosen, ensure_folder_name};
 use crate::agents::prompt::benchmark::{Components, Style, whole};
+use crate::cli::interrupt::end_with;
 use crate::cli::output::{count, note};
-use crate::cli::progress::bar;
+use crate::cli::progress::{bar, interrupted};
 use prime_bench::tasks::Problem;
 use prime_dataset::export::{Format, export as write_export};
 
@@ -51,7 +52,11 @@ pub fn export(arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
         let style = if style.suits(problem.spec().category) { style } else { Style::Structured(Components::ALL) };
         whole(problem, style)
     };
-    let bar = bar(tasks.len() as u64 * selection.per_task(), "instances");
+    let bar = bar(tasks.len() as u64 * selection.per_task(), "instance");
+    let (interrupted_bar, folder) = (bar.clone(), arguments.out.display().to_string());
+    end_with(move || {
+        format!("{}; {folder} has no card yet: run the command again", interrupted(&interrupted_bar, "instance"))
+    })?;
     let (out, threads) = (&arguments.out, arguments.chosen.threads());
     write_export(out, &tasks, &selection, format, threads, &prompt, &|| bar.inc(1))?;
     bar.finish_and_clear();

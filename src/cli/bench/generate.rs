@@ -10,8 +10,9 @@ use clap::{Args, ValueHint};
 use tokio::time::Instant;
 
 use super::{Chosen, ensure_folder_name};
+use crate::cli::interrupt::end_with;
 use crate::cli::output::{count, note, written};
-use crate::cli::progress::bar;
+use crate::cli::progress::{bar, interrupted};
 use prime_bench::dataset::line::Extras;
 use prime_dataset::files::Whole;
 use prime_dataset::generate::{Manifest, fill_folder, write_lines};
@@ -40,6 +41,17 @@ fn is_file_name(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "jsonl" || extension == "zst")
 }
 
+/// What an interruption leaves.
+fn what_is_left(out: &Path) -> String {
+    if out.as_os_str() == "-" {
+        String::new()
+    } else if is_file_name(out) {
+        format!("; {} was not written", out.display())
+    } else {
+        format!("; {} has the tasks that are complete, and the same command goes on", out.display())
+    }
+}
+
 fn summary(manifest: &Manifest, folder: &Path, seconds: f64) -> String {
     let records = manifest.files.values();
     let (lines, steps) = records.fold((0, 0), |(lines, steps), file| (lines + file.lines, steps + file.steps));
@@ -56,9 +68,11 @@ pub fn generate(arguments: &GenerateArguments) -> anyhow::Result<ExitCode> {
     let chosen = &arguments.chosen;
     let (tasks, selection, threads) = (chosen.tasks()?, chosen.selection(), chosen.threads());
     let extras = Extras { traces: arguments.traces, states_every: arguments.states_every.map(NonZeroU64::get) };
-    let bar = bar(tasks.len() as u64 * selection.per_task(), "instances");
+    let bar = bar(tasks.len() as u64 * selection.per_task(), "instance");
     let started = Instant::now();
     let out = &arguments.out;
+    let (interrupted_bar, rest) = (bar.clone(), what_is_left(out));
+    end_with(move || format!("{}{rest}", interrupted(&interrupted_bar, "instance")))?;
     if out.as_os_str() == "-" {
         let mut stdout = BufWriter::with_capacity(1 << 16, io::stdout().lock());
         let lines = write_lines(&tasks, &selection, extras, threads, &mut stdout, || bar.inc(1));

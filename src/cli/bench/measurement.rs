@@ -121,13 +121,18 @@ pub fn system(settings: &Settings, resources: &Resources) -> anyhow::Result<Syst
     Ok(System { agents, plan, sampling: run_sampling(settings) })
 }
 
-/// Works within an actix system, with the engines that any of the settings needs.
+/// Works within an actix system, with the engines that any of the settings needs, and pools of which a server answers.
 pub fn with_engines<'s, T>(
-    all: impl IntoIterator<Item = &'s Settings>,
+    all: impl IntoIterator<Item = &'s Settings> + Clone,
     work: impl AsyncFnOnce(&Resources) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     actix::System::new().block_on(async {
-        let resources = resources_of(all)?;
+        let resources = resources_of(all.clone())?;
+        for settings in all.into_iter().filter(|settings| !settings.pools.is_empty()) {
+            // Opens the pools that the agents use.
+            AgentSet::from_settings(settings, &resources)?;
+        }
+        resources.pools.check().await.map_err(anyhow::Error::msg)?;
         let done = work(&resources).await;
         resources.engines.values().for_each(Engine::shutdown);
         done

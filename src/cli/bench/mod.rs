@@ -96,7 +96,7 @@ struct Chosen {
     /// Category, for all of its tasks; repeatable
     #[arg(long = "category", value_name = "CATEGORY", value_parser = category())]
     categories: Vec<Category>,
-    /// All 86 tasks
+    /// All tasks
     #[arg(long)]
     all: bool,
     /// Difficulty; repeatable [default: all three]
@@ -120,6 +120,10 @@ impl Chosen {
         if self.all {
             return Ok(tasks::all().collect());
         }
+        ensure!(
+            !self.tasks.iter().any(|task| task == "all"),
+            "--task all: there is no such task; for all tasks, use --all"
+        );
         let mut chosen: Vec<&'static dyn AnyTask> = Vec::new();
         let of_categories = tasks::all().filter(|task| self.categories.contains(&task.spec().category));
         for task in find_all(&self.tasks)?.into_iter().chain(of_categories) {

@@ -67,6 +67,8 @@ fn with(settings: &Settings, role: Role, implementation: &str, stub: &StubServer
     }
     agents.verifier.ensemble.members = ["rules", "strict", "none"].map(str::to_owned).to_vec();
     POOL.clone_into(&mut agents.executor.pool);
+    // All executors get the same prompt.
+    "compact".clone_into(&mut agents.executor.prompt);
     let upstream = Upstream {
         url: stub.url.clone(),
         model: "none".to_owned(),

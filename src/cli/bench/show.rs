@@ -41,6 +41,7 @@ fn page(spec: &Spec) -> String {
         "  the paper: {} steps, {:.1} % without and {:.1} % with PRIME\n",
         paper.steps, paper.baseline, paper.prime
     );
+    text += &format!("\nProblem\n{}", indented(page.problem));
     text += &format!("\nAlgorithm\n{}", indented(page.algorithm));
     text += &format!("\nA step\n{}", indented(page.step));
     text += &format!("\nInstances\n{}", indented(page.generate));

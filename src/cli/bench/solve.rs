@@ -105,7 +105,7 @@ pub fn solve(arguments: &SolveArguments) -> anyhow::Result<ExitCode> {
     let systems = arguments.system.map_or(vec![SystemName::SinglePass, SystemName::Prime], |system| vec![system]);
     let (rows, finished) = with_engines([&settings], async |resources| {
         let count = systems.len() * tasks.len() * measurement.difficulties.len();
-        let mut session = Session::start(count, "measurement")?;
+        let mut session = Session::with_parts(count, "measurement", measurement.instances, "run")?;
         let rows = rows(arguments, &settings, resources, &tasks, &systems, &mut session).await?;
         Ok((rows, session.finish()))
     })?;
@@ -128,8 +128,10 @@ async fn rows(
             let instances = Instances { concurrent: arguments.concurrent, ..instances };
             for name in systems {
                 let system = system(&name.settings(settings), resources)?;
+                let on_run = session.on_part();
                 let row = async {
-                    measure(name.label(), system, &runtime, *task, instances).await.map_err(anyhow::Error::msg)
+                    let row = measure(name.label(), system, &runtime, *task, instances, &on_run).await;
+                    row.map_err(anyhow::Error::msg)
                 };
                 let Some(row) = session.next(row).await? else { return Ok(rows) };
                 session.note(&format!("{} {} {}: {}", row.task, row.difficulty, row.system, row.accuracy.text()));

@@ -28,12 +28,14 @@ pub fn steps(measurement: &Measurement) -> anyhow::Result<ExitCode> {
     let tasks = measurement.tasks()?;
     let (rows, finished) = with_engines([&settings], async |resources| {
         let executor = AgentSet::from_settings(&settings, resources)?.executor();
-        let mut session = Session::start(tasks.len() * measurement.difficulties.len(), "measurement")?;
+        let units = tasks.len() * measurement.difficulties.len();
+        let mut session = Session::with_parts(units, "measurement", measurement.instances, "step")?;
         let mut rows = Vec::new();
         for task in &tasks {
             for instances in measurement.levels() {
+                let (on_step, difficulty, base_seed) = (session.on_part(), instances.difficulty, instances.base_seed);
                 let row = async {
-                    step_accuracy(executor.as_ref(), *task, instances.difficulty, instances.count, instances.base_seed)
+                    step_accuracy(executor.as_ref(), *task, difficulty, instances.count, base_seed, &on_step)
                         .await
                         .map_err(anyhow::Error::msg)
                 };

@@ -123,7 +123,9 @@ async fn rows(
         let mut of_task = SystemRuns::default();
         for instances in arguments.measurement.levels() {
             let system = system(settings, resources)?;
-            let runs = async { evaluate(system, &runtime, *task, instances).await.map_err(anyhow::Error::msg) };
+            let on_run = session.on_part();
+            let runs =
+                async { evaluate(system, &runtime, *task, instances, &on_run).await.map_err(anyhow::Error::msg) };
             let Some(runs) = session.next(runs).await? else { break 'tasks };
             of_task.add(runs);
         }
@@ -154,7 +156,7 @@ pub fn strategies(arguments: &StrategiesArguments) -> anyhow::Result<ExitCode> {
             add_notes(&mut notes, AgentSet::from_settings(settings, resources)?.notes());
         }
         let units = approaches.len() * tasks.len() * measurement.difficulties.len();
-        let mut session = Session::start(units, "measurement")?;
+        let mut session = Session::with_parts(units, "measurement", measurement.instances, "run")?;
         let mut found = Vec::new();
         for approach in &approaches {
             let rows = rows(arguments, approach, resources, &tasks, &mut session).await?;

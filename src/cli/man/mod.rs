@@ -1,5 +1,6 @@
 //! `prime-agents man`: the manual pages, from the definitions behind `--help` and the sections of `sections.rs`.
 
+mod examples;
 mod sections;
 
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ pub fn man(arguments: &ManArguments, command: Command) -> anyhow::Result<ExitCod
     let mut command = command.disable_help_subcommand(true);
     command.build();
     let Some(folder) = &arguments.dir else {
-        print(String::from_utf8(page(&command)?)?)?;
+        print(page(&command)?)?;
         return Ok(ExitCode::SUCCESS);
     };
     let failed = || format!("--dir {}: the pages cannot be written", folder.display());
@@ -39,7 +40,7 @@ fn write_pages(command: &Command, folder: &Path) -> std::io::Result<()> {
     std::fs::write(folder.join(Man::new(command.clone()).get_filename()), page(command)?)
 }
 
-fn page(command: &Command) -> std::io::Result<Vec<u8>> {
+fn page(command: &Command) -> std::io::Result<String> {
     let man = Man::new(command.clone()).manual("prime-agents");
     let mut page = Vec::new();
     man.render_title(&mut page)?;
@@ -53,5 +54,11 @@ fn page(command: &Command) -> std::io::Result<Vec<u8>> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     page.extend_from_slice(sections::of(name).as_bytes());
     man.render_version_section(&mut page)?;
-    Ok(page)
+    Ok(ascii(&String::from_utf8_lossy(&page)))
+}
+
+/// The page with roff's names for other characters: not every reader of manuals takes UTF-8.
+fn ascii(page: &str) -> String {
+    let named = |c: char| if c.is_ascii() { c.to_string() } else { format!("\\[u{:04X}]", u32::from(c)) };
+    page.chars().map(named).collect()
 }

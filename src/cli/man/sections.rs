@@ -1,102 +1,6 @@
 //! Sections of the manual that `--help` does not have: examples, exit status, environment, files.
 
-/// Examples by command: what it does, and how.
-const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
-    (
-        "prime-agents",
-        &[
-            ("Solve an instance with the shipped model:", "prime-agents run tower-of-hanoi"),
-            (
-                "Start a daemon and submit a run to it:",
-                "prime-agents serve &\nprime-agents runs submit n-queens --wait",
-            ),
-            ("Check the machine and the configuration:", "prime-agents doctor"),
-        ],
-    ),
-    (
-        "prime-agents-run",
-        &[
-            ("Solve the fourth medium instance:", "prime-agents run n-queens --difficulty medium --index 3"),
-            (
-                "Solve an input of your own without a model, and keep every step:",
-                "prime-agents run bubble-sort --input my.json --set agents.executor.implementation=reference --trace \
-                 steps.jsonl",
-            ),
-        ],
-    ),
-    (
-        "prime-agents-runs",
-        &[("Submit a run and follow it:", "prime-agents runs watch \"$(prime-agents runs submit n-queens)\"")],
-    ),
-    (
-        "prime-agents-runs-submit",
-        &[
-            ("Submit a run and wait for its result:", "prime-agents runs submit n-queens --index 3 --wait"),
-            ("Submit a problem of your own:", "prime-agents runs submit --problem problem.json --strategy beam"),
-            ("Retry safely in a script:", "prime-agents runs submit n-queens --key nightly-2026-02-03"),
-        ],
-    ),
-    (
-        "prime-agents-runs-list",
-        &[("List all failed runs as JSON:", "prime-agents runs list --status failed --all --output json")],
-    ),
-    (
-        "prime-agents-runs-trace",
-        &[("Save a trace:", "prime-agents runs trace run_019a0b1c2d3e4f5061728394a5b --out trace.jsonl")],
-    ),
-    (
-        "prime-agents-serve",
-        &[
-            ("Serve on another port:", "prime-agents serve --set server.bind=127.0.0.1:8080"),
-            ("Reload the configuration of a running daemon:", "kill -HUP \"$(pidof prime-agents)\""),
-        ],
-    ),
-    (
-        "prime-agents-loadtest",
-        &[("Measure coordination with 1000 trajectories:", "prime-agents loadtest --trajectories 1000 --steps 2000")],
-    ),
-    (
-        "prime-agents-bench",
-        &[
-            ("Read about a task:", "prime-agents bench show bubble-sort"),
-            ("Measure the configured agents:", "prime-agents bench solve --instances 20"),
-        ],
-    ),
-    (
-        "prime-agents-bench-generate",
-        &[
-            ("Write the whole benchmark:", "prime-agents bench generate --all --out benchmark"),
-            (
-                "Write ten easy instances with traces to standard output:",
-                "prime-agents bench generate --task n-queens --difficulty easy --instances 10 --traces --out -",
-            ),
-        ],
-    ),
-    ("prime-agents-bench-export", &[("Write a dataset:", "prime-agents bench export --format parquet --out dataset")]),
-    (
-        "prime-agents-bench-check",
-        &[(
-            "Judge outputs, and keep each judgement:",
-            "prime-agents bench check outputs.jsonl --details details.jsonl",
-        )],
-    ),
-    (
-        "prime-agents-bench-strategies",
-        &[(
-            "Compare two strategies on one task:",
-            "prime-agents bench strategies --task n-queens --strategy iterative --strategy beam",
-        )],
-    ),
-    ("prime-agents-doctor", &[("Check memory and devices without loading a model:", "prime-agents doctor --no-load")]),
-    (
-        "prime-agents-agents-try",
-        &[("Show one turn of an executor:", "prime-agents agents try executor llama --task n-queens --after 2")],
-    ),
-    ("prime-agents-config-show", &[("Save the effective configuration:", "prime-agents config show >my.toml")]),
-    ("prime-agents-key-new", &[("Make a key for a client:", "prime-agents key new ci")]),
-    ("prime-agents-completions", &[("Complete in bash, in this shell:", "source <(prime-agents completions bash)")]),
-    ("prime-agents-man", &[("Install all pages:", "prime-agents man --dir ~/.local/share/man/man1")]),
-];
+use super::examples::EXAMPLES;
 
 const EXIT_STATUS: &[(&str, &str)] = &[
     ("0", "Success. For run, runs watch and runs submit --wait: the answer is verified."),
@@ -186,6 +90,17 @@ mod tests {
             let found = name.split('-').skip(2).try_fold(&command, |command, part| command.find_subcommand(part));
             assert!(found.is_some(), "{name}");
         }
+    }
+
+    #[test]
+    fn every_page_has_examples() {
+        fn check(command: &clap::Command, name: &str) {
+            assert!(EXAMPLES.iter().any(|(page, _)| *page == name), "{name} has no examples");
+            for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+                check(below, &format!("{name}-{}", below.get_name()));
+            }
+        }
+        check(&Arguments::command(), "prime-agents");
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl Live {
     pub fn new(plan: &RunPlan, steps_max: u64, trace: Option<BufWriter<File>>) -> Self {
         let bar = if std::io::stderr().is_terminal() { ProgressBar::new(steps_max) } else { ProgressBar::hidden() };
         bar.set_style(
-            ProgressStyle::with_template("{spinner} step {pos} of at most {len} {wide_msg}")
+            ProgressStyle::with_template("{spinner} step {pos}/{len} {wide_msg}")
                 .expect("invariant: the template is well formed"),
         );
         bar.enable_steady_tick(Duration::from_millis(100));
@@ -122,7 +122,7 @@ impl Live {
             get(&self.round),
             self.max_rounds,
             get(&self.ended).min(self.fanout),
-            count(self.fanout, "trajectory"),
+            self.fanout,
             count(get(&self.retries), "retry"),
             count(get(&self.backtracks), "backtrack"),
         ));

@@ -13,7 +13,7 @@ pub use super::output::Output;
 use super::output::print;
 use super::values::{TaskParser, difficulty, index, json_file};
 use super::{Configuration, start_log};
-use crate::app::{App, Overrides, basis_on, run_plan, run_sampling, split};
+use crate::app::{App, Overrides, basis_on, check_learnt, run_plan, run_sampling, split};
 use crate::report::{Reviews, RunContext, RunResult};
 use crate::runtime::{Observer, Submission};
 use live::{Live, create_trace};
@@ -37,6 +37,9 @@ pub struct RunArguments {
     /// File with an input of the task or a line of the benchmark (JSON), instead of difficulty and index
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["difficulty", "index", "base_seed"])]
     input: Option<PathBuf>,
+    /// Try even if the built-in model has not learnt the task
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     configuration: Configuration,
     /// Output format
@@ -67,11 +70,16 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let mut overrides = Overrides::default();
     let split = split::assign(&settings.agents.split, &mut overrides, settings.run.seed, &name, problem.as_ref());
     let sampling = run_sampling(&settings);
+    if !arguments.force {
+        let learnt = check_learnt(&overrides.apply(&settings), &arguments.task);
+        learnt.map_err(|error| anyhow::anyhow!("{error}; to try all the same, add --force"))?;
+    }
     let trace = arguments.trace.as_deref().map(create_trace).transpose()?;
     let (result, trace_error) = actix::System::new().block_on(async {
         let app = App::start(settings)?;
         let settings = overrides.apply(app.settings());
         let agents = app.agents_with(&overrides)?;
+        app.pools().check().await.map_err(anyhow::Error::msg)?;
         let started = tokio::time::Instant::now();
         let plan = run_plan(&settings, agents.basis(), problem.as_ref());
         let live = Arc::new(Live::new(&plan, problem.steps_max(), trace));

@@ -86,7 +86,6 @@ impl Supervisor {
             live.started_early = turn.speculation.take().map(|speculation| (turn.id, speculation));
             let usage = turn.usage();
             let Proposal { line, derivation, logprobs, .. } = &turn.proposal;
-            let (logprob, characters) = TurnOutcome::measure(line, derivation, logprobs);
             live.submission.observer.observe(&Event::Step {
                 id: turn.id,
                 elapsed_ms,
@@ -106,8 +105,8 @@ impl Supervisor {
                 decision,
                 exhausted: turn.proposal.is_exhausted,
                 usage,
-                logprob,
-                characters,
+                derivation,
+                logprobs,
                 speculations: turn.speculations,
             };
             live.run.settle(turn.id, trajectory, outcome, elapsed_ms, effects);

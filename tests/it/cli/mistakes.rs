@@ -1,6 +1,7 @@
 //! Every mistake gets a message that names the field or file and says what to do, exit code 2, and never a panic.
 
 use std::ffi::OsString;
+use std::net::TcpListener;
 use std::os::unix::ffi::OsStringExt as _;
 
 use crate::binary::{Done, REFERENCE, done, file, prime, run, shown};
@@ -24,6 +25,35 @@ fn wrong_arguments() {
     run(&[&REFERENCE]).refused(&["<TASK>"]);
     done(&["solve"]).refused(&["solve", "--help"]);
     assert_eq!(done(&[]).code, 2);
+}
+
+#[test]
+fn tasks_that_the_built_in_model_has_not_learnt() {
+    run(&[&["sudoku"]]).refused(&["built-in model has not learnt `sudoku`", "tower-of-hanoi", "--force"]);
+    done(&["run", "logic"]).refused(&["is a category", "bench list --category logic"]);
+    done(&["bench", "generate", "--task", "all", "--out", "-"]).refused(&["--task all", "use --all"]);
+}
+
+#[test]
+fn servers_that_do_not_answer_are_named_before_a_run() {
+    // Nobody listens on the first; nobody accepts on the second.
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    for (address, reason) in [(free, "cannot connect"), (silent.local_addr().unwrap(), "no response within 200 ms")] {
+        let upstreams = format!("pools.gpu.upstreams=[{{url=\"http://{address}/v1\", model=\"m\", concurrent_max=1}}]");
+        let sets = ["agents.executor.implementation=openai", "agents.executor.pool=gpu", "pools.gpu.timeout_ms=200"];
+        let sets: Vec<&str> = sets.into_iter().chain([upstreams.as_str()]).flat_map(|set| ["--set", set]).collect();
+        let server = format!("{address} m: {reason}");
+        for command in [&["run", "sudoku"][..], &["bench", "steps", "--task", "sudoku"]] {
+            done(&[command, &sets].concat()).refused(&["pool `gpu`: no server answers", &server]);
+        }
+        let tried = done(&[&["agents", "try", "executor", "openai"], &sets[..]].concat());
+        assert_eq!(tried.code, 1, "{}", tried.stderr);
+        assert!(tried.stderr.contains(&server), "{}", tried.stderr);
+        let doctor = done(&[&["doctor", "--no-load"], &sets[..]].concat());
+        assert_eq!(doctor.code, 1, "{}", doctor.stderr);
+        assert!(doctor.stdout.contains(&format!("FAIL  pool gpu, {server}")), "{}", doctor.stdout);
+    }
 }
 
 #[test]

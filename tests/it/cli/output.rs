@@ -1,13 +1,14 @@
 //! Standard output and standard error that are full, closed or narrow, and Ctrl-C.
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader};
-use std::process::Stdio;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::binary::{Done, REFERENCE, done, prime};
+use crate::binary::{Done, REFERENCE, done, prime, shown};
 
 fn full() -> Stdio {
     File::options().write(true).open("/dev/full").expect("/dev/full").into()
@@ -86,6 +87,63 @@ fn help_names_no_argument_without_a_description() {
     for command in ["list", "generate", "export", "check", "prompt", "corrupt", "solve", "strategies", "overhead"] {
         described(&["bench", command]);
     }
+}
+
+/// Exit code, output and notes of a command that gets Ctrl-C now.
+fn interrupted(child: Child) -> (Option<i32>, String, String) {
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (ended.status.code(), text(ended.stdout), text(ended.stderr))
+}
+
+/// Waits until a command that is at work has written a file.
+fn until_written(child: &mut Child, path: &Path) {
+    while !path.exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended without {}", path.display());
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn an_interrupted_generation_says_what_it_leaves() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("bench");
+    let tasks = ["--task", "bubble-sort", "--task", "tower-of-hanoi", "--difficulty", "hard", "--traces"];
+    let mut child = prime(&[&["bench", "generate", "--out", shown(&out)], &tasks[..]].concat()).spawn().unwrap();
+    // The traces of the second task take much longer.
+    until_written(&mut child, &out.join("bubble-sort.jsonl"));
+    let (code, _, notes) = interrupted(child);
+    assert_eq!(code, Some(130), "{notes}");
+    assert!(notes.contains("interrupted after ") && notes.contains(" of 400 instances; "), "{notes}");
+    assert!(notes.contains("the same command goes on"), "{notes}");
+
+    let export = folder.path().join("dataset");
+    let arguments = ["bench", "export", "--format", "jsonl", "--all", "--out", shown(&export)];
+    let mut child = prime(&arguments).spawn().unwrap();
+    until_written(&mut child, &export.join("data/bubble-sort.jsonl"));
+    let (code, _, notes) = interrupted(child);
+    assert_eq!(code, Some(130), "{notes}");
+    assert!(notes.contains(" of 51600 instances; ") && notes.contains("run the command again"), "{notes}");
+}
+
+#[test]
+fn an_interrupted_check_reports_what_it_has_judged() {
+    let line = |index: u32| format!("{{\"id\": \"bubble-sort/easy/{:03}\", \"output\": \"\"}}\n", index % 200);
+    let mut child = prime(&["bench", "check", "-"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut notes = BufReader::new(child.stderr.take().unwrap()).lines();
+    // Repeated ids are findings, which show that the first lines are judged.
+    (0..1024).for_each(|index| input.write_all(line(index).as_bytes()).unwrap());
+    assert!(notes.next().unwrap().unwrap().contains("was judged before"));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    // Its end is noticed between two lines.
+    while input.write_all(line(0).as_bytes()).is_ok() {}
+    let last = notes.map(Result::unwrap).last().unwrap();
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!((ended.status.code(), last.as_str()), (Some(130), "interrupted: 200 outputs judged"));
+    let report = String::from_utf8(ended.stdout).unwrap();
+    assert!(report.contains("bubble-sort") && report.contains("Accuracy: 0.0 % of the outputs"), "{report}");
 }
 
 #[test]

@@ -90,7 +90,12 @@ fn every_command_has_a_page_of_the_manual() {
             assert!(page.contains(section), "{command}: {section}");
         }
     }
-    assert!(page("prime-agents-bench-check.1").contains(".SH EXAMPLES"), "nested commands too");
+    let nested = page("prime-agents-bench-check.1");
+    assert!(nested.contains(".SH EXAMPLES") && nested.contains("\\[u2026]"), "nested commands too: {nested}");
+    for entry in std::fs::read_dir(&pages).unwrap() {
+        let path = entry.unwrap().path();
+        assert!(std::fs::read(&path).unwrap().is_ascii(), "{}", path.display());
+    }
     let main = page("prime-agents.1");
     for part in ["serve", ".SH EXAMPLES", "prime\\-agents run tower\\-of\\-hanoi", "PRIME_API_KEY", "\\fB130\\fR"] {
         assert!(main.contains(part), "{part:?} is missing");

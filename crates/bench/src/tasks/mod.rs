@@ -96,11 +96,19 @@ pub fn variants() -> impl Iterator<Item = &'static dyn AnyTask> {
 
 /// A name that no task has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown task {name:?}: did you mean `{nearest}`? `prime-agents bench list` names all")]
+#[error("unknown task {name:?}: {}", suggestion(name, nearest))]
 pub struct UnknownTask {
     /// Cut to [`NAME_MAX`] characters.
     pub name: String,
     pub nearest: &'static str,
+}
+
+/// What a user may have meant: a category, or the nearest task.
+fn suggestion(name: &str, nearest: &str) -> String {
+    match name.to_lowercase().replace([' ', '_'], "-").parse::<Category>() {
+        Ok(category) => format!("that is a category; `prime-agents bench list --category {category}` names its tasks"),
+        Err(_) => format!("did you mean `{nearest}`? `prime-agents bench list` names all"),
+    }
 }
 
 /// No slug is longer; unknown names are cut to this many characters.
@@ -156,6 +164,14 @@ mod tests {
             ("simplx", "simplex-method"),
         ] {
             assert_eq!(find(name).err().map(|error| error.nearest), Some(meant), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_category_is_recognised() {
+        for name in ["logic", "comparison-sorting", "Graph Traversal"] {
+            let error = find(name).err().expect("no task").to_string();
+            assert!(error.contains("is a category") && error.contains("bench list --category "), "{error}");
         }
     }
 

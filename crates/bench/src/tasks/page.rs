@@ -10,10 +10,12 @@ use super::spec::Difficulty;
 pub struct Page {
     /// How an input is drawn, and what is rejected.
     pub generate: &'static str,
+    /// What is asked, without the algorithm.
+    pub problem: &'static str,
     pub algorithm: &'static str,
     /// What one step of the trace is.
     pub step: &'static str,
-    /// What was decided where the paper is silent or wrong; may be empty.
+    /// What was decided where the paper is silent or wrong; may be empty. For readers of the page: no prompt shows it.
     pub note: &'static str,
     pub actions: &'static [ActionPage],
     /// Field and meaning.
@@ -27,6 +29,7 @@ impl Page {
     /// The page of a problem outside the benchmark.
     pub const EMPTY: Self = Self {
         generate: "",
+        problem: "",
         algorithm: "",
         step: "",
         note: "",

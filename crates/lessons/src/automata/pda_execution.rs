@@ -23,6 +23,9 @@ impl Lesson for Of {
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
-        PdaExecution::reference(instance, state).map(|_| String::new())
+        let action = PdaExecution::reference(instance, state)?;
+        let reads = |letter: &str| state.top().is_some_and(|top| instance.find(state.q, letter, top).is_some());
+        let letter = instance.word.get(state.pos..=state.pos).filter(|letter| reads(letter)).unwrap_or("eps");
+        Some(format!("{letter}:{action}"))
     }
 }

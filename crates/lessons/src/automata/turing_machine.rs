@@ -1,4 +1,4 @@
-//! Turing Machine: the entry of the symbol read in the row of the state.
+//! Turing Machine: the symbol read with its entry in the row of the state.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::automata::turing_machine::{Instance, State, TuringMachine};
@@ -22,6 +22,6 @@ impl Lesson for Of {
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
-        TuringMachine::reference(instance, state).map(|_| String::new())
+        TuringMachine::reference(instance, state).map(|entry| format!("{}:{entry}", state.symbol()))
     }
 }

@@ -1,8 +1,10 @@
 //! Classic puzzles: a lesson a file.
 
+mod blind_maze;
 mod n_queens;
 mod tower_of_hanoi;
 
 use crate::AnyLesson;
 
-pub(super) const LESSONS: &[AnyLesson] = &[AnyLesson::of::<tower_of_hanoi::Of>(), AnyLesson::of::<n_queens::Of>()];
+pub(super) const LESSONS: &[AnyLesson] =
+    &[AnyLesson::of::<tower_of_hanoi::Of>(), AnyLesson::of::<n_queens::Of>(), AnyLesson::of::<blind_maze::Of>()];

@@ -15,12 +15,14 @@ impl Lesson for Of {
         let letter = instance.word.as_bytes().get(state.matched).map_or('-', |letter| char::from(*letter));
         let own = instance.productions.iter().enumerate().filter(|(_, Production(left, _))| Some(*left) == leftmost);
         let begins: Vec<_> = own
-            .map(|(number, Production(_, right))| format!("{}:p{number}", right.chars().next().unwrap_or('-')))
+            .map(|(number, Production(_, right))| format!("{}{number}", right.chars().next().unwrap_or('-')))
             .collect();
         format!("{letter} of {}", if begins.is_empty() { "-".to_owned() } else { begins.join(" ") })
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
-        CfgDerivation::reference(instance, state).map(|_| String::new())
+        let production = CfgDerivation::reference(instance, state)?;
+        let letter = instance.word.as_bytes().get(state.matched)?;
+        Some(format!("{}{}", char::from(*letter), production.to_string().trim_start_matches('p')))
     }
 }

@@ -115,8 +115,8 @@ fn a_replayed_run_continues_the_same() {
                 decision: *decision,
                 exhausted: false,
                 usage: *usage,
-                logprob: None,
-                characters: line.len(),
+                derivation: "",
+                logprobs: &[],
                 speculations: *speculations,
             };
             replay.apply(RunInput::Decided { id: *id, outcome }, 0).expect("it happened");

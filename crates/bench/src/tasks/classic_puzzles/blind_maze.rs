@@ -122,8 +122,9 @@ enum Feedback {
 #[serde(deny_unknown_fields)]
 pub struct State {
     pos: usize,
-    trail: String,
-    next: usize,
+    pub trail: String,
+    /// How many directions were tried at this cell, in their order.
+    pub next: usize,
     feedback: Feedback,
     moves: u64,
     bumps: u64,

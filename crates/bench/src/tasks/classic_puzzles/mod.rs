@@ -1,7 +1,7 @@
 //! The classic puzzles of PRIME-Bench, one file each.
 
 mod arithmetic_search;
-mod blind_maze;
+pub mod blind_maze;
 mod chessboard;
 mod clue;
 mod domains;

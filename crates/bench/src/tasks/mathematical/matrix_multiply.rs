@@ -15,17 +15,17 @@ const ENTRY_MAX: u64 = 1_000_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    a: Vec<Vec<i64>>,
-    b: Vec<Vec<i64>>,
+    pub a: Vec<Vec<i64>>,
+    pub b: Vec<Vec<i64>>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    i: usize,
-    j: usize,
-    k: usize,
-    acc: i64,
+    pub i: usize,
+    pub j: usize,
+    pub k: usize,
+    pub acc: i64,
     product: Vec<i64>,
     last: Last<Action>,
 }

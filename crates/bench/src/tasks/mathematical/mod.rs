@@ -2,17 +2,17 @@
 
 mod continued_fraction;
 mod decimal;
-mod expression;
+pub mod expression;
 mod gaussian_elimination;
 mod gcd_euclidean;
 pub mod long_division;
-mod matrix_multiply;
+pub mod matrix_multiply;
 mod numeric;
 mod polynomial;
 mod polynomial_gcd;
 mod rationals;
 mod simplex_method;
-mod symbolic_diff;
+pub mod symbolic_diff;
 mod template_value;
 #[cfg(test)]
 mod tests;

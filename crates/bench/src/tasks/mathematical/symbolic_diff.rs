@@ -82,6 +82,14 @@ impl TryFrom<String> for Given {
     }
 }
 
+impl Instance {
+    /// The symbol of a node, and its children's nodes.
+    pub fn node(&self, node: usize) -> Option<(Symbol, &[usize])> {
+        let Node { start, children, .. } = self.expression.nodes.get(node)?;
+        Some((self.expression.expression[*start], children))
+    }
+}
+
 impl Serialize for Given {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.expression.serialize(serializer)
@@ -122,7 +130,7 @@ impl Given {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    done: usize,
+    pub done: usize,
     derivatives: Vec<Known>,
     last: Last<Action>,
 }

@@ -1,0 +1,209 @@
+//! The examples of the manual.
+
+/// Examples by command: what it does, and how.
+pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
+    (
+        "prime-agents",
+        &[
+            ("Solve an instance with the shipped model:", "prime-agents run tower-of-hanoi"),
+            (
+                "Start a daemon and submit a run to it:",
+                "prime-agents serve &\nprime-agents runs submit n-queens --wait",
+            ),
+            ("Check the machine and the configuration:", "prime-agents doctor"),
+        ],
+    ),
+    (
+        "prime-agents-run",
+        &[
+            ("Solve the fourth medium instance:", "prime-agents run n-queens --difficulty medium --index 3"),
+            (
+                "Solve an input of your own without a model, and keep every step:",
+                "prime-agents run bubble-sort --input my.json --set agents.executor.implementation=reference --trace \
+                 steps.jsonl",
+            ),
+        ],
+    ),
+    (
+        "prime-agents-runs",
+        &[("Submit a run and follow it:", "prime-agents runs watch \"$(prime-agents runs submit n-queens)\"")],
+    ),
+    (
+        "prime-agents-runs-submit",
+        &[
+            ("Submit a run and wait for its result:", "prime-agents runs submit n-queens --index 3 --wait"),
+            ("Submit a problem of your own:", "prime-agents runs submit --problem problem.json --strategy beam"),
+            ("Retry safely in a script:", "prime-agents runs submit n-queens --key nightly-2026-02-03"),
+        ],
+    ),
+    (
+        "prime-agents-runs-list",
+        &[("List all failed runs as JSON:", "prime-agents runs list --status failed --all --output json")],
+    ),
+    (
+        "prime-agents-runs-trace",
+        &[("Save a trace:", "prime-agents runs trace run_019a0b1c2d3e4f5061728394a5b --out trace.jsonl")],
+    ),
+    (
+        "prime-agents-serve",
+        &[
+            ("Serve on another port:", "prime-agents serve --set server.bind=127.0.0.1:8080"),
+            ("Reload the configuration of a running daemon:", "kill -HUP \"$(pidof prime-agents)\""),
+        ],
+    ),
+    (
+        "prime-agents-loadtest",
+        &[("Measure coordination with 1000 trajectories:", "prime-agents loadtest --trajectories 1000 --steps 2000")],
+    ),
+    (
+        "prime-agents-bench",
+        &[
+            ("Read about a task:", "prime-agents bench show bubble-sort"),
+            ("Measure the configured agents:", "prime-agents bench solve --instances 20"),
+        ],
+    ),
+    (
+        "prime-agents-bench-generate",
+        &[
+            ("Write the whole benchmark:", "prime-agents bench generate --all --out benchmark"),
+            (
+                "Write ten easy instances with traces to standard output:",
+                "prime-agents bench generate --task n-queens --difficulty easy --instances 10 --traces --out -",
+            ),
+        ],
+    ),
+    ("prime-agents-bench-export", &[("Write a dataset:", "prime-agents bench export --format parquet --out dataset")]),
+    (
+        "prime-agents-bench-check",
+        &[(
+            "Judge outputs, and keep each judgement:",
+            "prime-agents bench check outputs.jsonl --details details.jsonl",
+        )],
+    ),
+    (
+        "prime-agents-bench-strategies",
+        &[(
+            "Compare two strategies on one task:",
+            "prime-agents bench strategies --task n-queens --strategy iterative --strategy beam",
+        )],
+    ),
+    ("prime-agents-doctor", &[("Check memory and devices without loading a model:", "prime-agents doctor --no-load")]),
+    (
+        "prime-agents-agents-try",
+        &[("Show one turn of an executor:", "prime-agents agents try executor llama --task n-queens --after 2")],
+    ),
+    ("prime-agents-config-show", &[("Save the effective configuration:", "prime-agents config show >my.toml")]),
+    ("prime-agents-key-new", &[("Make a key for a client:", "prime-agents key new ci")]),
+    ("prime-agents-completions", &[("Complete in bash, in this shell:", "source <(prime-agents completions bash)")]),
+    (
+        "prime-agents-runs-show",
+        &[(
+            "Print a run with its answer as JSON:",
+            "prime-agents runs show run_019a0b1c2d3e4f5061728394a5b --output json",
+        )],
+    ),
+    (
+        "prime-agents-runs-watch",
+        &[("Follow a run to its end:", "prime-agents runs watch run_019a0b1c2d3e4f5061728394a5b")],
+    ),
+    (
+        "prime-agents-runs-cancel",
+        &[("Cancel a run; its committed steps stay:", "prime-agents runs cancel run_019a0b1c2d3e4f5061728394a5b")],
+    ),
+    (
+        "prime-agents-runs-fork",
+        &[(
+            "Start a new run from the first ten events of another:",
+            "prime-agents runs fork run_019a0b1c2d3e4f5061728394a5b --seq 10 --seed 7",
+        )],
+    ),
+    (
+        "prime-agents-runs-reviews",
+        &[(
+            "List the steps that a person should look at:",
+            "prime-agents runs reviews run_019a0b1c2d3e4f5061728394a5b",
+        )],
+    ),
+    (
+        "prime-agents-runs-review",
+        &[(
+            "Reject a step, with the reason:",
+            "prime-agents runs review run_019a0b1c2d3e4f5061728394a5b 15 reject --note neighbours",
+        )],
+    ),
+    (
+        "prime-agents-runs-split",
+        &[(
+            "Compare the two sides of an A/B test since a day:",
+            "prime-agents runs split --since 2026-02-03T00:00:00Z",
+        )],
+    ),
+    (
+        "prime-agents-runs-gc",
+        &[("Remove runs that ended more than 90 days ago:", "prime-agents runs gc --older-than-days 90")],
+    ),
+    (
+        "prime-agents-runs-verify-chain",
+        &[(
+            "Compute the hash chain of a run, and compare it with its record:",
+            "prime-agents runs verify-chain run_019a0b1c2d3e4f5061728394a5b",
+        )],
+    ),
+    ("prime-agents-bench-list", &[("List the tasks of a category:", "prime-agents bench list --category automata")]),
+    ("prime-agents-bench-show", &[("Print the page of a task:", "prime-agents bench show bubble-sort")]),
+    (
+        "prime-agents-bench-prompt",
+        &[(
+            "Print a prompt without its worked example:",
+            "prime-agents bench prompt sudoku --style structured --without examples",
+        )],
+    ),
+    (
+        "prime-agents-bench-corrupt",
+        &[("Measure what the checks of a task miss:", "prime-agents bench corrupt --task bubble-sort")],
+    ),
+    ("prime-agents-bench-speed", &[("Measure all tasks:", "prime-agents bench speed")]),
+    (
+        "prime-agents-bench-solve",
+        &[(
+            "Measure the configured agents on 20 instances of a task:",
+            "prime-agents bench solve --task n-queens --instances 20",
+        )],
+    ),
+    (
+        "prime-agents-bench-steps",
+        &[("Measure single steps of the executor:", "prime-agents bench steps --task n-queens --difficulty medium")],
+    ),
+    (
+        "prime-agents-bench-verifiers",
+        &[("Compare a verifier with the rules:", "prime-agents bench verifiers --verifier tiny")],
+    ),
+    (
+        "prime-agents-bench-overhead",
+        &[("Measure what a turn costs without a model:", "prime-agents bench overhead --turns 1000")],
+    ),
+    ("prime-agents-agents", &[("Check all configured agents on every task:", "prime-agents agents check")]),
+    ("prime-agents-agents-list", &[("List all agents that can be named:", "prime-agents agents list")]),
+    (
+        "prime-agents-agents-show",
+        &[("Print the options and the prompt of a verifier:", "prime-agents agents show verifier tiny")],
+    ),
+    (
+        "prime-agents-agents-check",
+        &[("Check the agents of a configuration:", "prime-agents agents check --config my.toml")],
+    ),
+    (
+        "prime-agents-agents-schema",
+        &[("Write the schema for an editor:", "prime-agents agents schema executor >executor.json")],
+    ),
+    (
+        "prime-agents-config-check",
+        &[("Check a file before the daemon reloads it:", "prime-agents config check --config my.toml")],
+    ),
+    ("prime-agents-config-schema", &[("Write the schema for an editor:", "prime-agents config schema >schema.json")]),
+    ("prime-agents-key", &[("Make a key for a client:", "prime-agents key new ci")]),
+    ("prime-agents-health", &[("Ask whether a run submitted now would make progress:", "prime-agents health --ready")]),
+    ("prime-agents-train", &[("List the arguments of the trainer:", "prime-agents train --help")]),
+    ("prime-agents-config", &[("Print the effective configuration:", "prime-agents config show --config my.toml")]),
+    ("prime-agents-man", &[("Install all pages:", "prime-agents man --dir ~/.local/share/man/man1")]),
+];
