@@ -25,6 +25,7 @@ mod malformed;
 mod metrics;
 mod notify;
 mod openai;
+mod openai_forms;
 mod overload;
 mod problems;
 mod programs;

@@ -5,6 +5,7 @@ They need two versions of the client, so each environment has some of them, and 
 
 import importlib.util
 import json
+import os
 
 from openai import AsyncOpenAI, OpenAI
 from pydantic import BaseModel
@@ -32,6 +33,8 @@ def is_solved(answer):
 
 
 def with_litellm(client, _):
+    # Otherwise it asks another host for prices.
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     import litellm
 
     ask = {"model": f"openai/{MODEL}", "api_base": str(client.base_url), "api_key": "none", "messages": MESSAGES}
