@@ -1,7 +1,7 @@
 //! Puts the parts together: from settings to a runtime with its engines. The one module that knows every component.
 
 mod agent_sets;
-mod built_in_model;
+mod learnt;
 mod overrides;
 mod plan;
 mod resources;
@@ -20,7 +20,7 @@ use prime_engine::{Engine, EngineError};
 use prime_protocol::{Outcome, RunPlan};
 
 use agent_sets::AgentSets;
-pub use built_in_model::{NotLearnt, check_learnt};
+pub use learnt::{NotLearnt, check_learnt};
 pub use overrides::Overrides;
 pub use plan::{basis_on, run_plan, run_sampling, runtime_plan};
 pub use resources::{engine_spec, environment_of_the_process, model_source, resources, resources_of};
@@ -120,8 +120,11 @@ impl App {
     pub fn with_settings(&self, settings: Settings) -> Result<Self, AppError> {
         let mut running = self.agents.engines();
         running.extend(running_of(&self.settings, &self.resources));
-        let resources = resources::renewed(&settings, &running, self.resources.pools.clone())?;
+        let mut resources = resources::renewed(&settings, &running, self.resources.pools.clone())?;
+        resources.programs.clone_from(&self.resources.programs);
         let agents = Self::configured_agents(&settings, &resources)?;
+        // Whoever reloads may have removed what killed a worker.
+        running.values().for_each(|running| running.engine.restart());
         Ok(Self::assemble(settings, resources, agents, Some(&self.runtime)))
     }
 
@@ -188,6 +191,15 @@ impl App {
         recorded.chain(self.resources.engines.clone()).collect()
     }
 
+    /// Why a run of these agents could not go on at present, if one of their engines is out of service.
+    pub fn lost_engine(&self, agents: &RecordedAgents) -> Option<AppError> {
+        let engines = self.engines();
+        agents.engines.keys().find_map(|name| {
+            let reason = engines.get(name)?.status().failure?;
+            Some(AppError::Engine { engine: name.clone(), reason })
+        })
+    }
+
     /// The configured plan of a run.
     pub fn plan(&self, problem: &dyn Problem) -> RunPlan {
         run_plan(&self.settings, self.agents().basis(), problem)
@@ -215,8 +227,9 @@ impl App {
         self.runtime.submit_with(Arc::clone(self.agents()), submission)
     }
 
-    /// Stops the engines; runs in progress fail.
+    /// Stops the engines and ends the programs of agents; runs in progress fail.
     pub fn shutdown(&self) {
+        self.resources.programs.end();
         self.engines().values().for_each(Engine::shutdown);
     }
 }

@@ -1,4 +1,4 @@
-//! The model inside the executable. Engines load models from files, so it is written to a private cache once and verified
+//! The models inside the executable. Engines load models from files, so each is written to a private cache once and verified
 //! on every use. Loads nothing.
 
 use std::fs::{DirBuilder, OpenOptions};
@@ -6,33 +6,25 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-/// The bytes of `prime-tiny`.
-const MODEL: &[u8] = include_bytes!("../models/prime-tiny.gguf");
-
-/// The recipe that it was trained by.
-const RECIPE: &str = include_str!("../models/prime-tiny.toml");
-
-/// Slugs of the tasks that it was trained on.
-pub fn tasks() -> Vec<String> {
-    #[derive(Deserialize)]
-    struct Recipe {
-        data: Data,
-    }
-    #[derive(Deserialize)]
-    struct Data {
-        tasks: Vec<String>,
-    }
-    let recipe: Recipe = toml::from_str(RECIPE).expect("invariant: the recipe in the executable was trained by");
-    recipe.data.tasks
+/// A model's file.
+#[derive(Clone, Copy)]
+struct Model {
+    name: &'static str,
+    bytes: &'static [u8],
 }
 
-/// The model could not be written to any cache folder.
+/// Those of `settings::BUILT_IN_MODELS`.
+const MODELS: [Model; 2] = [
+    Model { name: "prime-tiny", bytes: include_bytes!("../models/prime-tiny.gguf") },
+    Model { name: "prime-automata", bytes: include_bytes!("../models/prime-automata.gguf") },
+];
+
+/// A built-in model could not be written to any cache folder.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "cannot write the built-in model to {}: {cause}; set XDG_CACHE_HOME to a writable folder, or `model` of this engine \
+    "cannot write a built-in model to {}: {cause}; set XDG_CACHE_HOME to a writable folder, or `model` of this engine \
      to a GGUF file",
     folder.display()
 )]
@@ -42,12 +34,16 @@ pub struct CacheError {
     cause: io::Error,
 }
 
-/// A file with the built-in model: below the user's cache folder or, failing that, the folder for temporary files.
+/// A file with this built-in model: below the user's cache folder or, failing that, the folder for temporary files.
 ///
 /// # Errors
 /// Neither folder is private to this user and writable.
-pub fn file() -> Result<PathBuf, CacheError> {
-    file_in(&folders(|name| std::env::vars_os().find(|(known, _)| known == name).map(|(_, value)| value.into())))
+///
+/// # Panics
+/// There is no built-in model of this name.
+pub fn file(name: &str) -> Result<PathBuf, CacheError> {
+    let model = MODELS.into_iter().find(|model| model.name == name).expect("invariant: settings name built-in models");
+    file_in(model, &folders(|name| std::env::vars_os().find(|(known, _)| known == name).map(|(_, value)| value.into())))
 }
 
 /// Folders to try, in order.
@@ -58,10 +54,10 @@ fn folders(variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
     cache.into_iter().chain([std::env::temp_dir().join(format!("prime-agents-{user}"))]).collect()
 }
 
-fn file_in(folders: &[PathBuf]) -> Result<PathBuf, CacheError> {
+fn file_in(model: Model, folders: &[PathBuf]) -> Result<PathBuf, CacheError> {
     let mut last = None;
     for folder in folders {
-        match cached(folder) {
+        match cached(model, folder) {
             Ok(path) => return Ok(path),
             Err(cause) => last = Some(CacheError { folder: folder.clone(), cause }),
         }
@@ -70,28 +66,28 @@ fn file_in(folders: &[PathBuf]) -> Result<PathBuf, CacheError> {
 }
 
 /// The model's file in this folder, written if it is missing or damaged.
-fn cached(folder: &Path) -> io::Result<PathBuf> {
+fn cached(Model { name, bytes }: Model, folder: &Path) -> io::Result<PathBuf> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     check_private(folder)?;
-    let digest = &format!("{:x}", Sha256::digest(MODEL))[..16];
-    let path = folder.join(format!("prime-tiny-{digest}.gguf"));
-    if std::fs::read(&path).is_ok_and(|bytes| bytes == MODEL) {
+    let digest = &format!("{:x}", Sha256::digest(bytes))[..16];
+    let path = folder.join(format!("{name}-{digest}.gguf"));
+    if std::fs::read(&path).is_ok_and(|found| found == bytes) {
         return Ok(path);
     }
     // Other processes may be loading the file: it is replaced as a whole, never modified.
-    let part = folder.join(format!("prime-tiny-{digest}.{}.part", std::process::id()));
-    let written = write(&part).and_then(|()| std::fs::rename(&part, &path));
+    let part = folder.join(format!("{name}-{digest}.{}.part", std::process::id()));
+    let written = write(&part, bytes).and_then(|()| std::fs::rename(&part, &path));
     if written.is_err() {
         drop(std::fs::remove_file(&part));
     }
     written.map(|()| path)
 }
 
-fn write(path: &Path) -> io::Result<()> {
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // Left by a process with the same id that was killed.
     drop(std::fs::remove_file(path));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(MODEL)?;
+    file.write_all(bytes)?;
     file.sync_all()
 }
 
@@ -115,17 +111,23 @@ mod tests {
     fn the_file_is_private_verified_and_repaired() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("a/b");
-        let path = file_in(std::slice::from_ref(&folder)).unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), MODEL);
+        let path = file_in(MODELS[0], std::slice::from_ref(&folder)).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), MODELS[0].bytes);
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         assert_eq!(std::fs::metadata(&folder).unwrap().mode() & 0o777, 0o700);
         let inode = std::fs::metadata(&path).unwrap().ino();
-        assert_eq!(file_in(std::slice::from_ref(&folder)).unwrap(), path);
+        assert_eq!(file_in(MODELS[0], std::slice::from_ref(&folder)).unwrap(), path);
         assert_eq!(std::fs::metadata(&path).unwrap().ino(), inode, "an intact file is kept");
-        std::fs::write(&path, &MODEL[..100]).unwrap();
-        assert_eq!(file_in(std::slice::from_ref(&folder)).unwrap(), path);
-        assert_eq!(std::fs::read(&path).unwrap(), MODEL);
+        std::fs::write(&path, &MODELS[0].bytes[..100]).unwrap();
+        assert_eq!(file_in(MODELS[0], std::slice::from_ref(&folder)).unwrap(), path);
+        assert_eq!(std::fs::read(&path).unwrap(), MODELS[0].bytes);
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "no temporary files are left");
+    }
+
+    #[test]
+    fn the_settings_models_have_bytes() {
+        let names: Vec<_> = crate::settings::BUILT_IN_MODELS.iter().map(|model| model.name).collect();
+        assert_eq!(MODELS.map(|model| model.name).to_vec(), names);
     }
 
     #[test]
@@ -136,8 +138,8 @@ mod tests {
         std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o777)).unwrap();
         let link = home.path().join("link");
         std::os::unix::fs::symlink(&open, &link).unwrap();
-        assert!(file_in(&[open.clone(), link.clone(), private.clone()]).unwrap().starts_with(&private));
-        let error = file_in(&[open, link]).unwrap_err().to_string();
+        assert!(file_in(MODELS[0], &[open.clone(), link.clone(), private.clone()]).unwrap().starts_with(&private));
+        let error = file_in(MODELS[0], &[open, link]).unwrap_err().to_string();
         assert!(error.contains("other users can write") && error.contains("XDG_CACHE_HOME"), "{error}");
     }
 

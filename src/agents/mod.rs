@@ -13,6 +13,7 @@ pub mod llm;
 pub mod model;
 pub mod pools;
 pub mod process;
+pub mod programs;
 pub mod prompt;
 mod recorded;
 mod recording;

@@ -9,6 +9,8 @@ use prime_protocol::Usage;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompletionRequest {
+    /// The slug of the step's task: of several models, the one that knows it is asked.
+    pub task: &'static str,
     /// The system prompt: the instructions that stay the same from turn to turn.
     pub system: Option<String>,
     /// The user message of a chat model; the text to continue for a completion model.
@@ -27,6 +29,24 @@ pub struct CompletionRequest {
     pub logprobs: bool,
     /// Equal for requests that share a prefix: a server that has computed one has the prefix of the others cached.
     pub affinity: u64,
+}
+
+impl CompletionRequest {
+    /// A prompt to be continued greedily, without a grammar.
+    pub fn raw(task: &'static str, prompt: impl Into<String>) -> Self {
+        Self {
+            task,
+            system: None,
+            prompt: prompt.into(),
+            grammar: None,
+            excluded: Vec::new(),
+            excluded_prefixes: Vec::new(),
+            sampling: Sampling { temperature: 0.0, top_p: 1.0, seed: 0 },
+            max_tokens: 1,
+            logprobs: false,
+            affinity: 0,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]

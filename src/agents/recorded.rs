@@ -186,7 +186,7 @@ impl RecordedAgents {
     ) {
         settings.walk_configured::<O>(&mut |_, options| {
             templates.extend(options.templates());
-            if let Some(name) = options.engine() {
+            for name in options.engines() {
                 self.engines.insert(name.to_owned(), resources.model_digests.get(name).cloned());
             }
             if let Some((name, pool)) = options.pool().and_then(|name| Some((name, settings.pools.get(name)?))) {

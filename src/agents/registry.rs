@@ -13,10 +13,11 @@ use super::ensemble::{EnsembleMember, EnsembleVerifier};
 use super::escalation::{EscalatingExecutor, NamedExecutor};
 use super::executor_abilities::{needs_algorithm, reads_prose};
 use super::factory::Factory;
-use super::llm::{EngineModel, from_settings};
+use super::llm::{EngineModel, Learnt, ModelByTask, from_settings};
 use super::model::{Model, Tap, TappedModel};
 use super::pools::{Environment, Pools};
 use super::process::{ProcessCoordinator, ProcessExecutor, ProcessVerifier};
+use super::programs::Programs;
 use super::prompt::TemplateError;
 use super::recorded::RecordedAgents;
 use super::recording::{Recording, RecordingExecutor};
@@ -87,6 +88,8 @@ pub struct Resources {
     /// The SHA-256 of their models' files, as far as known.
     pub model_digests: BTreeMap<String, String>,
     pub pools: Pools,
+    /// The programs of agents that were built with these.
+    pub programs: Programs,
     /// The only source of API keys.
     pub environment: Environment,
     pub tap: Option<Tap>,
@@ -99,6 +102,7 @@ impl Default for Resources {
             engines: BTreeMap::new(),
             model_digests: BTreeMap::new(),
             pools: Pools::default(),
+            programs: Programs::default(),
             environment: Arc::new(|_| None),
             tap: None,
         }
@@ -168,8 +172,13 @@ impl FactoryBuilder<'_> {
             let model = self.resources.pools.get(pool, self.settings, &self.resources.environment);
             return Ok(self.tapped(model.map_err(|reason| self.unusable(reason))?));
         }
-        let engine = options.engine().expect("invariant: an agent that asks a model names a pool or an engine");
-        Ok(self.tapped(EngineModel::new(self.engine(engine)?, is_chat)))
+        let mut models: Vec<(Learnt, Arc<dyn Model>)> = Vec::new();
+        for name in options.engines() {
+            let model = Arc::new(EngineModel::new(self.engine(name)?, is_chat));
+            let entry = self.settings.engines.get(name).cloned();
+            models.push((Box::new(move |task| entry.as_ref()?.has_learnt(task)), model));
+        }
+        Ok(self.tapped(ModelByTask::new(models)))
     }
 
     fn tapped(&self, model: impl Model + 'static) -> Arc<dyn Model> {
@@ -233,6 +242,7 @@ impl Constructed for ExecutorAgent {
         ("process", |builder, options| {
             let agent = ProcessExecutor::start(builder.name, &options.program);
             let agent = agent.map_err(|error| builder.unusable(error.to_string()))?;
+            builder.resources.programs.add(agent.pool());
             Ok(Arc::new(move || Arc::new(agent.clone())))
         }),
         ("reference", |_, _| Ok(Arc::new(|| Arc::new(ReferenceExecutor)))),
@@ -280,6 +290,7 @@ impl Constructed for VerifierAgent {
             let kinds = options.kinds.iter().copied().collect();
             let agent = ProcessVerifier::start(builder.name, &options.program, kinds);
             let agent = agent.map_err(|error| builder.unusable(error.to_string()))?;
+            builder.resources.programs.add(agent.pool());
             Ok(Arc::new(move || Arc::new(agent.clone())))
         }),
         ("ensemble", |builder, options| {
@@ -316,6 +327,7 @@ impl Constructed for CoordinatorAgent {
         ("process", |builder, options| {
             let agent = ProcessCoordinator::start(builder.name, &options.program, thresholds(builder.settings));
             let agent = agent.map_err(|error| builder.unusable(error.to_string()))?;
+            builder.resources.programs.add(agent.pool());
             Ok(Arc::new(move || Arc::new(agent.clone())))
         }),
         ("threshold", |builder, _| {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::{AppError, cores};
 use crate::agents::pools::{Environment, Pools};
+use crate::agents::programs::Programs;
 use crate::agents::{Resources, file_digest};
 use crate::settings::{self, ModelSource, Settings};
 use crate::shipped_model;
@@ -28,8 +29,8 @@ pub fn model_source(name: &str, engine: &settings::Engine) -> Result<ModelSource
 pub(super) fn model_file(name: &str, engine: &settings::Engine) -> Result<PathBuf, AppError> {
     match model_source(name, engine)? {
         ModelSource::File(path) => Ok(path),
-        ModelSource::BuiltIn => {
-            shipped_model::file().map_err(|reason| AppError::ModelCache { engine: name.to_owned(), reason })
+        ModelSource::BuiltIn(model) => {
+            shipped_model::file(model).map_err(|reason| AppError::ModelCache { engine: name.to_owned(), reason })
         }
     }
 }
@@ -157,12 +158,13 @@ pub(super) fn renewed(settings: &Settings, running: &Running, pools: Pools) -> R
 
 /// Resources with these engines and pools, and the environment of the process.
 pub(super) fn new(running: Running, pools: Pools) -> Resources {
+    let programs = Programs::default();
     let (mut engines, mut model_digests) = (BTreeMap::new(), BTreeMap::new());
     for (name, RunningEngine { engine, digest, .. }) in running {
         model_digests.extend(digest.map(|digest| (name.clone(), digest)));
         engines.insert(name, engine);
     }
-    Resources { engines, model_digests, pools, environment: environment_of_the_process(), tap: None }
+    Resources { engines, model_digests, pools, programs, environment: environment_of_the_process(), tap: None }
 }
 
 /// Looks up variables in the environment of the process.

@@ -21,6 +21,9 @@ enum KeyCommand {
         /// Owner of the key and of everything created with it: up to 64 lower-case letters, digits, - and _
         #[arg(value_parser = name)]
         name: String,
+        /// Let the key act for all keys: clean up after others and reload the configuration
+        #[arg(long)]
+        admin: bool,
     },
 }
 
@@ -33,11 +36,12 @@ fn name(text: &str) -> Result<String, String> {
 }
 
 pub fn key(arguments: &KeyArguments) -> anyhow::Result<ExitCode> {
-    let KeyCommand::New { name } = &arguments.command;
+    let KeyCommand::New { name, admin } = &arguments.command;
     let NewKey { key, sha256 } = NewKey::random();
     let text = format!(
         "For the client, shown only once:\n{key}\n\nFor the daemon's configuration:\n[[server.keys]]\nname = \
-         \"{name}\"\nsha256 = \"{sha256}\"\n"
+         \"{name}\"\nsha256 = \"{sha256}\"\n{}",
+        if *admin { "admin = true\n" } else { "" }
     );
     print(text)?;
     Ok(ExitCode::SUCCESS)

@@ -7,6 +7,10 @@ use actix_web::{HttpResponse, ResponseError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+/// Longest message and name of a field: both may repeat what a client sent, which may be as long as a body.
+const MESSAGE_CHARS_MAX: usize = 4_000;
+const FIELD_CHARS_MAX: usize = 400;
+
 /// The body of every error: `{"error": {"message", "type", "param", "code", "field"}}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ErrorBody {
@@ -133,6 +137,11 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, code, message)
     }
 
+    /// 410.
+    pub fn gone(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::GONE, code, message)
+    }
+
     /// 413. Closes the connection.
     pub fn too_large(bytes_max: usize) -> Self {
         let message = format!("the body has more than {bytes_max} bytes (server.body_bytes_max)");
@@ -224,8 +233,9 @@ impl ApiError {
 
     /// The body of the response, also sent within a stream whose head is gone.
     pub fn body(&self) -> ErrorBody {
-        let (message, code) = (self.message.clone(), self.code.to_owned());
-        let (param, field) = (self.field.clone(), self.field.clone());
+        let (message, code) = (cut(&self.message, MESSAGE_CHARS_MAX), self.code.to_owned());
+        let field = self.field.as_deref().map(|field| cut(field, FIELD_CHARS_MAX));
+        let param = field.clone();
         ErrorBody { error: ErrorDetail { message, kind: self.kind(), param, code, field } }
     }
 }
@@ -250,6 +260,14 @@ impl ResponseError for ApiError {
             response.force_close();
         }
         response.json(self.body())
+    }
+}
+
+/// The beginning of a text, with a mark if it is not the whole.
+fn cut(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
@@ -288,6 +306,7 @@ mod tests {
             ),
             (ApiError::timeout("m"), 408, "invalid_request_error", "request_timeout", vec![]),
             (ApiError::conflict("c", "m"), 409, "invalid_request_error", "c", vec![]),
+            (ApiError::gone("c", "m"), 410, "invalid_request_error", "c", vec![]),
             (ApiError::too_large(7), 413, "invalid_request_error", "body_too_large", vec![]),
             (ApiError::url_too_long("m"), 414, "invalid_request_error", "url_too_long", vec![]),
             (ApiError::unsupported_media_type("m"), 415, "invalid_request_error", "unsupported_media_type", vec![]),
@@ -320,6 +339,15 @@ mod tests {
             (&json!("budget.steps"), &json!("budget.steps"))
         );
         assert!(error.error_response().into_body().try_into_bytes().is_ok());
+    }
+
+    #[test]
+    fn what_a_client_sent_is_not_repeated_at_any_length() {
+        let long = "é".repeat(1 << 20);
+        let body = ApiError::bad_field(&long, format!("{long} is unknown")).body().error;
+        assert_eq!((body.message.chars().count(), body.field.unwrap().chars().count()), (4_001, 401));
+        assert!(body.message.ends_with('…'));
+        assert_eq!(ApiError::bad_request("é".repeat(4_000)).body().error.message, "é".repeat(4_000));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use tokio::time::{Instant, interval_at};
 use utoipa::ToSchema;
 
 use super::error::ApiError;
+use super::guard::{Permit, stream_permit};
 use super::runs::{authorized_run, parse_query};
 use super::trace_schema::TraceRecord;
 use super::wire::{EventsHeaders, EventsQuery, TraceQuery};
@@ -80,17 +81,20 @@ fn server_sent(lines: &EventBatch) -> Bytes {
     text.into()
 }
 
-/// Adds a comment to a stream after each quiet period, so that proxies keep it open.
-pub(super) fn with_heartbeat<E>(pieces: impl Stream<Item = Result<Bytes, E>>) -> impl Stream<Item = Result<Bytes, E>> {
+/// Adds a comment to a stream after each quiet period, so that proxies keep it open. Holds the permit until its end.
+pub(super) fn with_heartbeat<E>(
+    pieces: impl Stream<Item = Result<Bytes, E>>,
+    permit: Option<Permit>,
+) -> impl Stream<Item = Result<Bytes, E>> {
     let ticks = interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
-    stream::unfold((Box::pin(pieces), ticks), |(mut pieces, mut ticks)| async move {
+    stream::unfold((Box::pin(pieces), ticks, permit), |(mut pieces, mut ticks, permit)| async move {
         tokio::select! {
             biased;
             piece = pieces.next() => {
                 ticks.reset();
-                piece.map(|piece| (piece, (pieces, ticks)))
+                piece.map(|piece| (piece, (pieces, ticks, permit)))
             }
-            _ = ticks.tick() => Some((Ok(Bytes::from_static(b": alive\n\n")), (pieces, ticks))),
+            _ = ticks.tick() => Some((Ok(Bytes::from_static(b": alive\n\n")), (pieces, ticks, permit))),
         }
     })
 }
@@ -120,6 +124,7 @@ pub async fn events(
     };
     let id = id.into_inner();
     authorized_run(&state, &request, &id).await?;
+    let permit = stream_permit(&request)?;
     let lines = state.runs.events(&id, after, true).map(|lines| lines.map(|lines| server_sent(&lines)));
     let runs = std::sync::Arc::clone(&state.runs);
     let result = stream::once(async move {
@@ -129,7 +134,7 @@ pub async fn events(
         Ok::<_, RunError>(if is_over { format!("event: result\ndata: {text}\n\n").into() } else { Bytes::new() })
     })
     .filter(|piece| std::future::ready(!piece.as_ref().is_ok_and(Bytes::is_empty)));
-    let body = with_heartbeat(lines.chain(result));
+    let body = with_heartbeat(lines.chain(result), permit);
     Ok(HttpResponse::Ok().content_type("text/event-stream").insert_header(("X-Accel-Buffering", "no")).streaming(body))
 }
 

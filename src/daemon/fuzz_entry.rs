@@ -18,7 +18,7 @@ pub fn read_as_each_route(settings: &Settings, body: &[u8]) -> [Result<(), ApiEr
         json::<RunRequest>(body).and_then(|request| checked(settings, &request).map(drop)),
         openai::checked(settings, body),
         openai::checked_response(settings, body),
-        verify::judged(body).map(drop),
+        verify::judged(body, &verify::Abandoned::default()).map(drop),
         json::<CollectRequest>(body).map(drop),
         json::<ReviewRequest>(body).map(drop),
         Query::<ListQuery>::from_query(&String::from_utf8_lossy(body))

@@ -2,17 +2,25 @@
 
 use std::time::Duration;
 
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use futures::future::join_all;
 use serde::Serialize;
-use tokio::time::timeout;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout};
 use utoipa::ToSchema;
 
+use super::guard::Rights;
+use super::runs::rights_of;
 use super::{State, method_not_allowed};
+use crate::runs::Runs;
 use prime_engine::{Engine, Format, Request, Sampling};
 
-/// Longest write to the journal of a daemon that is ready.
+/// Longest write to the journal, and longest token of an engine, of a daemon that is ready.
 const PROBE: Duration = Duration::from_millis(800);
+/// How long a check of the journal and the engines counts. However many ask, they are checked no more often.
+const CHECK_EVERY: Duration = Duration::from_millis(500);
+/// Instead of the reason, which may name files, for whoever has no key.
+const WITHHELD: &str = "the reason is in the daemon's log, and here for requests with a key";
 /// An engine that decoded within this time is ready; otherwise it must generate a token.
 const RECENT_MS: u64 = 2_000;
 
@@ -56,13 +64,13 @@ pub struct Readiness {
     /// Agents that block their thread.
     pub hung_agents: u64,
     pub journal: JournalHealth,
-    /// The engine of the configured executor, if it has one.
+    /// The engine of the configured executor, the first of several, if it has one.
     pub engine: Option<EngineHealth>,
     /// The engines of the configured agents.
     pub engines: Vec<EngineHealth>,
 }
 
-/// Whether a write just succeeded.
+/// Whether the journal can be written.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct JournalHealth {
     pub writable: bool,
@@ -115,21 +123,16 @@ async fn engine_health(engine: &Engine) -> EngineHealth {
     }
 }
 
-/// Tells whether a run submitted now would be accepted and executed.
-///
-/// It would if the journal can be written, the engines decode, there is room, and the daemon is not draining.
-#[utoipa::path(
-    get, path = "/readyz", tag = "operations", operation_id = "readyz",
-    responses(
-        (status = 200, description = "Ready", body = Readiness),
-        (status = 503, description = "Not ready, with the reason", body = Readiness),
-    ),
-)]
-pub async fn readyz(state: web::Data<State>) -> HttpResponse {
-    let runs = &state.runs;
-    let app = runs.app();
-    let (live, limit) = (runs.open_runs(), app.settings().server.queue_max);
-    let engines = app.engines();
+/// The journal and the engines, checked by use.
+#[derive(Clone, Debug)]
+struct Checked {
+    /// Why the journal cannot be written, if so.
+    failure: Option<String>,
+    engines: Vec<EngineHealth>,
+}
+
+async fn check(runs: &Runs) -> Checked {
+    let engines = runs.app().engines();
     let engines = join_all(engines.values().map(engine_health));
     let (probed, engines) = tokio::join!(timeout(PROBE, runs.probe()), engines);
     let failure = match probed {
@@ -137,8 +140,63 @@ pub async fn readyz(state: web::Data<State>) -> HttpResponse {
         Ok(Err(reason)) => Some(reason),
         Err(_) => Some(format!("no write succeeded within {} ms", PROBE.as_millis())),
     };
+    Checked { failure, engines }
+}
+
+/// The newest result of a check. Whoever asks while it is being renewed waits for the same result.
+#[derive(Debug)]
+pub struct LatestCheck<T>(Mutex<Option<(Instant, T)>>);
+
+impl<T> Default for LatestCheck<T> {
+    fn default() -> Self {
+        Self(Mutex::new(None))
+    }
+}
+
+impl<T: Clone> LatestCheck<T> {
+    /// The newest result, renewed if it is too old.
+    async fn get(&self, renew: impl Future<Output = T>) -> T {
+        let mut latest = self.0.lock().await;
+        match &*latest {
+            Some((at, result)) if at.elapsed() < CHECK_EVERY => result.clone(),
+            _ => {
+                let result = renew.await;
+                *latest = Some((Instant::now(), result.clone()));
+                result
+            }
+        }
+    }
+}
+
+/// The checks of a daemon.
+#[derive(Debug, Default)]
+pub struct Checks(LatestCheck<Checked>);
+
+/// Tells whether a run submitted now would be accepted and executed.
+///
+/// It would if the journal can be written, the engines decode, there is room, and the daemon is not draining. Journal and
+/// engines are checked at most twice a second. Where there are keys, reasons are for requests with one.
+#[utoipa::path(
+    get, path = "/readyz", tag = "operations", operation_id = "readyz",
+    responses(
+        (status = 200, description = "Ready", body = Readiness),
+        (status = 503, description = "Not ready, with the reason", body = Readiness),
+    ),
+)]
+pub async fn readyz(state: web::Data<State>, request: HttpRequest) -> HttpResponse {
+    let runs = &state.runs;
+    let app = runs.app();
+    let (live, limit) = (runs.open_runs(), app.settings().server.queue_max);
+    let Checked { failure, mut engines } = state.checks.0.get(check(runs)).await;
+    // What was found out since by writing counts at once.
+    let mut failure = failure.or_else(|| runs.journal_failure());
     let ready =
         failure.is_none() && !runs.is_draining() && live < limit as usize && engines.iter().all(|engine| engine.ready);
+    if rights_of(&request) == Rights::Stranger {
+        let failures = engines.iter_mut().map(|engine| &mut engine.failure).chain([&mut failure]);
+        failures.flatten().for_each(|reason| WITHHELD.clone_into(reason));
+    }
+    let asked = app.settings().agents.executor.engine.all();
     let body = Readiness {
         ready,
         draining: runs.is_draining(),
@@ -146,8 +204,40 @@ pub async fn readyz(state: web::Data<State>) -> HttpResponse {
         live_runs_max: limit,
         hung_agents: app.hangs().now,
         journal: JournalHealth { writable: failure.is_none(), failure },
-        engine: engines.first().cloned(),
+        engine: engines.iter().find(|engine| Some(&engine.name) == asked.first()).cloned(),
         engines,
     };
     if ready { HttpResponse::Ok().json(body) } else { HttpResponse::ServiceUnavailable().json(body) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[tokio::test(start_paused = true)]
+    async fn however_many_ask_the_check_is_renewed_only_when_it_is_old() {
+        let (latest, renewed) = (LatestCheck::default(), Cell::new(0));
+        let ask = || {
+            latest.get(async {
+                // Others ask meanwhile.
+                tokio::task::yield_now().await;
+                renewed.set(renewed.get() + 1);
+                renewed.get()
+            })
+        };
+        assert_eq!(join_all((0..100).map(|_| ask())).await, [1; 100]);
+        tokio::time::advance(CHECK_EVERY - Duration::from_millis(1)).await;
+        assert_eq!(ask().await, 1);
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert_eq!((ask().await, ask().await), (2, 2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_leaves_does_not_stop_the_check_of_others() {
+        let latest = LatestCheck::default();
+        let left = timeout(Duration::from_secs(1), latest.get(std::future::pending::<u8>())).await;
+        assert!(left.is_err());
+        assert_eq!(latest.get(async { 7 }).await, 7);
+    }
 }

@@ -43,13 +43,18 @@ const REFUSALS: [u16; 2] = [429, 503];
 const OTHER: &str = "other";
 
 /// The usual reasons for refusals, which have a series from the start.
-const REASONS: [&str; 6] = [
+const REASONS: [&str; 11] = [
     "agent_failed",
     "draining",
+    "engine_lost",
     "journal_not_writable",
     "queue_full",
     "rate_limit_exceeded",
     "too_many_concurrent_requests",
+    "too_many_connections",
+    "too_many_open_runs",
+    "too_many_streams",
+    "verify_queue_full",
 ];
 
 /// Creates the series that [`count`] counts in.

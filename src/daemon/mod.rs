@@ -74,6 +74,9 @@ struct State {
     has_keys: bool,
     /// Start of the server, in milliseconds since 1970.
     started_ms: u64,
+    verify: verify::Pool,
+    /// What `/readyz` knows.
+    checks: health::Checks,
     /// Where to request a reload of the configuration; `None` where nothing can be reloaded.
     reloads: Option<mpsc::Sender<ReloadRequest>>,
 }
@@ -117,18 +120,22 @@ pub async fn serve(
     };
     http_metrics::declare(&metrics);
     let metrics = Arc::new(metrics);
+    let made = Arc::clone(&journal);
     let runs =
         Runs::start(Arc::new(app), journal, now_ms, Arc::clone(&metrics), telemetry).map_err(DaemonError::Serve)?;
     let state = web::Data::new(State {
         runs: Arc::clone(&runs),
         has_keys: !settings.server.keys.is_empty(),
         started_ms: now_ms(),
+        verify: verify::Pool::start().map_err(DaemonError::Serve)?,
+        checks: health::Checks::default(),
         reloads,
     });
     let measure = move |response: &ResponseHead<'_>| http_metrics::count(&metrics, response);
     let bound = guard::bind(&settings.server, measure, move |config| {
         config.app_data(state.clone()).configure(configure);
-    })?;
+    });
+    let bound = bound.inspect_err(|_| made.discard_if_unused())?;
     let resumed = runs.resume().map_err(DaemonError::Resume)?;
     if resumed > 0 {
         tracing::info!(runs = resumed, "resuming open runs");

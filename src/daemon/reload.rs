@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::error::TrySendError;
@@ -10,15 +10,18 @@ use tokio::sync::{mpsc, oneshot};
 use utoipa::ToSchema;
 
 use super::error::{ApiError, ErrorBody};
+use super::runs::needs_admin;
 use super::{State, method_not_allowed};
 use crate::runs::Runs;
-use crate::settings::Settings;
+use crate::settings::{Server, Settings};
 
 /// Keys and whole sections whose changes apply to new runs at once. All others apply from the next start.
-const AT_ONCE: [&str; 11] = [
+const AT_ONCE: [&str; 14] = [
     "agents",
     "definitions",
     "engines",
+    "journal.idempotency_days",
+    "journal.key_bytes_max",
     "journal.retention_bytes",
     "journal.retention_days",
     "log.level",
@@ -26,6 +29,7 @@ const AT_ONCE: [&str; 11] = [
     "run",
     "runtime",
     "server.allow_*",
+    "server.key_open_runs_max",
     "server.queue_max",
 ];
 
@@ -76,13 +80,15 @@ pub fn configure(config: &mut web::ServiceConfig) {
     post, path = "/v1/reload", tag = "operations", operation_id = "reload",
     responses(
         (status = 200, description = "Reloaded", body = Reloaded),
+        (status = 403, description = "Not an admin's key; without keys, another host or origin", body = ErrorBody),
         (status = 409, description = "A reload is in progress", body = ErrorBody),
         (status = 422, description = "The configuration has an error, which the message names; nothing has changed", body = ErrorBody),
         (status = 501, description = "This process has no configuration to reload", body = ErrorBody),
         (status = 503, description = "The daemon is stopping", body = ErrorBody),
     ),
 )]
-pub async fn reload(state: web::Data<State>) -> Result<HttpResponse, ApiError> {
+pub async fn reload(state: web::Data<State>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    needs_admin(&request, "may reload the configuration")?;
     let stopping = || ApiError::unavailable("draining", "the daemon is stopping", Duration::from_secs(5));
     let Some(reloads) = &state.reloads else {
         return Err(ApiError::not_implemented("this process has no configuration to reload: restart it"));
@@ -110,6 +116,9 @@ pub(super) async fn apply(runs: &Runs, started: &Settings, settings: Settings) -
     let app = runs.app();
     let (before, after) = (all(app.settings()), all(&settings));
     let config_hash = settings.hash();
+    // The limits of the keys change together with the keys: at the next start.
+    let server = Server { keys: started.server.keys.clone(), ..settings.server.clone() };
+    let settings = Settings { server, ..settings };
     let system = actix::System::current();
     // A model may have to be loaded.
     let made = web::block(move || {

@@ -214,7 +214,7 @@ pub fn spec_of(
     let Checked { overrides, split, settings, instance, problem } = checked(app.settings(), request)?;
     let agents = app.agents_with(&overrides).map_err(|error| ApiError::bad_field("agents.executor", error))?;
     if problem.has_reference() {
-        check_learnt(&settings, problem.spec().slug).map_err(|error| ApiError::bad_field("task", error))?;
+        check_learnt(&settings, problem.spec()).map_err(|error| ApiError::bad_field("task", error))?;
     }
     if agents.needs_algorithm() && !problem.has_reference() {
         let message = format!(

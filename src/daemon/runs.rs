@@ -7,11 +7,11 @@ use actix_web::{HttpMessage as _, HttpRequest, HttpResponse, web};
 use sha2::{Digest as _, Sha256};
 
 use super::error::{ApiError, ErrorBody};
-use super::guard::{Body, Owner, json};
+use super::guard::{Body, Owner, Rights, json};
 use super::resolve::spec_of;
 use super::wire::{CollectRequest, Collected, ForkQuery, ListQuery, RunList, RunRequest, SubmitHeaders};
 use super::{State, method_not_allowed};
-use crate::runs::{NewRun, RunError, RunRecord, Status};
+use crate::runs::{Cleanup, NewRun, RunError, RunPage, RunRecord, Status};
 use crate::telemetry::TraceParent;
 use prime_journal::{IdempotencyKey, JournalError, Query, Removed};
 
@@ -49,7 +49,10 @@ impl From<RunError> for ApiError {
         match error {
             RunError::NotFound(_) => Self::not_found("no_such_run", message),
             RunError::Full { .. } => Self::too_many("queue_full", message, second),
+            RunError::OwnerFull { .. } => Self::too_many("too_many_open_runs", message, second),
+            RunError::KeySpent(_) => Self::gone("run_removed", message),
             RunError::Draining => Self::unavailable("draining", message, second * 5),
+            RunError::EngineLost(_) => Self::unavailable("engine_lost", message, second * 5),
             RunError::NotWritable(_) => Self::unavailable("journal_not_writable", message, second),
             RunError::NotFlagged { .. } => Self::unprocessable("not_flagged", Some("seq"), message),
             RunError::KeyReused(_) => Self::unprocessable("idempotency_key_reused", Some("Idempotency-Key"), message),
@@ -69,7 +72,21 @@ impl From<RunError> for ApiError {
 
 /// The owner of a request.
 pub(super) fn owner_of(request: &HttpRequest) -> String {
-    request.extensions().get::<Owner>().map_or_else(String::new, |owner| owner.0.clone())
+    request.extensions().get::<Owner>().map_or_else(String::new, |owner| owner.name.clone())
+}
+
+/// What a request may do.
+pub(super) fn rights_of(request: &HttpRequest) -> Rights {
+    request.extensions().get::<Owner>().map_or(Rights::Stranger, |owner| owner.rights)
+}
+
+/// Checks that a request may act for all keys.
+pub(super) fn needs_admin(request: &HttpRequest, what: &str) -> Result<(), ApiError> {
+    if rights_of(request) == Rights::Admin {
+        return Ok(());
+    }
+    let message = format!("only a key with `admin = true` {what}: ask the operator of this daemon");
+    Err(ApiError::forbidden("admin_key_needed", message))
 }
 
 /// The request's `Idempotency-Key`, with the fingerprint of its body.
@@ -115,6 +132,7 @@ pub(super) fn traceparent_of(headers: &HeaderMap) -> Option<String> {
             ("Location" = String, description = "The path of the run"),
             ("Idempotency-Replayed" = bool, description = "`true`"),
         )),
+        (status = 410, description = "The key was used before for a run that was removed since", body = ErrorBody),
         (status = 422, description = "The key was used before with another body", body = ErrorBody),
     ),
 )]
@@ -124,7 +142,7 @@ pub async fn submit(state: web::Data<State>, request: HttpRequest, body: Body) -
     let runs = std::sync::Arc::clone(&state.runs);
     // A key may belong to a run that is open already.
     if key.is_none() {
-        runs.has_room()?;
+        runs.has_room(&owner_of(&request))?;
     }
     let traceparent = traceparent_of(request.headers());
     // Generating an instance may take milliseconds, for which other requests of this worker must not wait.
@@ -164,9 +182,8 @@ pub async fn list(state: web::Data<State>, request: HttpRequest) -> Result<HttpR
         limit,
         ..Query::default()
     };
-    let runs = state.runs.list(query).await?;
-    let next = runs.last().filter(|_| runs.len() == limit as usize).map(|run| run.id.clone());
-    Ok(HttpResponse::Ok().json(RunList { runs, next }))
+    let RunPage { runs, unreadable, next } = state.runs.list(query).await?;
+    Ok(HttpResponse::Ok().json(RunList { runs, unreadable, next }))
 }
 
 pub(super) fn page_limit(wanted: Option<u32>) -> Result<u32, ApiError> {
@@ -198,28 +215,25 @@ pub(super) async fn authorized_run(state: &State, request: &HttpRequest, id: &st
 
 /// Removes finished runs.
 ///
-/// Without a body, or with `null`, by the configured retention. Open runs always stay.
+/// Those of the request's key; with an admin's key or without keys, those of all. Without a body, or with `null`, by the
+/// configured retention. Open runs always stay.
 #[utoipa::path(
     post, path = "/v1/gc", tag = "operations", operation_id = "collect_runs",
     request_body(content = Option<CollectRequest>, example = json!({"older_than_days": 90})),
     responses((status = 200, description = "Removed", body = Collected)),
 )]
-pub async fn collect(state: web::Data<State>, body: Body) -> Result<HttpResponse, ApiError> {
+pub async fn collect(state: web::Data<State>, request: HttpRequest, body: Body) -> Result<HttpResponse, ApiError> {
     let wanted: Option<CollectRequest> = if body.0.is_empty() { None } else { json(&body.0)? };
     let wanted = wanted.unwrap_or_default();
     if let Some(days) = wanted.older_than_days.filter(|days| *days > DAYS_MAX) {
         return Err(ApiError::bad_field("older_than_days", format!("is {days}; give 0 to {DAYS_MAX}")));
     }
-    let app = state.runs.app();
-    let journal = &app.settings().journal;
-    let (days, bytes) = match (wanted.older_than_days, wanted.bytes_max) {
-        (None, None) => (
-            Some(journal.retention_days).filter(|days| *days > 0),
-            Some(journal.retention_bytes).filter(|bytes| *bytes > 0),
-        ),
-        wanted => wanted,
+    let owner = (rights_of(&request) < Rights::Admin).then(|| owner_of(&request));
+    let cleanup = match wanted {
+        CollectRequest { older_than_days: None, bytes_max: None } => state.runs.configured_cleanup(owner),
+        CollectRequest { older_than_days, bytes_max } => Cleanup { owner, older_than_days, bytes_max },
     };
-    let Removed { runs, events, bytes, .. } = state.runs.collect(days, bytes).await?;
+    let Removed { runs, events, bytes, .. } = state.runs.collect(cleanup).await?;
     Ok(HttpResponse::Ok().json(Collected { runs, events, bytes }))
 }
 

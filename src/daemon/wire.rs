@@ -117,6 +117,11 @@ pub struct ListQuery {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RunList {
     pub runs: Vec<RunRecord>,
+    /// Runs of this page that another version wrote and this one cannot read, which are therefore not in `runs`; left out
+    /// if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub unreadable: Vec<String>,
     /// `after` of the next page; null at the end.
     pub next: Option<String>,
 }
@@ -237,7 +242,8 @@ pub struct CollectRequest {
     #[schema(maximum = 36_500)]
     #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub older_than_days: Option<u32>,
-    /// Remove the oldest runs while the journal is larger.
+    /// Remove runs while the journal is larger, the oldest of the key with the most bytes first. With a key that is not an
+    /// admin's: the oldest of its own while its finished runs hold more.
     #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub bytes_max: Option<u64>,
 }

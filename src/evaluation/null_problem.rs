@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::agents::{AgentReply, Executor, Proposal, Sampling};
 use prime_bench::tasks::machine::{BadInput, Machine, Problem, Refusal, Snapshot};
 use prime_bench::tasks::page::Page;
-use prime_bench::tasks::{Category, Constraint, Kind, Kinds, Severity, Spec, TaskRng, Violations};
+use prime_bench::tasks::{Category, Constraint, Kind, Kinds, PathDraw, Severity, Spec, TaskRng, Violations};
 use prime_protocol::Trajectory;
 
 /// The action of every step; anything after a space is payload.
@@ -73,7 +73,7 @@ impl Problem for Null {
         self.steps
     }
 
-    fn on_path(&self, _: &mut TaskRng) -> Option<Box<dyn Machine>> {
+    fn on_path(&self, _: PathDraw, _: &mut TaskRng) -> Option<Box<dyn Machine>> {
         None
     }
 

@@ -13,11 +13,24 @@ pub type NotWritable = String;
 pub type Reply = oneshot::Sender<Result<(), NotWritable>>;
 
 /// What a stream publishes when its part of the batch is durable.
-pub struct Publication {
-    pub stream: Arc<EventStream>,
+struct Publication {
+    stream: Arc<EventStream>,
     segment: Option<Segment>,
     committed: Committed,
     acks: Vec<oneshot::Sender<()>>,
+}
+
+/// Consecutive writes that are committed together or not at all: one that a caller waits for, or all of a stream.
+struct Part {
+    /// Their number.
+    writes: usize,
+    then: Then,
+}
+
+/// What follows when a part is durable or refused.
+enum Then {
+    Reply(Reply),
+    Publish(Publication),
 }
 
 /// The size of a commit.
@@ -31,10 +44,9 @@ pub struct CommitSize {
 #[derive(Default)]
 pub struct Batch {
     pub writes: Vec<Write>,
-    pub publications: Vec<Publication>,
-    pub replies: Vec<Reply>,
-    /// The first writes, which callers wait for. They come first so that they can be refused while the rest waits.
-    pub awaited: usize,
+    parts: Vec<Part>,
+    /// The first parts, which callers wait for. They come first so that they can be refused while the rest waits.
+    awaited: usize,
     pub probes: Vec<Reply>,
 }
 
@@ -46,8 +58,8 @@ impl Batch {
     /// Adds a write that a caller waits for.
     pub fn push_awaited(&mut self, write: Write, reply: Reply) {
         self.writes.insert(self.awaited, write);
+        self.parts.insert(self.awaited, Part { writes: 1, then: Then::Reply(reply) });
         self.awaited += 1;
-        self.replies.push(reply);
     }
 
     /// Whether a caller waits for it.
@@ -59,6 +71,7 @@ impl Batch {
     pub fn take(&mut self, stream: Arc<EventStream>) -> usize {
         let pending = stream.take();
         let bytes = pending.body.len() + pending.snapshot.as_ref().map_or(0, |snapshot| snapshot.body.len());
+        let before = self.writes.len();
         let mut committed = Committed { progress: pending.progress, ..stream.committed() };
         let mut flagged = Vec::new();
         let segment = (pending.count > 0).then(|| {
@@ -87,28 +100,100 @@ impl Batch {
                 summary: update.summary,
             });
         }
-        if segment.is_some() || !pending.acks.is_empty() {
-            self.publications.push(Publication { stream, segment, committed, acks: pending.acks });
+        let writes = self.writes.len() - before;
+        if writes > 0 {
+            let then = Then::Publish(Publication { stream, segment, committed, acks: pending.acks });
+            self.parts.push(Part { writes, then });
         }
         bytes
+    }
+
+    /// Splits it into two halves, of which the probes are the last; the whole again if there is only one part.
+    pub fn halves(mut self) -> Result<(Self, Self), Self> {
+        if !self.probes.is_empty() && !self.parts.is_empty() {
+            let probes = std::mem::take(&mut self.probes);
+            return Ok((self, Self { probes, ..Self::default() }));
+        }
+        let middle = self.parts.len() / 2;
+        if middle == 0 {
+            return Err(self);
+        }
+        let writes = self.parts[..middle].iter().map(|part| part.writes).sum();
+        let second = Self {
+            writes: self.writes.split_off(writes),
+            parts: self.parts.split_off(middle),
+            awaited: self.awaited.saturating_sub(middle),
+            probes: Vec::new(),
+        };
+        self.awaited = self.awaited.min(middle);
+        Ok((self, second))
+    }
+
+    /// Adds a batch that was split off.
+    pub fn append(&mut self, mut later: Self) {
+        self.awaited += later.awaited;
+        self.writes.append(&mut later.writes);
+        self.parts.append(&mut later.parts);
+        self.probes.append(&mut later.probes);
+    }
+
+    /// Leaves out snapshots, which only save a later process time. Returns whether there were any.
+    pub fn drop_snapshots(&mut self) -> bool {
+        let mut writes = std::mem::take(&mut self.writes).into_iter();
+        let before = writes.len();
+        for part in &mut self.parts {
+            let kept = self.writes.len();
+            self.writes.extend(writes.by_ref().take(part.writes).filter(|write| !matches!(write, Write::Save { .. })));
+            part.writes = self.writes.len() - kept;
+        }
+        self.writes.len() < before
+    }
+
+    /// After the journal refused it for good: replies to the callers, and fails the runs.
+    pub fn give_up(self, reason: &str) {
+        let mut replies = self.probes;
+        for part in self.parts {
+            match part.then {
+                Then::Reply(reply) => replies.push(reply),
+                Then::Publish(publication) => publication.stream.refuse(reason),
+            }
+        }
+        for reply in replies {
+            drop(reply.send(Err(reason.to_owned())));
+        }
     }
 
     /// Refuses what was not promised yet: new runs, reviews and probes.
     pub fn refuse(&mut self, reason: &str) {
         self.writes.drain(..self.awaited);
-        self.awaited = 0;
-        for reply in self.replies.drain(..).chain(self.probes.drain(..)) {
+        let awaited = self.parts.drain(..self.awaited).filter_map(|part| match part.then {
+            Then::Reply(reply) => Some(reply),
+            Then::Publish(_) => None,
+        });
+        for reply in awaited.chain(self.probes.drain(..)) {
             drop(reply.send(Err(reason.to_owned())));
         }
+        self.awaited = 0;
     }
 
     /// After the commit: replies to the callers and publishes the events.
     pub fn publish(self) -> CommitSize {
-        let mut size = CommitSize { runs: self.publications.len(), ..CommitSize::default() };
-        for reply in self.replies.into_iter().chain(self.probes) {
-            drop(reply.send(Ok(())));
+        let mut size = CommitSize::default();
+        for probe in self.probes {
+            drop(probe.send(Ok(())));
         }
-        for Publication { stream, segment, committed, acks } in self.publications {
+        for part in self.parts {
+            let Publication { stream, segment, committed, acks } = match part.then {
+                Then::Reply(reply) => {
+                    drop(reply.send(Ok(())));
+                    continue;
+                }
+                Then::Publish(publication) => publication,
+            };
+            if segment.is_none() && acks.is_empty() {
+                continue;
+            }
+            size.runs += 1;
             if let Some(segment) = &segment {
                 size.events += segment.count as usize;
                 size.bytes += segment.body.len();

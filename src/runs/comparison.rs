@@ -116,17 +116,16 @@ impl Runs {
                 Err(RunError::Journal(JournalError::NoSuchRun { .. })) => break false,
                 page => page?,
             };
-            let Some(last) = page.last() else { break true };
-            query.after = Some(last.id.clone());
-            for record in &page {
+            for record in &page.runs {
                 if let Some(arm) = record.result.split {
                     sums.entry((arm, record.result.agents.clone())).or_default().add(record);
                 }
             }
-            seen += page.len() as u64;
-            if page.len() < PAGE as usize {
+            seen += u64::from(PAGE);
+            if page.next.is_none() {
                 break true;
             }
+            query.after = page.next;
             if seen >= RUNS_MAX {
                 break false;
             }

@@ -47,6 +47,8 @@ pub struct Pending {
     pub acks: Vec<oneshot::Sender<()>>,
     /// The stream is in the writer's queue.
     is_announced: bool,
+    /// Why the journal refused a write of this run; nothing is accepted until [`EventStream::reopen`].
+    refusal: Option<String>,
 }
 
 /// The body of a snapshot.
@@ -62,6 +64,8 @@ pub struct Committed {
     pub head: Head,
     pub progress: Progress,
     pub is_over: bool,
+    /// The journal refused a write of this run, which therefore ends.
+    pub is_refused: bool,
 }
 
 /// The last committed segments of a run.
@@ -69,6 +73,26 @@ pub struct Committed {
 struct Tail {
     segments: VecDeque<Arc<Segment>>,
     bytes: usize,
+}
+
+/// Fails when it would grow beyond a limit.
+struct BoundedBuffer {
+    bytes: Vec<u8>,
+    bytes_max: usize,
+}
+
+impl std::io::Write for BoundedBuffer {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.bytes.len() + bytes.len() > self.bytes_max {
+            return Err(std::io::ErrorKind::FileTooLarge.into());
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Queues a stream for the next commit.
@@ -107,7 +131,7 @@ impl EventStream {
             own_bytes: AtomicUsize::new(0),
             appended: head.seq.into(),
             saved: head.seq.into(),
-            committed: watch::Sender::new(Committed { head, progress, is_over: false }),
+            committed: watch::Sender::new(Committed { head, progress, is_over: false, is_refused: false }),
             tail: Mutex::default(),
             span: Mutex::default(),
         })
@@ -138,6 +162,9 @@ impl EventStream {
             return;
         }
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        if pending.refusal.is_some() {
+            return;
+        }
         let before = pending.body.len();
         change(&mut pending);
         let grown = pending.body.len() - before;
@@ -158,8 +185,8 @@ impl EventStream {
                 pending.flagged.push(pending.count);
             }
             pending.progress.see(line);
+            self.appended.fetch_add(1, Ordering::Relaxed);
         });
-        self.appended.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Appends `count` serialised events and replaces the progress. `flagged` are the events that need review, by their
@@ -170,8 +197,8 @@ impl EventStream {
             pending.flagged.extend(flagged.iter().map(|place| pending.count + place));
             pending.count += count;
             pending.progress = progress;
+            self.appended.fetch_add(count.into(), Ordering::Relaxed);
         });
-        self.appended.fetch_add(count.into(), Ordering::Relaxed);
     }
 
     pub fn wants_snapshot(&self) -> bool {
@@ -179,14 +206,18 @@ impl EventStream {
         appended - saved >= SNAPSHOT_EVENTS.max(saved / 4)
     }
 
-    /// Saves the state of the run after the events so far.
-    pub fn save_snapshot(self: &Arc<Self>, run: RunSnapshot) {
+    /// Saves the state of the run after the events so far, unless it is larger than `bytes_max`.
+    pub fn save_snapshot(self: &Arc<Self>, run: RunSnapshot, bytes_max: usize) {
         let seq = self.appended.load(Ordering::Relaxed);
         self.saved.store(seq, Ordering::Relaxed);
         self.add(|pending| {
             let saved = SavedRun { progress: pending.progress.clone(), run };
-            let body = serde_json::to_vec(&saved).expect("invariant: saved runs serialise");
-            pending.snapshot = Some(Snapshot { seq, body });
+            let mut body = BoundedBuffer { bytes: Vec::new(), bytes_max };
+            if serde_json::to_writer(&mut body, &saved).is_ok() {
+                pending.snapshot = Some(Snapshot { seq, body: body.bytes });
+            } else {
+                tracing::warn!(run = %self.id, seq, bytes_max, "no snapshot of a large state: resuming takes longer");
+            }
         });
     }
 
@@ -213,11 +244,51 @@ impl EventStream {
     /// For the writer: takes everything pending.
     pub fn take(&self) -> Pending {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        let progress = pending.progress.clone();
-        let taken = std::mem::replace(&mut *pending, Pending { progress, ..Pending::default() });
+        let (progress, refusal) = (pending.progress.clone(), pending.refusal.clone());
+        let taken = std::mem::replace(&mut *pending, Pending { progress, refusal, ..Pending::default() });
         self.own_bytes.fetch_sub(taken.body.len(), Ordering::Relaxed);
         self.backpressure.remove(taken.body.len());
         taken
+    }
+
+    /// For the writer: the journal refused what was taken last, for good. What was not committed is dropped, and the head
+    /// stays, so that the run can be ended behind it.
+    pub fn refuse(&self, reason: &str) {
+        let committed = self.committed();
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        self.own_bytes.fetch_sub(pending.body.len(), Ordering::Relaxed);
+        self.backpressure.remove(pending.body.len());
+        self.appended.store(committed.head.seq, Ordering::Relaxed);
+        // It may be in the writer's queue, which then finds nothing to write.
+        let is_announced = pending.is_announced;
+        let refusal = Some(reason.to_owned());
+        *pending = Pending { progress: committed.progress, is_announced, refusal, ..Pending::default() };
+        drop(pending);
+        self.committed.send_modify(|committed| committed.is_refused = true);
+    }
+
+    /// Accepts writes again after a refusal, for the run's end; returns the reason of the refusal.
+    pub fn reopen(&self) -> Option<String> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).refusal.take()
+    }
+
+    /// Resolves when the journal has refused a write of this run.
+    pub async fn refused(&self) {
+        let mut committed = self.watch();
+        if committed.wait_for(|committed| committed.is_refused).await.is_err() {
+            std::future::pending().await
+        }
+    }
+
+    /// Waits until the events up to `seq` are durable.
+    ///
+    /// # Errors
+    /// The journal refused them, or the process ends.
+    pub async fn durable(&self, seq: u64) -> Result<(), ()> {
+        let mut committed = self.watch();
+        let reached = committed.wait_for(|committed| committed.head.seq >= seq || committed.is_refused).await;
+        reached.map_err(|_| ())?;
+        if self.committed().head.seq >= seq { Ok(()) } else { Err(()) }
     }
 
     /// For the writer: makes a commit visible.

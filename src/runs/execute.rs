@@ -6,11 +6,12 @@ use std::sync::atomic::Ordering;
 use tracing::Span;
 
 use super::accepted_agents::agents_of;
+use super::admission::RunSlot;
 use super::event_stream::RowUpdate;
 use super::live_run::LiveRun;
 use super::record::Status;
 use super::recorder::Recorder;
-use super::service::{RunSlot, Runs};
+use super::service::Runs;
 use crate::report::{RunResult, TraceLine};
 use crate::runtime::{Event, Observer, Submission, Watched};
 use crate::telemetry::TracedRun;
@@ -60,8 +61,16 @@ pub(super) async fn execute(runs: Arc<Runs>, live: Arc<LiveRun>, start: Start, s
     // The request ends long before its run.
     drop(request);
     live.set_canceller(handle.canceller());
+    let outcome = tokio::select! {
+        outcome = handle.outcome() => outcome,
+        () = live.stream.refused() => {
+            // What it computes from now on would not be recorded.
+            live.cancel();
+            handle.outcome().await
+        }
+    };
     // No outcome means that the process is ending: the next one resumes the run.
-    let Some(outcome) = handle.outcome().await else { return };
+    let Some(outcome) = outcome else { return };
     conclude(&runs, &live, outcome, slot).await;
     if let Some(unused) = Arc::into_inner(agents) {
         // Its agents may wait for their processes to end.
@@ -113,8 +122,37 @@ fn cancelled_outcome(suspended: Option<Box<SuspendedRun>>, live: &LiveRun, obser
     outcome
 }
 
-/// Records a run's result, and forgets the run when that is durable.
+/// Records a run's result, and forgets the run when that is durable. A run whose events the journal refused fails, with the
+/// reason.
 pub(super) async fn conclude(runs: &Arc<Runs>, live: &Arc<LiveRun>, outcome: Outcome, slot: RunSlot) {
+    let refused = |reason: &str| format!("the journal refused the run's events: {reason}");
+    let outcome = match live.stream.reopen() {
+        Some(reason) => failed_outcome(refused(&reason), live),
+        None => outcome,
+    };
+    let update = end_of(runs, live, outcome);
+    // A client that sees the end must find room for its next run.
+    drop(slot);
+    let mut written = live.stream.update(update).await;
+    if written.is_err()
+        && let Some(reason) = live.stream.reopen()
+    {
+        // Without an event: that may be what the journal refuses.
+        let update = end_of(runs, live, Outcome::without_answer(Ending::AgentFailed(refused(&reason))));
+        written = live.stream.update(update).await;
+        if written.is_err() && live.stream.reopen().is_some() {
+            tracing::error!(run = %live.stream.id, "the run's end cannot be recorded: the next process goes on with it");
+            runs.live.remove(&live.stream.id);
+        }
+    }
+    // Unwritten means that the process is ending: the next one replays the same events to the same end.
+    if written.is_ok() {
+        runs.live.remove(&live.stream.id);
+    }
+}
+
+/// The run's row at its end.
+fn end_of(runs: &Runs, live: &LiveRun, outcome: Outcome) -> RowUpdate {
     let status = Status::of(&outcome);
     let progress = live.stream.uncommitted_progress();
     let wall_ms = progress.elapsed_ms;
@@ -132,17 +170,11 @@ pub(super) async fn conclude(runs: &Arc<Runs>, live: &Arc<LiveRun>, outcome: Out
         wall_ms,
         "run over"
     );
-    // A client that sees the end must find room for its next run.
-    drop(slot);
-    let written = live.stream.update(RowUpdate {
+    RowUpdate {
         updated_ms: (runs.clock)(),
         status: status.name().to_owned(),
         is_over: true,
         resumed: live.resumed.load(Ordering::Relaxed),
         summary: serde_json::to_string(&result).expect("invariant: results serialise"),
-    });
-    // Unwritten means that the process is ending: the next one replays the same events to the same end.
-    if written.await.is_ok() {
-        runs.live.remove(&live.stream.id);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::execute::Start;
+use super::execute::{Start, conclude, failed_outcome};
 use super::live_run::LiveRun;
 use super::progress::Progress;
 use super::record::RunRecord;
@@ -10,7 +10,7 @@ use super::replay::{Recovered, replay_run};
 use super::service::{RunError, Runs};
 use super::spec::{Origin, RunSpec, UNRECORDED};
 use crate::report::{RecordedEvent, TraceLine};
-use prime_journal::RunRow;
+use prime_journal::{JournalError, RunRow};
 use prime_protocol::Replayed;
 
 /// Bytes of events per copy.
@@ -19,6 +19,15 @@ const COPY_BYTES: usize = 1 << 20;
 /// Whether an event is a step that needs review.
 fn needs_review(event: &[u8]) -> bool {
     matches!(RecordedEvent::read(event), Ok(RecordedEvent::Step(step)) if step.needs_review)
+}
+
+/// Why events of a fork did not become durable.
+fn not_copied(live: &LiveRun) -> RunError {
+    if live.stream.committed().is_refused {
+        RunError::Journal(JournalError::Refused("the events of the fork".to_owned()))
+    } else {
+        RunError::Draining
+    }
 }
 
 impl Runs {
@@ -59,7 +68,7 @@ impl Runs {
         let Replayed::Open(suspended) = replayed else {
             return Err(RunError::Conflict(format!("the run was over at event {seq}: give an earlier one")));
         };
-        let slot = self.reserve_slot()?;
+        let slot = self.reserve_slot(owner)?;
         let mut spec = RunSpec { forked_from: Some(Origin { run: parent.to_owned(), seq }), ..spec };
         spec.sampling.seed = seed.unwrap_or(spec.sampling.seed);
         if spec.recorded.is_none() {
@@ -67,13 +76,17 @@ impl Runs {
             spec.recorded = agents.recorded().cloned();
             spec.notes.extend(agents.recorded().map(|_| UNRECORDED.to_owned()));
         }
+        self.check_engines(&spec)?;
         let (live, row) = self.prepare(owner, spec)?;
         self.writer.accept(row, None).await.map_err(RunError::NotWritable)?;
         self.live.insert(live.stream.id.clone(), Arc::clone(&live));
         let copied = self.copy(&live).await;
         if let Err(error) = copied {
-            // The run is accepted: the next process completes the copy.
-            self.live.remove(&live.stream.id);
+            // While the process ends, nothing can be written: the next one completes the copy.
+            if !self.is_draining() {
+                let outcome = failed_outcome(format!("the fork failed: {error}"), &live);
+                conclude(self, &live, outcome, slot).await;
+            }
             return Err(error);
         }
         progress.is_under_way = true;
@@ -85,7 +98,6 @@ impl Runs {
     /// Copies the parent's events that are missing, and waits until they are durable.
     async fn copy(self: &Arc<Self>, live: &Arc<LiveRun>) -> Result<(), RunError> {
         let Some(origin) = &live.spec.forked_from else { return Ok(()) };
-        let mut committed = live.stream.watch();
         let mut seq = live.stream.committed().head.seq;
         if seq > origin.seq {
             return Ok(());
@@ -112,12 +124,10 @@ impl Runs {
             }
             seq += u64::from(count);
             live.stream.append_raw(&events, count, &flagged, Progress::default());
-            let copied = committed.wait_for(|committed| committed.head.seq >= seq).await;
-            copied.map_err(|_| RunError::Draining)?;
+            live.stream.durable(seq).await.map_err(|()| not_copied(live))?;
         }
         live.stream.append(&TraceLine::Forked { run: &origin.run, seq: origin.seq });
-        let complete = committed.wait_for(|committed| committed.head.seq > origin.seq).await;
-        complete.map(|_| ()).map_err(|_| RunError::Draining)
+        live.stream.durable(origin.seq + 1).await.map_err(|()| not_copied(live))
     }
 
     /// Completes a fork that an earlier process left incomplete.

@@ -1,9 +1,10 @@
 //! A run that is not over, in memory.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::event_stream::EventStream;
+use super::progress::Progress;
 use super::record::{RunRecord, Status, timestamp};
 use super::spec::RunSpec;
 use crate::report::{RunContext, RunResult};
@@ -24,6 +25,8 @@ pub struct LiveRun {
     /// Why its agents cannot be built, while it waits for them.
     waiting_for: Mutex<Option<String>>,
     updated_ms: AtomicU64,
+    /// What the durable events count to, while they are not replayed yet.
+    counts: OnceLock<Progress>,
 }
 
 impl LiveRun {
@@ -40,7 +43,20 @@ impl LiveRun {
             cancellation: Notify::new(),
             waiting_for: Mutex::default(),
             updated_ms: row.updated_ms.into(),
+            counts: OnceLock::new(),
         }
+    }
+
+    /// Whether the stream has counted its events; right after a restart it has not.
+    pub(super) fn is_counted(&self) -> bool {
+        let committed = self.stream.committed();
+        committed.head.seq == 0 || committed.progress.proposals > 0 || self.counts.get().is_some()
+    }
+
+    /// Sets what the record shows until the events are replayed.
+    pub(super) fn set_counts(&self, counts: Progress) {
+        // All callers count the same events.
+        drop(self.counts.set(counts));
     }
 
     /// Called when the runtime has the run.
@@ -78,8 +94,10 @@ impl LiveRun {
     pub fn record(&self) -> RunRecord {
         let committed = self.stream.committed();
         let mut result = RunResult::open(&self.context);
-        committed.progress.fill(&mut result, self.spec.plan.trajectories());
-        let elapsed = committed.progress.elapsed_ms;
+        let counts = if committed.progress.proposals > 0 { None } else { self.counts.get() };
+        let counts = counts.unwrap_or(&committed.progress);
+        counts.fill(&mut result, self.spec.plan.trajectories());
+        let elapsed = counts.elapsed_ms;
         let waiting_for = self.waiting_for.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let is_running = committed.progress.is_under_way && waiting_for.is_none();
         RunRecord {

@@ -8,11 +8,12 @@
 //! - data: `spec` (what to run), `progress` (counts), `record` (what users see), `live_run` (an open run in memory);
 //! - into the journal: a `recorder` observes a run and appends to its `event_stream`; the thread of `writer` commits the
 //!   pending events of many streams as one `batch`; `backpressure` makes runs wait for it;
-//! - execution: `service` admits runs and is the hub of all others; `execute` submits them to the runtime, with the
-//!   `accepted_agents` or not at all; `resume` and `fork` start from what `replay` rebuilds;
+//! - execution: `service` accepts runs and is the hub of all others, `admission` counts them; `execute` submits them to
+//!   the runtime, with the `accepted_agents` or not at all; `resume` and `fork` start from what `replay` rebuilds;
 //! - out of the journal: `event_reader`, `trace`, `reviews`, `comparison`, `retention`.
 
 mod accepted_agents;
+mod admission;
 mod backpressure;
 mod batch;
 mod comparison;
@@ -38,6 +39,7 @@ pub use event_reader::EventBatch;
 pub use event_stream::Committed;
 pub use live_run::LiveRun;
 pub use record::{RunRecord, Status};
+pub use retention::Cleanup;
 pub use reviews::{FlaggedStep, ReviewDecision, ReviewLine};
-pub use service::{Accepted, NewRun, RunError, Runs, WrapObserver};
+pub use service::{Accepted, NewRun, RunError, RunPage, Runs, WrapObserver};
 pub use spec::{Origin, RunSpec};

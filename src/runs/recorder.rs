@@ -9,6 +9,10 @@ use crate::report::TraceLine;
 use crate::runtime::{Event, Observer, Wake};
 use prime_protocol::RunSnapshot;
 
+/// Largest snapshot, as JSON. It is written in one commit, which all other runs wait for, and the journal takes no body above
+/// 256 MiB; without one, a later process replays more events.
+const SNAPSHOT_BYTES_MAX: usize = 64 << 20;
+
 pub struct Recorder {
     pub stream: Arc<EventStream>,
     /// The run's row once it has started.
@@ -32,7 +36,7 @@ impl Observer for Recorder {
     }
 
     fn save_snapshot(&self, snapshot: RunSnapshot) {
-        self.stream.save_snapshot(snapshot);
+        self.stream.save_snapshot(snapshot, SNAPSHOT_BYTES_MAX);
     }
 
     fn is_behind(&self) -> bool {

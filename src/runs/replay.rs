@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
+
 use super::event_stream::SavedRun;
 use super::progress::Progress;
 use super::spec::RunSpec;
 use crate::report::RecordedEvent;
 use prime_bench::tasks::Problem;
-use prime_journal::{Journal, Snapshot};
+use prime_journal::{Journal, JournalError, Segment, Snapshot};
 use prime_protocol::{Replay, Replayed, RunInput, TurnId};
 
 /// Bytes of events per read.
@@ -43,6 +45,32 @@ pub(super) fn apply(replay: &mut Replay, event: &[u8], progress: &mut Progress) 
         RecordedEvent::Other => Ok(()),
     };
     applied.map_err(|error| error.to_string())
+}
+
+/// What a run's durable events count to, without replaying them: those that its snapshot covers, and as many of the others as
+/// one read takes.
+///
+/// # Errors
+/// When the journal cannot be read.
+pub(super) fn durable_counts(journal: &dyn Journal, id: &str, last_seq: u64) -> Result<Progress, JournalError> {
+    #[derive(Deserialize)]
+    struct Saved {
+        progress: Progress,
+    }
+    let saved = journal.snapshot(id)?.filter(|saved| saved.seq <= last_seq);
+    let saved = saved.and_then(|saved| Some((saved.seq, serde_json::from_slice::<Saved>(&saved.body).ok()?.progress)));
+    let (seq, mut progress) = saved.unwrap_or_default();
+    let segments = journal.segments(id, seq, READ_BYTES)?;
+    for (at, event) in segments.iter().flat_map(Segment::events) {
+        if at > seq
+            && at <= last_seq
+            && let Ok(RecordedEvent::Step(step)) = RecordedEvent::read(event)
+        {
+            progress.see_step(&step);
+        }
+    }
+    progress.is_under_way = true;
+    Ok(progress)
 }
 
 /// Restores a run from a snapshot; logs and returns `None` where this version cannot read it.
@@ -86,4 +114,60 @@ pub(super) fn replay_run(journal: &dyn Journal, id: &str, spec: &RunSpec, last_s
         }
     }
     Ok(Recovered { problem, replayed: replay.finish(), progress })
+}
+
+#[cfg(test)]
+mod tests {
+    use prime_journal::{Head, ReviewCounts, RunRow, SqliteJournal, SqliteOptions, Write};
+
+    use super::*;
+
+    /// An event as the trace shows it.
+    fn step(depth: u32, decision: &str) -> String {
+        format!(
+            r#"{{"event":"step","round":1,"trajectory":0,"depth":{depth},"action":"a","applicable":true,"score":0.0,"violations":[],"decision":"{decision}","elapsed_ms":{}}}"#,
+            depth + 10
+        )
+    }
+
+    fn row(spec: &str) -> RunRow {
+        RunRow {
+            id: "r".to_owned(),
+            owner: String::new(),
+            created_ms: 1,
+            updated_ms: 1,
+            task: "n-queens".to_owned(),
+            status: "running".to_owned(),
+            is_over: false,
+            resumed: 0,
+            spec: spec.to_owned(),
+            summary: "{}".to_owned(),
+            split: None,
+            reviews: ReviewCounts::default(),
+            head: Head::genesis(spec),
+        }
+    }
+
+    #[test]
+    fn durable_events_count_before_they_are_replayed() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = SqliteJournal::open(&folder.path().join("runs.db"), SqliteOptions::default()).unwrap();
+        let row = row(r#"{"what":"these events cannot be replayed, only counted"}"#);
+        let started = r#"{"event":"started"}"#.to_owned();
+        let events = [started, step(0, "proceed"), step(1, "backtrack"), step(0, "retry"), step(0, "proceed")];
+        let segment = Segment::following(row.head, events);
+        let append = Write::Append { id: "r".to_owned(), segment };
+        journal.commit(&[Write::Accept { row, key: None }, append]).unwrap();
+        let counts = |last| {
+            let progress = durable_counts(&journal, "r", last).unwrap();
+            (progress.proposals, progress.steps, progress.retries, progress.backtracks, progress.elapsed_ms)
+        };
+        assert_eq!(counts(5), (4, 1, 1, 1, 10));
+        assert_eq!(counts(3), (2, 1, 0, 1, 11));
+        // What a snapshot covers is not counted again.
+        let progress = Progress { proposals: 100, steps: 50, ..Progress::default() };
+        let body = serde_json::to_vec(&serde_json::json!({"progress": progress, "run": null})).unwrap();
+        journal.commit(&[Write::Save { id: "r".to_owned(), snapshot: Snapshot { seq: 4, body } }]).unwrap();
+        assert_eq!(counts(5), (101, 50, 0, 0, 10));
+    }
 }

@@ -4,13 +4,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::admission::RunSlot;
 use super::event_stream::RowUpdate;
 use super::execute::{Start, conclude, failed_outcome};
 use super::live_run::LiveRun;
 use super::progress::Progress;
 use super::record::Status;
 use super::replay::{Recovered, replay_run};
-use super::service::{RunError, RunSlot, Runs, context_of};
+use super::service::{RunError, Runs, context_of};
 use super::spec::{RunSpec, UNRECORDED};
 use crate::agents::Basis;
 use crate::report::{RunResult, TraceLine};
@@ -49,7 +50,8 @@ impl Runs {
             let progress = Progress { is_under_way: row.head.seq > 0, ..Progress::default() };
             let live = Arc::new(LiveRun::new(&row, spec, context, self.stream(&row, progress)));
             self.live.insert(row.id.clone(), Arc::clone(&live));
-            known.push((live, row, self.slot_for_open_run()));
+            let slot = self.slot_for_open_run(&row.owner);
+            known.push((live, row, slot));
         }
         let runs = Arc::clone(self);
         std::thread::Builder::new()

@@ -10,23 +10,36 @@ use prime_journal::{Removed, Retention};
 const PERIOD: Duration = Duration::from_mins(1);
 const DAY_MS: u64 = 86_400_000;
 
+/// Which finished runs to remove.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cleanup {
+    /// Only those of this owner.
+    pub owner: Option<String>,
+    /// Those last changed more days ago.
+    pub older_than_days: Option<u32>,
+    /// Then the oldest while the journal, or what the owner's finished runs hold, exceeds this.
+    pub bytes_max: Option<u64>,
+}
+
 impl Runs {
-    /// Removes finished runs last changed more than `older_than_days` ago, then the oldest while the journal exceeds
-    /// `bytes_max`.
+    /// Removes finished runs. Their idempotency keys stay taken for `journal.idempotency_days`.
     ///
     /// # Errors
     /// When the journal cannot be written.
-    pub async fn collect(
-        self: &Arc<Self>,
-        older_than_days: Option<u32>,
-        bytes_max: Option<u64>,
-    ) -> Result<Removed, RunError> {
+    pub async fn collect(self: &Arc<Self>, cleanup: Cleanup) -> Result<Removed, RunError> {
         let now = (self.clock)();
-        let updated_before_ms = older_than_days.map(|days| now.saturating_sub(u64::from(days) * DAY_MS));
-        let retention = Retention { updated_before_ms, bytes_max };
+        let Cleanup { owner, older_than_days, bytes_max } = cleanup;
+        let retention = Arc::new(Retention {
+            owner,
+            updated_before_ms: older_than_days.map(|days| now.saturating_sub(u64::from(days) * DAY_MS)),
+            bytes_max,
+            now_ms: now,
+            keep_keys_ms: u64::from(self.app().settings().journal.idempotency_days) * DAY_MS,
+        });
         let mut all = Removed::default();
         loop {
-            let round = self.read(move |journal| journal.collect(retention)).await?;
+            let of_round = Arc::clone(&retention);
+            let round = self.read(move |journal| journal.collect(&of_round)).await?;
             all.runs += round.runs;
             all.events += round.events;
             all.bytes += round.bytes;
@@ -36,20 +49,40 @@ impl Runs {
         }
     }
 
+    /// The configured retention, of all runs or of those of one owner.
+    pub fn configured_cleanup(&self, owner: Option<String>) -> Cleanup {
+        let app = self.app();
+        let journal = &app.settings().journal;
+        let bytes_max = match &owner {
+            None => journal.retention_bytes,
+            Some(owner) => {
+                let own = app.settings().server.keys.iter().find(|key| key.name == *owner);
+                own.and_then(|key| key.journal_bytes_max).unwrap_or(journal.key_bytes_max)
+            }
+        };
+        Cleanup {
+            owner,
+            older_than_days: (journal.retention_days > 0).then_some(journal.retention_days),
+            bytes_max: (bytes_max > 0).then_some(bytes_max),
+        }
+    }
+
     /// Applies the configured retention periodically, until the daemon drains.
     pub async fn run_retention(self: Arc<Self>) {
         let mut drained = self.drained();
         while tokio::time::timeout(PERIOD, drained.wait_for(|drained| *drained)).await.is_err() {
+            // A key that exceeds its own limit makes room before all are looked at.
             let app = self.app();
-            let journal = &app.settings().journal;
-            let days = (journal.retention_days > 0).then_some(journal.retention_days);
-            let bytes = (journal.retention_bytes > 0).then_some(journal.retention_bytes);
-            match self.collect(days, bytes).await {
-                Ok(removed) if removed.runs > 0 => {
-                    tracing::info!(runs = removed.runs, bytes = removed.bytes, "removed finished runs");
+            let of_keys = app.settings().server.keys.iter().map(|key| self.configured_cleanup(Some(key.name.clone())));
+            let of_keys = of_keys.filter(|cleanup| cleanup.bytes_max.is_some()).collect::<Vec<_>>();
+            for cleanup in of_keys.into_iter().chain([self.configured_cleanup(None)]) {
+                match self.collect(cleanup).await {
+                    Ok(removed) if removed.runs > 0 => {
+                        tracing::info!(runs = removed.runs, bytes = removed.bytes, "removed finished runs");
+                    }
+                    Ok(_) => {}
+                    Err(error) => tracing::warn!(%error, "cannot remove finished runs"),
                 }
-                Ok(_) => {}
-                Err(error) => tracing::warn!(%error, "cannot remove finished runs"),
             }
         }
     }

@@ -1,7 +1,6 @@
 //! The runs of a daemon: admits new ones and finds every run, open or finished. Executing them is `execute`'s part.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -10,11 +9,13 @@ use dashmap::DashMap;
 use tokio::sync::{oneshot, watch};
 use tracing::Instrument as _;
 
+use super::admission::{OpenRuns, RunSlot};
 use super::event_stream::EventStream;
 use super::execute::Start;
 use super::live_run::LiveRun;
 use super::progress::Progress;
 use super::record::{RunRecord, Status};
+use super::replay::durable_counts;
 use super::spec::RunSpec;
 use super::writer::Writer;
 use crate::agents::Basis;
@@ -37,12 +38,24 @@ pub enum RunError {
     NotFound(String),
     #[error("{open} runs are open, and server.queue_max is {limit}: try again later")]
     Full { open: usize, limit: u32 },
+    #[error(
+        "{open} runs of this key are open, and it may have {limit} (open_runs_max of the key, or \
+         server.key_open_runs_max): wait until one of them ends, or cancel one"
+    )]
+    OwnerFull { open: usize, limit: u32 },
     #[error("the daemon is stopping: submit the run again in a moment")]
     Draining,
     #[error("{0}")]
     NotWritable(String),
     #[error("this Idempotency-Key was used with another request, for run {0}: use a new key for a new request")]
     KeyReused(String),
+    #[error(
+        "this Idempotency-Key was used for run {0}, which was removed since, and is not executed again: use a new key to \
+         submit the request as a new run"
+    )]
+    KeySpent(String),
+    #[error("no new runs at present: {0}")]
+    EngineLost(String),
     #[error("{0}")]
     Agents(String),
     #[error("{0}")]
@@ -69,6 +82,16 @@ pub struct Accepted {
     pub is_new: bool,
 }
 
+/// A page of a listing.
+#[derive(Default)]
+pub struct RunPage {
+    pub runs: Vec<RunRecord>,
+    /// The runs whose rows this version cannot read.
+    pub unreadable: Vec<String>,
+    /// Where the next page begins.
+    pub next: Option<String>,
+}
+
 /// An owner and their idempotency key.
 type KeyName = (String, String);
 
@@ -87,8 +110,7 @@ pub struct Runs {
     pub(super) metrics: Arc<Metrics>,
     pub(super) telemetry: Option<Telemetry>,
     pub(super) live: DashMap<String, Arc<LiveRun>>,
-    /// Accepted and not over, or being accepted.
-    pub(super) open: AtomicUsize,
+    pub(super) open: OpenRuns,
     /// Requests with a key that are being accepted: the second waits for the first.
     keys: Mutex<HashMap<KeyName, Arc<tokio::sync::Mutex<()>>>>,
     draining: watch::Sender<bool>,
@@ -96,15 +118,6 @@ pub struct Runs {
     pub(super) wrap_observer: OnceLock<WrapObserver>,
     /// Executes the runs. Not a thread of the server, whose threads end before the process does.
     pub(super) arbiter: ArbiterHandle,
-}
-
-/// Counts as one open run until dropped.
-pub(super) struct RunSlot(Arc<Runs>);
-
-impl Drop for RunSlot {
-    fn drop(&mut self) {
-        self.0.open.fetch_sub(1, Ordering::AcqRel);
-    }
 }
 
 /// An id that sorts by time.
@@ -136,7 +149,7 @@ impl Runs {
             metrics,
             telemetry,
             live: DashMap::new(),
-            open: AtomicUsize::new(0),
+            open: OpenRuns::default(),
             keys: Mutex::default(),
             draining: watch::Sender::new(false),
             clock,
@@ -178,11 +191,6 @@ impl Runs {
         self.read(|journal| journal.size()).await
     }
 
-    /// Runs that are accepted and not over.
-    pub fn open_runs(&self) -> usize {
-        self.open.load(Ordering::Acquire)
-    }
-
     /// Why the journal cannot be written at present, if so.
     pub fn journal_failure(&self) -> Option<String> {
         self.writer.failure()
@@ -218,33 +226,6 @@ impl Runs {
         if let Some(telemetry) = &self.telemetry {
             telemetry.shutdown();
         }
-    }
-
-    /// Checks for room, so that a run is refused before anything is computed for it. [`Runs::accept`] decides.
-    ///
-    /// # Errors
-    /// `Full` or `Draining`.
-    pub fn has_room(&self) -> Result<(), RunError> {
-        let (open, limit) = (self.open_runs(), self.app().settings().server.queue_max);
-        if self.is_draining() {
-            return Err(RunError::Draining);
-        }
-        if open < limit as usize { Ok(()) } else { Err(RunError::Full { open, limit }) }
-    }
-
-    pub(super) fn reserve_slot(self: &Arc<Self>) -> Result<RunSlot, RunError> {
-        let limit = self.app().settings().server.queue_max;
-        let take = |open: usize| (open < limit as usize).then_some(open + 1);
-        match self.open.fetch_update(Ordering::AcqRel, Ordering::Acquire, take) {
-            Ok(_) => Ok(RunSlot(Arc::clone(self))),
-            Err(open) => Err(RunError::Full { open, limit }),
-        }
-    }
-
-    /// A slot for a run that was accepted earlier, beyond the limit if need be.
-    pub(super) fn slot_for_open_run(self: &Arc<Self>) -> RunSlot {
-        self.open.fetch_add(1, Ordering::AcqRel);
-        RunSlot(Arc::clone(self))
     }
 
     /// Accepts a run: when this returns, it is durable and executing.
@@ -294,9 +275,11 @@ impl Runs {
         let (owner, text) = (new.owner.clone(), key.key.clone());
         let known = self.read(move |journal| journal.run_of_key(&owner, &text)).await?;
         match known {
-            Some((id, fingerprint)) if fingerprint == key.fingerprint => {
-                Ok(Accepted { record: self.get(&id).await?.1, is_new: false })
-            }
+            Some((id, fingerprint)) if fingerprint == key.fingerprint => match self.get(&id).await {
+                Ok((_, record)) => Ok(Accepted { record, is_new: false }),
+                Err(RunError::NotFound(_)) => Err(RunError::KeySpent(id)),
+                Err(error) => Err(error),
+            },
             Some((id, _)) => Err(RunError::KeyReused(id)),
             None => self.accept_new(new, Some(key)).await.map(|record| Accepted { record, is_new: true }),
         }
@@ -306,12 +289,19 @@ impl Runs {
         if self.is_draining() {
             return Err(RunError::Draining);
         }
-        let slot = self.reserve_slot()?;
+        self.check_engines(&new.spec)?;
+        let slot = self.reserve_slot(&new.owner)?;
         let (live, row) = self.prepare(&new.owner, new.spec)?;
         self.writer.accept(row, key).await.map_err(RunError::NotWritable)?;
         let record = live.record();
         self.launch(live, Start::new(new.problem), slot);
         Ok(record)
+    }
+
+    /// Refuses a new run whose engine is out of service; open ones wait for it.
+    pub(super) fn check_engines(&self, spec: &RunSpec) -> Result<(), RunError> {
+        let lost = spec.recorded.as_ref().and_then(|recorded| self.app().lost_engine(recorded));
+        lost.map_or(Ok(()), |lost| Err(RunError::EngineLost(lost.to_string())))
     }
 
     /// Makes a run and its row, without registering either.
@@ -378,11 +368,9 @@ impl Runs {
     /// When it does not exist, or the journal cannot be read.
     pub async fn get(&self, id: &str) -> Result<(String, RunRecord), RunError> {
         if let Some(live) = self.open(id) {
+            self.count_events(&live).await;
             let record = live.record();
-            let committed = live.stream.committed();
-            // Right after a restart nothing has been counted yet.
-            let is_counted = committed.head.seq == 0 || committed.progress.proposals > 0;
-            if is_counted && committed.progress.reviews_needed == 0 {
+            if live.is_counted() && live.stream.committed().progress.reviews_needed == 0 {
                 return Ok((live.owner.clone(), record));
             }
             // Reviews are in the journal only.
@@ -405,16 +393,19 @@ impl Runs {
         row.ok_or_else(|| RunError::NotFound(id.to_owned()))
     }
 
-    /// Runs, newest first.
+    /// Runs, newest first. A row that this version cannot read is named, and does not hide the others.
     ///
     /// # Errors
     /// When the journal cannot be read.
-    pub async fn list(&self, query: Query) -> Result<Vec<RunRecord>, RunError> {
+    pub async fn list(&self, query: Query) -> Result<RunPage, RunError> {
+        let limit = query.limit as usize;
         let rows = self.read(move |journal| journal.list(&query)).await?;
-        let mut records = Vec::with_capacity(rows.len());
+        let next = rows.last().filter(|_| rows.len() == limit).map(|row| row.id.clone());
+        let mut page = RunPage { next, ..RunPage::default() };
         for mut row in rows {
             if let Some(live) = self.open(&row.id) {
-                records.push(live.record().with_reviews(row.reviews));
+                self.count_events(&live).await;
+                page.runs.push(live.record().with_reviews(row.reviews));
                 continue;
             }
             if !row.is_over {
@@ -424,9 +415,27 @@ impl Runs {
                     read => read?,
                 };
             }
-            records.push(RunRecord::of_row(&row).map_err(|error| RunError::Unreadable(error.to_string()))?);
+            match RunRecord::of_row(&row) {
+                Ok(record) => page.runs.push(record),
+                Err(error) => {
+                    tracing::warn!(run = %row.id, %error, "a list leaves out a row that this version cannot read");
+                    page.unreadable.push(row.id);
+                }
+            }
         }
-        Ok(records)
+        Ok(page)
+    }
+
+    /// Lets the record of a run that is not replayed yet show its durable counts.
+    async fn count_events(&self, live: &LiveRun) {
+        if live.is_counted() {
+            return;
+        }
+        let (id, seq) = (live.stream.id.clone(), live.stream.committed().head.seq);
+        // What cannot be read fails the replay, which says so.
+        if let Ok(progress) = self.read(move |journal| durable_counts(journal, &id, seq)).await {
+            live.set_counts(progress);
+        }
     }
 
     /// Ends a run with what is committed, and waits at most `patience` for that to be durable.

@@ -254,68 +254,61 @@ impl WriterThread {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 
+    /// Writes the batch. What the journal refuses is found by halves, so that it costs the others few commits more.
     fn commit(&mut self) {
         if self.batch.is_empty() {
             return;
         }
-        let started = Instant::now();
-        let result =
-            if self.batch.writes.is_empty() { self.journal.probe() } else { self.journal.commit(&self.batch.writes) };
-        match result {
-            Ok(()) => {
-                if self.failure().is_some() {
-                    tracing::info!("the journal can be written again");
-                    self.set_failure(None);
+        let mut parts = vec![std::mem::take(&mut self.batch)];
+        while let Some(mut batch) = parts.pop() {
+            let started = Instant::now();
+            let result =
+                if batch.writes.is_empty() { self.journal.probe() } else { self.journal.commit(&batch.writes) };
+            match result {
+                Ok(()) => self.publish(batch, started),
+                Err(JournalError::DiskFailed(reason)) => {
+                    // Whether earlier pages reached the disk is unknown: a retry could report success falsely.
+                    tracing::error!(%reason, "the journal's disk failed: exiting; everything acknowledged is durable");
+                    eprintln!("error: the journal's disk failed: {reason}");
+                    std::process::exit(DISK_FAILED);
                 }
-                let CommitSize { events, runs, bytes } = std::mem::take(&mut self.batch).publish();
-                let seconds = started.elapsed().as_secs_f64();
-                tracing::debug!(events, runs, bytes, ms = seconds * 1e3, "journal_commit");
-                (self.measure)(events, seconds);
-                self.backpressure.wake_all();
-            }
-            Err(JournalError::DiskFailed(reason)) => {
-                // Whether earlier pages reached the disk is unknown: a retry could report success falsely.
-                tracing::error!(%reason, "the journal's disk failed: exiting; everything acknowledged is durable");
-                eprintln!("error: the journal's disk failed: {reason}");
-                std::process::exit(DISK_FAILED);
-            }
-            Err(error @ JournalError::NotWritable(_)) => {
-                let reason = error.to_string();
-                if self.failure().is_none() {
-                    tracing::error!(%reason, "runs wait until the journal can be written");
+                Err(error @ JournalError::NotWritable(_)) => {
+                    let reason = error.to_string();
+                    if self.failure().is_none() {
+                        tracing::error!(%reason, "runs wait until the journal can be written");
+                    }
+                    parts.into_iter().rev().for_each(|later| batch.append(later));
+                    batch.refuse(&reason);
+                    self.batch = batch;
+                    self.set_failure(Some(reason));
+                    return;
                 }
-                self.batch.refuse(&reason);
-                self.set_failure(Some(reason));
-            }
-            Err(error) => {
-                tracing::error!(%error, "a batch was refused: trying its writes one by one");
-                self.commit_singly();
+                Err(error) => match batch.halves() {
+                    Ok((first, second)) => parts.extend([second, first]),
+                    Err(mut single) => {
+                        if single.drop_snapshots() {
+                            tracing::warn!(%error, "a snapshot was refused: the run is recorded without it");
+                            parts.push(single);
+                        } else {
+                            tracing::error!(%error, "a write was refused");
+                            single.give_up(&error.to_string());
+                            self.backpressure.wake_all();
+                        }
+                    }
+                },
             }
         }
     }
 
-    /// After a batch was refused: commits each write on its own, and gives up the runs whose writes are refused.
-    fn commit_singly(&mut self) {
-        let Batch { writes, publications, replies, probes, awaited } = std::mem::take(&mut self.batch);
-        let mut writes = writes.into_iter();
-        for (write, reply) in writes.by_ref().take(awaited).zip(replies) {
-            let result = self.journal.commit(&[write]).map_err(|error| error.to_string());
-            drop(reply.send(result));
+    fn publish(&self, batch: Batch, started: Instant) {
+        if self.failure().is_some() {
+            tracing::info!("the journal can be written again");
+            self.set_failure(None);
         }
-        let mut refused: Vec<String> = Vec::new();
-        for write in writes {
-            let id = write.run_id().to_owned();
-            if refused.contains(&id) {
-                continue;
-            }
-            if let Err(error) = self.journal.commit(&[write]) {
-                tracing::error!(run = %id, %error, "the record of this run is given up");
-                refused.push(id);
-            }
-        }
-        let kept: Vec<_> =
-            publications.into_iter().filter(|publication| !refused.contains(&publication.stream.id)).collect();
-        Batch { publications: kept, probes, ..Batch::default() }.publish();
+        let CommitSize { events, runs, bytes } = batch.publish();
+        let seconds = started.elapsed().as_secs_f64();
+        tracing::debug!(events, runs, bytes, ms = seconds * 1e3, "journal_commit");
+        (self.measure)(events, seconds);
         self.backpressure.wake_all();
     }
 }

@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::engine_names::EngineNames;
 use super::program::Program;
 use prime_bench::tasks::Kind;
 use prime_protocol::Role;
@@ -142,8 +143,8 @@ pub struct ExecutorAgent {
     /// `replay` (the given `lines` or a `recording`; for tests and for trying out checks).
     #[schemars(extend("format" = "executor"))]
     pub implementation: String,
-    /// `llama`: the name of an entry of `engines`.
-    pub engine: String,
+    /// `llama`: the name of an entry of `engines`; or a list of them, of which the first that has learnt the task is asked.
+    pub engine: EngineNames,
     /// `openai`: the name of an entry of `pools`.
     #[schemars(extend("format" = "words"))]
     pub pool: String,
@@ -238,8 +239,8 @@ pub struct VerifierAgent {
     /// tasks, so it is not a default.
     #[schemars(length(min = 1, max = 4))]
     pub kinds: Vec<Kind>,
-    /// `llama`: the name of an entry of `engines`.
-    pub engine: String,
+    /// `llama`: the name of an entry of `engines`; or a list of them, of which the first that has learnt the task is asked.
+    pub engine: EngineNames,
     /// `openai`: the name of an entry of `pools`.
     #[schemars(extend("format" = "words"))]
     pub pool: String,
@@ -302,8 +303,8 @@ pub struct CoordinatorAgent {
     /// program).
     #[schemars(extend("format" = "coordinator"))]
     pub implementation: String,
-    /// `llama`: the name of an entry of `engines`.
-    pub engine: String,
+    /// `llama`: the name of an entry of `engines`; or a list of them, of which the first that has learnt the task is asked.
+    pub engine: EngineNames,
     /// `openai`: the name of an entry of `pools`.
     #[schemars(extend("format" = "words"))]
     pub pool: String,

@@ -10,12 +10,16 @@ use serde::{Deserialize, Serialize};
 const NAME_BYTES_MAX: usize = 64;
 
 /// One entry of `server.keys`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApiKey {
     /// The owner: up to 64 lower-case letters, digits, `-` and `_`. Runs submitted with the key belong to this name.
     #[schemars(extend("format" = "name"))]
     pub name: String,
+    /// Whether the key may act for all keys: remove finished runs of others (`POST /v1/gc`) and reload the configuration
+    /// (`POST /v1/reload`). Without keys everybody may.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub admin: bool,
     /// SHA-256 of the key, 64 hexadecimal digits. The key itself is not stored.
     #[schemars(with = "String", extend("format" = "sha256"))]
     pub sha256: KeyHash,
@@ -27,6 +31,14 @@ pub struct ApiKey {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1_000_000))]
     pub concurrent_max: Option<u32>,
+    /// Overrides `server.key_open_runs_max`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub open_runs_max: Option<u32>,
+    /// Overrides `journal.key_bytes_max`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1_000_000_000_000_000_u64))]
+    pub journal_bytes_max: Option<u64>,
 }
 
 /// Whether a text is a valid name: 1 to 64 lower-case letters, digits, `-` and `_`.
@@ -36,7 +48,7 @@ pub fn is_name(text: &str) -> bool {
 }
 
 /// The SHA-256 of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct KeyHash(pub [u8; 32]);
 

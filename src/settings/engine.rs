@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::built_in_models::BuiltInModel;
+use prime_bench::tasks;
 use prime_engine::{Devices, Isolation, KvPool};
 
 /// How many ancestors of the executable are searched: `target/<triple>/release/` is three levels below a checkout,
@@ -16,11 +18,14 @@ const ANCESTORS_SEARCHED: usize = 5;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Engine {
-    /// The model: `prime-tiny`, which is built into the executable, or the path of a GGUF file. A relative path in a file
+    /// The model: `prime-tiny` or `prime-automata`, which are built into the executable, or the path of a GGUF file. A relative path in a file
     /// given by `--config` is relative to that file's folder; elsewhere it is relative to the working directory or, if
     /// there is no such file, to the folders above the executable (so a build finds the `models/` of its checkout). A
     /// missing file is reported when the engine starts, with every path that was tried.
     pub model: PathBuf,
+    /// The tasks that the model has learnt, by slug or category: an agent with several engines asks the first that has learnt
+    /// the task. Empty = those that a built-in model was trained on; for other models: any.
+    pub tasks: Vec<String>,
     /// Where the model runs: `cpu`, `CUDA<n>` (the n-th GPU in PCI bus order, or in the order of `CUDA_VISIBLE_DEVICES` if
     /// that is set), a GPU's UUID (`GPU-…` or `MIG-…` from `nvidia-smi -L`; stable when the order of the GPUs changes), or
     /// its PCI id (`pci:0000:65:00.0`). A list of GPUs splits the model's layers among them: `device = ["CUDA0", "CUDA1"]`.
@@ -59,7 +64,8 @@ pub struct Engine {
     /// Timeout in milliseconds for loading the model and decoding one token.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub start_timeout_ms: u64,
-    /// Maximum restarts of the worker within `restart_window_ms`; after one more the engine fails permanently.
+    /// Maximum restarts of the worker within `restart_window_ms`; after one more the engine is out of service: turns wait, new runs
+    /// are refused, and the worker is started again after pauses that grow to a minute, or at a reload.
     #[schemars(range(min = 0, max = 1_000))]
     pub restarts_max: u32,
     /// Sliding window in milliseconds over which restarts are counted.
@@ -70,7 +76,7 @@ pub struct Engine {
 /// The configured model file does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no model file at {}; set `model` of this engine to a GGUF file, or to \"prime-tiny\", the built-in model",
+    "no model file at {}; set `model` of this engine to a GGUF file, or to \"prime-tiny\", a built-in model",
     list(tried)
 )]
 pub struct ModelMissing {
@@ -82,40 +88,52 @@ fn list(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" or ")
 }
 
-/// The value of `model` for the model in the executable.
-const BUILT_IN_MODEL: &str = "prime-tiny";
-
-/// Whether a value of `model` names the model in the executable. A file of that name is `./prime-tiny`.
-pub(super) fn is_built_in(model: &Path) -> bool {
-    model.as_os_str() == BUILT_IN_MODEL
-}
-
 /// Where a model comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelSource {
-    /// The model in the executable.
-    BuiltIn,
+    /// A model in the executable, by name.
+    BuiltIn(&'static str),
     File(PathBuf),
 }
 
 impl fmt::Display for ModelSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::BuiltIn => write!(f, "{BUILT_IN_MODEL} (built in)"),
+            Self::BuiltIn(name) => write!(f, "{name} (built in)"),
             Self::File(path) => path.display().fmt(f),
         }
     }
 }
 
+/// Whether an entry of `tasks` means the task.
+fn is_meant(entry: &str, task: &str) -> bool {
+    entry == task || tasks::find(task).is_ok_and(|task| entry == task.spec().category.name())
+}
+
 impl Engine {
+    /// Whether the model has learnt the task; `None` if that is not known.
+    pub fn has_learnt(&self, task: &str) -> Option<bool> {
+        let learnt = match &self.tasks[..] {
+            [] => &BuiltInModel::find(&self.model)?.tasks,
+            stated => stated,
+        };
+        Some(learnt.iter().any(|entry| is_meant(entry, task)))
+    }
+
+    /// The first entry of `tasks` that means no task.
+    pub(super) fn unknown_task(&self) -> Option<&str> {
+        let is_known = |entry: &&String| tasks::all().any(|task| is_meant(entry, task.spec().slug));
+        self.tasks.iter().find(|entry| !is_known(entry)).map(String::as_str)
+    }
+
     /// Finds the model. A relative path is tried as it is, then below the ancestors of `executable` (pass
     /// `std::env::current_exe().ok()`; `None` searches the working directory only).
     ///
     /// # Errors
     /// The file exists at none of these paths.
     pub fn find_model(&self, executable: Option<&Path>) -> Result<ModelSource, ModelMissing> {
-        if is_built_in(&self.model) {
-            return Ok(ModelSource::BuiltIn);
+        if let Some(known) = BuiltInModel::find(&self.model) {
+            return Ok(ModelSource::BuiltIn(known.name));
         }
         let above = executable
             .filter(|_| self.model.is_relative())
@@ -141,7 +159,7 @@ mod tests {
         let model = folder.path().join("models/some-model-of-this-test.gguf");
         let executable = folder.path().join("target/release/deps/prime-agents");
         let mut engine = Settings::default().engines["tiny"].clone();
-        assert_eq!(engine.find_model(None), Ok(ModelSource::BuiltIn), "the default");
+        assert_eq!(engine.find_model(None), Ok(ModelSource::BuiltIn("prime-tiny")), "the default");
         engine.model = PathBuf::from("models/some-model-of-this-test.gguf");
 
         let missing = engine.find_model(Some(&executable)).unwrap_err();

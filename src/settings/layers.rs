@@ -9,7 +9,7 @@ use config::{Map, Source, Value, ValueKind};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::engine::is_built_in;
+use super::built_in_models::BuiltInModel;
 use super::environment;
 use super::error::SettingsError;
 
@@ -120,7 +120,7 @@ impl Layer {
             let ValueKind::Table(engine) = &mut engine.kind else { continue };
             if let Some(ValueKind::String(model)) = engine.get_mut("model").map(|value| &mut value.kind)
                 && !model.is_empty()
-                && !is_built_in(Path::new(model.as_str()))
+                && BuiltInModel::find(Path::new(model.as_str())).is_none()
             {
                 // `join` keeps an absolute path.
                 *model = folder.join(&*model).to_string_lossy().into_owned();

@@ -12,7 +12,7 @@ use super::definitions::Definitions;
 use super::error::SettingsError;
 use super::layers::Layer;
 use super::nearest::nearest;
-use super::resolve::unknown;
+use super::resolve::{RoleOptions as _, unknown};
 use super::sections::Settings;
 use prime_protocol::Role;
 
@@ -120,15 +120,19 @@ impl Settings {
             return Err(conflict(&["run", "ahead", "step_accuracy"], message));
         }
         let asked = &self.agents.executor.engine;
-        let Some(engine) = self.engines.get(asked) else {
+        if asked.all().is_empty() {
+            let message = "`agents.executor.engine` is empty, but must name an engine".to_owned();
+            return Err(conflict(&["agents", "executor", "engine"], message));
+        }
+        if let Some(unknown) = asked.all().iter().find(|name| !self.engines.contains_key(*name)) {
             return Err(SettingsError::UnknownName {
                 key: "agents.executor.engine".to_owned(),
                 origin: origin_of(origins, &["agents", "executor", "engine"]),
-                found: asked.clone(),
-                nearest: nearest(asked, self.engines.keys().map(String::as_str)).map(str::to_owned),
+                found: unknown.clone(),
+                nearest: nearest(unknown, self.engines.keys().map(String::as_str)).map(str::to_owned),
                 known: self.engines.keys().cloned().collect(),
             });
-        };
+        }
         for (name, engine) in &self.engines {
             let batch = engine.batch_tokens;
             if batch < engine.sequences_max || batch > engine.context_tokens {
@@ -138,6 +142,13 @@ impl Settings {
                     engine.sequences_max, engine.context_tokens
                 );
                 return Err(conflict(&["engines", name, "batch_tokens"], message));
+            }
+            if let Some(unknown) = engine.unknown_task() {
+                let message = format!(
+                    "`engines.{name}.tasks` has \"{unknown}\", which is neither a task nor a category: see `prime-agents bench \
+                     list`"
+                );
+                return Err(conflict(&["engines", name, "tasks"], message));
             }
         }
         let keys = &self.server.keys;
@@ -175,12 +186,15 @@ impl Settings {
             return Err(unknown(origin, "agents.split.other", &split.other, others));
         }
         let executor = &self.agents.executor;
-        if executor.implementation == "llama" && executor.max_tokens >= engine.context_tokens {
-            let message = format!(
-                "`agents.executor.max_tokens` is {}, but must be below `engines.{asked}.context_tokens`, which is {}",
-                executor.max_tokens, engine.context_tokens
-            );
-            return Err(conflict(&["agents", "executor", "max_tokens"], message));
+        for name in executor.engines() {
+            let context = self.engines[name].context_tokens;
+            if executor.max_tokens >= context {
+                let message = format!(
+                    "`agents.executor.max_tokens` is {}, but must be below `engines.{name}.context_tokens`, which is {context}",
+                    executor.max_tokens
+                );
+                return Err(conflict(&["agents", "executor", "max_tokens"], message));
+            }
         }
         Ok(())
     }

@@ -9,9 +9,11 @@
 
 mod agents;
 mod api_key;
+mod built_in_models;
 mod check;
 mod definitions;
 mod engine;
+mod engine_names;
 mod environment;
 mod error;
 mod layers;
@@ -32,8 +34,10 @@ pub use agents::{
     HistoryName, Implementation, Split, VERIFIERS, VerdictName, VerifierAgent, implementations,
 };
 pub use api_key::{ApiKey, KeyHash, KeyHashError, is_name};
+pub use built_in_models::{BUILT_IN_MODELS, BuiltInModel};
 pub use definitions::{BUILT_IN, Defined, Definitions, Template};
 pub use engine::{Engine, ModelMissing, ModelSource};
+pub use engine_names::EngineNames;
 pub use environment::read_environment;
 pub use error::SettingsError;
 pub use load::{DEFAULT_TOML, default_section};

@@ -21,8 +21,8 @@ pub trait RoleOptions: Clone + Serialize {
     fn description(&self) -> &str;
     fn implementation(&self) -> &str;
     fn set_implementation(&mut self, name: &str);
-    /// Its engine, if its implementation uses one.
-    fn engine(&self) -> Option<&str>;
+    /// Its engines, if its implementation uses some.
+    fn engines(&self) -> &[String];
     /// Its pool, if its implementation uses one.
     fn pool(&self) -> Option<&str>;
     /// Its program, if its implementation runs one.
@@ -53,8 +53,8 @@ macro_rules! role_options {
                 name.clone_into(&mut self.implementation);
             }
 
-            fn engine(&self) -> Option<&str> {
-                (self.implementation == "llama").then_some(self.engine.as_str())
+            fn engines(&self) -> &[String] {
+                if self.implementation == "llama" { self.engine.all() } else { &[] }
             }
 
             fn pool(&self) -> Option<&str> {
@@ -218,11 +218,9 @@ impl Settings {
     #[must_use]
     pub fn engines_needed(&self) -> Vec<String> {
         let mut engines = BTreeSet::new();
-        self.visit_preconfigured::<ExecutorAgent>(&mut |options| engines.extend(options.engine().map(str::to_owned)));
-        self.visit_preconfigured::<VerifierAgent>(&mut |options| engines.extend(options.engine().map(str::to_owned)));
-        self.visit_preconfigured::<CoordinatorAgent>(&mut |options| {
-            engines.extend(options.engine().map(str::to_owned));
-        });
+        self.visit_preconfigured::<ExecutorAgent>(&mut |options| engines.extend(options.engines().iter().cloned()));
+        self.visit_preconfigured::<VerifierAgent>(&mut |options| engines.extend(options.engines().iter().cloned()));
+        self.visit_preconfigured::<CoordinatorAgent>(&mut |options| engines.extend(options.engines().iter().cloned()));
         engines.into_iter().collect()
     }
 
@@ -311,9 +309,7 @@ impl Settings {
             let message = format!("`{name}` has agents nested more than {DEPTH_MAX} deep: does it contain itself?");
             return Err(SettingsError::Conflict { origin: place.to_owned(), message });
         }
-        if let Some(engine) = options.engine()
-            && !self.engines.contains_key(engine)
-        {
+        if let Some(engine) = options.engines().iter().find(|name| !self.engines.contains_key(*name)) {
             return Err(unknown(place.to_owned(), "engine", engine, self.engines.keys().cloned().collect()));
         }
         if options.program().is_some_and(|program| program.command.is_empty()) {

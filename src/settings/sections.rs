@@ -212,6 +212,10 @@ pub struct Server {
     /// Maximum open runs, running or queued; further ones are refused with status 429.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub queue_max: u32,
+    /// Maximum open runs of one key; further ones are refused with status 429. 0 = half of `queue_max`, rounded up, if there
+    /// are several keys.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub key_open_runs_max: u32,
     /// Maximum size of a request's body in bytes; a larger one is refused with status 413.
     #[schemars(range(min = 1_024, max = 1_073_741_824))]
     pub body_bytes_max: u64,
@@ -229,10 +233,19 @@ pub struct Server {
     /// Maximum bytes of a request's path and query; a longer one is refused with status 414.
     #[schemars(range(min = 64, max = 32_768))]
     pub url_bytes_max: u32,
-    /// Maximum open connections; further ones wait until one closes. Rounded up to an even number. Each uses two file
-    /// descriptors.
+    /// Maximum open connections; a further one takes the place of the one that has been idle longest. If none is idle, its
+    /// requests are refused with status 429, except `/livez` and `/readyz`, for which 64 more connections are reserved. Each
+    /// uses two file descriptors.
     #[schemars(range(min = 2, max = 100_000))]
     pub connections_max: u32,
+    /// The same for the connections of one client address (of IPv6: of one /64). 0 = three quarters of `connections_max`.
+    /// Clients behind a proxy have the proxy's address.
+    #[schemars(range(min = 0, max = 100_000))]
+    pub address_connections_max: u32,
+    /// Maximum open streams of events of one key (without keys: of all clients together); more are refused with status 429.
+    /// 0 = no limit.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub streams_max: u32,
     /// Time in milliseconds after which an idle connection is closed.
     #[schemars(range(min = 1, max = 3_600_000))]
     pub keep_alive_ms: u64,
@@ -271,6 +284,18 @@ pub struct Server {
     pub allow_coordinators: Vec<String>,
 }
 
+impl Server {
+    /// How many runs of an owner may be open.
+    pub fn open_runs_max_of(&self, owner: &str) -> u32 {
+        let own = self.keys.iter().find(|key| key.name == owner).and_then(|key| key.open_runs_max);
+        match own.unwrap_or(self.key_open_runs_max) {
+            0 if self.keys.len() > 1 => self.queue_max.div_ceil(2),
+            0 => self.queue_max,
+            most => most,
+        }
+    }
+}
+
 /// Section `journal`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -283,10 +308,18 @@ pub struct Journal {
     /// Days that a finished run is kept; 0 = forever.
     #[schemars(range(min = 0, max = 36_500))]
     pub retention_days: u32,
-    /// Maximum size of the journal in bytes; when exceeded, the runs that ended first are removed. 0 = no limit. Open runs
-    /// are never removed.
+    /// Maximum size of the journal in bytes; when exceeded, finished runs are removed, each time the one that ended first
+    /// among those of the key whose finished runs hold the most. 0 = no limit. Open runs are never removed.
     #[schemars(range(min = 0, max = 1_000_000_000_000_000_u64))]
     pub retention_bytes: u64,
+    /// Maximum bytes of the finished runs of one key; when exceeded, the runs of that key that ended first are removed. 0 =
+    /// no limit but `retention_bytes`.
+    #[schemars(range(min = 0, max = 1_000_000_000_000_000_u64))]
+    pub key_bytes_max: u64,
+    /// Days that an `Idempotency-Key` stays taken after its run was removed; a request with it is refused with status 410
+    /// and not executed again.
+    #[schemars(range(min = 0, max = 36_500))]
+    pub idempotency_days: u32,
 }
 
 /// Section `log`.

@@ -10,7 +10,8 @@ use rand_chacha::ChaCha8Rng;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::daemon::{Daemon, PATIENCE};
+use crate::binary::shown;
+use crate::daemon::{Daemon, Home, PATIENCE};
 use crate::figures::{chaos_seed, from_env, load};
 
 /// Open runs whenever a fault strikes.
@@ -87,6 +88,40 @@ fn until(daemon: &Daemon, is_so: impl Fn(&Value) -> bool) -> bool {
 fn run(number: usize) -> Value {
     let task = ["n-queens", "long-division", "tower-of-hanoi"][number % 3];
     json!({"task": task, "index": number % 200, "seed": number})
+}
+
+/// A worker that cannot start again, until its model's file is back.
+#[test]
+fn runs_wait_for_a_lost_engine_and_new_ones_are_refused() {
+    let home = Home::new();
+    let model = home.journal().with_file_name("model.gguf");
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/models/prime-tiny.gguf");
+    std::fs::copy(shipped, &model).unwrap();
+    let path = format!("engines.tiny.model={}", shown(&model));
+    let daemon = Daemon::start_in(&home, &[SETS[0], SETS[5], "engines.tiny.restarts_max=0", &path]);
+    let open: Vec<_> = (0..4).map(|number| daemon.submitted(&run(number))).collect();
+    until(&daemon, |body| body["engine"]["in_flight"].as_u64() > Some(0));
+    std::fs::remove_file(&model).unwrap();
+    kill_process(worker(&daemon).expect("a worker"), Signal::KILL).unwrap();
+    let lost = daemon.until("/readyz", |body| body["engine"]["failure"].is_string());
+    assert!(lost["ready"] == false, "{lost}");
+    // Later deaths name the cause that keeps it away.
+    let refused = daemon.until_refused(&run(4), "model.gguf");
+    assert_eq!((refused.status, &refused.body["error"]["code"]), (503, &json!("engine_lost")), "{refused:?}");
+    refused.refused(503, None, &["engine `tiny`", "started again in", "reload"]);
+    assert!(refused.retry_after.is_some(), "{refused:?}");
+    for location in &open {
+        let record = daemon.get(location).body;
+        assert!(record["status"] == "running" || record["failure"].is_null(), "{record}");
+    }
+    std::fs::copy(shipped, &model).unwrap();
+    assert_eq!(daemon.post("/v1/reload").status, 200);
+    for location in &open {
+        let record = daemon.finished(location);
+        assert!(record["status"] != "failed", "{record}");
+    }
+    until(&daemon, |body| body["ready"] == true);
+    daemon.finished(&daemon.submitted(&run(5)));
 }
 
 #[test]

@@ -183,6 +183,18 @@ impl Daemon {
         answer.location.unwrap()
     }
 
+    /// Submits a run until it is refused with this in the message.
+    pub fn until_refused(&self, request: &Value, part: &str) -> Answer {
+        let started = Instant::now();
+        loop {
+            let answer = self.submit(request);
+            if answer.status >= 400 && answer.body["error"]["message"].as_str().unwrap_or_default().contains(part) {
+                return answer;
+            }
+            assert!(started.elapsed() < PATIENCE, "not in time: {answer:?}");
+        }
+    }
+
     /// Requests something until a condition holds.
     pub fn until(&self, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let started = Instant::now();

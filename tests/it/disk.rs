@@ -203,6 +203,32 @@ fn inside(daemon: &Daemon, path: &Path) -> std::path::PathBuf {
     Path::new(&root).join(path.strip_prefix("/").unwrap())
 }
 
+/// Takes all of a small disk but `room`.
+fn take_all_but(ballast: &Path, room: u64) {
+    let full = std::fs::write(ballast, vec![1; 64 << 20]).expect_err("no room");
+    assert_eq!(full.raw_os_error(), Some(28), "{full}");
+    let file = std::fs::File::options().write(true).open(ballast).unwrap();
+    file.set_len(file.metadata().unwrap().len() - room).unwrap();
+}
+
+#[test]
+fn finished_runs_can_be_removed_on_a_full_disk() {
+    if !may_mount() {
+        eprintln!("skipped: this user may not mount");
+        return;
+    }
+    let home = Home::new();
+    let daemon = on_a_small_disk(&home);
+    let old: Vec<_> = (0..20).map(|seed| daemon.submitted(&json!({"task": "dfa-simulation", "seed": seed}))).collect();
+    old.iter().for_each(|run| assert!(is_over(&daemon.finished(run))));
+    take_all_but(&inside(&daemon, &home.journal().with_file_name("ballast")), 0);
+    daemon.submit(&run(0));
+    daemon.until_not_writable();
+    let removed = daemon.post_text("/v1/gc", r#"{"older_than_days": 0}"#);
+    assert_eq!((removed.status, &removed.body["runs"]), (200, &json!(old.len())), "{removed:?}");
+    assert_eq!(daemon.get(&old[0]).status, 404);
+}
+
 #[test]
 fn runs_wait_while_the_disk_is_full() {
     if !may_mount() {
@@ -212,10 +238,7 @@ fn runs_wait_while_the_disk_is_full() {
     let home = Home::new();
     let daemon = on_a_small_disk(&home);
     let ballast = inside(&daemon, &home.journal().with_file_name("ballast"));
-    let full = std::fs::write(&ballast, vec![1; 64 << 20]).expect_err("no room");
-    assert_eq!(full.raw_os_error(), Some(28), "{full}");
-    let file = std::fs::File::options().write(true).open(&ballast).unwrap();
-    file.set_len(file.metadata().unwrap().len() - ROOM).unwrap();
+    take_all_but(&ballast, ROOM);
     let fill = || {
         let mut file = std::fs::File::options().append(true).open(&ballast).unwrap();
         let full = file.write_all(&vec![1; 2 << 20]).expect_err("no room");

@@ -50,6 +50,18 @@ pub fn memory(pid: Pid, field: &str) -> u64 {
     line.trim().trim_end_matches("kB").trim().parse::<u64>().unwrap() * 1024
 }
 
+/// `USER_HZ` of Linux, the unit of times in `/proc`.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// The processor time that a process has taken, in user and system mode.
+pub fn cpu_seconds(pid: Pid) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap();
+    // After the name in brackets: the state is field 3, the times are 14 and 15.
+    let fields: Vec<_> = stat.rsplit(") ").next().unwrap().split(' ').collect();
+    let ticks: u64 = fields[11..13].iter().map(|field| field.parse::<u64>().unwrap()).sum();
+    ticks as f64 / TICKS_PER_SECOND
+}
+
 pub const MIB: u64 = 1 << 20;
 
 /// The load average over a minute.

@@ -163,7 +163,7 @@ fn fill(folder: &Path, make_room: &dyn Fn()) {
         summary: String::new(),
     };
     journal.commit(&[end]).unwrap();
-    while journal.collect(Retention { updated_before_ms: Some(3), bytes_max: None }).unwrap().has_more {}
+    while journal.collect(&Retention { updated_before_ms: Some(3), ..Retention::default() }).unwrap().has_more {}
     assert_eq!(journal.size().unwrap().runs, 0);
     say(&format!("filled: {error}"));
 }

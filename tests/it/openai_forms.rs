@@ -24,9 +24,9 @@ fn prose_that_the_model_cannot_read_is_refused_with_an_example() {
     complete(&daemon, &chat(&unlearnt, &json!({}))).refused(
         400,
         Some("messages[0].content"),
-        &["not learnt", "n-queens"],
+        &["have not learnt", "n-queens"],
     );
-    daemon.submit(&unlearnt).refused(400, Some("task"), &["not learnt `sudoku`", "n-queens"]);
+    daemon.submit(&unlearnt).refused(400, Some("task"), &["have not learnt `sudoku`", "n-queens"]);
 }
 
 #[test]

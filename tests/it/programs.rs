@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use prime_agents::agents::process::{ProcessCoordinator, ProcessExecutor, ProcessVerifier};
 use prime_agents::agents::{AgentSet, Basis, Names};
@@ -12,6 +12,10 @@ use prime_agents::runtime::{
 use prime_agents::settings::Program;
 use prime_bench::tasks::{self, Difficulty, Kind, Kinds};
 use prime_protocol::{Budget, Ending, Limits, Outcome, RewardWeights, RunPlan, Score, Strategy, Thresholds, VoteRule};
+use rustix::process::Signal;
+
+use crate::binary::shown;
+use crate::daemon::{Daemon, Home, PATIENCE};
 
 fn command(parts: &[&str]) -> Program {
     let command = ["python3", "-B"].iter().chain(parts).map(|part| (*part).to_owned()).collect();
@@ -95,6 +99,65 @@ fn programs_solve_and_verify_in_a_ring() {
     for (outcome, steps) in outcomes(&command(&[&example("executor.py")]), 3) {
         assert_eq!((&outcome.ending, outcome.verified), (&Ending::Agreed, true), "{outcome:?}");
         assert_eq!(outcome.steps, steps, "no detours");
+    }
+}
+
+/// Whether a process runs; a zombie, which its new parent has not waited for yet, does not.
+fn runs(pid: &str) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "it waits for other processes, in real time")]
+fn programs_end_with_the_daemon_and_so_does_all_that_they_started() {
+    let home = Home::new();
+    let (program, pids) = (home.journal().with_file_name("deaf.py"), home.journal().with_file_name("pids"));
+    // It ignores the end of input, and so do a child and a grandchild in a session of its own, whose parent has gone.
+    let code = format!(
+        r#"
+import os, signal, subprocess, sys, time
+forever = "import time\nwhile True: time.sleep(60)"
+child = subprocess.Popen([sys.executable, "-c", forever])
+between = "import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', sys.argv[1]], start_new_session=True).pid)"
+subprocess.run([sys.executable, "-c", between, forever], stdout=open({far:?}, "w"))
+sys.stdin.readline()
+print('{{"prime":1}}', flush=True)
+with open({temporary:?}, "w") as file:
+    file.write(f"{{os.getpid()}} {{child.pid}} " + open({far:?}).read())
+os.rename({temporary:?}, {pids:?})
+while True:
+    sys.stdin.readline() or time.sleep(60)
+"#,
+        far = shown(&home.journal().with_file_name("far")),
+        temporary = shown(&home.journal().with_file_name("temporary")),
+        pids = shown(&pids),
+    );
+    std::fs::write(&program, code).expect("written");
+    let command = format!("agents.executor.program.command=[\"python3\", \"-B\", {:?}]", shown(&program));
+    let mut daemon = Daemon::command(
+        &home,
+        &["agents.executor.implementation=process", &command, "agents.executor.program.processes=1"],
+    );
+    daemon.env("PATH", std::env::var("PATH").expect("a path"));
+    let daemon = Daemon::spawn(daemon, &home).expect("started");
+    let began = Instant::now();
+    let text = loop {
+        if let Ok(text) = std::fs::read_to_string(&pids) {
+            break text;
+        }
+        assert!(began.elapsed() < PATIENCE, "the program does not start");
+        std::thread::yield_now();
+    };
+    let pids: Vec<&str> = text.split_whitespace().collect();
+    assert!(pids.len() == 3 && pids.iter().all(|pid| runs(pid)), "{text}");
+    let (code, log) = daemon.end_by(Signal::TERM);
+    assert_eq!(code, Some(0), "{log}");
+    // A signal that was sent may still be on its way.
+    for pid in pids {
+        while runs(pid) {
+            assert!(began.elapsed() < PATIENCE, "{pid} of {text} outlived the daemon");
+            std::thread::yield_now();
+        }
     }
 }
 

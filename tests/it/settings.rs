@@ -409,7 +409,7 @@ fn the_file_for_three_gpus_loads() {
     let settings = Settings::load(&[path], environment(&[]), &[]).unwrap();
     let devices: Vec<_> = ["first", "second", "third"].map(|name| settings.engines[name].device.to_string()).into();
     assert_eq!(devices, ["CUDA0", "CUDA1", "CUDA2"]);
-    assert!(settings.engines.contains_key(&settings.agents.executor.engine));
+    assert!(settings.agents.executor.engine.all().iter().all(|name| settings.engines.contains_key(name)));
 }
 
 #[test]

@@ -82,7 +82,7 @@ impl Engine {
     /// Generates one text. Dropping the future cancels the request: the worker stops computing it.
     ///
     /// # Errors
-    /// See [`EngineError`]; a worker's death surfaces only after the request was tried three times.
+    /// See [`EngineError`]; a worker's death surfaces only after it happened to this request four times.
     pub async fn generate(&self, request: Request) -> Result<Generation, EngineError> {
         let (answer, answered) = oneshot::channel();
         // A caller that stopped waiting does not need the answer.
@@ -96,6 +96,12 @@ impl Engine {
     /// The engine's current state.
     pub fn status(&self) -> EngineStatus {
         self.status.read()
+    }
+
+    /// Starts a worker now instead of after the pause that follows deaths, and forgets those.
+    pub fn restart(&self) {
+        // A pump that has ended was shut down.
+        let _ = self.commands.send(Command::Restart);
     }
 
     /// Ends the worker, answers every open request with [`EngineError::Shutdown`], and waits for both.

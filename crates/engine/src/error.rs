@@ -107,15 +107,16 @@ pub enum EngineError {
         /// The missed deadline, in milliseconds.
         deadline_ms: u64,
     },
-    /// The worker died too often; the engine is out of service until started again.
+    /// The worker died too often: turns wait until one lives again. Only an engine's status has this, never a reply.
     #[error(
-        "engine worker was restarted {restarts} times in {window_ms} ms, remove the cause and start the engine again: {last}"
+        "its worker died {deaths} times in a row and is started again in {retry_ms} ms (a reload of the configuration \
+        starts it at once); turns wait until then; the last time: {last}"
     )]
-    RestartStorm {
-        /// Restarts in the window.
-        restarts: u32,
-        /// The window, in milliseconds.
-        window_ms: u64,
+    Lost {
+        /// Deaths in a row.
+        deaths: u32,
+        /// Pause before the next start, in milliseconds, from the last death.
+        retry_ms: u64,
         /// Why the last worker died.
         last: String,
     },

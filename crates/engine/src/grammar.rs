@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use hashlink::LruCache;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 
@@ -12,11 +11,13 @@ use super::EngineError;
 use super::automaton::{Automaton, ExclusionState, Exclusions, Vocabulary};
 use super::kv_cache::Token;
 use super::sampler::{Sampler, Scratch};
+use super::segmented_cache::SegmentedCache;
 use super::wire::Turn;
 
-/// Compiled grammars that are cached. A deployment uses a few per task, each of up to some megabytes; a likelihood verifier
-/// also makes one for each line, which the cache soon evicts again.
-const CACHED_MAX: usize = 128;
+/// Compiled grammars that are cached: those that were used once, and those that were used again. A deployment uses a few per
+/// task, each of up to some megabytes; a likelihood verifier also makes one for each line, most of them used once.
+const USED_ONCE_MAX: usize = 32;
+const USED_AGAIN_MAX: usize = 96;
 
 /// Translates between a model's tokens and texts.
 struct Lexicon {
@@ -80,30 +81,26 @@ impl Lexicon {
     }
 }
 
-/// The most recently used grammars, compiled.
+/// Compiled grammars.
 pub(super) struct GrammarCache<'m> {
     model: &'m LlamaModel,
     lexicon: Option<Rc<Lexicon>>,
-    compiled: LruCache<String, Rc<RefCell<Automaton>>>,
+    compiled: SegmentedCache<Rc<RefCell<Automaton>>>,
 }
 
 impl<'m> GrammarCache<'m> {
     pub(super) fn new(model: &'m LlamaModel) -> Self {
-        Self { model, lexicon: None, compiled: LruCache::new(CACHED_MAX) }
+        Self { model, lexicon: None, compiled: SegmentedCache::new(USED_ONCE_MAX, USED_AGAIN_MAX) }
     }
 
     /// The initial state of a grammar without the last lines that the turn excludes; `ends` are the model's end-of-generation tokens.
     pub(super) fn start(&mut self, text: &str, turn: &Turn<'_>, ends: &[u32]) -> Result<Grammar, EngineError> {
         let lexicon = Rc::clone(self.lexicon.get_or_insert_with(|| Rc::new(Lexicon::new(self.model, ends))));
-        let automaton = if let Some(automaton) = self.compiled.get(text) {
-            Rc::clone(automaton)
-        } else {
-            let automaton = Automaton::new(text, &lexicon.vocabulary)
-                .map_err(|error| EngineError::Grammar { detail: error.to_string() })?;
-            let automaton = Rc::new(RefCell::new(automaton));
-            self.compiled.insert(text.to_owned(), Rc::clone(&automaton));
-            automaton
-        };
+        let automaton = self.compiled.get_or_make(text, || {
+            let automaton = Automaton::new(text, &lexicon.vocabulary);
+            let automaton = automaton.map_err(|error| EngineError::Grammar { detail: error.to_string() })?;
+            Ok(Rc::new(RefCell::new(automaton)))
+        })?;
         let exclusions =
             Exclusions::new(turn.excluded.iter().map(AsRef::as_ref), turn.excluded_prefixes.iter().map(AsRef::as_ref));
         let at = exclusions.start(&automaton.borrow());

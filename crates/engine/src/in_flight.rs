@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 use super::request_span::RequestSpan;
 use super::wire::{Timing, TurnId};
@@ -70,7 +69,7 @@ pub(super) struct PendingRequest {
 /// The turns that the worker has, in the order in which they were sent.
 #[derive(Default)]
 pub(super) struct InFlight {
-    turns: BTreeMap<TurnId, (PendingRequest, Instant)>,
+    turns: BTreeMap<TurnId, PendingRequest>,
     tickets: HashMap<Ticket, TurnId>,
 }
 
@@ -83,13 +82,13 @@ impl InFlight {
         self.turns.is_empty()
     }
 
-    pub(super) fn insert(&mut self, id: TurnId, pending: PendingRequest, now: Instant) {
+    pub(super) fn insert(&mut self, id: TurnId, pending: PendingRequest) {
         self.tickets.insert(pending.ticket, id);
-        self.turns.insert(id, (pending, now));
+        self.turns.insert(id, pending);
     }
 
     pub(super) fn remove(&mut self, id: TurnId) -> Option<PendingRequest> {
-        let (pending, _) = self.turns.remove(&id)?;
+        let pending = self.turns.remove(&id)?;
         self.tickets.remove(&pending.ticket);
         Some(pending)
     }
@@ -103,12 +102,6 @@ impl InFlight {
     /// Removes all turns, the oldest first.
     pub(super) fn take(&mut self) -> impl DoubleEndedIterator<Item = PendingRequest> + use<> {
         self.tickets.clear();
-        std::mem::take(&mut self.turns).into_values().map(|(pending, _)| pending)
-    }
-
-    /// When the worker counts as hung if nothing arrives before: a worker that has turns is never silent for long.
-    pub(super) fn deadline(&self, last_event: Instant, silence_max: Duration) -> Option<Instant> {
-        let (_, oldest) = self.turns.values().next()?;
-        Some((*oldest).max(last_event) + silence_max)
+        std::mem::take(&mut self.turns).into_values()
     }
 }

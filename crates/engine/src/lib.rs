@@ -18,6 +18,7 @@ mod in_flight;
 mod kv_cache;
 mod request;
 mod request_span;
+mod restart_policy;
 mod spec;
 mod status;
 mod stub_worker;
@@ -47,6 +48,8 @@ mod model;
 mod sampler;
 #[cfg(feature = "llama")]
 mod sampling_context;
+#[cfg(feature = "llama")]
+mod segmented_cache;
 #[cfg(feature = "llama")]
 mod sequence;
 #[cfg(feature = "llama")]

@@ -32,7 +32,7 @@ pub struct EngineStatus {
     pub counts: EngineCounts,
     /// Process id of the worker; none for a thread, and while there is no worker.
     pub worker_pid: Option<u32>,
-    /// Why the engine is out of service, if it failed.
+    /// Why the engine is out of service, if it is: lost until a worker is ready again, or shut down.
     pub failure: Option<EngineError>,
 }
 
@@ -77,6 +77,7 @@ impl StatusCell {
     pub(super) fn ready(&self, facts: Facts) {
         let mut state = self.state();
         state.ready = true;
+        state.failure = None;
         state.counts = EngineCounts::default();
         state.facts = facts;
     }
@@ -95,7 +96,7 @@ impl StatusCell {
         state.pid = None;
     }
 
-    pub(super) fn failed(&self, error: EngineError) {
+    pub(super) fn lost(&self, error: EngineError) {
         self.state().failure = Some(error);
     }
 

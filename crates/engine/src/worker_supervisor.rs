@@ -14,6 +14,7 @@ use crossbeam_channel::{Receiver, Sender, never, select};
 
 use super::fair_queue::FairQueue;
 use super::in_flight::{InFlight, PendingRequest, Ticket};
+use super::restart_policy::{Restart, RestartPolicy};
 use super::status::StatusCell;
 use super::wire::{FromWorker, Turn, TurnId};
 use super::worker_handle::WorkerHandle;
@@ -21,12 +22,9 @@ use super::worker_output::WorkerEvent;
 use super::{EngineError, EngineSpec};
 
 /// Times a turn is sent to a worker before it fails.
-const ATTEMPTS_MAX: u8 = 3;
+const ATTEMPTS_MAX: u8 = 4;
 /// After this many attempts a turn runs alone, so that a turn that kills workers takes no other with it.
-const ALONE_AFTER_ATTEMPTS: u8 = ATTEMPTS_MAX - 1;
-/// Delay before the second restart in a window; it doubles with each further one. The first restart has none.
-const BACKOFF: Duration = Duration::from_millis(50);
-const BACKOFF_MAX: Duration = Duration::from_secs(5);
+const ALONE_AFTER_ATTEMPTS: u8 = 2;
 /// Delay before writing again to a worker that does not read.
 const BACKED_UP_RETRY: Duration = Duration::from_millis(5);
 /// A worker that has turns is hung once it is silent for this many of its slow decodes (the 99th percentile),
@@ -40,6 +38,8 @@ const IDLE: Duration = Duration::from_hours(1);
 pub(super) enum Command {
     Submit(PendingRequest),
     Cancel(Ticket),
+    /// Start a worker now if there is none.
+    Restart,
     Shutdown,
 }
 
@@ -54,8 +54,8 @@ enum Phase {
     Backoff {
         until: Instant,
     },
-    /// No further worker is started.
-    Failed(EngineError),
+    /// The first worker failed; no other is started.
+    Failed,
 }
 
 pub(super) struct WorkerSupervisor {
@@ -75,10 +75,12 @@ pub(super) struct WorkerSupervisor {
     /// Whether the turn that was sent must run alone.
     alone: bool,
     turn_next: u64,
-    last_event: Instant,
+    /// Since when the worker owes a sign of life: its last one, or the first turn that it got after it. A turn that is
+    /// cancelled does not change it.
+    owed_since: Option<Instant>,
     /// Of the current worker's decodes, in microseconds; 0 while unknown.
     decode_p99_us: u32,
-    deaths: VecDeque<Instant>,
+    restarts: RestartPolicy,
 }
 
 impl WorkerSupervisor {
@@ -91,6 +93,7 @@ impl WorkerSupervisor {
         let now = Instant::now();
         Self {
             sent_max: usize::from(spec.sequences_max) * 2,
+            restarts: RestartPolicy::new(spec.restarts_max, Duration::from_millis(spec.restart_window_ms)),
             spec,
             commands,
             status,
@@ -102,9 +105,8 @@ impl WorkerSupervisor {
             sent: InFlight::default(),
             alone: false,
             turn_next: 0,
-            last_event: now,
+            owed_since: None,
             decode_p99_us: 0,
-            deaths: VecDeque::new(),
         }
     }
 
@@ -112,7 +114,7 @@ impl WorkerSupervisor {
     /// replies then answers every remaining turn.
     pub(super) fn run(mut self) {
         let silence = never();
-        while !self.is_over() {
+        while !matches!(self.phase, Phase::Failed) {
             self.start_if_due();
             self.send_waiting();
             let events = self.worker.as_ref().map_or(&silence, WorkerHandle::events).clone();
@@ -132,17 +134,17 @@ impl WorkerSupervisor {
         }
     }
 
-    /// Whether the start failed and was reported.
-    fn is_over(&self) -> bool {
-        matches!(self.phase, Phase::Failed(_)) && self.starter.is_some()
-    }
-
     fn on_command(&mut self, command: Command) -> bool {
-        match (command, &self.phase) {
-            (Command::Shutdown, _) => return true,
-            (Command::Cancel(ticket), _) => self.cancel(ticket),
-            (Command::Submit(pending), Phase::Failed(error)) => pending.reply.send(Err(error.clone())),
-            (Command::Submit(pending), _) => match pending.request.check() {
+        match command {
+            Command::Shutdown => return true,
+            Command::Cancel(ticket) => self.cancel(ticket),
+            Command::Restart => {
+                if let Phase::Backoff { until } = &mut self.phase {
+                    *until = Instant::now();
+                    self.restarts.forget();
+                }
+            }
+            Command::Submit(pending) => match pending.request.check() {
                 Ok(()) => self.waiting.push(pending.request.group, pending.ticket, pending),
                 Err(error) => pending.reply.send(Err(error)),
             },
@@ -175,7 +177,7 @@ impl WorkerSupervisor {
             return;
         }
         self.phase = Phase::Starting { until: now + Duration::from_millis(self.spec.start_timeout_ms) };
-        self.last_event = now;
+        self.owed_since = None;
         self.decode_p99_us = 0;
         match WorkerHandle::start(&self.spec) {
             Ok(worker) => {
@@ -204,7 +206,8 @@ impl WorkerSupervisor {
             span.sent();
             let timed = span.is_enabled();
             worker.send_turn(Turn { timed, ..Turn::new(id, &pending.request) });
-            self.sent.insert(id, pending, Instant::now());
+            self.sent.insert(id, pending);
+            self.owed_since.get_or_insert_with(Instant::now);
             self.alone = alone;
         }
         worker.flush();
@@ -212,11 +215,12 @@ impl WorkerSupervisor {
 
     fn on_event(&mut self, event: WorkerEvent) {
         let now = Instant::now();
-        self.last_event = now;
         self.status.heard(now);
+        self.owed_since = None;
         match event {
             WorkerEvent::Frame(FromWorker::Ready(facts)) => {
                 self.phase = Phase::Ready;
+                self.restarts.ready(now);
                 self.status.ready(facts);
                 if let Some(starter) = self.starter.take() {
                     // A starter that stopped waiting has dropped its handle, too, which ends the pump.
@@ -236,6 +240,9 @@ impl WorkerSupervisor {
             WorkerEvent::Frame(FromWorker::Fatal(detail)) => self.died(EngineError::WorkerDied { detail }),
             WorkerEvent::Closed(reason) => self.died(EngineError::WorkerDied { detail: reason.unwrap_or_default() }),
         }
+        if !self.sent.is_empty() {
+            self.owed_since = Some(now);
+        }
     }
 
     fn check_time(&mut self) {
@@ -253,7 +260,7 @@ impl WorkerSupervisor {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.sent.deadline(self.last_event, self.silence_max())
+        self.owed_since.map(|since| since + self.silence_max())
     }
 
     /// Longest silence of a healthy worker that has turns: a multiple of its slow decodes, once those are known.
@@ -270,7 +277,7 @@ impl WorkerSupervisor {
         let until = match self.phase {
             Phase::Starting { until } | Phase::Backoff { until } => Some(until),
             Phase::Ready => self.deadline(),
-            Phase::Failed(_) => None,
+            Phase::Failed => None,
         };
         let sleep = until.map_or(IDLE, |until| until.saturating_duration_since(Instant::now()));
         let backed_up = self.worker.as_ref().is_some_and(WorkerHandle::is_backed_up);
@@ -292,39 +299,35 @@ impl WorkerSupervisor {
         };
         if let Some(starter) = &self.starter {
             // The first worker is not restarted: its error shows what is wrong with the specification.
-            let _ = starter.send(Err(cause.clone()));
-            self.phase = Phase::Failed(cause);
+            let _ = starter.send(Err(cause));
+            self.phase = Phase::Failed;
             return;
         }
-        self.alone = false;
+        self.take_back(&cause);
+        let now = Instant::now();
+        let Restart { pause, lost_after } = self.restarts.died(now);
+        if let Some(deaths) = lost_after {
+            let retry_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+            let lost = EngineError::Lost { deaths, retry_ms, last: cause.to_string() };
+            tracing::error!(engine = self.spec.name, reason = %lost, "an engine is out of service, its turns wait");
+            self.status.lost(lost);
+        }
+        self.phase = Phase::Backoff { until: now + pause };
+    }
+
+    /// Takes the turns back that a worker died with, and fails those that it happened to too often.
+    fn take_back(&mut self, cause: &EngineError) {
+        self.owed_since = None;
+        let was_alone = std::mem::take(&mut self.alone);
         for pending in self.sent.take().rev() {
             if pending.attempts >= ATTEMPTS_MAX {
                 pending.reply.send(Err(cause.clone()));
+            } else if was_alone {
+                // The others first: if something else kills the workers, no turn collects all the attempts.
+                self.retries.push_back(pending);
             } else {
                 self.retries.push_front(pending);
             }
         }
-        let now = Instant::now();
-        let window = Duration::from_millis(self.spec.restart_window_ms);
-        self.deaths.push_back(now);
-        while self.deaths.front().is_some_and(|death| now.duration_since(*death) > window) {
-            self.deaths.pop_front();
-        }
-        let deaths = u32::try_from(self.deaths.len()).unwrap_or(u32::MAX);
-        if deaths > self.spec.restarts_max {
-            let window_ms = self.spec.restart_window_ms;
-            self.give_up(EngineError::RestartStorm { restarts: deaths - 1, window_ms, last: cause.to_string() });
-        } else {
-            let wait = if deaths == 1 { Duration::ZERO } else { BACKOFF * 2_u32.saturating_pow(deaths - 2) };
-            self.phase = Phase::Backoff { until: now + wait.min(BACKOFF_MAX) };
-        }
-    }
-
-    fn give_up(&mut self, error: EngineError) {
-        self.status.failed(error.clone());
-        for pending in self.retries.drain(..).chain(std::iter::from_fn(|| self.waiting.pop())) {
-            pending.reply.send(Err(error.clone()));
-        }
-        self.phase = Phase::Failed(error);
     }
 }

@@ -195,19 +195,27 @@ pub struct Query {
     /// Only runs created at this time or later, in milliseconds since 1970.
     pub since_ms: Option<u64>,
     /// Only runs after this one in the listing: the last id of the previous page. It must exist
-    /// ([`JournalError::NoSuchRun`]) but need not match the filters.
+    /// and belong to `owner` ([`JournalError::NoSuchRun`]), but need not match the other filters.
     pub after: Option<String>,
     /// Most rows.
     pub limit: u32,
 }
 
 /// What to remove. Open runs always stay.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
+    /// Only runs of this owner.
+    pub owner: Option<String>,
     /// Remove runs last changed before this time.
     pub updated_before_ms: Option<u64>,
-    /// Remove the runs that ended first until the journal's content is no larger.
+    /// Remove runs until the journal's content is no larger: each time the run that ended first among those of the owner
+    /// whose finished runs hold the most, so that nobody's runs make room for a larger owner. With `owner`, until that
+    /// owner's finished runs hold no more.
     pub bytes_max: Option<u64>,
+    /// Milliseconds since 1970, UTC.
+    pub now_ms: u64,
+    /// How long the idempotency key of a removed run stays taken.
+    pub keep_keys_ms: u64,
 }
 
 /// What a round of retention removed.
@@ -242,7 +250,8 @@ pub trait Journal: Send + Sync {
 
     fn run(&self, id: &str) -> Result<Option<RunRow>, JournalError>;
 
-    /// The run for which this owner used the key, with the fingerprint of that request.
+    /// The run for which this owner used the key, with the fingerprint of that request. The run may have been removed: see
+    /// [`Retention::keep_keys_ms`].
     fn run_of_key(&self, owner: &str, key: &str) -> Result<Option<(String, [u8; 32])>, JournalError>;
 
     /// Runs, newest first; runs of the same millisecond in descending order of their ids.
@@ -261,7 +270,7 @@ pub trait Journal: Send + Sync {
     fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, JournalError>;
 
     /// One round of retention, bounded in time.
-    fn collect(&self, retention: Retention) -> Result<Removed, JournalError>;
+    fn collect(&self, retention: &Retention) -> Result<Removed, JournalError>;
 
     fn size(&self) -> Result<Size, JournalError>;
 

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::thread;
 
 use prime_bench::fnv1a;
-use prime_bench::tasks::{self, Difficulty, Kinds, Machine, TaskRng};
+use prime_bench::tasks::{self, Difficulty, Kinds, Machine, PathDraw, TaskRng};
 
 use crate::{AnyLesson, action_line, compact, completion, derivation, lessons, view};
 
@@ -114,7 +114,7 @@ impl Report {
                 let mut rng = TaskRng::new(seed);
                 report.follow(level, problem.start(), &place, &mut forms, &mut rng);
                 for _ in 0..20 {
-                    let Some(machine) = problem.on_path(&mut rng) else { break };
+                    let Some(machine) = problem.on_path(PathDraw::Uniform, &mut rng) else { break };
                     report.test(level, machine.as_ref(), &place);
                 }
                 if index < WALKS * times {

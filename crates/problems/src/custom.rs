@@ -16,7 +16,9 @@ use super::limits::{
 use super::machine::Walk;
 use prime_bench::tasks::page::Page;
 use prime_bench::tasks::spec::PaperFigures;
-use prime_bench::tasks::{BadInput, Category, Constraint, Kind, Machine, Problem, Rule, Severity, Spec, TaskRng};
+use prime_bench::tasks::{
+    BadInput, Category, Constraint, Kind, Machine, PathDraw, Problem, Rule, Severity, Spec, TaskRng,
+};
 
 /// The spec of every client problem. Constraints belong to the problem: [`Machine::broken`] names them.
 pub static SPEC: Spec = Spec {
@@ -218,7 +220,7 @@ impl Problem for Custom {
         }
     }
 
-    fn on_path(&self, _: &mut TaskRng) -> Option<Box<dyn Machine>> {
+    fn on_path(&self, _: PathDraw, _: &mut TaskRng) -> Option<Box<dyn Machine>> {
         None
     }
 

@@ -1,6 +1,9 @@
 //! The state stack of a trajectory; its top is the current state. It stores the committed lines and a snapshot every few
 //! frames, so that a pop replays at most that many lines and a million steps take little memory.
 
+use std::hash::Hasher as _;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash64;
 
@@ -69,29 +72,59 @@ impl Frame {
     }
 }
 
-/// Committed lines, and what is needed to undo them.
+/// Committed lines, and what is needed to undo them. A clone shares all but the last lines.
 #[derive(Clone, Debug)]
 pub struct StateStack {
-    /// All committed lines, concatenated; line k ends at `ends[k]`.
-    text: String,
-    ends: Vec<u32>,
+    /// The lines in parts of `chunk_frames`; the last part, which is open, has fewer.
+    chunks: Vec<Arc<Chunk>>,
+    chunk_frames: usize,
+    depth: usize,
     /// Frames below the top where something was rejected, by depth. Clean steps have none.
     notes: Vec<(usize, Frame)>,
-    /// Snapshots at depths that are multiples of `snapshot_every_frames`.
-    snapshots: Vec<Snapshot>,
-    snapshot_every_frames: usize,
     top: Frame,
+}
+
+/// Successive lines, and the state before them.
+#[derive(Clone, Debug)]
+struct Chunk {
+    below: Snapshot,
+    /// The lines, concatenated; line k ends at `ends[k]`.
+    text: String,
+    ends: Vec<u32>,
+}
+
+impl Chunk {
+    fn after(machine: &dyn Machine) -> Arc<Self> {
+        Arc::new(Self { below: machine.snapshot(), text: String::new(), ends: Vec::new() })
+    }
+
+    fn line(&self, index: usize) -> &str {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
+        &self.text[start..self.ends[index] as usize]
+    }
+
+    fn push(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.ends
+            .push(u32::try_from(self.text.len()).expect("invariant: the lines between snapshots stay below 4 GiB"));
+    }
+
+    fn pop(&mut self) -> Option<Box<str>> {
+        let line: Box<str> = self.line(self.ends.len().checked_sub(1)?).into();
+        self.ends.pop();
+        self.text.truncate(self.text.len() - line.len());
+        Some(line)
+    }
 }
 
 impl StateStack {
     /// A stack whose bottom is the machine's current state.
     pub fn new(machine: &dyn Machine, snapshot_every_frames: usize) -> Self {
         Self {
-            text: String::new(),
-            ends: Vec::new(),
+            chunks: vec![Chunk::after(machine)],
+            chunk_frames: snapshot_every_frames.max(1),
+            depth: 0,
             notes: Vec::new(),
-            snapshots: vec![machine.snapshot()],
-            snapshot_every_frames: snapshot_every_frames.max(1),
             top: Frame::default(),
         }
     }
@@ -99,7 +132,7 @@ impl StateStack {
     /// Committed steps.
     #[inline]
     pub fn depth(&self) -> usize {
-        self.ends.len()
+        self.depth
     }
 
     #[inline]
@@ -112,15 +145,22 @@ impl StateStack {
     }
 
     fn line(&self, index: usize) -> &str {
-        let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
-        &self.text[start..self.ends[index] as usize]
+        self.chunks[index / self.chunk_frames].line(index % self.chunk_frames)
     }
 
     /// Equal for equal committed lines, in every process.
     pub fn digest(&self) -> u64 {
         // Where the lines end tells "ab", "c" from "a", "bc".
-        let ends: Vec<u8> = self.ends.iter().flat_map(|end| end.to_le_bytes()).collect();
-        XxHash64::oneshot(XxHash64::oneshot(0, self.text.as_bytes()), &ends)
+        let mut text = XxHash64::with_seed(0);
+        self.chunks.iter().for_each(|chunk| text.write(chunk.text.as_bytes()));
+        let mut ends = XxHash64::with_seed(text.finish());
+        let mut before = 0_u32;
+        for chunk in &self.chunks {
+            let all: Vec<u8> = chunk.ends.iter().flat_map(|end| before.wrapping_add(*end).to_le_bytes()).collect();
+            ends.write(&all);
+            before = before.wrapping_add(chunk.ends.last().copied().unwrap_or(0));
+        }
+        ends.finish()
     }
 
     /// The committed lines from the bottom up.
@@ -138,34 +178,38 @@ impl StateStack {
         (self.notes, self.top) = (notes, top);
     }
 
+    /// The lines since the last snapshot, for this stack alone.
+    fn open_chunk(&mut self) -> &mut Chunk {
+        Arc::make_mut(self.chunks.last_mut().expect("invariant: the bottom has a snapshot"))
+    }
+
     /// Pushes the machine's current state, which `line` led to.
     pub fn push(&mut self, line: &str, machine: &dyn Machine) {
-        let depth = self.depth();
         if self.top.is_blank() {
             // Its lists are empty.
             (self.top.proposals, self.top.retries) = (0, 0);
         } else {
             let successor = self.top.successor(line);
-            self.notes.push((depth, std::mem::replace(&mut self.top, successor)));
+            self.notes.push((self.depth, std::mem::replace(&mut self.top, successor)));
         }
-        self.text.push_str(line);
-        self.ends.push(u32::try_from(self.text.len()).expect("invariant: a trajectory's lines stay below 4 GiB"));
-        if (depth + 1).is_multiple_of(self.snapshot_every_frames) {
-            self.snapshots.push(machine.snapshot());
+        self.open_chunk().push(line);
+        self.depth += 1;
+        if self.depth.is_multiple_of(self.chunk_frames) {
+            self.chunks.push(Chunk::after(machine));
         }
     }
 
     /// Undoes the last committed step: the machine returns to the state below. Returns the step's line.
     pub fn pop(&mut self, machine: &mut dyn Machine) -> Option<Box<str>> {
-        let parent = self.depth().checked_sub(1)?;
-        let line: Box<str> = self.line(parent).into();
-        self.ends.pop();
-        self.text.truncate(self.ends.last().map_or(0, |end| *end as usize));
-        self.snapshots.truncate(parent / self.snapshot_every_frames + 1);
-        machine.restore(self.snapshots.last().expect("invariant: the bottom has a snapshot"));
-        for index in (self.snapshots.len() - 1) * self.snapshot_every_frames..parent {
-            machine.replay(self.line(index)).expect("invariant: committed lines can be replayed");
+        let parent = self.depth.checked_sub(1)?;
+        self.chunks.truncate(parent / self.chunk_frames + 1);
+        let chunk = self.open_chunk();
+        let line = chunk.pop()?;
+        machine.restore(&chunk.below);
+        for index in 0..chunk.ends.len() {
+            machine.replay(chunk.line(index)).expect("invariant: committed lines can be replayed");
         }
+        self.depth = parent;
         self.top = match self.notes.pop_if(|(depth, _)| *depth == parent) {
             Some((_, frame)) => frame,
             // Nothing was rejected there: the only proposal is the one that is undone.
@@ -202,5 +246,47 @@ mod tests {
             assert_eq!(stack.top().excludes(&format!("wrong {step}")), step % 3 == 0);
         }
         assert_eq!(stack.pop(machine.as_mut()), None);
+    }
+
+    #[test]
+    fn a_digest_depends_on_the_lines_and_not_on_the_snapshots() {
+        let mut machine = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 3).start();
+        let mut stacks = [1, 4, 1000].map(|every| StateStack::new(machine.as_ref(), every));
+        for _ in 0..10 {
+            let line = machine.reference().expect("a long enough trace");
+            machine.replay(&line).expect("legal");
+            stacks.iter_mut().for_each(|stack| stack.push(&line, machine.as_ref()));
+        }
+        let text: String = stacks[0].lines().collect();
+        let mut end = 0_u32;
+        let ends = stacks[0].lines().flat_map(|line| {
+            end += u32::try_from(line.len()).expect("short");
+            end.to_le_bytes()
+        });
+        let expected = XxHash64::oneshot(XxHash64::oneshot(0, text.as_bytes()), &ends.collect::<Vec<u8>>());
+        assert_eq!(stacks.map(|stack| stack.digest()), [expected; 3]);
+    }
+
+    #[test]
+    fn a_fork_copies_only_the_lines_since_the_last_snapshot() {
+        let mut machine = tasks::find("bubble-sort").expect("listed").generate(Difficulty::Easy, 3).start();
+        let mut stack = StateStack::new(machine.as_ref(), 4);
+        let step = |stack: &mut StateStack, machine: &mut Box<dyn Machine>| {
+            let line = machine.reference().expect("a long enough trace");
+            machine.replay(&line).expect("legal");
+            stack.push(&line, machine.as_ref());
+        };
+        for _ in 0..22 {
+            step(&mut stack, &mut machine);
+        }
+        let (mut fork, mut forked) = (stack.clone(), machine.fork());
+        let lines: Vec<String> = stack.lines().map(str::to_owned).collect();
+        step(&mut fork, &mut forked);
+        let shared = stack.chunks.iter().zip(&fork.chunks).filter(|(one, other)| Arc::ptr_eq(one, other)).count();
+        assert_eq!((shared, stack.chunks.len()), (5, 6));
+        // Neither sees what the other does.
+        assert!(stack.lines().eq(lines.iter().map(String::as_str)) && fork.depth() == 23);
+        while fork.pop(forked.as_mut()).is_some() {}
+        assert!(stack.lines().eq(lines.iter().map(String::as_str)) && fork.lines().len() == 0);
     }
 }

@@ -7,7 +7,7 @@ use super::states::States;
 use super::trace_steps::TraceSteps;
 use super::vocabulary::Vocabulary;
 use super::{Data, Sample, Samples, TrainError, words};
-use prime_bench::tasks::{Machine, TaskRng};
+use prime_bench::tasks::{Machine, PathDraw, TaskRng};
 
 /// Samples drawn from one trace before the next is walked.
 const SAMPLES_PER_TRACE: u32 = 12;
@@ -59,23 +59,21 @@ impl Samples for Traces {
         if held_out || self.by_form == 0.0 {
             return Self::sample(task, self.states.draw(task, held_out, &mut rng).as_ref());
         }
+        let is_by_form = rng.chance((self.by_form * 1_000.0) as u64, 1_000);
         let kept = self.walked[task].take().filter(|(_, drawn)| *drawn < SAMPLES_PER_TRACE);
         let (steps, drawn) = match kept {
             Some(kept) => kept,
             None => {
                 let problem = self.states.instance(task, &mut rng);
                 // Traces that can be jumped into are too long to be walked.
-                if let Some(machine) = problem.on_path(&mut rng) {
+                let draw = if is_by_form { PathDraw::ByAction } else { PathDraw::Uniform };
+                if let Some(machine) = problem.on_path(draw, &mut rng) {
                     return Self::sample(task, machine.as_ref());
                 }
                 (TraceSteps::walk(problem.as_ref(), &mut rng), 0)
             }
         };
-        let machine = if rng.chance((self.by_form * 1_000.0) as u64, 1_000) {
-            steps.draw_by_form(&mut rng)
-        } else {
-            steps.draw_uniform(&mut rng)
-        };
+        let machine = if is_by_form { steps.draw_by_form(&mut rng) } else { steps.draw_uniform(&mut rng) };
         let sample = Self::sample(task, machine);
         self.walked[task] = Some((steps, drawn + 1));
         sample

@@ -110,14 +110,11 @@ impl AsyncCoordinator for LlmCoordinator {
         };
         let request = CompletionRequest {
             system: self.system.as_ref().map(|system| rendered(&self.agent, system, &context)).transpose()?,
-            prompt: rendered(&self.agent, &self.prompt, &context)?,
             grammar: Some(Arc::clone(&self.grammar)),
-            excluded: Vec::new(),
-            excluded_prefixes: Vec::new(),
             sampling: Sampling { temperature: options.temperature, top_p: 1.0, seed: seed(trajectory, line) },
             max_tokens: TOKENS_MAX,
-            logprobs: false,
             affinity: affinity(trajectory),
+            ..CompletionRequest::raw(trajectory.machine.spec().slug, rendered(&self.agent, &self.prompt, &context)?)
         };
         let completion =
             self.model.complete(request).await.map_err(|error| AgentError { agent: self.agent.clone(), ..error })?;

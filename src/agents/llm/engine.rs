@@ -86,7 +86,6 @@ mod tests {
     fn completion_request(system: Option<&str>) -> CompletionRequest {
         CompletionRequest {
             system: system.map(str::to_owned),
-            prompt: "two and two".to_owned(),
             grammar: Some("root ::= \"4\"".into()),
             excluded: vec!["4".into()],
             excluded_prefixes: vec!["5".into()],
@@ -94,6 +93,7 @@ mod tests {
             max_tokens: 3,
             logprobs: true,
             affinity: 1,
+            ..CompletionRequest::raw("n-queens", "two and two")
         }
     }
 

@@ -152,10 +152,6 @@ impl AsyncExecutor for LlmExecutor {
         let prompt = &self.prompts[trajectory.index as usize % self.prompts.len()];
         let request = CompletionRequest {
             system: self.system.as_ref().map(|system| rendered(&self.agent, system, &context)).transpose()?,
-            prompt: rendered(&self.agent, prompt, &context)?,
-            grammar: None,
-            excluded: Vec::new(),
-            excluded_prefixes: Vec::new(),
             sampling: Sampling {
                 temperature: raised(options.temperature.unwrap_or(sampling.temperature), trajectory),
                 top_p: options.top_p.unwrap_or(sampling.top_p),
@@ -164,6 +160,7 @@ impl AsyncExecutor for LlmExecutor {
             max_tokens: options.max_tokens,
             logprobs: true,
             affinity: affinity(trajectory),
+            ..CompletionRequest::raw(trajectory.machine.spec().slug, rendered(&self.agent, prompt, &context)?)
         };
         let completion = if options.grammar {
             self.complete_under_grammar(request, trajectory).await?

@@ -2,6 +2,7 @@
 //! Model output is never trusted: lines go through the task's machine, and everything else is parsed strictly.
 
 mod avoided_prefixes;
+mod by_task;
 mod coordinator;
 mod engine;
 mod executor;
@@ -16,6 +17,7 @@ mod fake_model;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+pub use by_task::{Learnt, ModelByTask};
 pub use coordinator::{CoordinatorOptions, LlmCoordinator};
 pub use engine::EngineModel;
 pub use executor::{ExecutorOptions, LlmExecutor};

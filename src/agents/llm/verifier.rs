@@ -156,14 +156,12 @@ impl LlmVerifier {
         };
         let request = CompletionRequest {
             system: self.system.as_ref().map(|system| rendered(&self.agent, system, &context)).transpose()?,
-            prompt: rendered(&self.agent, &self.prompt, &context)?,
             grammar,
-            excluded: Vec::new(),
-            excluded_prefixes: Vec::new(),
             sampling: Sampling { temperature: options.temperature, top_p: 1.0, seed: seed(trajectory, line) },
             max_tokens,
             logprobs: !matches!(options.format, VerdictFormat::Report { .. }),
             affinity: affinity(trajectory),
+            ..CompletionRequest::raw(trajectory.machine.spec().slug, rendered(&self.agent, &self.prompt, &context)?)
         };
         self.model.complete(request).await.map_err(|error| AgentError { agent: self.agent.clone(), ..error })
     }

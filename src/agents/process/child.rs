@@ -11,12 +11,14 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Deserialize;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::PROTOCOL_VERSION;
 use super::fault::{ProcessFault, quoted};
 use super::lines::{Line, Lines};
 use super::stderr_tail::StderrTail;
+use super::stragglers;
 use crate::agents::Failure;
 
 /// How long a process may take to exit on its own once its standard input is closed.
@@ -55,6 +57,8 @@ pub(super) struct ChildProcess {
     child: Child,
     /// The process group that it leads, with everything it starts.
     group: Option<Pid>,
+    /// In its environment and that of everything it starts.
+    mark: String,
     stdin: Option<ChildStdin>,
     stdout: Lines<ChildStdout>,
     stderr_tail: StderrTail,
@@ -69,10 +73,12 @@ impl ChildProcess {
             let reason = format!("cannot start the program {program:?}: {error}; correct `command`");
             ProcessFault::new(Failure::Refused, reason)
         };
+        let mark = stragglers::new_mark();
         let mut child = Command::new(&launch.command[0])
             .args(&launch.command[1..])
             .env_clear()
             .envs(launch.environment.iter().map(|(name, value)| (name, value)))
+            .env(stragglers::VARIABLE, &mark)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -85,6 +91,7 @@ impl ChildProcess {
         let stderr = child.stderr.take().expect(piped);
         Ok(Self {
             group: child.id().and_then(|id| Pid::from_raw(id.cast_signed())),
+            mark,
             stdin: child.stdin.take(),
             child,
             stdout: Lines::new(stdout, launch.line_bytes_max),
@@ -190,11 +197,14 @@ impl ChildProcess {
         timeout(EXIT_WAIT, self.child.wait()).await.ok()?.ok()
     }
 
-    /// Kills the process group.
+    /// Kills the process group, and what has left it.
     pub async fn kill(&mut self) {
         if let Some(group) = self.group.take() {
             // The group may be empty.
             let _ = kill_process_group(group, Signal::KILL);
+            let mark = std::mem::take(&mut self.mark);
+            // The thread ends only with its work done.
+            let _ = spawn_blocking(move || stragglers::kill(&mark)).await;
         }
         // The runtime reaps a process that takes longer.
         let _ = timeout(KILL_WAIT, self.child.wait()).await;

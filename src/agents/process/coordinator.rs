@@ -26,6 +26,11 @@ impl ProcessCoordinator {
     pub fn start(name: &str, program: &Program, thresholds: Thresholds) -> Result<Self, ProcessError> {
         Ok(Self { pool: Arc::new(ProcessPool::start(Role::Coordinator, name, program)?), thresholds })
     }
+
+    /// Its processes.
+    pub fn pool(&self) -> &Arc<ProcessPool> {
+        &self.pool
+    }
 }
 
 #[async_trait]

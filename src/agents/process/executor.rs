@@ -22,6 +22,11 @@ impl ProcessExecutor {
     pub fn start(name: &str, program: &Program) -> Result<Self, ProcessError> {
         Ok(Self(Arc::new(ProcessPool::start(Role::Executor, name, program)?)))
     }
+
+    /// Its processes.
+    pub fn pool(&self) -> &Arc<ProcessPool> {
+        &self.0
+    }
 }
 
 #[async_trait]

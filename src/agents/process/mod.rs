@@ -15,6 +15,7 @@ mod request;
 mod restart_policy;
 mod slot;
 mod stderr_tail;
+mod stragglers;
 #[cfg(test)]
 mod tests;
 mod verifier;
@@ -22,6 +23,7 @@ mod verifier;
 pub use coordinator::ProcessCoordinator;
 pub use executor::ProcessExecutor;
 pub use fault::ProcessError;
+pub use pool::ProcessPool;
 pub use verifier::ProcessVerifier;
 
 /// Version of the protocol with programs.

@@ -23,7 +23,7 @@ use prime_protocol::Role;
 const ENVIRONMENT: [&str; 2] = ["PATH", "LANG"];
 
 /// Dropping it terminates the processes and waits for them.
-pub(super) struct ProcessPool {
+pub struct ProcessPool {
     agent: Arc<str>,
     next_id: AtomicU64,
     /// One permit for each idle slot.
@@ -31,9 +31,8 @@ pub(super) struct ProcessPool {
     /// Idle slots, longest idle first.
     idle: Mutex<VecDeque<usize>>,
     slots: Vec<mpsc::UnboundedSender<Job>>,
-    /// Both are taken on drop.
-    stop: Option<watch::Sender<()>>,
-    driver: Option<JoinHandle<()>>,
+    /// Dropping the sender stops the slots, and with them the thread. Taken when the pool is stopped.
+    driver: Mutex<Option<(watch::Sender<()>, JoinHandle<()>)>>,
 }
 
 /// A slot reserved for one turn; released on drop.
@@ -79,8 +78,7 @@ impl ProcessPool {
             free: Semaphore::new(count),
             idle: Mutex::new((0..count).collect()),
             slots: senders,
-            stop: Some(stop),
-            driver: Some(driver),
+            driver: Mutex::new(Some((stop, driver))),
         })
     }
 
@@ -100,6 +98,13 @@ impl ProcessPool {
         answered.await.unwrap_or_else(lost)
     }
 
+    /// Begins to terminate the processes; the thread ends when that is done. Further turns fail. `None` if it was called
+    /// before.
+    pub fn stop(&self) -> Option<JoinHandle<()>> {
+        let (_stop, driver) = self.driver.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(driver)
+    }
+
     pub fn error(&self, failure: Failure, reason: impl Into<String>) -> AgentError {
         AgentError::new(&*self.agent, failure, reason)
     }
@@ -107,8 +112,7 @@ impl ProcessPool {
 
 impl Drop for ProcessPool {
     fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(driver) = self.driver.take() {
+        if let Some(driver) = self.stop() {
             // A panic of the thread was reported when it occurred.
             drop(driver.join());
         }

@@ -27,6 +27,11 @@ impl ProcessVerifier {
     pub fn start(name: &str, program: &Program, kinds: Kinds) -> Result<Self, ProcessError> {
         Ok(Self { pool: Arc::new(ProcessPool::start(Role::Verifier, name, program)?), kinds })
     }
+
+    /// Its processes.
+    pub fn pool(&self) -> &Arc<ProcessPool> {
+        &self.pool
+    }
 }
 
 #[async_trait]

@@ -68,7 +68,7 @@ impl RecordedAgents {
     fn check<O: RoleOptions>(&self, settings: &Settings, environment: &Environment) -> Result<(), AgentMissing> {
         let mut missing = None;
         settings.walk_configured::<O>(&mut |name, options| {
-            let reason = (self.missing_engine(options.engine(), settings))
+            let reason = (self.missing_engine(options.engines(), settings))
                 .or_else(|| self.missing_pool(options.pool(), settings))
                 .or_else(|| missing_program(options.program().map(|program| &program.command[..]), environment));
             if let (None, Some(reason)) = (&missing, reason) {
@@ -89,8 +89,8 @@ impl RecordedAgents {
         missing.map_or(Ok(()), Err)
     }
 
-    fn missing_engine(&self, engine: Option<&str>, settings: &Settings) -> Option<String> {
-        let engine = engine.filter(|name| !settings.engines.contains_key(*name))?;
+    fn missing_engine(&self, engines: &[String], settings: &Settings) -> Option<String> {
+        let engine = engines.iter().find(|name| !settings.engines.contains_key(*name))?;
         let digest = self.engines.get(engine).and_then(Option::as_ref);
         Some(format!("engine `{engine}` is not configured; add [engines.{engine}]{}", with_digest(digest)))
     }
@@ -126,9 +126,12 @@ impl RecordedAgents {
             (Role::Verifier, &self.verifier),
             (Role::Coordinator, &self.coordinator),
         ];
-        let uses = |agent: &RecordedAgent| {
-            agent.implementation == "llama" && agent.options.get("engine").and_then(Value::as_str) == Some(engine)
+        let names = |value: &Value| match value {
+            Value::Array(names) => names.iter().any(|name| name == engine),
+            name => name == engine,
         };
+        let uses =
+            |agent: &RecordedAgent| agent.implementation == "llama" && agent.options.get("engine").is_some_and(names);
         let mut agents = roles.into_iter().flat_map(|(role, recorded)| {
             let users = recorded.agents.iter().filter(|(_, agent)| uses(agent));
             users.map(move |(name, _)| (role, name.clone()))

@@ -90,14 +90,11 @@ mod tests {
     fn request() -> CompletionRequest {
         CompletionRequest {
             system: Some("Be brief.".to_owned()),
-            prompt: "State: 1".to_owned(),
             grammar: Some("root ::= \"a\"".into()),
-            excluded: Vec::new(),
-            excluded_prefixes: Vec::new(),
             sampling: Sampling { temperature: 0.7, top_p: 0.95, seed: (5 << 31) + 9 },
             max_tokens: 400,
             logprobs: true,
-            affinity: 0,
+            ..CompletionRequest::raw("n-queens", "State: 1")
         }
     }
 

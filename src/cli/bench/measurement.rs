@@ -12,8 +12,7 @@ use crate::cli::output::{Output, OutputError, print};
 use crate::cli::table::Table;
 use crate::cli::values::{TaskParser, difficulty};
 use crate::evaluation::comparison::{Instances, System};
-use crate::settings::Settings;
-use crate::shipped_model;
+use crate::settings::{BUILT_IN_MODELS, Settings};
 use prime_bench::tasks::{self, AnyTask, Difficulty, Problem};
 use prime_engine::Engine;
 
@@ -22,7 +21,7 @@ pub const CONCURRENT: usize = 8;
 
 #[derive(Args)]
 pub struct Measurement {
-    /// Task; repeatable [default: the tasks that the built-in model was trained on]
+    /// Task; repeatable [default: the tasks that the built-in models were trained on]
     #[arg(long = "task", value_name = "TASK", value_parser = TaskParser, hide_possible_values = true)]
     tasks: Vec<String>,
     /// Difficulty; repeatable
@@ -44,8 +43,10 @@ pub struct Measurement {
 impl Measurement {
     pub fn tasks(&self) -> anyhow::Result<Vec<&'static dyn AnyTask>> {
         if self.tasks.is_empty() {
-            let known = shipped_model::tasks();
-            return Ok(tasks::all().filter(|task| known.iter().any(|slug| slug == task.spec().slug)).collect());
+            let is_known = |task: &&'static dyn AnyTask| {
+                BUILT_IN_MODELS.iter().any(|model| model.tasks.iter().any(|slug| slug == task.spec().slug))
+            };
+            return Ok(tasks::all().filter(is_known).collect());
         }
         find_all(&self.tasks)
     }

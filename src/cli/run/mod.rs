@@ -71,7 +71,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let split = split::assign(&settings.agents.split, &mut overrides, settings.run.seed, &name, problem.as_ref());
     let sampling = run_sampling(&settings);
     if !arguments.force {
-        let learnt = check_learnt(&overrides.apply(&settings), &arguments.task);
+        let learnt = check_learnt(&overrides.apply(&settings), tasks::find(&arguments.task)?.spec());
         learnt.map_err(|error| anyhow::anyhow!("{error}; to try all the same, add --force"))?;
     }
     let trace = arguments.trace.as_deref().map(create_trace).transpose()?;

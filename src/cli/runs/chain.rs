@@ -1,14 +1,18 @@
-//! `runs verify-chain`: recomputes a run's hash chain from its trace and compares it with the record.
+//! `runs verify-chain`: recomputes a run's hash chain from its trace and compares it with the record, and the record's answer
+//! and verdict with the event that ended the run.
 
 use std::io::{BufRead, BufReader};
 use std::process::ExitCode;
 
 use clap::Args;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::client::ClientError;
 use super::{Common, run_id, show, trace};
 use crate::cli::output::{Output, count, print};
+use crate::report::RunResult;
+use crate::runs::RunRecord;
 use prime_journal::{ChainHash, Head};
 
 #[derive(Args)]
@@ -30,16 +34,48 @@ enum ChainError {
     Damaged { line: u64, expected: String },
 }
 
+/// How the run ended, according to its events.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+struct End {
+    /// Absent if no actor carried the run out when it ended, for example because it could not be resumed.
+    outcome: Option<String>,
+    #[serde(default)]
+    verified: bool,
+    answer: Option<Value>,
+}
+
+impl End {
+    const PREFIX: &'static [u8] = br#"{"event":"finished""#;
+
+    /// Where a finished run's record says something else. Events give a run that has no answer none.
+    fn contradiction(&self, record: &RunResult) -> Option<String> {
+        let text = |value: Option<&Value>| value.map_or_else(|| "none".to_owned(), Value::to_string);
+        if self.answer != record.answer {
+            let (ours, theirs) = (text(self.answer.as_ref()), text(record.answer.as_ref()));
+            return Some(format!("the record's answer is {theirs}, that of its last event {ours}"));
+        }
+        if self.verified != record.verified {
+            return Some(format!(
+                "`verified` is {} in the record, but {} in its last event",
+                record.verified, self.verified
+            ));
+        }
+        let outcome = self.outcome.as_ref().filter(|outcome| Some(*outcome) != record.outcome.as_ref())?;
+        let recorded = record.outcome.as_deref().unwrap_or("none");
+        Some(format!("the record's outcome is {recorded}, that of its last event {outcome}"))
+    }
+}
+
 /// A line without its newline; `None` if it was cut off.
 fn whole(line: &[u8]) -> Option<&[u8]> {
     line.strip_suffix(b"\n")
 }
 
-/// The chain over a trace without states, up to event `last` or to its end.
+/// The chain over a trace without states, up to event `last` or to its end, and how the run ended.
 ///
 /// It begins with the SHA-256 of the run's spec as the trace has it; each event extends it to the SHA-256 of the previous
 /// hash and the event.
-fn chain(id: &str, trace: &mut impl BufRead, last: Option<u64>) -> Result<Head, ChainError> {
+fn chain(id: &str, trace: &mut impl BufRead, last: Option<u64>) -> Result<(Head, End), ChainError> {
     let mut line = Vec::new();
     trace.read_until(b'\n', &mut line)?;
     let before = format!(r#"{{"seq":0,"event":"accepted","run":"{id}","spec":"#);
@@ -47,6 +83,7 @@ fn chain(id: &str, trace: &mut impl BufRead, last: Option<u64>) -> Result<Head, 
     let spec = spec.and_then(|spec| std::str::from_utf8(spec).ok());
     let spec = spec.ok_or_else(|| ChainError::Damaged { line: 1, expected: "the spec of this run".into() })?;
     let mut head = Head::genesis(spec);
+    let mut end = End::default();
     while last.is_none_or(|last| head.seq < last) {
         line.clear();
         if trace.read_until(b'\n', &mut line)? == 0 {
@@ -57,8 +94,12 @@ fn chain(id: &str, trace: &mut impl BufRead, last: Option<u64>) -> Result<Head, 
         let damaged = || ChainError::Damaged { line: seq + 1, expected: format!("event {seq}") };
         let event = [b"{", rest.ok_or_else(damaged)?].concat();
         head = Head { seq, hash: ChainHash::then(head.hash, &event) };
+        if event.starts_with(End::PREFIX) {
+            let read = serde_json::from_slice(&event);
+            end = read.map_err(|_| ChainError::Damaged { line: seq + 1, expected: "the end of a run".into() })?;
+        }
     }
-    Ok(head)
+    Ok((head, end))
 }
 
 pub fn verify_chain(arguments: &VerifyChainArguments) -> anyhow::Result<ExitCode> {
@@ -70,13 +111,14 @@ pub fn verify_chain(arguments: &VerifyChainArguments) -> anyhow::Result<ExitCode
     let last = (!record.status.is_over()).then_some(record.events);
     let (url, from) = trace::open(&client, id, false)?;
     let (computed, reason) = match chain(id, &mut BufReader::with_capacity(64 << 10, from), last) {
-        Ok(head) if head.seq != record.events => {
+        Ok((head, _)) if head.seq != record.events => {
             (Some(head), Some(format!("the trace has {}, the record {}", count(head.seq, "event"), record.events)))
         }
-        Ok(head) if head.hash.to_string() != record.chain => {
+        Ok((head, _)) if head.hash.to_string() != record.chain => {
             (Some(head), Some(format!("the trace hashes to {}, the record says {}", head.hash, record.chain)))
         }
-        Ok(head) => (Some(head), None),
+        Ok((head, end)) if record.status.is_over() => (Some(head), end.contradiction(&record.result)),
+        Ok((head, _)) => (Some(head), None),
         Err(ChainError::Read(error)) => return Err(ClientError::BrokenOff { url, reason: error.to_string() }.into()),
         Err(damaged @ ChainError::Damaged { .. }) => (None, Some(damaged.to_string())),
     };
@@ -92,11 +134,18 @@ pub fn verify_chain(arguments: &VerifyChainArguments) -> anyhow::Result<ExitCode
             });
             serde_json::to_string_pretty(&report)? + "\n"
         }
-        (Output::Text, None) => format!("{id}: {} agree with chain {}\n", count(record.events, "event"), record.chain),
-        (Output::Text, Some(reason)) => format!("{id}: the chain does NOT agree: {reason}\n"),
+        (Output::Text, None) => {
+            format!("{id}: {} agree with chain {}{}\n", count(record.events, "event"), record.chain, ending(&record))
+        }
+        (Output::Text, Some(reason)) => format!("{id}: the record does NOT agree with its events: {reason}\n"),
     };
     print(text)?;
     Ok(ExitCode::from(u8::from(reason.is_some())))
+}
+
+/// What else agrees once a run is over.
+fn ending(record: &RunRecord) -> &'static str {
+    if record.status.is_over() { ", answer and verdict with the last of them" } else { "" }
 }
 
 #[cfg(test)]
@@ -117,7 +166,7 @@ mod tests {
     ];
 
     fn chain_of(text: &str, last: Option<u64>) -> Result<Head, ChainError> {
-        chain("run_1", &mut text.as_bytes(), last)
+        chain("run_1", &mut text.as_bytes(), last).map(|(head, _)| head)
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub struct ListArguments {
 #[derive(Deserialize)]
 struct Page {
     runs: Vec<Value>,
+    #[serde(default)]
+    unreadable: Vec<String>,
     next: Option<String>,
 }
 
@@ -65,6 +67,9 @@ impl ListArguments {
         loop {
             let page = self.page(client, after.as_deref())?;
             page.runs.iter().try_for_each(&mut see)?;
+            for id in &page.unreadable {
+                note!("{id} is left out: the daemon's version cannot read its row");
+            }
             if !self.all || page.next.is_none() {
                 return Ok(page.next);
             }

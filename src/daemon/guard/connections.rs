@@ -1,22 +1,25 @@
 //! Watches connections from outside actix-web. Its own timers close a connection whose first head does not arrive and one
 //! that is idle, but not one whose client reads nothing of its response, sends an incomplete second head, or keeps sending
 //! a body that no handler reads. So each connection has a second descriptor of its socket and a watchdog task that shuts the
-//! socket down; actix-web then drops everything that it holds for the client.
+//! socket down; actix-web then drops everything that it holds for the client. How many there may be is the part of
+//! `connection_table`.
 
 use std::any::Any;
 use std::cell::Cell;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use actix_web::dev::Extensions;
 use actix_web::rt::net::TcpStream;
 use actix_web::rt::task::JoinHandle;
-use rustix::net::{Shutdown, shutdown, sockopt};
+use rustix::net::sockopt;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::connection_table::{ConnectionCounts, ConnectionTable, Excess, Place};
 use crate::daemon::error::ApiError;
 use crate::settings::Server;
 
@@ -25,6 +28,10 @@ use crate::settings::Server;
 const SEND_BUFFER_BYTES: usize = 128 * 1_024;
 /// How much later than `stalled_reader_ms` the kernel itself drops a client that reads nothing.
 const KERNEL_LATER: Duration = Duration::from_secs(5);
+/// Longest idle time of a connection in the reserve: it is for one probe.
+const RESERVE_IDLE: Duration = Duration::from_secs(1);
+/// `Retry-After` where too many connections are open.
+const SOON: Duration = Duration::from_secs(1);
 /// Longest wait for room to send the 408.
 const TIMEOUT_RESPONSE_WAIT: Duration = Duration::from_millis(100);
 
@@ -53,22 +60,22 @@ impl From<&Server> for ConnectionLimits {
 }
 
 /// All connections of a server.
-#[derive(Debug)]
 pub struct Connections {
     limits: ConnectionLimits,
-    open: AtomicUsize,
+    table: Arc<ConnectionTable>,
     stalled: AtomicU64,
 }
 
 impl Connections {
     #[must_use]
-    pub fn new(limits: ConnectionLimits) -> Arc<Self> {
-        Arc::new(Self { limits, open: AtomicUsize::new(0), stalled: AtomicU64::new(0) })
+    pub fn new(limits: ConnectionLimits, counts: ConnectionCounts) -> Arc<Self> {
+        let table = ConnectionTable::new(counts);
+        Arc::new(Self { limits, table, stalled: AtomicU64::new(0) })
     }
 
     /// Open connections.
     pub fn open(&self) -> usize {
-        self.open.load(Ordering::Relaxed)
+        self.table.open()
     }
 
     /// Connections shut down because their client read nothing of its response.
@@ -81,8 +88,9 @@ impl Connections {
         let connections = Arc::clone(self);
         move |stream, data| {
             let Some(stream) = stream.downcast_ref::<TcpStream>() else { return };
+            let address = stream.peer_addr().ok().map(|address| address.ip());
             match stream.as_fd().try_clone_to_owned() {
-                Ok(socket) => drop(data.insert(Connection::watch(socket, &connections))),
+                Ok(socket) => drop(data.insert(Connection::watch(socket, address, &connections))),
                 Err(error) => tracing::warn!(%error, "cannot watch a connection: out of file descriptors"),
             }
         }
@@ -101,7 +109,7 @@ enum Phase {
 
 /// A connection, on its worker's thread.
 pub struct Connection {
-    socket: OwnedFd,
+    place: Place,
     connections: Arc<Connections>,
     phase: Cell<(Phase, Instant)>,
     /// Whether the last response announced the end of the connection.
@@ -119,7 +127,7 @@ enum Due {
 }
 
 impl Connection {
-    fn watch(socket: OwnedFd, connections: &Arc<Connections>) -> Rc<Self> {
+    fn watch(socket: OwnedFd, address: Option<IpAddr>, connections: &Arc<Connections>) -> Rc<Self> {
         let kernel_wait = connections.limits.stalled_reader + KERNEL_LATER;
         let kernel_wait = u32::try_from(kernel_wait.as_millis()).unwrap_or(u32::MAX);
         let options = sockopt::set_socket_send_buffer_size(&socket, SEND_BUFFER_BYTES)
@@ -127,9 +135,8 @@ impl Connection {
         if let Err(error) = options {
             tracing::debug!(%error, "cannot set socket options; only the watchdog limits this connection");
         }
-        connections.open.fetch_add(1, Ordering::Relaxed);
         let connection = Rc::new(Self {
-            socket,
+            place: connections.table.admit(socket, address),
             connections: Arc::clone(connections),
             phase: Cell::new((Phase::Idle, Instant::now())),
             ends: Cell::new(false),
@@ -141,7 +148,32 @@ impl Connection {
     }
 
     fn enter(&self, phase: Phase) {
+        match phase {
+            Phase::Idle => self.place.set_idle(),
+            Phase::Busy | Phase::Sending => self.place.set_in_use(),
+        }
         self.phase.set((phase, Instant::now()));
+    }
+
+    /// Checks that the connection may be used for more than probes.
+    ///
+    /// # Errors
+    /// 429 that names the limit.
+    pub fn check_place(&self) -> Result<(), ApiError> {
+        let message = match self.place.excess {
+            None => return Ok(()),
+            Some(Excess::All(most)) => format!("{most} connections are open (server.connections_max)"),
+            Some(Excess::OfAddress(most)) => {
+                format!("{most} connections of your address are open (server.address_connections_max)")
+            }
+        };
+        let message = format!("{message}, and all are in use: close some, or use those that you have");
+        Err(ApiError::too_many("too_many_connections", message, SOON))
+    }
+
+    /// Whether it is only for one probe.
+    pub fn is_in_reserve(&self) -> bool {
+        self.place.excess.is_some()
     }
 
     fn due(&self, now: Instant) -> Due {
@@ -152,6 +184,7 @@ impl Connection {
             Phase::Busy => return Due::Later(now + limits.stalled_reader.min(limits.disconnect)),
             Phase::Sending => (limits.stalled_reader, Due::Stalled),
             Phase::Idle if self.ends.get() => (limits.disconnect, Due::Ended),
+            Phase::Idle if self.is_in_reserve() => (RESERVE_IDLE, Due::Ended),
             Phase::Idle => (limits.keep_alive + limits.head, Due::HalfHead),
         };
         let at = since + limit;
@@ -159,14 +192,12 @@ impl Connection {
     }
 
     fn shut_down(&self) {
-        if let Err(error) = shutdown(&self.socket, Shutdown::Both) {
-            tracing::trace!(%error, "the connection was closed already");
-        }
+        self.place.socket.shut_down();
     }
 
     /// Also discards what the kernel still holds.
     fn reset(&self) {
-        if let Err(error) = sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO)) {
+        if let Err(error) = sockopt::set_socket_linger(self.place.socket.fd(), Some(Duration::ZERO)) {
             tracing::debug!(%error, "cannot discard the send buffer of a connection");
         }
         self.shut_down();
@@ -175,7 +206,6 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.connections.open.fetch_sub(1, Ordering::Relaxed);
         if let Some(watchdog) = self.watchdog.take() {
             watchdog.abort();
         }
@@ -211,7 +241,9 @@ async fn watchdog(connection: Weak<Connection>) {
 /// Responds 408 to an incomplete head, bypassing actix-web. The 408 must not interleave with an earlier response: a writable
 /// socket has room for everything that actix-web can still hold of one, and yielding lets it write that first.
 async fn send_timeout_response(connection: &Weak<Connection>) {
-    let Some(socket) = connection.upgrade().and_then(|connection| connection.socket.try_clone().ok()) else { return };
+    let Some(socket) = connection.upgrade().and_then(|connection| connection.place.socket.fd().try_clone().ok()) else {
+        return;
+    };
     let Ok(stream) = TcpStream::from_std(std::net::TcpStream::from(socket)) else { return };
     if !matches!(timeout(TIMEOUT_RESPONSE_WAIT, stream.writable()).await, Ok(Ok(()))) {
         return;
@@ -241,6 +273,11 @@ impl Exchange {
             connection.enter(Phase::Busy);
         }
         Self(connection.cloned())
+    }
+
+    /// Whether its connection is only for one probe.
+    pub fn is_in_reserve(&self) -> bool {
+        self.0.as_ref().is_some_and(|connection| connection.is_in_reserve())
     }
 
     /// There is nothing to send at the moment.
@@ -299,8 +336,8 @@ mod tests {
         let (server, client) = UnixStream::pair().unwrap();
         server.set_nonblocking(true).unwrap();
         client.set_nonblocking(true).unwrap();
-        let connections = Connections::new(LIMITS);
-        (Connection::watch(server.into(), &connections), client, connections)
+        let connections = Connections::new(LIMITS, ConnectionCounts { all_max: 9, address_max: 9 });
+        (Connection::watch(server.into(), None, &connections), client, connections)
     }
 
     fn just_before(limit: Duration) -> Duration {

@@ -17,10 +17,23 @@ const PREFIX: &str = "prime_";
 /// Random bytes of a key: 256 bits.
 const RANDOM_BYTES: usize = 32;
 
-/// The owner of a request: the name of its key, or "" without keys. In the extensions of every request that reaches a
-/// handler.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Owner(pub String);
+/// What a request may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rights {
+    /// There are keys, and it has none: a probe's.
+    Stranger,
+    /// Its own runs.
+    Key,
+    /// Everything: a key with `admin`, or anybody without keys.
+    Admin,
+}
+
+/// The owner of a request: the name of its key, or "" without. In the extensions of every request that reaches a handler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    pub name: String,
+    pub rights: Rights,
+}
 
 /// A new key. It cannot be recovered later.
 #[derive(Clone)]
@@ -116,8 +129,7 @@ mod tests {
         let key = |(name, sha256): (&str, &str)| ApiKey {
             name: name.to_owned(),
             sha256: sha256.parse().unwrap(),
-            requests_per_second: None,
-            concurrent_max: None,
+            ..ApiKey::default()
         };
         Keys::new(&["a", "b"].into_iter().zip(HASHES).map(key).collect::<Vec<_>>())
     }

@@ -1,17 +1,21 @@
 //! Everything between the network and the routes. The middleware, in this order:
 //!
 //! 1. The request gets an id, which the response and the log carry.
-//! 2. A head that is too large is refused (431, 414).
-//! 3. Without keys: a request for another host, or from a page of another origin, is refused (403).
-//! 4. With keys: the key identifies the owner (401).
-//! 5. The owner's limits apply (429).
-//! 6. The handler runs; if it panics, the client gets a 500 with the id.
+//! 2. On a connection beyond the limits, only `/livez` and `/readyz` are answered, then it is closed (429).
+//! 3. A head that is too large is refused (431, 414).
+//! 4. Without keys: a request for another host, or from a page of another origin, is refused (403).
+//! 5. With keys: the key identifies the owner (401).
+//! 6. The owner's limits apply (429).
+//! 7. The handler runs; if it panics, the client gets a 500 with the id.
 //!
 //! Every response carries the id and the security headers, and counts as in use until its last byte is sent. There is no
 //! CORS: pages of other origins cannot use the daemon.
 
+mod address;
 mod body;
+mod connection_table;
 mod connections;
+mod failed_keys;
 mod head_limits;
 mod json;
 mod keys;
@@ -29,7 +33,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use actix_web::body::{BoxBody, MessageBody};
-use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform, forward_ready};
+use actix_web::dev::{RequestHead, Service, ServiceRequest, ServiceResponse, Transform, forward_ready};
 use actix_web::error::InternalError;
 use actix_web::http::ConnectionType;
 use actix_web::http::header::{self, HeaderMap, HeaderValue};
@@ -39,16 +43,17 @@ use futures::future::{LocalBoxFuture, Ready, ready};
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
-use super::error::ApiError;
+use super::error::{ApiError, ErrorKind};
 use crate::settings::Server;
 
 pub use body::{Body, BodyLimits, read_body};
 pub use connections::{Connection, ConnectionLimits, Connections, Exchange};
+use failed_keys::FailedKeys;
 pub use head_limits::HeadLimits;
 pub use json::json;
-pub use keys::{Keys, NewKey, Owner};
+pub use keys::{Keys, NewKey, Owner, Rights};
 pub use local_only::check_local;
-pub use rate_limit::{Limits, Permit};
+pub use rate_limit::{Limits, Permit, stream_permit};
 pub use request_id::{RequestId, X_REQUEST_ID};
 pub use response_body::GuardedBody;
 pub use server::{Bound, bind};
@@ -79,6 +84,7 @@ struct Rules {
     measure: Measure,
     heads: HeadLimits,
     keys: Keys,
+    failed: FailedKeys,
     anonymous: Arc<Limits>,
     /// In the order of the keys.
     of_keys: Vec<Arc<Limits>>,
@@ -91,6 +97,7 @@ impl Guard {
             measure: Box::new(measure),
             heads: server.into(),
             keys: Keys::new(&server.keys),
+            failed: FailedKeys::default(),
             anonymous: Limits::anonymous(server),
             of_keys: server.keys.iter().map(|key| Limits::of_key(key, server)).collect(),
         }))
@@ -98,22 +105,40 @@ impl Guard {
 }
 
 impl Rules {
+    /// The owner of a probe, which needs no key but may have one.
+    fn prober(&self, head: &RequestHead) -> Owner {
+        if self.keys.is_empty() {
+            return self.anonymous.owner().clone();
+        }
+        match self.keys.authenticate(&head.headers) {
+            Ok(key) => self.of_keys[key].owner().clone(),
+            Err(_) => Owner { name: String::new(), rights: Rights::Stranger },
+        }
+    }
+
     /// Admits a request. Returns its owner, and the permit that it holds.
     fn admit(&self, request: &ServiceRequest) -> Result<(Owner, Option<Permit>), ApiError> {
         let head = request.head();
+        if !OPEN.contains(&request.path())
+            && let Some(connection) = request.conn_data::<Rc<Connection>>()
+        {
+            connection.check_place()?;
+        }
         self.heads.check(head)?;
         if self.keys.is_empty() {
             check_local(head)?;
         }
         if OPEN.contains(&request.path()) {
-            return Ok((self.anonymous.owner().clone(), None));
+            return Ok((self.prober(head), None));
         }
         let limits = if self.keys.is_empty() {
             &self.anonymous
         } else {
             &self.of_keys[self.keys.authenticate(&head.headers)?]
         };
-        Ok((limits.owner().clone(), Some(limits.enter()?)))
+        let permit = limits.enter()?;
+        request.extensions_mut().insert(Arc::clone(limits));
+        Ok((limits.owner().clone(), Some(permit)))
     }
 }
 
@@ -160,7 +185,12 @@ where
             let (owner, permit) = match rules.admit(&request) {
                 Ok(admitted) => admitted,
                 Err(error) => {
-                    tracing::info!(code = error.code(), "refused: {error}");
+                    if error.kind() == ErrorKind::AuthenticationError {
+                        let address = request.peer_addr().map(|address| address.ip());
+                        tokio::time::sleep(rules.failed.note(address, &error)).await;
+                    } else {
+                        tracing::info!(code = error.code(), "refused: {error}");
+                    }
                     let pattern = request.match_pattern();
                     (rules.measure)(&ResponseHead {
                         pattern: pattern.as_deref(),
@@ -225,6 +255,9 @@ fn finish<B: MessageBody + 'static>(
 /// Adds the common headers, and tracks the body.
 fn prepare(response: HttpResponse, id: &RequestId, exchange: Exchange, permit: Option<Permit>) -> HttpResponse {
     response.map_body(|head, body| {
+        if exchange.is_in_reserve() {
+            head.set_connection_type(ConnectionType::Close);
+        }
         if head.connection_type() == ConnectionType::Close {
             exchange.ends_connection();
         }

@@ -10,6 +10,7 @@ use actix_web::middleware::from_fn;
 use actix_web::{App, HttpServer, web};
 
 use super::body::BodyLimits;
+use super::connection_table::RESERVE;
 use super::connections::Connections;
 use super::{Guard, ResponseHead};
 use crate::daemon::DaemonError;
@@ -42,7 +43,7 @@ pub fn bind(
     if server.keys.is_empty() && !bind.ip().is_loopback() {
         return Err(DaemonError::NoKeys { bind });
     }
-    let connections = Connections::new(server.into());
+    let connections = Connections::new(server.into(), server.into());
     let (guard, bodies) = (Guard::new(server, measure), BodyLimits::from(server));
     let http = HttpServer::new(move || {
         App::new()
@@ -54,8 +55,9 @@ pub fn bind(
             .configure(configure.clone())
     })
     .workers(WORKERS)
-    // Each worker counts its own; one with room accepts the next connection.
-    .max_connections((server.connections_max as usize).div_ceil(WORKERS))
+    // Each worker counts its own; one with room accepts the next connection. `Connections` keeps them below this, so that a
+    // probe never waits for a place.
+    .max_connections((server.connections_max as usize + RESERVE).div_ceil(WORKERS))
     .keep_alive(KeepAlive::Timeout(Duration::from_millis(server.keep_alive_ms)))
     .client_request_timeout(Duration::from_millis(server.head_timeout_ms))
     .client_disconnect_timeout(Duration::from_millis(server.disconnect_timeout_ms))

@@ -75,7 +75,8 @@ async fn accept_all(
 pub async fn accept(state: &State, request: &HttpRequest, chat: ChatRequest) -> Result<Vec<AcceptedRun>, ApiError> {
     let is_kept = is_kept(request)?;
     let runs = Arc::clone(&state.runs);
-    runs.has_room()?;
+    let owner = owner_of(request);
+    runs.has_room(&owner)?;
     // Generating an instance may take milliseconds, for which other requests of this worker must not wait.
     let specs = {
         let runs = Arc::clone(&runs);
@@ -87,7 +88,7 @@ pub async fn accept(state: &State, request: &HttpRequest, chat: ChatRequest) -> 
         .await
         .map_err(|_| ApiError::from(RunError::Draining))??
     };
-    Ok(runs.run_detached(accept_all(Arc::clone(&runs), owner_of(request), specs, is_kept)).await?)
+    Ok(runs.run_detached(accept_all(Arc::clone(&runs), owner, specs, is_kept)).await?)
 }
 
 /// The part of a response's id that is unique: that of the first run.

@@ -8,7 +8,7 @@ use super::request::ChatRequest;
 use super::response::{ChatCompletion, ChunkEvent, Head};
 use super::{completion, streaming};
 use crate::daemon::error::{ApiError, ErrorBody};
-use crate::daemon::guard::{Body, json};
+use crate::daemon::guard::{Body, json, stream_permit};
 use crate::daemon::{State, now_ms};
 
 /// Solves the problem in the last user message.
@@ -16,8 +16,9 @@ use crate::daemon::{State, now_ms};
 /// The message holds a run request as for `POST /v1/runs` or a line of the benchmark, as JSON, bare or fenced; any other
 /// text is a custom problem, if the configured model reads plain language. The field `prime` takes precedence. The content
 /// is the run's answer as JSON, or a call of a function that `tool_choice` forces; `reasoning_content` has the steps that
-/// led to it. Without an answer, or with one that the verifier objects to, `content` is null and `refusal` says why. With `stream`, steps arrive as they are committed: those of the first
-/// trajectory of each round. When the client disconnects, its runs are cancelled, unless `X-Prime-Keep` is `true`.
+/// led to it. Without an answer, or with one that the verifier objects to, `content` is null and `refusal` says why. With
+/// `stream`, steps arrive as they are committed: those of the first trajectory of each round. When the client disconnects,
+/// its runs are cancelled, unless `X-Prime-Keep` is `true`.
 #[utoipa::path(
     post, path = "/v1/chat/completions", tag = "openai", operation_id = "complete_chat", params(ChatHeaders),
     request_body(content = ChatRequest, examples(
@@ -40,6 +41,7 @@ use crate::daemon::{State, now_ms};
 pub async fn complete(state: web::Data<State>, request: HttpRequest, body: Body) -> Result<HttpResponse, ApiError> {
     let chat: ChatRequest = json(&body.0)?;
     let (model, is_streamed, wants_usage) = (chat.model.clone(), chat.is_streamed(), chat.wants_usage());
+    let permit = if is_streamed { stream_permit(&request)? } else { None };
     let accepted = accept(&state, &request, chat).await?;
     let runs = &state.runs;
     let head = Head {
@@ -49,7 +51,7 @@ pub async fn complete(state: web::Data<State>, request: HttpRequest, body: Body)
         system_fingerprint: runs.app().config_hash().to_owned(),
     };
     if is_streamed {
-        return Ok(streaming::respond(runs, head, accepted, wants_usage));
+        return Ok(streaming::respond(runs, head, accepted, wants_usage, permit));
     }
     completion::respond(runs, head, &accepted).await
 }

@@ -16,6 +16,7 @@ use super::reasoning::ReasoningStream;
 use super::response::{Chunk, Delta, Head, finish_reason};
 use crate::daemon::error::ApiError;
 use crate::daemon::events::with_heartbeat;
+use crate::daemon::guard::Permit;
 use crate::runs::Runs;
 use prime_protocol::Usage;
 
@@ -90,7 +91,13 @@ fn with_errors(pieces: impl Stream<Item = Result<Bytes, ApiError>>) -> impl Stre
 }
 
 /// Responds at once, and streams while the runs go on. Dropping the body drops `accepted`.
-pub fn respond(runs: &Arc<Runs>, head: Head, accepted: Vec<AcceptedRun>, wants_usage: bool) -> HttpResponse {
+pub fn respond(
+    runs: &Arc<Runs>,
+    head: Head,
+    accepted: Vec<AcceptedRun>,
+    wants_usage: bool,
+    permit: Option<Permit>,
+) -> HttpResponse {
     let (head, usage) = (Rc::new(head), Rc::new(Cell::new(Usage::default())));
     let choices = (0..).zip(&accepted).map(|(index, run)| choice(runs, &head, index, run, &usage).boxed_local());
     let choices = stream::select_all(choices.collect::<Vec<_>>());
@@ -104,7 +111,7 @@ pub fn respond(runs: &Arc<Runs>, head: Head, accepted: Vec<AcceptedRun>, wants_u
     });
     // An empty piece would end the body.
     let pieces = choices.chain(end).filter(|piece| std::future::ready(!piece.as_ref().is_ok_and(Bytes::is_empty)));
-    let body = with_heartbeat(with_errors(pieces)).map(move |piece| {
+    let body = with_heartbeat(with_errors(pieces), permit).map(move |piece| {
         let _cancelled_with_the_body = &accepted;
         piece
     });

@@ -112,7 +112,7 @@ const SHARED: [SharedResponse; 13] = [
     SharedResponse {
         status: "429",
         name: "TooMany",
-        description: "Too many requests with one key, or too many open runs",
+        description: "Too many requests, streams or open runs with one key, open runs in all, or connections",
         header: Some(("Retry-After", "Seconds until a retry may succeed", true)),
         comes_from: |route| !route.is_open(),
     },

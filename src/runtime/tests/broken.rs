@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use serde_json::Value;
 
 use super::*;
-use prime_bench::tasks::{BadInput, Machine, Spec, TaskRng};
+use prime_bench::tasks::{BadInput, Machine, PathDraw, Spec, TaskRng};
 use prime_protocol::Ending;
 
 /// Panics at its first event of this kind.
@@ -45,8 +45,8 @@ impl Problem for Stillborn {
         self.0.steps_max()
     }
 
-    fn on_path(&self, rng: &mut TaskRng) -> Option<Box<dyn Machine>> {
-        self.0.on_path(rng)
+    fn on_path(&self, draw: PathDraw, rng: &mut TaskRng) -> Option<Box<dyn Machine>> {
+        self.0.on_path(draw, rng)
     }
 
     fn goal(&self, answer: &Value) -> Option<bool> {

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
+use futures::FutureExt as _;
 use prime_engine::{Device, Engine, EngineError, EngineSpec, EngineStatus, Fault, Isolation, Request, devices_of};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -80,7 +81,7 @@ fn a_turn_that_kills_workers_is_answered_and_takes_no_other_with_it() {
             other => assert!(index != 4 && other.is_ok(), "{index}: {other:?}"),
         }
     }
-    assert_eq!(wait_for(&engine, |status| status.ready).restarts, 3);
+    assert_eq!(wait_for(&engine, |status| status.ready).restarts, 4);
 }
 
 #[test]
@@ -96,19 +97,58 @@ fn a_turn_that_hangs_workers_is_answered() {
 }
 
 #[test]
-fn a_crash_loop_ends_in_a_restart_storm() {
+fn a_lost_engine_comes_back_and_only_the_turn_that_killed_it_fails() {
     let fixture = fixture();
     let fault = Some(Fault::AbortOn("poison".to_owned()));
     let spec = EngineSpec { fault, restarts_max: 1, ..spec(&fixture.model, Isolation::Process) };
     let engine = Engine::start(spec).expect("started");
-    let answers = ask(&engine, vec![request("poison", 0), request("harmless", 0)]);
+    let answers = submit_all(&engine, vec![request("poison", 0), request("harmless", 0)]);
+    let lost = wait_for(&engine, |status| status.failure.is_some());
     assert!(
-        matches!(&answers[0], Err(EngineError::RestartStorm { restarts: 1, last, .. }) if last.contains("86")),
-        "{answers:?}"
+        matches!(&lost.failure, Some(EngineError::Lost { deaths: 2, last, .. }) if last.contains("86")) && !lost.ready,
+        "{lost:?}"
     );
-    assert!(matches!(one(&engine, request("later", 0)), Err(EngineError::RestartStorm { .. })));
-    let status = engine.status();
-    assert!(!status.ready && matches!(status.failure, Some(EngineError::RestartStorm { .. })), "{status:?}");
+    engine.restart();
+    let answers = collect(&answers, 2);
+    assert!(matches!(&answers[0], Err(EngineError::WorkerDied { .. })) && answers[1].is_ok(), "{answers:?}");
+    assert!(one(&engine, request("later", 0)).is_ok());
+    assert_eq!(engine.status().failure, None);
+}
+
+#[test]
+fn no_turn_fails_by_kills_that_it_did_not_cause() {
+    let fixture = fixture();
+    let engine = Engine::start(spec(&fixture.model, Isolation::Process)).expect("started");
+    let long = |seed| Request { max_tokens: 200, ..request("on and on ", seed) };
+    let answers = submit_all(&engine, (0..10).map(long).collect());
+    // More than `restarts_max`: in the end the engine is lost.
+    let mut before = None;
+    for _ in 0..6 {
+        let status = wait_for(&engine, |status| status.ready && status.worker_pid != before);
+        before = status.worker_pid;
+        signal(&status, Signal::KILL);
+    }
+    wait_for(&engine, |status| matches!(status.failure, Some(EngineError::Lost { .. })));
+    engine.restart();
+    let answers = collect(&answers, 10);
+    assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+    assert_eq!(engine.status().failure, None);
+}
+
+/// The deadline of a stopped worker runs on, whatever becomes of the turns that it has.
+#[test]
+fn a_stopped_worker_is_replaced_though_its_turns_are_cancelled() {
+    let fixture = fixture();
+    let spec = EngineSpec { deadline_ms: 1500, ..spec(&fixture.model, Isolation::Process) };
+    let engine = Engine::start(spec).expect("started");
+    signal(&engine.status(), Signal::STOP);
+    let started = Instant::now();
+    while engine.status().restarts == 0 {
+        assert!(started.elapsed() < PATIENCE, "it was not replaced: {:?}", engine.status());
+        assert!(engine.generate(request("w", 0)).now_or_never().is_none(), "a stopped worker answers nothing");
+        wait_for(&engine, |status| status.in_flight == 0);
+    }
+    assert!(one(&engine, request("later", 0)).is_ok());
 }
 
 #[test]

@@ -8,9 +8,13 @@ use serde_json::Value;
 
 use super::actions::ActionList;
 use crate::tasks::{self, BASE_SEED, Difficulty, InstanceId, Kind, Kinds, Machine, Problem, Refusal, Severity};
+use limited::Instance;
 
+mod limited;
 #[cfg(test)]
 mod tests;
+
+pub use limited::Judge;
 
 /// The most actions that a request may hold.
 pub const ACTIONS_MAX: usize = 100_000;
@@ -153,24 +157,29 @@ impl VerifyError {
     }
 }
 
-/// Judges a step or an answer.
+/// Judges a step or an answer, as the only request of a [`Judge`].
 ///
 /// # Errors
 /// Names the field that is missing, contradicts another, or is out of range.
 pub fn judge(request: &VerifyRequest) -> Result<Verification, VerifyError> {
+    Judge::new(u64::MAX, &|| Ok(())).judge(request)
+}
+
+fn judge_caught(judge: &mut Judge<'_>, request: &VerifyRequest) -> Result<Verification, VerifyError> {
     // States are untrusted: a case that their checks miss must not reach the caller as a panic.
-    catch_unwind(AssertUnwindSafe(|| judge_request(request))).unwrap_or_else(|_| {
+    catch_unwind(AssertUnwindSafe(|| judge_request(judge, request))).unwrap_or_else(|_| {
         let message = "the task could not judge this; that is a fault of the task, please report the request";
         Err(VerifyError { field: None, message: message.to_owned() })
     })
 }
 
-fn judge_request(request: &VerifyRequest) -> Result<Verification, VerifyError> {
+fn judge_request(judge: &mut Judge<'_>, request: &VerifyRequest) -> Result<Verification, VerifyError> {
     let kinds = kinds(request)?;
-    let problem = problem(request)?;
+    let name = instance_name(request);
+    let Instance { problem, reference } = judge.instance(&name, || problem(request))?;
     match (&request.action, &request.answer) {
         (Some(action), None) => {
-            let mut machine = machine(request, problem.as_ref())?;
+            let mut machine = machine(judge, request, problem.as_ref())?;
             Ok(Verification::Step(Box::new(judge_step(machine.as_mut(), action, kinds))))
         }
         (None, Some(answer)) => {
@@ -179,7 +188,19 @@ fn judge_request(request: &VerifyRequest) -> Result<Verification, VerifyError> {
                     return Err(VerifyError::at(field, "goes with `action`; an answer is judged by itself"));
                 }
             }
-            judge_answer(problem.as_ref(), answer).map(Verification::Answer)
+            if let Some(right) = problem.goal(answer) {
+                return Ok(Verification::Answer(AnswerVerdict { right, judged_by: AnswerTest::Goal }));
+            }
+            let reference = match reference {
+                Some(known) => known,
+                None => {
+                    let found = Arc::new(reference_answer(judge, problem.as_ref())?);
+                    judge.remember(&name, Arc::clone(&found));
+                    found
+                }
+            };
+            let right = reference.as_ref().as_ref() == Some(answer);
+            Ok(Verification::Answer(AnswerVerdict { right, judged_by: AnswerTest::Reference }))
         }
         (None, None) => Err(VerifyError::at("action", "give `action` or `answer`: there is nothing to judge")),
         (Some(_), Some(_)) => Err(VerifyError::at("answer", "give `action` or `answer`, not both")),
@@ -192,6 +213,12 @@ fn kinds(request: &VerifyRequest) -> Result<Kinds, VerifyError> {
         Some([]) => Err(VerifyError::at("kinds", "give at least one of format, invariant, transition, terminal")),
         Some(kinds) => Ok(kinds.iter().copied().collect()),
     }
+}
+
+/// The fields that name or contain the instance, as one text.
+fn instance_name(request: &VerifyRequest) -> String {
+    let VerifyRequest { task, difficulty, index, base_seed, input, .. } = request;
+    serde_json::to_string(&(task, difficulty, index, base_seed, input)).expect("invariant: requests serialise")
 }
 
 fn problem(request: &VerifyRequest) -> Result<Arc<dyn Problem>, VerifyError> {
@@ -215,7 +242,11 @@ fn problem(request: &VerifyRequest) -> Result<Arc<dyn Problem>, VerifyError> {
 }
 
 /// The machine in the state in which the action is to be judged.
-fn machine(request: &VerifyRequest, problem: &dyn Problem) -> Result<Box<dyn Machine>, VerifyError> {
+fn machine(
+    judge: &mut Judge<'_>,
+    request: &VerifyRequest,
+    problem: &dyn Problem,
+) -> Result<Box<dyn Machine>, VerifyError> {
     if let Some(state) = &request.state {
         if request.actions.is_some() {
             return Err(VerifyError::at("actions", "give `state` or `actions`, not both"));
@@ -229,6 +260,7 @@ fn machine(request: &VerifyRequest, problem: &dyn Problem) -> Result<Box<dyn Mac
         return Err(VerifyError::at("actions", format!("has {count} lines; give up to {ACTIONS_MAX}")));
     }
     for (place, line) in actions.iter().enumerate() {
+        judge.step()?;
         let refused = if machine.ended() {
             Some("the trace has ended before it".to_owned())
         } else {
@@ -268,16 +300,13 @@ fn judge_step(machine: &mut dyn Machine, action: &str, kinds: Kinds) -> StepVerd
     }
 }
 
-fn judge_answer(problem: &dyn Problem, answer: &Value) -> Result<AnswerVerdict, VerifyError> {
-    if let Some(right) = problem.goal(answer) {
-        return Ok(AnswerVerdict { right, judged_by: AnswerTest::Goal });
-    }
+fn reference_answer(judge: &mut Judge<'_>, problem: &dyn Problem) -> Result<Option<Value>, VerifyError> {
     let mut machine = problem.start();
     for _ in 0..REFERENCE_STEPS_MAX {
         if !machine.follow_reference() {
-            let right = machine.answer().is_some_and(|reference| *answer == reference);
-            return Ok(AnswerVerdict { right, judged_by: AnswerTest::Reference });
+            return Ok(machine.answer());
         }
+        judge.step()?;
     }
     let message =
         format!("its reference takes more than {REFERENCE_STEPS_MAX} steps, too many to compare an answer with");

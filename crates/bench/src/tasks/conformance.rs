@@ -188,15 +188,20 @@ fn states_drawn_from_the_path_lead_to_the_reference_answer(task: &'static dyn An
     let mut rng = TaskRng::new(task.spec().id.into());
     for id in instances(task).filter(|id| id.difficulty == Difficulty::Easy) {
         let problem = id.problem();
-        let Some(mut machine) = problem.on_path(&mut rng) else { continue };
-        while machine.follow_reference() {}
-        assert_eq!(machine.answer(), Some(problem.reference().answer), "{id}");
+        for draw in [PathDraw::Uniform, PathDraw::ByAction] {
+            let Some(mut machine) = problem.on_path(draw, &mut rng) else { continue };
+            while machine.follow_reference() {}
+            assert_eq!(machine.answer(), Some(problem.reference().answer), "{id} {draw:?}");
+        }
     }
 }
 
 #[test]
 fn some_tasks_draw_states_from_the_path() {
-    assert!(every().any(|task| task.generate(Difficulty::Easy, 1).on_path(&mut TaskRng::new(1)).is_some()));
+    assert!(
+        every()
+            .any(|task| task.generate(Difficulty::Easy, 1).on_path(PathDraw::Uniform, &mut TaskRng::new(1)).is_some())
+    );
 }
 
 fn inputs_of_the_wrong_shape_are_refused_with_the_field(task: &'static dyn AnyTask) {

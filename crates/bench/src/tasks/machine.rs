@@ -16,7 +16,7 @@ use super::pattern;
 use super::rng::TaskRng;
 use super::spec::{Constraint, Difficulty, Kind, Kinds, Severity, Spec};
 use super::state_json;
-use super::task::Task;
+use super::task::{PathDraw, Task};
 use super::violations::Violations;
 
 /// Why a line was not applied. Reports count the two separately.
@@ -114,7 +114,7 @@ pub trait Problem: Send + Sync {
     /// T_max: a bound on the steps of valid traces that follows from the input's size.
     fn steps_max(&self) -> u64;
     /// A random state of the reference trace, if the task can jump there.
-    fn on_path(&self, rng: &mut TaskRng) -> Option<Box<dyn Machine>>;
+    fn on_path(&self, draw: PathDraw, rng: &mut TaskRng) -> Option<Box<dyn Machine>>;
     /// Whether a reference algorithm exists; a client's own problem has none.
     fn has_reference(&self) -> bool {
         true
@@ -337,8 +337,8 @@ impl<T: Task> Problem for Arc<Instance<T>> {
         T::steps_max(&self.0)
     }
 
-    fn on_path(&self, rng: &mut TaskRng) -> Option<Box<dyn Machine>> {
-        let state = T::state_on_path(&self.0, rng)?;
+    fn on_path(&self, draw: PathDraw, rng: &mut TaskRng) -> Option<Box<dyn Machine>> {
+        let state = T::state_on_path(&self.0, draw, rng)?;
         Some(Box::new(Run::<T> { instance: Arc::clone(self), state, candidate: None, spare: None }))
     }
 

@@ -59,7 +59,7 @@ pub use page::pages;
 pub use rational::Rational;
 pub use rng::TaskRng;
 pub use spec::{Category, Constraint, Difficulty, Kind, Kinds, Severity, Spec};
-pub use task::{Illegal, InvalidInput, Task};
+pub use task::{Illegal, InvalidInput, PathDraw, Task};
 pub use violations::Violations;
 
 /// Instances per difficulty in the benchmark.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{AnyTask, Difficulty, Machine, Problem, TaskRng};
+use super::{AnyTask, Difficulty, Machine, PathDraw, Problem, TaskRng};
 
 /// Consecutive base seeds that one source of steps uses, a thousand instances each.
 const BASE_SEEDS: u64 = 1_000;
@@ -22,7 +22,7 @@ pub fn state_on_trace(
     rng: &mut TaskRng,
 ) -> Box<dyn Machine> {
     let problem = instance(task, difficulty, base_seed, rng);
-    if let Some(machine) = problem.on_path(rng) {
+    if let Some(machine) = problem.on_path(PathDraw::Uniform, rng) {
         return machine;
     }
     let mut machine = problem.start();

@@ -9,6 +9,15 @@ use super::rng::TaskRng;
 use super::spec::{Difficulty, Spec};
 use super::violations::Violations;
 
+/// Which states of a reference trace are equally likely.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathDraw {
+    /// All.
+    Uniform,
+    /// Those of each kind of next action together, however rare it is in the trace.
+    ByAction,
+}
+
 /// An action that parses but cannot be applied to the state; says why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -125,7 +134,7 @@ pub trait Task: Send + Sync + 'static {
     }
 
     /// A random state of the reference trace, if one can be computed without running the trace up to it.
-    fn state_on_path(_instance: &Self::Instance, _rng: &mut TaskRng) -> Option<Self::State> {
+    fn state_on_path(_instance: &Self::Instance, _draw: PathDraw, _rng: &mut TaskRng) -> Option<Self::State> {
         None
     }
 }

@@ -4,7 +4,7 @@ use super::{Make, accept, append, end, events, ids, noise, row};
 use crate::{IdempotencyKey, Journal, JournalError, Query, Removed, Retention, RunRow, Write};
 
 /// All rounds of retention, in one.
-fn collect(journal: &dyn Journal, retention: Retention) -> Removed {
+pub(super) fn collect(journal: &dyn Journal, retention: &Retention) -> Removed {
     let mut all = Removed::default();
     loop {
         let round = journal.collect(retention).unwrap();
@@ -20,7 +20,7 @@ fn collect(journal: &dyn Journal, retention: Retention) -> Removed {
     }
 }
 
-fn all_ids(journal: &dyn Journal) -> Vec<String> {
+pub(super) fn all_ids(journal: &dyn Journal) -> Vec<String> {
     let mut ids = ids(journal.list(&Query { limit: 1_000, ..Query::default() }).unwrap());
     ids.sort();
     ids
@@ -34,9 +34,9 @@ pub fn old_runs_are_removed(make: Make<'_>) {
         let first = events(row(id).head, 3);
         journal.commit(&[Write::Accept { row: row(id), key: key(id) }, append(id, &first), end(id, ended)]).unwrap();
     }
-    assert_eq!(collect(journal, Retention::default()).runs, 0);
-    assert_eq!(collect(journal, Retention { updated_before_ms: Some(10), bytes_max: None }).runs, 0);
-    let removed = collect(journal, Retention { updated_before_ms: Some(21), bytes_max: None });
+    assert_eq!(collect(journal, &Retention::default()).runs, 0);
+    assert_eq!(collect(journal, &Retention { updated_before_ms: Some(10), ..Retention::default() }).runs, 0);
+    let removed = collect(journal, &Retention { updated_before_ms: Some(21), ..Retention::default() });
     assert_eq!((removed.runs, removed.events), (3, 9));
     for _ in 0..2 {
         let journal = store.journal();
@@ -58,8 +58,8 @@ pub fn open_runs_are_never_removed(make: Make<'_>) {
     let store = make();
     let first = noise(row("a").head, 100_000);
     store.journal().commit(&[accept("a"), append("a", &first), accept("b"), end("b", 1)]).unwrap();
-    let all = Retention { updated_before_ms: Some(u64::MAX), bytes_max: Some(0) };
-    assert_eq!(collect(store.journal(), all).runs, 1);
+    let all = Retention { updated_before_ms: Some(u64::MAX), bytes_max: Some(0), ..Retention::default() };
+    assert_eq!(collect(store.journal(), &all).runs, 1);
     assert_eq!(all_ids(store.journal()), ["a"]);
     assert_eq!(store.journal().segments("a", 0, 1).unwrap(), [first]);
 }
@@ -77,15 +77,15 @@ pub fn bytes_are_removed_from_the_oldest_end(make: Make<'_>) {
         journal.commit(&[end(id, ended)]).unwrap();
     }
     let full = journal.size().unwrap().bytes;
-    assert_eq!(collect(journal, Retention { updated_before_ms: None, bytes_max: Some(full) }).runs, 0);
+    assert_eq!(collect(journal, &Retention { bytes_max: Some(full), ..Retention::default() }).runs, 0);
     let one = full / 7;
-    let removed = collect(journal, Retention { updated_before_ms: None, bytes_max: Some(full - one - one / 2) });
+    let removed = collect(journal, &Retention { bytes_max: Some(full - one - one / 2), ..Retention::default() });
     let size = journal.size().unwrap();
     assert_eq!((removed.runs, size.runs, size.open_runs), (2, 5, 1));
     assert_eq!(all_ids(journal), ["b", "d", "e", "f", "open"]);
     assert!(size.bytes <= full - one - one / 2, "{size:?} of {full}");
     assert_eq!(removed.bytes, full - size.bytes);
-    collect(journal, Retention { updated_before_ms: None, bytes_max: Some(1) });
+    collect(journal, &Retention { bytes_max: Some(1), ..Retention::default() });
     assert_eq!(all_ids(journal), ["open"]);
 }
 
@@ -109,8 +109,8 @@ pub fn large_runs_vanish_at_once(make: Make<'_>) {
     let store = make();
     let journal = store.journal();
     with_a_large_run(journal);
-    let old = Retention { updated_before_ms: Some(2), bytes_max: None };
-    let first = journal.collect(old).unwrap();
+    let old = Retention { updated_before_ms: Some(2), ..Retention::default() };
+    let first = journal.collect(&old).unwrap();
     assert!(first.has_more && first.runs == 1 && first.events < 9_000, "{first:?}");
     assert_eq!((journal.run("r").unwrap(), journal.snapshot("r").unwrap()), (None, None));
     assert_eq!(journal.segments("r", 5_000, 1).unwrap(), []);
@@ -119,7 +119,7 @@ pub fn large_runs_vanish_at_once(make: Make<'_>) {
     // A run of the same name does not meet what is left of it.
     let again = events(row("r").head, 1);
     journal.commit(&[accept("r"), append("r", &again)]).unwrap();
-    let rest = collect(journal, old);
+    let rest = collect(journal, &old);
     assert_eq!((rest.runs, first.events + rest.events), (0, 9_000));
     assert_eq!(journal.segments("r", 0, 1 << 20).unwrap(), [again]);
 }
@@ -128,12 +128,12 @@ pub fn a_removal_is_finished_by_another_process(make: Make<'_>) {
     let mut store = make();
     with_a_large_run(store.journal());
     let before = store.journal().size().unwrap();
-    let first = store.journal().collect(Retention { updated_before_ms: Some(2), bytes_max: None }).unwrap();
+    let first = store.journal().collect(&Retention { updated_before_ms: Some(2), ..Retention::default() }).unwrap();
     store.reopen();
     let journal = store.journal();
     assert_eq!(all_ids(journal), ["s"]);
     // Also when nothing else is to be removed.
-    let rest = collect(journal, Retention::default());
+    let rest = collect(journal, &Retention::default());
     assert_eq!((rest.runs, first.events + rest.events), (0, 9_000));
     let after = journal.size().unwrap();
     assert!(before.bytes - after.bytes > 9_000 * 20, "{before:?} {after:?}");

@@ -131,12 +131,12 @@ pub fn reviews_go_with_their_run(make: Make<'_>) {
     let notes: Vec<_> = all.iter().map(|seq| review("r", *seq, &said(5, "ada", true, "no"))).collect();
     journal.commit(&notes).unwrap();
     journal.commit(&[end("r", 1), review("s", 1, &said(5, "ada", true, "no"))]).unwrap();
-    let old = Retention { updated_before_ms: Some(2), bytes_max: None };
+    let old = Retention { updated_before_ms: Some(2), ..Retention::default() };
     let mut rounds = 1;
-    let removed = journal.collect(old).unwrap();
+    let removed = journal.collect(&old).unwrap();
     assert!(removed.has_more && removed.runs == 1, "{removed:?}");
     assert_eq!(journal.reviews("r", 0, 9).unwrap(), [], "all of it vanishes at once");
-    while journal.collect(old).unwrap().has_more {
+    while journal.collect(&old).unwrap().has_more {
         rounds += 1;
     }
     assert!(rounds > 3, "a round is bounded");

@@ -1,35 +1,76 @@
-//! The lock that gives a journal to one process.
+//! The lock that gives a journal to one process, under whatever name that process knows it.
 
 use std::fs::File;
-use std::path::Path;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::JournalError;
 
-/// A lock on the file `<path>.lock`, released when the process ends in any way. The file stays, because a file that is
-/// deleted and recreated could be locked twice.
+/// Locks on the file `<path>.lock` and on the journal itself, released when the process ends in any way. The lock's file
+/// stays, because a file that is deleted and recreated could be locked twice.
+///
+/// It must be dropped after every connection: closing a file releases the locks that SQLite has on it.
 #[derive(Debug)]
 pub(super) struct Lock {
-    _file: File,
+    _name: File,
+    _journal: File,
+    /// The journal's file, if it was made for a new journal that is not complete yet.
+    new: Option<PathBuf>,
 }
 
 impl Lock {
+    /// Makes the file of the journal if there is none.
+    ///
     /// # Errors
-    /// `InUse` if it is taken, `Open` if the file cannot be made or locked.
+    /// `InUse` if it is taken, `Open` if a file cannot be made or locked, or the journal has several names.
     pub(super) fn take(path: &Path) -> Result<Self, JournalError> {
         let mut name = path.as_os_str().to_owned();
         name.push(".lock");
-        let cannot = |cause: std::io::Error| JournalError::Open {
-            path: path.to_owned(),
-            reason: format!("{} cannot be locked: {cause}", name.display()),
-        };
-        let file = File::options().write(true).create(true).truncate(false).open(&name).map_err(cannot)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Self { _file: file }),
-            Err(Errno::WOULDBLOCK) => Err(JournalError::InUse { path: path.to_owned() }),
-            Err(errno) => Err(cannot(errno.into())),
+        let (name, _) = locked(path, Path::new(&name))?;
+        let (journal, is_new) = locked(path, path)?;
+        let links = journal.metadata().map_or(1, |metadata| metadata.nlink());
+        if links > 1 {
+            // The log belongs to one of the names: after a crash, the others would lack the last commits.
+            let reason = format!("the file has {links} names (hard links): remove all but one, or copy it instead");
+            return Err(JournalError::Open { path: path.to_owned(), reason });
         }
+        Ok(Self { _name: name, _journal: journal, new: is_new.then(|| path.to_owned()) })
+    }
+
+    /// The journal is complete: its file stays. Returns whether it was new.
+    pub(super) fn keep(&mut self) -> bool {
+        self.new.take().is_some()
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if let Some(new) = &self.new {
+            // What stays is empty, and the next start takes it.
+            let _ = std::fs::remove_file(new);
+        }
+    }
+}
+
+/// Opens and locks a file of a journal; also returns whether it is new.
+fn locked(path: &Path, file: &Path) -> Result<(File, bool), JournalError> {
+    let cannot = |cause: io::Error| JournalError::Open {
+        path: path.to_owned(),
+        reason: format!("{} cannot be locked: {cause}", file.display()),
+    };
+    let (opened, is_new) = match File::options().write(true).create_new(true).open(file) {
+        Ok(made) => (made, true),
+        // A lock needs no right to write.
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => (File::open(file).map_err(cannot)?, false),
+        Err(cause) => return Err(cannot(cause)),
+    };
+    match flock(&opened, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok((opened, is_new)),
+        Err(Errno::WOULDBLOCK) => Err(JournalError::InUse { path: path.to_owned() }),
+        Err(errno) => Err(cannot(errno.into())),
     }
 }

@@ -7,10 +7,14 @@ mod compression;
 mod connection;
 mod error_code;
 mod lock;
+mod log_file;
 mod queries;
+mod reserve;
 mod retention;
 mod reviews;
 mod schema;
+mod spent_keys;
+mod usage;
 mod writer;
 
 #[cfg(test)]
@@ -25,6 +29,7 @@ use super::{FlaggedEvent, Journal, JournalError, Query, Removed, Retention, RunR
 use connection::{Readers, as_open_error};
 use lock::Lock;
 use schema::Found;
+use usage::Measured;
 use writer::Writer;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,6 +44,8 @@ pub struct SqliteJournal {
     readers: Readers,
     writer: Mutex<Writer>,
     _lock: Lock,
+    /// The path of a file that this made.
+    new: Option<PathBuf>,
 }
 
 impl SqliteJournal {
@@ -48,11 +55,26 @@ impl SqliteJournal {
     /// `InUse` while it is open elsewhere, `Open` if it cannot be opened or is not a journal, `Damaged` if it is unreadable.
     pub fn open(path: &Path, options: SqliteOptions) -> Result<Self, JournalError> {
         let path = &resolve(path).map_err(|reason| JournalError::Open { path: path.to_owned(), reason })?;
-        let lock = Lock::take(path)?;
+        let mut lock = Lock::take(path)?;
         let writer = Self::writer(path, options).map_err(|error| as_open_error(path, error))?;
         let readers = Readers::new(path);
         readers.read(queries::bytes)?;
-        Ok(Self { readers, writer: Mutex::new(writer), _lock: lock })
+        let new = lock.keep().then(|| path.clone());
+        Ok(Self { readers, writer: Mutex::new(writer), _lock: lock, new })
+    }
+
+    /// Removes the file, if this made it and nobody put a run into it: after a start that failed for another reason.
+    pub fn discard_if_unused(&self) {
+        if let Some(new) = &self.new
+            && self.size().is_ok_and(|size| size.runs == 0)
+        {
+            for suffix in ["", "-wal", "-shm", ".reserve"] {
+                let mut name = new.as_os_str().to_owned();
+                name.push(suffix);
+                // What stays is empty, and the next start takes it.
+                let _ = std::fs::remove_file(name);
+            }
+        }
     }
 
     fn writer(path: &Path, options: SqliteOptions) -> Result<Writer, JournalError> {
@@ -135,8 +157,13 @@ impl Journal for SqliteJournal {
         self.readers.read(|connection| queries::snapshot(connection, id))
     }
 
-    fn collect(&self, retention: Retention) -> Result<Removed, JournalError> {
-        self.lock().collect(retention)
+    fn collect(&self, retention: &Retention) -> Result<Removed, JournalError> {
+        // Measured before the writer is locked: a finished run does not grow.
+        let measured = match retention.bytes_max {
+            Some(_) => self.readers.read(usage::measure)?,
+            None => Measured::default(),
+        };
+        self.lock().collect(retention, &measured)
     }
 
     fn size(&self) -> Result<Size, JournalError> {

@@ -76,7 +76,9 @@ pub(super) fn run_of_key(
     owner: &str,
     key: &str,
 ) -> Result<Option<(String, [u8; 32])>, JournalError> {
-    let mut statement = connection.prepare_cached("SELECT id, fingerprint FROM run WHERE owner = ?1 AND key = ?2")?;
+    let sql = "SELECT id, fingerprint FROM run WHERE owner = ?1 AND key = ?2
+        UNION ALL SELECT run, fingerprint FROM spent_key WHERE owner = ?1 AND key = ?2";
+    let mut statement = connection.prepare_cached(sql)?;
     Ok(statement.query_row([owner, key], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
 }
 
@@ -104,8 +106,10 @@ pub(super) fn list(connection: &Connection, query: &Query) -> Result<Vec<RunRow>
     if let Some(after) = &query.after {
         // Read before the list, because a removed run must be an error and not the end of the list. The time never
         // changes, so the list is still consistent.
-        let mut statement = connection.prepare_cached("SELECT created_ms FROM run WHERE id = ?1")?;
-        let found = statement.query_row([after], |row| row.get(0)).optional()?;
+        // Another owner's run is none, so that its existence does not show.
+        let sql = "SELECT created_ms FROM run WHERE id = ?1 AND owner = coalesce(?2, owner)";
+        let found =
+            connection.prepare_cached(sql)?.query_row(params![after, query.owner], |row| row.get(0)).optional()?;
         created = found.ok_or_else(|| JournalError::NoSuchRun { id: after.clone() })?;
         values.extend([&created as &dyn ToSql, after]);
         conditions.push(format!("(r.created_ms, r.id) < (?{}, ?{})", values.len() - 1, values.len()));

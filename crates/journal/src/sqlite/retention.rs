@@ -7,21 +7,24 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 
 use super::connection::set_max_size;
 use super::queries::bytes;
-use super::reviews;
+use super::usage::Measured;
 use super::writer::Writer;
+use super::{reviews, spent_keys, usage};
 use crate::{JournalError, Removed, Retention};
 
 /// Limits of a round: rows to remove, and their bytes.
-const ROWS: i64 = 1_000;
-const BYTES: i64 = 4 << 20;
+const ROUND: Budget = Budget { rows: 1_000, bytes: 4 << 20 };
+/// The same on a full disk, where the log may grow no further than the reserve.
+const SMALL_ROUND: Budget = Budget { rows: 200, bytes: 1 << 20 };
 /// The cost of a run's row relative to a segment's: it is in up to ten indexes.
 const RUN_ROWS: i64 = 10;
-/// Pages that a round returns to the file system.
-const VACUUM_PAGES: u32 = 1_024;
+/// Pages that a round returns to the file system, per row that it may remove.
+const VACUUM_PAGES_PER_ROW: i64 = 1;
 /// Pages by which the file may exceed its limit during removal.
 const SPARE_PAGES: u64 = 64;
 
 /// What is left of a round's limits.
+#[derive(Clone, Copy)]
 struct Budget {
     rows: i64,
     bytes: i64,
@@ -34,38 +37,64 @@ impl Budget {
 }
 
 impl Writer {
-    pub(super) fn collect(&mut self, retention: Retention) -> Result<Removed, JournalError> {
+    pub(super) fn collect(&mut self, retention: &Retention, measured: &Measured) -> Result<Removed, JournalError> {
+        let mut removed = self.collect_within(ROUND, retention, measured);
+        if matches!(removed, Err(JournalError::NotWritable(_))) && self.reserve.release() {
+            removed = self.collect_within(SMALL_ROUND, retention, measured);
+            // Shrinks the files, so that there is room for the reserve again.
+            let shrunk = self
+                .write(|connection, _| Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?));
+            removed = removed.and_then(|removed| shrunk.map(|()| removed));
+        }
+        self.reserve.fill();
+        removed
+    }
+
+    fn collect_within(
+        &mut self,
+        limits: Budget,
+        retention: &Retention,
+        measured: &Measured,
+    ) -> Result<Removed, JournalError> {
         let bytes_max = self.bytes_max;
         self.write(|connection, _| {
             set_max_size(connection, bytes_max, SPARE_PAGES)?;
-            let removed = round(connection, retention);
+            let removed = round(connection, limits, retention, measured);
             set_max_size(connection, bytes_max, 0)?;
             removed
         })
     }
 }
 
-fn round(connection: &mut Connection, retention: Retention) -> Result<Removed, JournalError> {
+fn round(
+    connection: &mut Connection,
+    limits: Budget,
+    retention: &Retention,
+    measured: &Measured,
+) -> Result<Removed, JournalError> {
     let mut removed = Removed::default();
-    let mut budget = Budget { rows: ROWS, bytes: BYTES };
+    let mut budget = limits;
     let before = bytes(connection)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    usage::record(&transaction, measured)?;
+    let expired = spent_keys::expire(&transaction, retention.now_ms, limits.rows)?;
     loop {
         let pending = pending(&transaction)?;
-        let next_expired = if pending.is_none() { next_expired(&transaction, retention)? } else { None };
+        let next_expired = if pending.is_none() { next_expired(&transaction, retention, measured)? } else { None };
         if budget.is_spent() {
             removed.has_more = pending.or(next_expired).is_some();
             break;
         }
         match (pending, next_expired) {
             (Some(run), _) => remove_body(&transaction, run, &mut budget, &mut removed)?,
-            (None, Some(run)) => remove_row(&transaction, run, &mut budget, &mut removed)?,
+            (None, Some(run)) => remove_row(&transaction, run, retention, &mut budget, &mut removed)?,
             (None, None) => break,
         }
     }
     removed.bytes = before.saturating_sub(bytes(&transaction)?);
     transaction.commit()?;
-    removed.has_more |= vacuum(connection)?;
+    removed.has_more |= measured.has_more | (expired >= limits.rows);
+    removed.has_more |= vacuum(connection, limits.rows * VACUUM_PAGES_PER_ROW)?;
     Ok(removed)
 }
 
@@ -76,27 +105,49 @@ fn pending(transaction: &Transaction<'_>) -> Result<Option<i64>, JournalError> {
 }
 
 /// The next run to remove.
-fn next_expired(transaction: &Transaction<'_>, retention: Retention) -> Result<Option<i64>, JournalError> {
-    let mut statement = transaction
-        .prepare_cached("SELECT no, updated_ms FROM run WHERE is_over = 1 ORDER BY updated_ms, no LIMIT 1")?;
-    let oldest: Option<(i64, i64)> = statement.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-    let Some((run, updated)) = oldest else { return Ok(None) };
-    let is_old = retention.updated_before_ms.is_some_and(|before| updated.unsigned_abs() < before);
-    let is_victim = is_old
-        || match retention.bytes_max {
-            Some(most) => bytes(transaction)? > most,
-            None => false,
-        };
-    Ok(is_victim.then_some(run))
+fn next_expired(
+    transaction: &Transaction<'_>,
+    retention: &Retention,
+    measured: &Measured,
+) -> Result<Option<i64>, JournalError> {
+    let owner = retention.owner.as_deref();
+    let Some((run, updated)) = first_ended(transaction, owner)? else { return Ok(None) };
+    if retention.updated_before_ms.is_some_and(|before| updated.unsigned_abs() < before) {
+        return Ok(Some(run));
+    }
+    let Some(most) = retention.bytes_max else { return Ok(None) };
+    // Until all are measured, nobody knows whose runs hold the most.
+    if measured.has_more {
+        return Ok(None);
+    }
+    if owner.is_some() {
+        return Ok((usage::of(transaction, owner)? > most).then_some(run));
+    }
+    if bytes(transaction)? <= most {
+        return Ok(None);
+    }
+    let largest = usage::largest(transaction)?;
+    Ok(first_ended(transaction, largest.as_deref())?.map(|(run, _)| run))
+}
+
+/// The run that ended first, of an owner or of all, and when.
+fn first_ended(transaction: &Transaction<'_>, owner: Option<&str>) -> Result<Option<(i64, i64)>, JournalError> {
+    let of_owner = if owner.is_some() { "AND owner = ?1" } else { "AND ?1 IS NULL" };
+    let sql = format!("SELECT no, updated_ms FROM run WHERE is_over = 1 {of_owner} ORDER BY updated_ms, no LIMIT 1");
+    let mut statement = transaction.prepare_cached(&sql)?;
+    Ok(statement.query_row([owner], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
 }
 
 /// Removes a run except its flags and segments.
 fn remove_row(
     transaction: &Transaction<'_>,
     run: i64,
+    retention: &Retention,
     budget: &mut Budget,
     removed: &mut Removed,
 ) -> Result<(), JournalError> {
+    spent_keys::keep(transaction, run, retention)?;
+    usage::forget(transaction, run)?;
     for sql in [
         "DELETE FROM snapshot WHERE run = ?1",
         "DELETE FROM spec WHERE run = ?1",
@@ -145,13 +196,13 @@ fn remove_body(
 
 /// Returns free pages to the file system. Returns whether there are more. The file itself shrinks at a checkpoint, which
 /// follows the last of them.
-fn vacuum(connection: &Connection) -> Result<bool, JournalError> {
+fn vacuum(connection: &Connection, pages: i64) -> Result<bool, JournalError> {
     let free = || connection.pragma_query_value(None, "freelist_count", |row| row.get::<_, u32>(0));
     if free()? == 0 {
         return Ok(false);
     }
     // Each row removes a page.
-    let mut statement = connection.prepare_cached(&format!("PRAGMA incremental_vacuum({VACUUM_PAGES})"))?;
+    let mut statement = connection.prepare_cached(&format!("PRAGMA incremental_vacuum({pages})"))?;
     let mut rows = statement.query([])?;
     while rows.next()?.is_some() {}
     drop(rows);

@@ -98,8 +98,27 @@ const V2: &str = "
     CREATE INDEX review_of_flag ON review (flag, no);
 ";
 
+/// `run.bytes` is what a finished run holds, NULL until it is measured; `usage` sums it per owner. `spent_key` has the
+/// idempotency keys of removed runs.
+const V3: &str = "
+    ALTER TABLE run ADD COLUMN bytes INTEGER;
+    CREATE INDEX run_unmeasured ON run (no) WHERE is_over = 1 AND bytes IS NULL;
+    CREATE INDEX run_ended_of_owner ON run (owner, updated_ms, no) WHERE is_over = 1;
+    CREATE TABLE usage (owner TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE spent_key (
+        owner TEXT NOT NULL,
+        key TEXT NOT NULL,
+        fingerprint BLOB NOT NULL,
+        run TEXT NOT NULL,
+        until_ms INTEGER NOT NULL,
+        PRIMARY KEY (owner, key)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX spent_key_by_end ON spent_key (until_ms);
+";
+
 /// What each version added. Never change a released migration: files of every version exist.
-pub(super) const MIGRATIONS: [&str; 2] = [V1, V2];
+pub(super) const MIGRATIONS: [&str; 3] = [V1, V2, V3];
 
 /// The content of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -75,6 +75,55 @@ fn a_journal_is_open_once_under_all_its_names() {
 }
 
 #[test]
+fn a_journal_with_two_names_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(&folder, 0);
+    journal.commit(&[accept("r")]).unwrap();
+    let link = folder.path().join("link.db");
+    fs::hard_link(folder.path().join("runs.db"), &link).unwrap();
+    let error = SqliteJournal::open(&link, SqliteOptions::default()).err().expect("it is refused");
+    assert!(matches!(error, JournalError::InUse { .. }), "{error}");
+    drop(journal);
+    refused(&link, &["2 names (hard links)", "remove all but one"]);
+    fs::remove_file(&link).unwrap();
+    assert!(open(&folder, 0).run("r").unwrap().is_some());
+}
+
+#[test]
+fn a_deleted_log_is_noticed_and_nothing_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(&folder, 0);
+    journal.commit(&[accept("r")]).unwrap();
+    fs::remove_file(folder.path().join("runs.db-wal")).unwrap();
+    for error in [journal.commit(&[accept("s")]), journal.probe(), journal.commit(&[accept("s")])] {
+        let error = error.expect_err("nobody would find it again");
+        assert!(
+            matches!(&error, JournalError::NotWritable(reason) if reason.contains("runs.db-wal was deleted")),
+            "{error}"
+        );
+    }
+    // As a crash would leave it.
+    let other = tempfile::tempdir().unwrap();
+    fs::copy(folder.path().join("runs.db"), other.path().join("runs.db")).unwrap();
+    let after = open(&other, 0);
+    assert!(after.run("r").unwrap().is_some() && after.run("s").unwrap().is_none());
+}
+
+#[test]
+fn a_new_file_goes_with_a_start_that_failed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    open(&folder, 0).discard_if_unused();
+    assert!(!path.exists());
+    let journal = open(&folder, 0);
+    journal.commit(&[accept("r")]).unwrap();
+    journal.discard_if_unused();
+    drop(journal);
+    open(&folder, 0).discard_if_unused();
+    assert!(path.exists(), "there is a run in it, and it is not new");
+}
+
+#[test]
 fn what_is_no_journal_is_refused_and_stays() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
@@ -108,9 +157,9 @@ fn a_newer_version_is_refused_and_stays() {
     let folder = tempfile::tempdir().unwrap();
     drop(open(&folder, 0));
     let path = folder.path().join("runs.db");
-    Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 3").unwrap();
+    Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 4").unwrap();
     let before = fs::read(&path).unwrap();
-    refused(&path, &["version 3", "up to 2", "newer prime-agents"]);
+    refused(&path, &["version 4", "up to 3", "newer prime-agents"]);
     assert!(fs::read(&path).unwrap() == before, "the file has changed");
 }
 
@@ -143,7 +192,7 @@ fn a_file_of_an_older_version_goes_on() {
     }
     let file = Connection::open(&path).unwrap();
     let version: i64 = file.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
-    assert_eq!(version, 2);
+    assert_eq!(version, 3);
 }
 
 #[test]
@@ -205,8 +254,8 @@ fn a_full_file_takes_nothing_until_there_is_room() {
         journal.probe().unwrap();
     }
     assert!(fs::metadata(folder.path().join("runs.db")).map_or(0, |data| data.len()) <= 1 << 20);
-    let retention = Retention { updated_before_ms: Some(10), bytes_max: None };
-    assert_eq!(journal.collect(retention).unwrap().runs, 10);
+    let retention = Retention { updated_before_ms: Some(10), ..Retention::default() };
+    assert_eq!(journal.collect(&retention).unwrap().runs, 10);
     journal.commit(&[accept("s"), append("s", &noise(row("s").head, 100_000))]).unwrap();
     drop(journal);
     // It is bounded again, and again when it is opened.
@@ -227,9 +276,9 @@ fn a_file_shrinks_when_runs_are_removed() {
         let id = format!("r{at}");
         journal.commit(&[accept(&id), append(&id, &noise(row(&id).head, 4 << 20)), end(&id, at)]).unwrap();
     }
-    let retention = Retention { updated_before_ms: Some(3), bytes_max: None };
+    let retention = Retention { updated_before_ms: Some(3), ..Retention::default() };
     let mut rounds = 0;
-    while journal.collect(retention).unwrap().has_more {
+    while journal.collect(&retention).unwrap().has_more {
         rounds += 1;
     }
     assert!(rounds > 0, "each round is bounded");
@@ -245,7 +294,7 @@ fn nothing_is_written_after_a_failed_sync() {
     journal.commit(&[accept("r")]).unwrap();
     let failed = journal.lock().write(|_, _| Err::<(), _>(JournalError::DiskFailed("a sync".to_owned())));
     assert!(failed.is_err());
-    for done in [journal.commit(&[]), journal.probe(), journal.collect(Retention::default()).map(drop)] {
+    for done in [journal.commit(&[]), journal.probe(), journal.collect(&Retention::default()).map(drop)] {
         assert!(matches!(&done, Err(JournalError::DiskFailed(reason)) if reason == "a sync"), "{done:?}");
     }
     assert!(journal.run("r").unwrap().is_some(), "it can still be read");
@@ -283,7 +332,7 @@ fn use_all(path: &Path) -> Result<Vec<Segment>, JournalError> {
     }
     journal.commit(&[accept("new"), append("new", &events(row("new").head, 3)), end("new", 1)])?;
     journal.probe()?;
-    while journal.collect(Retention { updated_before_ms: Some(u64::MAX), bytes_max: None })?.has_more {}
+    while journal.collect(&Retention { updated_before_ms: Some(u64::MAX), ..Retention::default() })?.has_more {}
     Ok(all)
 }
 

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use super::compression::Packer;
+use super::log_file::LogFile;
+use super::reserve::Reserve;
 use super::schema::{FIRST_SEQ_MAX, RUN_MAX, SEQ_BITS};
-use super::{connection, reviews};
+use super::{connection, queries, reviews};
 use crate::{Head, IdempotencyKey, JournalError, ReviewCounts, RunRow, Segment, Snapshot, Write};
 
 pub(super) struct KnownRun {
@@ -21,6 +23,8 @@ pub(super) struct Writer {
     /// `None` after an error that made it unusable; the next write opens another.
     connection: Option<Connection>,
     packer: Packer,
+    log: LogFile,
+    pub(super) reserve: Reserve,
     /// The sync that failed. Nothing is written any more, because the result of another sync would mean nothing.
     failed: Option<String>,
 }
@@ -42,7 +46,9 @@ fn is_usable(connection: &Connection) -> bool {
 impl Writer {
     pub(super) fn new(path: &Path, bytes_max: u64, connection: Connection) -> Result<Self, JournalError> {
         let packer = Packer::new().map_err(|error| JournalError::NotWritable(format!("zstd: {error}")))?;
-        Ok(Self { path: path.to_owned(), bytes_max, connection: Some(connection), packer, failed: None })
+        let (log, reserve) = (LogFile::new(path), Reserve::new(path));
+        reserve.fill();
+        Ok(Self { path: path.to_owned(), bytes_max, connection: Some(connection), packer, log, reserve, failed: None })
     }
 
     /// Writes through the connection, reopening it if necessary.
@@ -55,10 +61,20 @@ impl Writer {
         }
         if self.connection.is_none() {
             self.connection = Some(connection::writer(&self.path, self.bytes_max, false)?);
+            self.log.reopen();
         }
+        let is_log_deleted = self.log.is_deleted();
         let Some(connection) = &mut self.connection else {
             return Err(JournalError::NotWritable("the file is not open".to_owned()));
         };
+        if is_log_deleted {
+            // Saves what it holds, as far as no reader is in the way; the next attempt saves the rest.
+            connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
+            let (log, path) = (self.log.path().display(), self.path.display());
+            let reason =
+                format!("its log {log} was deleted; everything committed is saved in {path}: restart the daemon");
+            return Err(JournalError::NotWritable(reason));
+        }
         let written = write(connection, &mut self.packer);
         match &written {
             Ok(_) | Err(JournalError::Refused(_)) => {}
@@ -125,9 +141,7 @@ fn accept(transaction: &Transaction<'_>, row: &RunRow, key: Option<&IdempotencyK
         return Err(refused(format!("run {id:?} exists already")));
     }
     if let Some(IdempotencyKey { key, .. }) = key {
-        let mut statement = transaction.prepare_cached("SELECT id FROM run WHERE owner = ?1 AND key = ?2")?;
-        let taken: Option<String> = statement.query_row([&row.owner, key], |row| row.get(0)).optional()?;
-        if let Some(run) = taken {
+        if let Some((run, _)) = queries::run_of_key(transaction, &row.owner, key)? {
             return Err(refused(format!("the idempotency key of the new run {id:?} belongs to run {run:?}")));
         }
     }

@@ -19,14 +19,10 @@ use super::OpenAiModel;
 fn request(affinity: u64) -> CompletionRequest {
     CompletionRequest {
         system: Some("Be brief.".to_owned()),
-        prompt: "State: 1".to_owned(),
-        grammar: None,
-        excluded: Vec::new(),
-        excluded_prefixes: Vec::new(),
         sampling: Sampling { temperature: 0.5, top_p: 1.0, seed: 7 },
         max_tokens: 16,
-        logprobs: false,
         affinity,
+        ..CompletionRequest::raw("n-queens", "State: 1")
     }
 }
 

@@ -15,7 +15,13 @@ use crate::settings::{ApiKey, Server};
 const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
 fn with_key(requests_per_second: Option<u32>, concurrent_max: Option<u32>) -> Server {
-    let key = ApiKey { name: "ci".to_owned(), sha256: ABC.parse().unwrap(), requests_per_second, concurrent_max };
+    let key = ApiKey {
+        name: "ci".to_owned(),
+        sha256: ABC.parse().unwrap(),
+        requests_per_second,
+        concurrent_max,
+        ..ApiKey::default()
+    };
     Server { keys: vec![key], ..settings() }
 }
 
@@ -24,7 +30,7 @@ fn fail() -> HttpResponse {
 }
 
 fn routes(config: &mut ServiceConfig) {
-    let owner = |owner: web::ReqData<Owner>| async move { owner.into_inner().0 };
+    let owner = |owner: web::ReqData<Owner>| async move { owner.into_inner().name };
     let id = |id: web::ReqData<RequestId>| async move { id.as_str().to_owned() };
     config
         .route("/owner", web::get().to(owner))

@@ -2,6 +2,7 @@
 
 mod admission;
 mod bodies;
+mod crowds;
 mod readers;
 mod silence;
 

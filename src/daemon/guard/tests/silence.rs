@@ -1,10 +1,8 @@
 //! Connections on which nothing comes.
 
-use std::sync::mpsc::channel;
-
 use actix_web::web::{self, ServiceConfig};
 
-use super::{Running, Tell, settings, told};
+use super::{Running, settings};
 use crate::settings::Server;
 
 fn start() -> Running {
@@ -54,29 +52,4 @@ fn a_body_that_no_handler_reads_does_not_hold_its_connection() {
     let mut client = server.send(chunked);
     assert_eq!(client.answer().text(), "here");
     client.rest();
-}
-
-#[test]
-fn connections_beyond_the_limit_wait_for_one_to_close() {
-    let (tell, happens) = channel();
-    let wait = move || {
-        let end = Tell(tell.clone(), "end");
-        tell.send("begin").unwrap();
-        async move {
-            std::future::pending::<()>().await;
-            drop(end);
-            "never"
-        }
-    };
-    let server = Running::start(Server { connections_max: 2, ..settings() }, move |config| {
-        config.route("/wait", web::get().to(wait.clone())).configure(routes);
-    });
-    let wait = "GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    let (first, _second) = (server.send(wait), server.send(wait));
-    assert_eq!([told(&happens), told(&happens)], ["begin", "begin"]);
-    assert_eq!(server.connections.open(), 2);
-    let _third = server.send(wait);
-    drop(first);
-    assert_eq!([told(&happens), told(&happens)], ["end", "begin"]);
-    assert_eq!(server.connections.open(), 2);
 }

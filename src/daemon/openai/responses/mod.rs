@@ -10,7 +10,7 @@ use super::accept::{accept, unique_of};
 use super::cancel_on_drop::ChatHeaders;
 use super::completion::ended;
 use crate::daemon::error::{ApiError, ErrorBody};
-use crate::daemon::guard::{Body, json};
+use crate::daemon::guard::{Body, json, stream_permit};
 use crate::daemon::{State, now_ms};
 pub use request::ResponsesRequest;
 pub use response::{ModelResponse, ResponseEvent};
@@ -44,12 +44,13 @@ pub(super) fn chat_of(body: &[u8]) -> Result<super::request::ChatRequest, ApiErr
 pub async fn respond(state: web::Data<State>, request: HttpRequest, body: Body) -> Result<HttpResponse, ApiError> {
     let asked: ResponsesRequest = json(&body.0)?;
     let (chat, is_streamed) = (asked.chat()?, asked.is_streamed());
+    let permit = if is_streamed { stream_permit(&request)? } else { None };
     let mut accepted = accept(&state, &request, chat).await.map_err(request::renamed)?;
     let template = Template::new(unique_of(&accepted), now_ms() / 1_000, asked);
     let runs = &state.runs;
     let only = accepted.pop().ok_or_else(|| ApiError::internal("a response has no run"))?;
     if is_streamed {
-        return Ok(streaming::respond(runs, template, only));
+        return Ok(streaming::respond(runs, template, only, permit));
     }
     let (record, reasoning) = ended(runs, only.run.id()).await?;
     let outcome = Outcome { delivery: only.expected.delivery(&record), record, reasoning };

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::response::{ModelResponse, Outcome, OutputContent, OutputItem, ResponseStatus, Template};
 use crate::daemon::error::ApiError;
 use crate::daemon::events::with_heartbeat;
+use crate::daemon::guard::Permit;
 use crate::daemon::openai::accept::AcceptedRun;
 use crate::daemon::openai::completion::ended;
 use crate::runs::Runs;
@@ -118,7 +119,7 @@ impl Events {
 }
 
 /// Responds at once. Dropping the body drops `accepted`.
-pub fn respond(runs: &Arc<Runs>, template: Template, accepted: AcceptedRun) -> HttpResponse {
+pub fn respond(runs: &Arc<Runs>, template: Template, accepted: AcceptedRun, permit: Option<Permit>) -> HttpResponse {
     let mut events = Events::default();
     events.begin(&template.response(None));
     let begin = events.take();
@@ -138,7 +139,7 @@ pub fn respond(runs: &Arc<Runs>, template: Template, accepted: AcceptedRun) -> H
         .content_type("text/event-stream")
         .insert_header(("Cache-Control", "no-cache"))
         .insert_header(("X-Accel-Buffering", "no"))
-        .streaming(with_heartbeat(pieces))
+        .streaming(with_heartbeat(pieces, permit))
 }
 
 #[cfg(test)]

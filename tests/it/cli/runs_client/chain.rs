@@ -38,7 +38,9 @@ fn a_changed_lost_or_added_event_is_found() {
     let daemon = Daemon::start(&[]);
     let id = submitted(&daemon, &["n-queens"]);
     let mut record = daemon.finished(&format!("/v1/runs/{id}"));
-    let events = [r#"{"event":"started"}"#, r#"{"event":"step","action":"a"}"#, r#"{"event":"finished"}"#];
+    let end = json!({"outcome": record["outcome"], "verified": true, "answer": record["answer"]}).to_string();
+    let end = format!(r#"{{"event":"finished",{}"#, &end[1..]);
+    let events = [r#"{"event":"started"}"#, r#"{"event":"step","action":"a"}"#, &end];
     let (whole, chain) = trace_of(&events);
     record["events"] = json!(3);
     record["chain"] = json!(chain);
@@ -54,6 +56,23 @@ fn a_changed_lost_or_added_event_is_found() {
         let (url, server) = server_of(vec![("200 OK", record.to_string()), ("200 OK", trace)]);
         let verified = done(&["runs", "verify-chain", "run_1", "--url", &url]);
         assert_eq!(verified.code, code, "{part}: {}{}", verified.stdout, verified.stderr);
+        assert!(verified.stdout.contains(part), "{part:?} is missing in {}", verified.stdout);
+        server.join().unwrap();
+    }
+    let changed = |field: &str, value| {
+        let mut record = record.clone();
+        record[field] = value;
+        record
+    };
+    for (record, part) in [
+        (changed("answer", json!({"queens": [0]})), r#"the record's answer is {"queens":[0]}"#),
+        (changed("answer", json!(null)), "the record's answer is none"),
+        (changed("verified", json!(false)), "`verified` is false in the record, but true"),
+        (changed("outcome", json!("stuck")), "the record's outcome is stuck"),
+    ] {
+        let (url, server) = server_of(vec![("200 OK", record.to_string()), ("200 OK", whole.clone())]);
+        let verified = done(&["runs", "verify-chain", "run_1", "--url", &url]);
+        assert_eq!(verified.code, 1, "{part}: {}{}", verified.stdout, verified.stderr);
         assert!(verified.stdout.contains(part), "{part:?} is missing in {}", verified.stdout);
         server.join().unwrap();
     }

@@ -236,8 +236,15 @@ impl Task for TowerOfHanoi {
         })
     }
 
-    fn state_on_path(instance: &Instance, rng: &mut TaskRng) -> Option<State> {
-        let moves = rng.below((1u64 << instance.n) - 1);
+    fn state_on_path(instance: &Instance, draw: PathDraw, rng: &mut TaskRng) -> Option<State> {
+        let moves = match draw {
+            PathDraw::Uniform => rng.below((1u64 << instance.n) - 1),
+            PathDraw::ByAction => {
+                // The move of the disk whose turn it is next.
+                let disk = rng.index(instance.n);
+                ((2 * rng.below(1 << (instance.n - 1 - disk)) + 1) << disk) - 1
+            }
+        };
         let (from, to) = (instance.from, instance.to);
         let mut state = Self::start(instance);
         state.pegs = [Peg::EMPTY; 3];

@@ -1,16 +1,31 @@
-//! Judges steps and answers without a run, one at a time or in batches.
+//! Judges steps and answers without a run, one at a time or in batches, with a limit on the work of a request.
 
-use actix_web::{HttpResponse, web};
+mod pool;
+
+use std::time::Duration;
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::error::ApiError;
+use super::error::{ApiError, ErrorBody};
 use super::guard::{Body, json};
-use super::method_not_allowed;
-use prime_bench::judge::single::{self, Verification, VerifyError, VerifyRequest};
+use super::runs::owner_of;
+use super::{State, method_not_allowed};
+use prime_bench::judge::single::{Judge, Verification, VerifyError, VerifyRequest};
+
+use pool::QueueFull;
+pub use pool::{Abandoned, Pool};
 
 /// Most requests of a batch.
 const BATCH_MAX: usize = 10_000;
+/// Most steps of references and lines that a request may take: eight times as many as one answer may.
+const STEPS_MAX: u64 = 1 << 24;
+/// Most time of a processor that a request may take: steps of some tasks cost far more than those of others.
+const CPU_MAX: Duration = Duration::from_secs(10);
+/// `Retry-After` where the queue is full.
+const SOON: Duration = Duration::from_secs(1);
 
 pub fn configure(config: &mut web::ServiceConfig) {
     config.service(
@@ -61,14 +76,33 @@ pub enum VerifyAnswer {
     Batch(BatchAnswer),
 }
 
+/// The processor time of this thread.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}
+
 /// Parses a body and judges it.
-pub(super) fn judged(body: &[u8]) -> Result<VerifyAnswer, ApiError> {
+pub(super) fn judged(body: &[u8], abandoned: &Abandoned) -> Result<VerifyAnswer, ApiError> {
+    let until = cpu_time() + CPU_MAX;
+    let may_go_on = || {
+        if abandoned.is_so() {
+            return Err("the client has left".to_owned());
+        }
+        if cpu_time() >= until {
+            let seconds = CPU_MAX.as_secs();
+            return Err(format!("one request may compute for {seconds} s, which are spent: send the rest in another"));
+        }
+        Ok(())
+    };
+    let mut judge = Judge::new(STEPS_MAX, &may_go_on);
     let is_batch = serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(body)
         .is_ok_and(|object| object.contains_key("batch"));
     if !is_batch {
         let request: VerifyRequest = json(body)?;
-        return single::judge(&request).map(VerifyAnswer::One).map_err(|error| match error.field {
+        return judge.judge(&request).map(VerifyAnswer::One).map_err(|error| match error.field {
             Some(field) => ApiError::bad_value(&field, error.message),
+            None if may_go_on().is_err() => ApiError::unprocessable("too_much_work", None, error.message),
             None => ApiError::internal(error.message),
         });
     }
@@ -76,7 +110,7 @@ pub(super) fn judged(body: &[u8]) -> Result<VerifyAnswer, ApiError> {
     if batch.len() > BATCH_MAX {
         return Err(ApiError::bad_field("batch", format!("has {} requests; give up to {BATCH_MAX}", batch.len())));
     }
-    let entry = |request: &VerifyRequest| match single::judge(request) {
+    let entry = |request: &VerifyRequest| match judge.judge(request) {
         Ok(verification) => BatchEntry::Judged(verification),
         Err(error) => BatchEntry::Refused { error },
     };
@@ -86,7 +120,9 @@ pub(super) fn judged(body: &[u8]) -> Result<VerifyAnswer, ApiError> {
 /// Judges a step in a given state, or an answer, without a run.
 ///
 /// The state is given in the task's own form, as in a trace, or by the action lines from the start. With `batch`, each
-/// request has its own result: an invalid one does not affect the others.
+/// request has its own result: an invalid one does not affect the others. A request may take 16,777,216 steps of references
+/// and lines, and 10 s of a processor; what is left of a batch then has an error that says so. An instance that a batch
+/// names repeatedly counts once.
 #[utoipa::path(
     post, path = "/v1/verify", tag = "runs", operation_id = "verify",
     request_body(content = VerifyBody, examples(
@@ -94,11 +130,17 @@ pub(super) fn judged(body: &[u8]) -> Result<VerifyAnswer, ApiError> {
         ("an answer" = (value = json!({"task": "bubble-sort", "input": {"a": [3, 1, 2]}, "answer": {"sorted": [1, 2, 3], "comparisons": 3, "swaps": 2, "passes": 2}}))),
         ("a batch" = (value = json!({"batch": [{"task": "bubble-sort", "input": {"a": [2, 1]}, "action": "cmp 0 1"}]}))),
     )),
-    responses((status = 200, description = "The judgement, or the results of a batch", body = VerifyAnswer)),
+    responses(
+        (status = 200, description = "The judgement, or the results of a batch", body = VerifyAnswer),
+        (status = 422, description = "It takes too much computing", body = ErrorBody),
+    ),
 )]
-pub async fn judge(body: Body) -> Result<HttpResponse, ApiError> {
-    // May take long, for which the threads that serve must not wait.
-    let answer = web::block(move || judged(&body.0)).await;
-    let answer = answer.map_err(|_| ApiError::internal("the request could not be completed"))??;
+pub async fn judge(state: web::Data<State>, request: HttpRequest, body: Body) -> Result<HttpResponse, ApiError> {
+    let ticket = state.verify.submit(&owner_of(&request), move |abandoned| judged(&body.0, abandoned));
+    let ticket = ticket.map_err(|QueueFull| {
+        let message = "many requests wait to be judged already: wait for those that you have sent";
+        ApiError::too_many("verify_queue_full", message, SOON)
+    })?;
+    let answer = ticket.result().await.ok_or_else(|| ApiError::internal("the request could not be completed"))??;
     Ok(HttpResponse::Ok().json(answer))
 }

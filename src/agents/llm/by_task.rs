@@ -1,0 +1,74 @@
+//! Several models that know different tasks, as one.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::agents::AgentError;
+use crate::agents::model::{Completion, CompletionRequest, Model};
+
+/// Whether a model has learnt a task; `None` if that is not known.
+pub type Learnt = Box<dyn Fn(&str) -> Option<bool> + Send + Sync>;
+
+/// Asks the first model that has learnt the task, else the first of which that is not known, else the first.
+pub struct ModelByTask(Vec<(Learnt, Arc<dyn Model>)>);
+
+impl ModelByTask {
+    /// At least one model.
+    pub fn new(models: Vec<(Learnt, Arc<dyn Model>)>) -> Self {
+        assert!(!models.is_empty(), "an agent has a model");
+        Self(models)
+    }
+
+    fn of(&self, task: &str) -> &Arc<dyn Model> {
+        let which = |wanted: Option<bool>| self.0.iter().find(|(learnt, _)| learnt(task) == wanted);
+        let (_, model) = which(Some(true)).or_else(|| which(None)).unwrap_or(&self.0[0]);
+        model
+    }
+}
+
+#[async_trait]
+impl Model for ModelByTask {
+    async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
+        self.of(request.task).complete(request).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Named(&'static str);
+
+    #[async_trait]
+    impl Model for Named {
+        async fn complete(&self, _: CompletionRequest) -> Result<Completion, AgentError> {
+            Ok(Completion { text: self.0.to_owned(), ..Completion::default() })
+        }
+    }
+
+    async fn asked(models: &[(&'static str, fn(&str) -> Option<bool>)], task: &'static str) -> String {
+        let model = |&(name, learnt): &(&'static str, fn(&str) -> Option<bool>)| {
+            (Box::new(learnt) as Learnt, Arc::new(Named(name)) as Arc<dyn Model>)
+        };
+        let models = ModelByTask::new(models.iter().map(model).collect());
+        let request = CompletionRequest::raw(task, "");
+        models.complete(request).await.expect("an answer").text
+    }
+
+    #[tokio::test]
+    async fn the_first_that_has_learnt_the_task_is_asked() {
+        let sorts: (_, fn(&str) -> _) = ("sorts", |task| Some(task.ends_with("sort")));
+        let puzzles: (_, fn(&str) -> _) = ("puzzles", |task| Some(task == "sudoku"));
+        let general: (_, fn(&str) -> _) = ("general", |_| None);
+        for (models, task, expected) in [
+            (&[sorts, puzzles][..], "sudoku", "puzzles"),
+            (&[sorts, puzzles], "heap-sort", "sorts"),
+            (&[sorts, puzzles], "n-queens", "sorts"),
+            (&[sorts, general, puzzles], "sudoku", "puzzles"),
+            (&[sorts, general], "n-queens", "general"),
+        ] {
+            assert_eq!(asked(models, task).await, expected, "{task}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! The programs of a process, so that they can be ended with it: their agents live on in threads that nobody waits for.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use super::process::ProcessPool;
+
+/// Clones share the list.
+#[derive(Clone, Default)]
+pub struct Programs(Arc<Mutex<Vec<Weak<ProcessPool>>>>);
+
+impl Programs {
+    pub(super) fn add(&self, pool: &Arc<ProcessPool>) {
+        let mut pools = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        pools.retain(|pool| pool.strong_count() > 0);
+        pools.push(Arc::downgrade(pool));
+    }
+
+    /// Ends all of them and waits for that; turns fail from now on.
+    pub fn end(&self) {
+        let pools = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let pools: Vec<_> = pools.iter().filter_map(Weak::upgrade).collect();
+        let ending: Vec<_> = pools.iter().filter_map(|pool| pool.stop()).collect();
+        for driver in ending {
+            // A panic of the thread was reported when it occurred.
+            drop(driver.join());
+        }
+    }
+}

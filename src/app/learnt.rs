@@ -1,0 +1,103 @@
+//! Which tasks the configured executor has learnt, if its models say so. Loads nothing.
+
+use crate::settings::{ExecutorAgent, RoleOptions as _, Settings};
+use prime_bench::tasks::{self, Spec};
+
+/// None of the executor's models was trained on this task.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the executor's models have not learnt `{task}`; they know {}. Configure an executor that can read the task, such as a \
+     larger model (docs/agents.md)",
+    shown(known)
+)]
+pub struct NotLearnt {
+    pub task: &'static str,
+    pub known: Vec<&'static str>,
+}
+
+/// Names shown in the message.
+const SHOWN: usize = 10;
+
+fn shown(known: &[&str]) -> String {
+    match known.len().checked_sub(SHOWN) {
+        None | Some(0) => known.join(", "),
+        Some(more) => format!("{} and {more} more", known[..SHOWN].join(", ")),
+    }
+}
+
+/// Checks that somebody in the configured executor may know the task: a model that was trained on it or whose tasks are not
+/// known, a program, the algorithm itself.
+///
+/// # Errors
+/// The executor consists of models that were trained on other tasks alone.
+pub fn check_learnt(settings: &Settings, task: &Spec) -> Result<(), NotLearnt> {
+    if may_know(settings, task) {
+        return Ok(());
+    }
+    let known = tasks::all().map(|task| task.spec()).filter(|other| may_know(settings, other));
+    Err(NotLearnt { task: task.slug, known: known.map(|task| task.slug).collect() })
+}
+
+fn may_know(settings: &Settings, task: &Spec) -> bool {
+    let mut may_know = false;
+    settings.walk_configured::<ExecutorAgent>(&mut |_, options| {
+        let engines = options.engines();
+        let has_learnt = |name: &String| settings.engines.get(name).and_then(|engine| engine.has_learnt(task.slug));
+        may_know |= if engines.is_empty() {
+            // An escalation knows what its parts know.
+            options.members().is_empty()
+        } else {
+            engines.iter().any(|name| has_learnt(name) != Some(false))
+        };
+    });
+    may_know
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(executor: &str, task: &str, change: impl FnOnce(&mut Settings)) -> Result<(), NotLearnt> {
+        let mut settings = Settings::default();
+        executor.clone_into(&mut settings.agents.executor.implementation);
+        change(&mut settings);
+        check_learnt(&settings, tasks::find(task).expect("a task").spec())
+    }
+
+    #[test]
+    fn only_models_whose_tasks_are_known_are_refused_others() {
+        assert_eq!(check("llama", "n-queens", |_| ()), Ok(()));
+        assert_eq!(check("llama", "turing-machine", |_| ()), Ok(()), "the second engine knows it");
+        let error = check("llama", "sudoku", |_| ()).unwrap_err();
+        assert!(error.to_string().contains("`sudoku`; they know "), "{error}");
+        assert!(error.known.contains(&"tower-of-hanoi") && error.known.contains(&"turing-machine"), "{error}");
+        let tiny_alone = |settings: &mut Settings| settings.agents.executor.engine = "tiny".into();
+        assert!(check("llama", "turing-machine", tiny_alone).is_err());
+        let other_model = |settings: &mut Settings| {
+            settings.engines.get_mut("tiny").unwrap().model = "other.gguf".into();
+        };
+        assert_eq!(check("llama", "sudoku", other_model), Ok(()));
+        assert_eq!(check("reference", "sudoku", |_| ()), Ok(()));
+    }
+
+    #[test]
+    fn an_entry_may_state_what_its_model_has_learnt() {
+        let stated = |settings: &mut Settings| {
+            let engine = settings.engines.get_mut("tiny").unwrap();
+            engine.model = "other.gguf".into();
+            engine.tasks = vec!["sudoku".to_owned(), "graph-traversal".to_owned()];
+        };
+        assert_eq!(check("llama", "sudoku", stated), Ok(()));
+        assert_eq!(check("llama", "a-star", stated), Ok(()));
+        assert!(check("llama", "heap-sort", stated).is_err());
+    }
+
+    #[test]
+    fn an_escalation_may_know_more_than_its_small_model() {
+        assert!(check("escalation", "sudoku", |_| ()).is_err(), "both parts are built-in models");
+        let large = |settings: &mut Settings| {
+            "reference".clone_into(&mut settings.agents.executor.escalation.large);
+        };
+        assert_eq!(check("escalation", "sudoku", large), Ok(()));
+    }
+}

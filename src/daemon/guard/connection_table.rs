@@ -1,0 +1,279 @@
+//! Admits connections: so many in all and of one client address. One beyond takes the place of the connection that has been
+//! idle longest; if none is idle, it goes to a reserve, on which only `/livez` and `/readyz` are answered.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::net::{Shutdown, shutdown};
+
+use super::address::network_of;
+use crate::settings::Server;
+
+/// Connections that the server accepts beyond `server.connections_max`.
+pub const RESERVE: usize = 64;
+/// Connections of the reserve from which on a further one ends the one that has been idle longest. The other half is for
+/// those that are being closed.
+const RESERVE_IN_USE: usize = RESERVE / 2;
+/// Of a connection that is in use.
+const IN_USE: u64 = 0;
+
+/// How many connections may be open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionCounts {
+    pub all_max: usize,
+    pub address_max: usize,
+}
+
+impl From<&Server> for ConnectionCounts {
+    fn from(server: &Server) -> Self {
+        let (all, of_address) = (server.connections_max, server.address_connections_max);
+        let of_address = if of_address == 0 { (all * 3).div_ceil(4) } else { of_address };
+        Self { all_max: all as usize, address_max: of_address as usize }
+    }
+}
+
+/// Why a connection is in the reserve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Excess {
+    /// So many connections are open.
+    All(usize),
+    /// So many connections of its address are open.
+    OfAddress(usize),
+}
+
+/// A socket that another thread may shut down.
+pub struct Socket {
+    fd: OwnedFd,
+    /// When it became idle, in ticks of the table; [`IN_USE`] while it is not.
+    idle_since: AtomicU64,
+}
+
+impl Socket {
+    pub fn fd(&self) -> &OwnedFd {
+        &self.fd
+    }
+
+    /// Ends the connection: the server drops everything that it holds for the client.
+    pub fn shut_down(&self) {
+        if let Err(error) = shutdown(&self.fd, Shutdown::Both) {
+            tracing::trace!(%error, "the connection was closed already");
+        }
+    }
+}
+
+struct Entry {
+    address: Option<IpAddr>,
+    is_reserve: bool,
+    socket: Arc<Socket>,
+}
+
+#[derive(Default)]
+struct Entries {
+    last_id: u64,
+    open: HashMap<u64, Entry>,
+    /// Those in the reserve.
+    reserve: usize,
+    /// The others, by address.
+    of_addresses: HashMap<IpAddr, usize>,
+}
+
+impl Entries {
+    fn regular(&self) -> usize {
+        self.open.len() - self.reserve
+    }
+
+    fn of_address(&self, address: Option<IpAddr>) -> usize {
+        address.and_then(|address| self.of_addresses.get(&address)).copied().unwrap_or_default()
+    }
+
+    fn remove(&mut self, id: u64) -> Option<Entry> {
+        let entry = self.open.remove(&id)?;
+        if entry.is_reserve {
+            self.reserve -= 1;
+        } else if let Some(address) = entry.address
+            && let Some(count) = self.of_addresses.get_mut(&address)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.of_addresses.remove(&address);
+            }
+        }
+        Some(entry)
+    }
+
+    /// Ends the connection that has been idle longest among those that fit. Returns whether there was one.
+    fn end_idle(&mut self, fits: impl Fn(&Entry) -> bool) -> bool {
+        let idle = self.open.iter().filter(|(_, entry)| fits(entry)).filter_map(|(id, entry)| {
+            let since = entry.socket.idle_since.load(Ordering::Acquire);
+            (since != IN_USE).then_some((since, *id))
+        });
+        let Some((_, id)) = idle.min() else { return false };
+        if let Some(entry) = self.remove(id) {
+            entry.socket.shut_down();
+        }
+        true
+    }
+}
+
+/// The open connections of a server.
+pub struct ConnectionTable {
+    counts: ConnectionCounts,
+    ticks: AtomicU64,
+    entries: Mutex<Entries>,
+}
+
+impl ConnectionTable {
+    pub fn new(counts: ConnectionCounts) -> Arc<Self> {
+        Arc::new(Self { counts, ticks: AtomicU64::new(IN_USE), entries: Mutex::default() })
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Open connections.
+    pub fn open(&self) -> usize {
+        self.entries().open.len()
+    }
+
+    /// Admits a connection. It is idle.
+    pub fn admit(self: &Arc<Self>, fd: OwnedFd, address: Option<IpAddr>) -> Place {
+        let address = address.map(network_of);
+        let socket = Arc::new(Socket { fd, idle_since: AtomicU64::new(IN_USE) });
+        let mut entries = self.entries();
+        let ConnectionCounts { all_max, address_max } = self.counts;
+        let excess = if entries.of_address(address) >= address_max {
+            let is_ended = entries.end_idle(|entry| !entry.is_reserve && entry.address == address);
+            (!is_ended).then_some(Excess::OfAddress(address_max))
+        } else if entries.regular() >= all_max {
+            let is_ended = entries.end_idle(|entry| !entry.is_reserve);
+            (!is_ended).then_some(Excess::All(all_max))
+        } else {
+            None
+        };
+        if excess.is_none() {
+            if let Some(address) = address {
+                *entries.of_addresses.entry(address).or_default() += 1;
+            }
+        } else {
+            if entries.reserve >= RESERVE_IN_USE {
+                entries.end_idle(|entry| entry.is_reserve);
+            }
+            entries.reserve += 1;
+        }
+        entries.last_id += 1;
+        let id = entries.last_id;
+        entries.open.insert(id, Entry { address, is_reserve: excess.is_some(), socket: Arc::clone(&socket) });
+        drop(entries);
+        let place = Place { table: Arc::clone(self), id, excess, socket };
+        place.set_idle();
+        place
+    }
+}
+
+/// A connection's place in the table, until it is dropped.
+pub struct Place {
+    table: Arc<ConnectionTable>,
+    id: u64,
+    /// Why it is in the reserve, if it is.
+    pub excess: Option<Excess>,
+    pub socket: Arc<Socket>,
+}
+
+impl Place {
+    /// From now on it may have to make room for another.
+    pub fn set_idle(&self) {
+        let now = self.table.ticks.fetch_add(1, Ordering::Relaxed) + 1;
+        self.socket.idle_since.store(now, Ordering::Release);
+    }
+
+    pub fn set_in_use(&self) {
+        self.socket.idle_since.store(IN_USE, Ordering::Release);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.table.entries().remove(self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{ErrorKind, Read as _};
+    use std::os::unix::net::UnixStream;
+
+    const ONE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
+    const OTHER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
+
+    fn table() -> Arc<ConnectionTable> {
+        ConnectionTable::new(ConnectionCounts { all_max: 4, address_max: 3 })
+    }
+
+    fn connect(table: &Arc<ConnectionTable>, address: IpAddr) -> (Place, UnixStream) {
+        let (server, client) = UnixStream::pair().unwrap();
+        client.set_nonblocking(true).unwrap();
+        (table.admit(server.into(), Some(address)), client)
+    }
+
+    fn is_open(mut client: &UnixStream) -> bool {
+        client.read(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+    }
+
+    #[test]
+    fn the_connection_that_is_idle_longest_makes_room_for_the_next() {
+        let table = table();
+        let first: Vec<_> = (0..3).map(|_| connect(&table, ONE)).collect();
+        first[0].0.set_in_use();
+        first[1].0.set_in_use();
+        first[1].0.set_idle();
+        let next = connect(&table, ONE);
+        assert_eq!(next.0.excess, None);
+        assert_eq!(first.iter().map(|(_, client)| is_open(client)).collect::<Vec<_>>(), [true, true, false]);
+        assert!(is_open(&next.1));
+    }
+
+    #[test]
+    fn connections_in_use_stay_and_others_go_to_the_reserve() {
+        let table = table();
+        let busy = |address| {
+            let made = connect(&table, address);
+            made.0.set_in_use();
+            made
+        };
+        let of_one: Vec<_> = (0..3).map(|_| busy(ONE)).collect();
+        assert_eq!(connect(&table, ONE).0.excess, Some(Excess::OfAddress(3)));
+        let of_other = busy(OTHER);
+        assert_eq!(of_other.0.excess, None, "another address still has places");
+        let beyond = connect(&table, OTHER);
+        assert_eq!(beyond.0.excess, Some(Excess::All(4)));
+        assert!(of_one.iter().chain([&of_other, &beyond]).all(|(_, client)| is_open(client)));
+        drop(of_one);
+        assert_eq!(connect(&table, ONE).0.excess, None);
+        assert_eq!(table.entries().reserve, 1);
+        drop(beyond);
+        assert_eq!(table.entries().reserve, 0);
+    }
+
+    #[test]
+    fn the_reserve_never_fills_with_idle_connections() {
+        let table = table();
+        let _busy: Vec<_> = (0..3)
+            .map(|_| {
+                let made = connect(&table, ONE);
+                made.0.set_in_use();
+                made
+            })
+            .collect();
+        let idle: Vec<_> = (0..500).map(|_| connect(&table, ONE)).collect();
+        assert!(idle.iter().all(|(place, _)| place.excess.is_some()));
+        assert_eq!(idle.iter().filter(|(_, client)| is_open(client)).count(), RESERVE_IN_USE);
+        assert!(is_open(&idle[499].1), "the newest may still ask");
+        drop(idle);
+        assert_eq!(table.entries().reserve, 0);
+    }
+}

@@ -1,0 +1,42 @@
+//! The models inside the executable: their names, and what each has learnt. Opens nothing.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+/// A value of `model` that is no path.
+pub struct BuiltInModel {
+    pub name: &'static str,
+    /// Slugs of the tasks that it was trained on.
+    pub tasks: Vec<String>,
+}
+
+/// All of them.
+pub static BUILT_IN_MODELS: LazyLock<[BuiltInModel; 2]> = LazyLock::new(|| {
+    [
+        BuiltInModel::new("prime-tiny", include_str!("../../models/prime-tiny.toml")),
+        BuiltInModel::new("prime-automata", include_str!("../../models/prime-automata.toml")),
+    ]
+});
+
+impl BuiltInModel {
+    /// The model that was trained by this recipe.
+    fn new(name: &'static str, recipe: &str) -> Self {
+        #[derive(Deserialize)]
+        struct Recipe {
+            data: Data,
+        }
+        #[derive(Deserialize)]
+        struct Data {
+            tasks: Vec<String>,
+        }
+        let recipe: Recipe = toml::from_str(recipe).expect("invariant: the recipe in the executable was trained by");
+        Self { name, tasks: recipe.data.tasks }
+    }
+
+    /// The model that a value of `model` names. A file of that name is `./prime-tiny`.
+    pub fn find(model: &Path) -> Option<&'static Self> {
+        BUILT_IN_MODELS.iter().find(|known| model.as_os_str() == known.name)
+    }
+}
