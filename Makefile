@@ -83,18 +83,23 @@ soak: setup ## all Rust tests RUNS=10 times beside LOAD=2 busy loops: a test tha
 	$(CARGO) test --release --no-run
 	scripts/soak $(RUNS) $(LOAD) $(CARGO) test --release
 
-openai: $(CLIENT)/installed ## a daemon as seen by OpenAI's Python client
+openai: $(CLIENT)/installed ## a daemon as seen by OpenAI's Python client and libraries built on it
 	$(BUILD)
-	$(CLIENT)/bin/python -B tests/openai/run.py $(PRIME)
+	$(CLIENT)/3/bin/python -B tests/openai/run.py $(PRIME)
+	$(CLIENT)/2/bin/python -B tests/openai/run.py $(PRIME)
 
-$(CLIENT)/installed: tests/openai/requirements.txt
+# Two versions of OpenAI's client: some libraries do not work with the newer one yet.
+$(CLIENT)/installed: tests/openai/requirements.txt tests/openai/requirements-2.txt
 	@scripts/setup --python
-	python3 -m venv --clear $(CLIENT)
-	$(CLIENT)/bin/pip install --quiet --disable-pip-version-check --requirement tests/openai/requirements.txt
+	python3 -m venv --clear $(CLIENT)/3
+	$(CLIENT)/3/bin/pip install --quiet --disable-pip-version-check --requirement tests/openai/requirements.txt
+	python3 -m venv --clear $(CLIENT)/2
+	$(CLIENT)/2/bin/pip install --quiet --disable-pip-version-check --requirement tests/openai/requirements-2.txt
 	touch $@
 
-api: $(FUZZER)/installed ## fuzz a daemon against its OpenAPI document (EXAMPLES=1000: for hours)
+api: $(FUZZER)/installed ## other tools read the OpenAPI document and the metrics; fuzz a daemon against the document (EXAMPLES=1000: for hours)
 	$(BUILD)
+	$(FUZZER)/bin/python -B tests/api/clients.py $(PRIME)
 	$(FUZZER)/bin/python -B tests/api/run.py $(PRIME) $(EXAMPLES)
 
 $(FUZZER)/installed: tests/api/requirements.txt

@@ -6,6 +6,7 @@ mod basis;
 pub mod conformance;
 mod ensemble;
 mod escalation;
+mod executor_abilities;
 mod factory;
 mod failure;
 pub mod llm;

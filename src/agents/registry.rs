@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use super::adaptive::AdaptiveCoordinator;
 use super::ensemble::{EnsembleMember, EnsembleVerifier};
 use super::escalation::{EscalatingExecutor, NamedExecutor};
+use super::executor_abilities::{needs_algorithm, reads_prose};
 use super::factory::Factory;
 use super::llm::{EngineModel, Learnt, ModelByTask, from_settings};
 use super::model::{Model, Tap, TappedModel};
@@ -123,6 +124,7 @@ pub struct AgentSet {
     notes: Vec<String>,
     basis: Basis,
     needs_algorithm: bool,
+    reads_prose: bool,
     /// `None` for custom agents.
     recorded: Option<Arc<RecordedAgents>>,
     executor: Factory<dyn Executor>,
@@ -369,6 +371,7 @@ impl AgentSet {
             notes: Vec::new(),
             basis,
             needs_algorithm: false,
+            reads_prose: true,
             recorded: None,
             executor: Arc::new(executor),
             verifier: Arc::new(verifier),
@@ -386,6 +389,7 @@ impl AgentSet {
         name.clone_into(&mut self.names.executor);
         self.executor = Arc::new(executor);
         self.needs_algorithm = false;
+        self.reads_prose = true;
         self.recorded = None;
         self.notes.retain(|note| !note.starts_with("executor"));
         self
@@ -404,6 +408,7 @@ impl AgentSet {
             notes: labels(settings),
             basis,
             needs_algorithm: needs_algorithm(settings, &names.executor),
+            reads_prose: reads_prose(settings, &names.executor),
             recorded: RecordedAgents::of(settings, resources, basis).map(Arc::new),
             executor: factory::<ExecutorAgent>(settings, resources, &names.executor)?,
             coordinator: factory::<CoordinatorAgent>(settings, resources, &names.coordinator)?,
@@ -441,6 +446,11 @@ impl AgentSet {
         self.needs_algorithm
     }
 
+    /// Whether the executor is shown a problem in words, and not only the short view of a benchmark task's state.
+    pub fn reads_prose(&self) -> bool {
+        self.reads_prose
+    }
+
     /// What the verifier's verdicts rest on.
     pub fn basis(&self) -> Basis {
         self.basis
@@ -457,13 +467,6 @@ impl AgentSet {
     pub fn coordinator(&self) -> Arc<dyn Coordinator> {
         (self.coordinator)()
     }
-}
-
-/// Whether an executor, or a part of it, follows a task's reference algorithm.
-fn needs_algorithm(settings: &Settings, name: &str) -> bool {
-    let Some(options) = settings.agent::<ExecutorAgent>(name) else { return false };
-    ["reference", "scripted"].contains(&options.implementation())
-        || options.members().into_iter().any(|member| needs_algorithm(settings, member))
 }
 
 #[cfg(test)]

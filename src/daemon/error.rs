@@ -82,6 +82,17 @@ impl ApiError {
         Self { field: Some(field.to_owned()), ..error }
     }
 
+    /// The same error about another field, from which the one named was made.
+    #[must_use]
+    pub fn moved_to(mut self, field: &str) -> Self {
+        if let Some(old) = self.field.replace(field.to_owned())
+            && let Some(rest) = self.message.strip_prefix(&format!("field `{old}`: "))
+        {
+            self.message = format!("field `{field}`: {rest}");
+        }
+        self
+    }
+
     /// 400: the value of a field is invalid, and the message names it.
     pub fn bad_value(field: &str, message: impl Into<String>) -> Self {
         let error = Self::new(StatusCode::BAD_REQUEST, "invalid_value", message);
@@ -105,14 +116,15 @@ impl ApiError {
 
     /// 404: there is no such route.
     pub fn no_such_route() -> Self {
-        Self::not_found("no_such_route", "no such route; see the README for the routes")
+        Self::not_found("no_such_route", "no such route; GET /docs/ shows all routes")
     }
 
-    /// 405; `allowed` is the value of the header `Allow`, such as `GET, POST`.
+    /// 405; `allowed` lists the methods, such as `GET, POST`. Where there is GET, there is HEAD.
     pub fn method_not_allowed(allowed: &str) -> Self {
+        let allowed = allowed.replace("GET", "GET, HEAD");
         let message = format!("this method is not allowed here; allowed: {allowed}");
         let error = Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message);
-        Self { allow: Some(allowed.to_owned()), ..error }
+        Self { allow: Some(allowed), ..error }
     }
 
     /// 408. Closes the connection, because the rest of the request could not be told from the next one.
@@ -290,7 +302,7 @@ mod tests {
                 405,
                 "invalid_request_error",
                 "method_not_allowed",
-                vec![("Allow", "GET, PUT")],
+                vec![("Allow", "GET, HEAD, PUT")],
             ),
             (ApiError::timeout("m"), 408, "invalid_request_error", "request_timeout", vec![]),
             (ApiError::conflict("c", "m"), 409, "invalid_request_error", "c", vec![]),

@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use super::error::ApiError;
 use super::guard::{Permit, stream_permit};
 use super::runs::{authorized_run, parse_query};
+use super::trace_schema::TraceRecord;
 use super::wire::{EventsHeaders, EventsQuery, TraceQuery};
 use super::{State, method_not_allowed};
 use crate::runs::{EventBatch, RunError};
@@ -40,7 +41,7 @@ struct WatchedEvent {
     id: Option<String>,
     /// Its kind.
     event: EventKind,
-    /// The event as JSON; for `result`, the run's record.
+    /// The event as JSON, a `TraceEvent`; for `result`, the run's record, a `RunRecord`.
     data: String,
 }
 
@@ -144,7 +145,7 @@ pub async fn events(
 /// rewards; votes.
 #[utoipa::path(
     get, path = "/v1/runs/{id}/trace", tag = "runs", operation_id = "trace_run", params(("id", description = "The run's `id`"), TraceQuery),
-    responses((status = 200, description = "JSON Lines", content_type = "application/jsonl", body = String)),
+    responses((status = 200, description = "JSON Lines: a `TraceRecord` each", content_type = "application/jsonl", body = TraceRecord)),
 )]
 pub async fn trace(
     state: web::Data<State>,

@@ -13,10 +13,11 @@ use crate::settings::Settings;
 ///
 /// # Errors
 /// The error that each route would respond with.
-pub fn read_as_each_route(settings: &Settings, body: &[u8]) -> [Result<(), ApiError>; 6] {
+pub fn read_as_each_route(settings: &Settings, body: &[u8]) -> [Result<(), ApiError>; 7] {
     [
         json::<RunRequest>(body).and_then(|request| checked(settings, &request).map(drop)),
         openai::checked(settings, body),
+        openai::checked_response(settings, body),
         verify::judged(body, &verify::Abandoned::default()).map(drop),
         json::<CollectRequest>(body).map(drop),
         json::<ReviewRequest>(body).map(drop),
@@ -34,14 +35,16 @@ mod tests {
     fn each_route_reads_its_own_requests() {
         let settings = Settings::default();
         let read = |body: &str| read_as_each_route(&settings, body.as_bytes()).map(|result| result.is_ok());
-        assert_eq!(read(r#"{"task": "n-queens", "fanout": 2}"#), [true, false, false, false, false, false]);
-        assert_eq!(read(r#"{"task": "n-queens", "fanout": 0}"#), [false; 6]);
-        assert_eq!(read(r#"{"older_than_days": 1}"#), [false, false, false, true, false, false]);
-        assert_eq!(read("limit=3&status=running"), [false, false, false, false, false, true]);
-        assert_eq!(read(r#"{"seq": 1, "verdict": "accept"}"#), [false, false, false, false, true, false]);
+        assert_eq!(read(r#"{"task": "n-queens", "fanout": 2}"#), [true, false, false, false, false, false, false]);
+        assert_eq!(read(r#"{"task": "n-queens", "fanout": 0}"#), [false; 7]);
+        assert_eq!(read(r#"{"older_than_days": 1}"#), [false, false, false, false, true, false, false]);
+        assert_eq!(read("limit=3&status=running"), [false, false, false, false, false, false, true]);
+        assert_eq!(read(r#"{"seq": 1, "verdict": "accept"}"#), [false, false, false, false, false, true, false]);
         let chat = r#"{"model": "prime", "messages": [{"role": "user", "content": "{\"task\": \"n-queens\"}"}]}"#;
-        assert_eq!(read(chat), [false, true, false, false, false, false]);
+        assert_eq!(read(chat), [false, true, false, false, false, false, false]);
+        let response = r#"{"model": "prime", "input": "{\"task\": \"n-queens\"}"}"#;
+        assert_eq!(read(response), [false, false, true, false, false, false, false]);
         let judged = r#"{"task": "n-queens", "difficulty": "easy", "index": 0, "action": "x"}"#;
-        assert_eq!(read(judged), [false, false, true, false, false, false]);
+        assert_eq!(read(judged), [false, false, false, true, false, false, false]);
     }
 }

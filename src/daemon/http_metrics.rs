@@ -1,14 +1,15 @@
 //! `/metrics`, and the counting of requests.
 
-use actix_web::{HttpResponse, web};
+use actix_web::http::header::{self, Accept, Header as _};
+use actix_web::{HttpRequest, HttpResponse, web};
 
 use super::guard::ResponseHead;
 use super::{State, method_not_allowed};
-use crate::metrics::{CONTENT_TYPE, Metrics};
+use crate::metrics::{CONTENT_TYPE, Metrics, TEXT_CONTENT_TYPE};
 use prime_engine::Engine;
 
 /// The patterns that become labels; all other paths share one label.
-const ROUTES: [&str; 22] = [
+const ROUTES: [&str; 24] = [
     "/v1/runs",
     "/v1/runs/{id}",
     "/v1/runs/{id}/cancel",
@@ -23,12 +24,14 @@ const ROUTES: [&str; 22] = [
     "/v1/tasks",
     "/v1/agents",
     "/v1/chat/completions",
+    "/v1/responses",
     "/v1/models",
     "/v1/models/{model:.+}",
     "/livez",
     "/readyz",
     "/metrics",
     "/openapi.json",
+    "/",
     "/docs",
     "/docs/{file:.*}",
 ];
@@ -36,9 +39,43 @@ const ROUTES: [&str; 22] = [
 /// Statuses of refusals that are not the request's fault.
 const REFUSALS: [u16; 2] = [429, 503];
 
+/// The label of all paths without a route.
+const OTHER: &str = "other";
+
+/// The usual reasons for refusals, which have a series from the start.
+const REASONS: [&str; 11] = [
+    "agent_failed",
+    "draining",
+    "engine_lost",
+    "journal_not_writable",
+    "queue_full",
+    "rate_limit_exceeded",
+    "too_many_concurrent_requests",
+    "too_many_connections",
+    "too_many_open_runs",
+    "too_many_streams",
+    "verify_queue_full",
+];
+
+/// Creates the series that [`count`] counts in.
+pub fn declare(metrics: &Metrics) {
+    metrics.declare(ROUTES.into_iter().chain([OTHER]), &REASONS);
+}
+
+/// Whether a scraper prefers OpenMetrics. Without a preference it gets the older format, which every scraper reads.
+fn wants_openmetrics(request: &HttpRequest) -> bool {
+    let Ok(accept) = Accept::parse(request) else { return false };
+    let known = accept.ranked().into_iter().find_map(|range| match range.essence_str() {
+        "application/openmetrics-text" => Some(true),
+        "text/plain" | "text/*" | "*/*" => Some(false),
+        _ => None,
+    });
+    known.unwrap_or(false)
+}
+
 /// Counts a response.
 pub fn count(metrics: &Metrics, response: &ResponseHead<'_>) {
-    let route = ROUTES.into_iter().find(|route| Some(*route) == response.pattern).unwrap_or("other");
+    let route = ROUTES.into_iter().find(|route| Some(*route) == response.pattern).unwrap_or(OTHER);
     metrics.http(route, response.status, response.seconds);
     if REFUSALS.contains(&response.status) {
         metrics.refused(response.code.unwrap_or("not_ready"));
@@ -52,11 +89,15 @@ pub fn configure(config: &mut web::ServiceConfig) {
 }
 
 /// The metrics of the process, for Prometheus.
+///
+/// OpenMetrics for scrapers whose `Accept` prefers it, otherwise Prometheus' text format.
 #[utoipa::path(
     get, path = "/metrics", tag = "operations", operation_id = "metrics",
-    responses((status = 200, description = "OpenMetrics 1.0", content_type = "application/openmetrics-text", body = String)),
+    responses((status = 200, description = "Prometheus' text format 0.0.4, or OpenMetrics 1.0", content(
+        (String = "text/plain"), (String = "application/openmetrics-text"),
+    ))),
 )]
-pub async fn metrics(state: web::Data<State>) -> HttpResponse {
+pub async fn metrics(state: web::Data<State>, request: HttpRequest) -> HttpResponse {
     let runs = &state.runs;
     for status in runs.app().engines().values().map(Engine::status) {
         runs.metrics().engine(&status);
@@ -66,5 +107,44 @@ pub async fn metrics(state: web::Data<State>) -> HttpResponse {
     if let Ok(size) = runs.journal_size().await {
         runs.metrics().journal_state(size.bytes, runs.journal_failure().is_none());
     }
-    HttpResponse::Ok().content_type(CONTENT_TYPE).body(runs.metrics().render())
+    let metrics = runs.metrics();
+    let (content_type, text) = if wants_openmetrics(&request) {
+        (CONTENT_TYPE, metrics.render())
+    } else {
+        (TEXT_CONTENT_TYPE, metrics.render_text())
+    };
+    HttpResponse::Ok().content_type(content_type).insert_header((header::VARY, "Accept")).body(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use actix_web::test::TestRequest;
+
+    #[test]
+    fn the_format_is_that_which_the_scraper_prefers() {
+        let wants = |accept: Option<&str>| {
+            let request = TestRequest::default();
+            let request = accept.into_iter().fold(request, |request, accept| request.insert_header(("Accept", accept)));
+            wants_openmetrics(&request.to_http_request())
+        };
+        for (accept, expected) in [
+            (None, false),
+            (Some("*/*"), false),
+            (Some("text/plain;version=0.0.4"), false),
+            (Some("application/openmetrics-text"), true),
+            (Some("text/plain;q=0.9, application/openmetrics-text;q=0.1"), false),
+            // Prometheus 2.42.
+            (
+                Some(
+                    "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,\
+                     text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+                ),
+                true,
+            ),
+            (Some("?"), false),
+        ] {
+            assert_eq!(wants(accept), expected, "{accept:?}");
+        }
+    }
 }

@@ -2,9 +2,10 @@
 //! `runs`.
 //!
 //! - `guard`: everything between the network and the routes: connections, limits, keys, request ids.
-//! - `error`: the one shape of all errors. `wire`: request and response types. `resolve`: from a request to a run's spec.
+//! - `error`: the one shape of all errors. `wire`: request and response types, `trace_schema`: the events among them. `resolve`: from a request to a run's spec.
 //! - Routes of runs: `runs`, `events`, `reviews`, `verify`; for OpenAI's clients: `openai`.
 //! - Routes of operations: `health`, `http_metrics`, `reload`, `split`, `catalog`, `openapi`.
+//! - `head_requests`: HEAD for all of them.
 //! - `fuzz_entry`: the parsing of all routes, for the fuzzer and its test.
 
 mod catalog;
@@ -12,6 +13,7 @@ pub mod error;
 mod events;
 mod fuzz_entry;
 pub mod guard;
+mod head_requests;
 mod health;
 mod http_metrics;
 mod openai;
@@ -21,6 +23,7 @@ mod resolve;
 mod reviews;
 mod runs;
 mod split;
+mod trace_schema;
 mod verify;
 mod wire;
 
@@ -115,6 +118,7 @@ pub async fn serve(
         Some(gpus) => metrics.with_gpus(gpus),
         None => metrics,
     };
+    http_metrics::declare(&metrics);
     let metrics = Arc::new(metrics);
     let made = Arc::clone(&journal);
     let runs =

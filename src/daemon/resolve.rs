@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::error::ApiError;
 use super::wire::RunRequest;
 use crate::agents::AgentSet;
-use crate::app::{App, Overrides, run_plan, run_sampling, split};
+use crate::app::{App, Overrides, check_learnt, run_plan, run_sampling, split};
 use crate::report::Arm;
 use crate::runs::RunSpec;
 use crate::settings::{Preset, Server, Settings, SettingsError};
@@ -213,10 +213,22 @@ pub fn spec_of(
 ) -> Result<(RunSpec, Arc<dyn Problem>), ApiError> {
     let Checked { overrides, split, settings, instance, problem } = checked(app.settings(), request)?;
     let agents = app.agents_with(&overrides).map_err(|error| ApiError::bad_field("agents.executor", error))?;
+    if problem.has_reference() {
+        check_learnt(&settings, problem.spec()).map_err(|error| ApiError::bad_field("task", error))?;
+    }
     if agents.needs_algorithm() && !problem.has_reference() {
         let message = format!(
             "the executor `{}` follows a task's algorithm, and a custom problem has none: configure a model, or \
              choose another executor (`agents.executor`)",
+            agents.names().executor
+        );
+        return Err(ApiError::bad_field("problem", message));
+    }
+    if !agents.reads_prose() && !problem.has_reference() {
+        let message = format!(
+            "the executor `{}` is a model for the tasks of the benchmark (`agents.executor.prompt` is `compact`) and cannot \
+             read it: configure a model that follows instructions, with the prompt `step`, or choose another executor \
+             (`agents.executor`)",
             agents.names().executor
         );
         return Err(ApiError::bad_field("problem", message));

@@ -215,15 +215,16 @@ pub(super) async fn authorized_run(state: &State, request: &HttpRequest, id: &st
 
 /// Removes finished runs.
 ///
-/// Those of the request's key; with an admin's key or without keys, those of all. Without a body, by the configured
-/// retention. Open runs always stay.
+/// Those of the request's key; with an admin's key or without keys, those of all. Without a body, or with `null`, by the
+/// configured retention. Open runs always stay.
 #[utoipa::path(
     post, path = "/v1/gc", tag = "operations", operation_id = "collect_runs",
     request_body(content = Option<CollectRequest>, example = json!({"older_than_days": 90})),
     responses((status = 200, description = "Removed", body = Collected)),
 )]
 pub async fn collect(state: web::Data<State>, request: HttpRequest, body: Body) -> Result<HttpResponse, ApiError> {
-    let wanted: CollectRequest = if body.0.is_empty() { CollectRequest::default() } else { json(&body.0)? };
+    let wanted: Option<CollectRequest> = if body.0.is_empty() { None } else { json(&body.0)? };
+    let wanted = wanted.unwrap_or_default();
     if let Some(days) = wanted.older_than_days.filter(|days| *days > DAYS_MAX) {
         return Err(ApiError::bad_field("older_than_days", format!("is {days}; give 0 to {DAYS_MAX}")));
     }

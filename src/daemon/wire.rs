@@ -23,8 +23,10 @@ pub struct RunRequest {
     pub difficulty: Option<Difficulty>,
     /// Of the benchmark's instance, 0 to 199.
     #[schema(maximum = 199)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub index: Option<u32>,
     /// 42 is the benchmark; any other generates fresh instances.
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub base_seed: Option<u64>,
     /// The task's own input, or a line of the benchmark, instead of difficulty, index and base seed.
     #[schema(value_type = Option<Object>)]
@@ -42,10 +44,13 @@ pub struct RunRequest {
     pub speculate: Option<bool>,
     /// Trajectories per round.
     #[schema(minimum = 1, maximum = 256)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub fanout: Option<u32>,
     #[schema(minimum = 1, maximum = 100)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub max_rounds: Option<u32>,
     #[schema(maximum = 9_223_372_036_854_775_807_u64)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub seed: Option<u64>,
     #[schema(minimum = 0.0, maximum = 2.0)]
     pub temperature: Option<f64>,
@@ -77,12 +82,15 @@ pub struct SubmitHeaders {
 pub struct BudgetRequest {
     /// Proposals.
     #[schema(minimum = 1)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub steps: Option<u64>,
     /// Prompt and completion tokens together.
     #[schema(minimum = 1)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub tokens: Option<u64>,
     /// Milliseconds of run time.
     #[schema(minimum = 1)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub wall_ms: Option<u64>,
 }
 
@@ -98,6 +106,7 @@ pub struct ListQuery {
     /// `true`: only runs with a step that needs review and has none.
     pub needs_review: Option<bool>,
     /// The last id of the previous page.
+    #[param(min_length = 1)]
     pub after: Option<String>,
     /// Runs per page, 1 to 1,000; 100 by default.
     #[param(minimum = 1, maximum = 1_000)]
@@ -143,6 +152,7 @@ pub struct ReviewList {
 pub struct ReviewRequest {
     /// The number of the step's event.
     #[schema(minimum = 1)]
+    #[serde(deserialize_with = "prime_bench::json_integer::required")]
     pub seq: u64,
     pub verdict: ReviewDecision,
     /// The reason, for others; at most 4,000 bytes.
@@ -230,9 +240,11 @@ pub struct TraceQuery {
 pub struct CollectRequest {
     /// Remove runs that ended more days ago. Without either field, the configured retention applies.
     #[schema(maximum = 36_500)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub older_than_days: Option<u32>,
     /// Remove runs while the journal is larger, the oldest of the key with the most bytes first. With a key that is not an
     /// admin's: the oldest of its own while its finished runs hold more.
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub bytes_max: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Metrics of the process in the OpenMetrics text format, for Prometheus. No globals: [`Metrics`] is passed to whoever
+//! Metrics of the process in the OpenMetrics text format, or Prometheus' own. No globals: [`Metrics`] is passed to whoever
 //! counts. Counting costs a few atomic additions; the text is rendered on request.
 
 mod engines;
@@ -7,6 +7,7 @@ mod labels;
 mod nvml;
 mod process;
 mod run;
+mod text_format;
 
 #[cfg(test)]
 mod exposition;
@@ -36,6 +37,8 @@ use prime_protocol::Role;
 use process::Process;
 pub use run::RunMeter;
 
+/// The `Content-Type` of [`Metrics::render_text`].
+pub const TEXT_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// The `Content-Type` of [`Metrics::render`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -198,6 +201,22 @@ impl Metrics {
         let mut text = String::with_capacity(1 << 14);
         encode(&mut text, &self.registry).expect("invariant: writing to a string succeeds");
         text
+    }
+
+    /// Renders all metrics, as [`TEXT_CONTENT_TYPE`].
+    pub fn render_text(&self) -> String {
+        text_format::from_openmetrics(&self.render())
+    }
+
+    /// Creates the series of these routes and of these reasons for refusals, so that the first event counts as an increase.
+    pub fn declare(&self, routes: impl IntoIterator<Item = &'static str>, reasons: &[&'static str]) {
+        for route in routes {
+            drop(self.http_requests.get_or_create(&Answered { route, status: 200 }));
+            drop(self.http_seconds.get_or_create(&Route { route }));
+        }
+        for reason in reasons {
+            drop(self.refused.get_or_create(&Reason { reason }));
+        }
     }
 
     /// The meter of a new run of a problem with this spec. The run counts as open until it is over or the meter is dropped.

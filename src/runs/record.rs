@@ -59,7 +59,9 @@ pub struct RunRecord {
     /// How often another process resumed it.
     pub resumed: u32,
     /// RFC 3339, UTC.
+    #[schema(format = DateTime)]
     pub created_at: String,
+    #[schema(format = DateTime)]
     pub updated_at: String,
     /// Number of its last durable event, as in `Last-Event-ID` and `fork?seq=`.
     pub events: u64,

@@ -34,6 +34,7 @@ pub struct ReviewLine {
     /// The name of the reviewer's API key; `local` without keys.
     pub by: String,
     /// RFC 3339, UTC.
+    #[schema(format = DateTime)]
     pub at: String,
 }
 

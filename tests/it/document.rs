@@ -12,7 +12,7 @@ use crate::daemon::Daemon;
 use crate::layers::rust_files;
 
 /// Routes that the document does not describe: the page to read it with.
-const PAGE: [&str; 2] = ["/docs", "/docs/{file:.*}"];
+const PAGE: [&str; 3] = ["/", "/docs", "/docs/{file:.*}"];
 
 /// The patterns of all resources, from the sources.
 fn resources() -> BTreeSet<String> {
@@ -77,14 +77,18 @@ fn the_document_has_exactly_the_routes_that_are_served() {
                 let said = &document["paths"][path][method.to_lowercase()]["responses"][status.to_string()];
                 assert!(said.is_object(), "{place} answers {status}, which is not described");
                 assert_ne!(status, 405, "{place}");
+            } else if method == "HEAD" && methods.contains("GET") {
+                let (as_get, of_get) = asked(&daemon, "GET", &example);
+                assert_eq!((status, headers.get("content-type")), (as_get, of_get.get("content-type")), "{place}");
             } else {
-                let allowed = methods.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+                let allowed = methods.iter().map(|method| if method == "GET" { "GET, HEAD" } else { method });
+                let allowed = allowed.collect::<Vec<_>>().join(", ");
                 assert_eq!((status, headers.get("allow")), (405, Some(&allowed)), "{place}");
             }
         }
     }
 
-    for page in ["/docs", "/docs/"] {
+    for page in ["/", "/docs", "/docs/"] {
         asked(&daemon, "GET", page);
     }
     let metrics = daemon.text("/metrics");
@@ -96,6 +100,8 @@ fn the_document_has_exactly_the_routes_that_are_served() {
 #[test]
 fn the_page_needs_nothing_from_other_hosts() {
     let daemon = Daemon::start(&[]);
+    let (status, headers) = asked(&daemon, "GET", "/");
+    assert_eq!((status, headers["location"].as_str()), (307, "/docs/"));
     let (status, headers) = asked(&daemon, "GET", "/docs");
     assert_eq!((status, headers["location"].as_str()), (308, "/docs/"));
     let (_, headers) = asked(&daemon, "GET", "/docs/");
@@ -116,4 +122,32 @@ fn the_page_needs_nothing_from_other_hosts() {
     assert!(start.contains(r#""url": "/openapi.json""#), "{start}");
     assert!(start.contains(r#""validatorUrl": "none""#), "a validator would be asked elsewhere: {start}");
     assert_eq!(asked(&daemon, "GET", "/docs/other.js").0, 404);
+}
+
+/// A request's status, content type and body.
+fn scraped(daemon: &Daemon, accept: &str) -> (String, String) {
+    let response = daemon.client.get(daemon.url("/metrics")).header("Accept", accept).send().unwrap();
+    let content_type = response.headers()["content-type"].to_str().unwrap().to_owned();
+    (content_type, response.text().unwrap())
+}
+
+#[test]
+fn metrics_have_the_format_that_is_asked_for_and_every_series_of_the_board() {
+    let daemon = Daemon::start(&[]);
+    let (content_type, text) = scraped(&daemon, "*/*");
+    assert_eq!(content_type, "text/plain; version=0.0.4; charset=utf-8");
+    assert!(text.contains("\n# TYPE prime_runs_total counter\n") && !text.contains("# EOF"), "{text}");
+    let (content_type, open) = scraped(&daemon, "application/openmetrics-text; version=1.0.0");
+    assert_eq!(content_type, "application/openmetrics-text; version=1.0.0; charset=utf-8");
+    assert!(open.contains("\n# TYPE prime_runs counter\n") && open.ends_with("# EOF\n"), "{open}");
+
+    let samples: BTreeSet<_> = text.lines().filter_map(|line| line.split(['{', ' ']).next()).collect();
+    let board = fs::read_to_string("config/grafana.json").unwrap();
+    let name = Regex::new(r"\b(?:prime|process)_[a-z0-9_]+\{").unwrap();
+    let asked: BTreeSet<_> = name.find_iter(&board).map(|found| found.as_str().trim_end_matches('{')).collect();
+    assert!(asked.len() > 20, "{asked:?}");
+    // This daemon has no engine and no GPU.
+    let absent = |name: &&&str| !name.starts_with("prime_engine_") && !name.starts_with("prime_gpu_");
+    let missing: Vec<_> = asked.iter().filter(absent).filter(|name| !samples.contains(**name)).collect();
+    assert!(missing.is_empty(), "{missing:?} have no series before their first event");
 }

@@ -26,6 +26,7 @@ mod malformed;
 mod metrics;
 mod notify;
 mod openai;
+mod openai_forms;
 mod overload;
 mod owners;
 mod problems;

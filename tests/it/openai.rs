@@ -9,28 +9,28 @@ use serde_json::{Value, json};
 use crate::daemon::{Answer, Daemon, long_run};
 
 /// Moves 3 disks from peg 0 to peg 2 in 7 steps.
-fn hanoi() -> Value {
+pub fn hanoi() -> Value {
     json!({"task": "tower-of-hanoi", "input": {"n": 3, "from": 0, "to": 2}})
 }
 
 /// A chat completion for this run.
-fn chat(run: &Value, fields: &Value) -> Value {
+pub fn chat(run: &Value, fields: &Value) -> Value {
     let mut request = json!({"model": "prime", "messages": [{"role": "user", "content": run.to_string()}]});
     request.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
     request
 }
 
-fn complete(daemon: &Daemon, request: &Value) -> Answer {
+pub fn complete(daemon: &Daemon, request: &Value) -> Answer {
     daemon.post_text("/v1/chat/completions", &request.to_string())
 }
 
 /// The run of a choice as the daemon keeps it.
-fn run_of(daemon: &Daemon, prime: &Value) -> Value {
+pub fn run_of(daemon: &Daemon, prime: &Value) -> Value {
     daemon.get(&format!("/v1/runs/{}", prime["run"].as_str().unwrap())).body
 }
 
 /// The actions of a run's only trajectory, from its trace.
-fn actions(daemon: &Daemon, prime: &Value) -> Vec<String> {
+pub fn actions(daemon: &Daemon, prime: &Value) -> Vec<String> {
     let trace = daemon.url(&format!("/v1/runs/{}/trace?states=false", prime["run"].as_str().unwrap()));
     let text = daemon.client.get(trace).send().unwrap().text().unwrap();
     let events = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -40,7 +40,7 @@ fn actions(daemon: &Daemon, prime: &Value) -> Vec<String> {
 }
 
 /// The data of the events of a stream, as they arrive.
-fn events(reader: impl Read) -> impl Iterator<Item = String> {
+pub fn events(reader: impl Read) -> impl Iterator<Item = String> {
     let mut events = Events::new(reader);
     std::iter::from_fn(move || events.next_message().unwrap()).filter_map(|message| match message {
         Message::Event { data, .. } => Some(data),
@@ -49,7 +49,7 @@ fn events(reader: impl Read) -> impl Iterator<Item = String> {
 }
 
 /// Requests a stream; returns the data of its events.
-fn stream(daemon: &Daemon, request: &Value) -> impl Iterator<Item = String> + use<> {
+pub fn stream(daemon: &Daemon, request: &Value) -> impl Iterator<Item = String> + use<> {
     let post = daemon.client.post(daemon.url("/v1/chat/completions")).header("Content-Type", "application/json");
     let response = post.body(request.to_string()).send().unwrap();
     assert_eq!(response.status().as_u16(), 200);
@@ -142,7 +142,9 @@ fn prose_is_a_custom_problem() {
     assert_eq!(said["choices"][0]["message"]["content"], run["answer"], "a text is plain");
     // It is no JSON.
     let none = words(json!({"response_format": {"type": "json_object"}, "model": "prime/fast"}));
-    assert_eq!((&none["choices"][0]["message"]["content"], &none["prime"]["votes"]), (&json!(""), &json!([])));
+    let message = &none["choices"][0]["message"];
+    assert_eq!((&message["content"], &none["prime"]["votes"]), (&Value::Null, &json!([])));
+    assert!(message["refusal"].as_str().unwrap().contains("no answer"), "{message}");
 }
 
 #[test]
@@ -166,8 +168,9 @@ fn a_run_that_a_budget_ends_has_no_answer_and_says_why() {
     let answer = complete(&daemon, &chat(&run, &json!({})));
     let choice = &answer.body["choices"][0];
     assert_eq!((answer.status, &choice["finish_reason"]), (200, &json!("length")));
-    let message = json!({"role": "assistant", "content": "", "reasoning_content": null, "refusal": null});
-    assert_eq!(choice["message"], message);
+    let message = &choice["message"];
+    assert_eq!((&message["content"], &message["reasoning_content"]), (&Value::Null, &Value::Null));
+    assert!(message["refusal"].as_str().unwrap().contains("`steps_spent`"), "{message}");
     assert_eq!(answer.body["prime"]["outcome"], "steps_spent");
     assert_eq!(answer.body["prime"]["status"], "unverified");
 }
@@ -290,7 +293,7 @@ fn errors_have_the_shape_of_openai() {
     with(json!({"n": 17})).refused(400, Some("n"), &["1 to 16"]);
     with(json!({"temperature": "hot"})).refused(400, Some("temperature"), &["hot"]);
     with(json!({"max_tokens": 0})).refused(400, Some("max_tokens"), &["0"]);
-    with(json!({"tool_choice": "required", "tools": []})).refused(400, Some("tool_choice"), &["tools"]);
+    with(json!({"tool_choice": "required", "tools": []})).refused(400, Some("tool_choice"), &["`tools`"]);
     with(json!({"prime": {"fanout": 0}})).refused(400, Some("prime.fanout"), &["1 to 256"]);
     with(json!({"prime": {"task": "n-quens"}})).refused(400, Some("prime.task"), &["n-queens"]);
     let format = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "nothing"}}});
@@ -329,7 +332,7 @@ fn prose_is_solved_by_the_configured_executor() {
 
     let reference = Daemon::start(&[]);
     let refused = complete(&reference, &chat(&json!({}), &ask));
-    refused.refused(400, Some("messages[1].content"), &["`reference`", "configure a model"]);
+    refused.refused(400, Some("messages[1].content"), &["`reference`", "configure a model", "tower-of-hanoi"]);
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
+use std::process::Command;
 
 fn read(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect(path)
@@ -52,6 +54,26 @@ fn the_unit_notifies_restarts_and_is_confined() {
     assert!(value("WatchdogSec").parse::<u32>().unwrap() > 1);
     // What would hide the GPUs.
     assert!(service.iter().all(|(key, _)| key != "PrivateDevices" && key != "ProtectKernelTunables"));
+}
+
+#[test]
+fn systemd_accepts_the_unit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("prime-agents.service");
+    // It looks for the executable.
+    let text = read("config/prime-agents.service");
+    fs::write(&path, text.replace("/opt/prime-agents/bin/prime-agents", env!("CARGO_BIN_EXE_prime-agents"))).unwrap();
+    let output = match Command::new("systemd-analyze").arg("verify").arg(&path).output() {
+        Ok(output) => output,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            eprintln!("skipped: systemd-analyze is not installed");
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let found = String::from_utf8_lossy(&output.stderr);
+    let found: Vec<_> = found.lines().filter(|line| line.contains("prime-agents.service")).collect();
+    assert!(found.is_empty() && output.status.success(), "{found:?}");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-"""The daemon in the eyes of OpenAI's own Python client: `run.py EXECUTABLE` starts a daemon and asks it for everything.
+"""The daemon in the eyes of OpenAI's own Python client, and of the libraries that are built on it (`frameworks.py`):
+`run.py EXECUTABLE` starts a daemon and asks it for everything.
 
 The executor is the reference algorithm, so no model is needed.
 """
@@ -10,7 +11,8 @@ import tempfile
 import time
 import urllib.request
 
-from openai import BadRequestError, NotFoundError, OpenAI
+import frameworks
+from openai import BadRequestError, LengthFinishReasonError, NotFoundError, OpenAI
 
 # Longest wait for anything that must happen, in seconds.
 PATIENCE = 60
@@ -116,8 +118,62 @@ def streamed(client, daemon):
 def budget(client, _):
     completion = client.chat.completions.create(model="prime", messages=user({**LONG, "budget": {"steps": 50}}))
     (choice,) = completion.choices
-    assert (choice.finish_reason, choice.message.content, choice.message.refusal) == ("length", "", None), choice
+    assert (choice.finish_reason, choice.message.content) == ("length", None), choice
+    assert "no answer" in choice.message.refusal, choice
     assert completion.prime["outcome"] == "steps_spent", completion.prime
+
+
+def functions(client, _):
+    function = {"name": "solved", "parameters": frameworks.Hanoi.model_json_schema()}
+    forced = {"type": "function", "function": {"name": "solved"}}
+    (choice,) = client.chat.completions.create(
+        model="prime/fast", messages=user(HANOI), tools=[{"type": "function", "function": function}], tool_choice=forced
+    ).choices
+    assert choice.finish_reason == "tool_calls" and choice.message.content is None, choice
+    frameworks.is_solved(choice.message.tool_calls[0].function.arguments)
+
+
+def schemas(client, _):
+    ask = {"model": "prime/fast", "response_format": frameworks.Hanoi}
+    (choice,) = client.chat.completions.parse(messages=user(HANOI), **ask).choices
+    frameworks.is_solved(choice.message.parsed)
+    # The answer of another task does not follow the schema.
+    (choice,) = client.chat.completions.parse(messages=user({"task": "n-queens"}), **ask).choices
+    assert choice.message.parsed is None and "form" in choice.message.refusal, choice
+    try:
+        client.chat.completions.parse(messages=user({**LONG, "budget": {"steps": 50}}), **ask)
+    except LengthFinishReasonError:
+        pass
+    else:
+        raise AssertionError("no answer was taken for one")
+
+
+def responses(client, daemon):
+    response = client.responses.create(model="prime/fast", input=json.dumps(HANOI), instructions="Be exact.")
+    frameworks.is_solved(response.output_text)
+    assert response.status == "completed" and response.usage.total_tokens >= 0, response
+    assert len(response.output[0].summary[0].text.splitlines()) == daemon.run(response.prime["run"])["steps"] == 7
+    parsed = client.responses.parse(model="prime/fast", input=user(HANOI), text_format=frameworks.Hanoi)
+    frameworks.is_solved(parsed.output_parsed)
+    with client.responses.stream(model="prime/fast", input=json.dumps(HANOI)) as stream:
+        kinds = [event.type for event in stream]
+        frameworks.is_solved(stream.get_final_response().output_text)
+    assert kinds[0] == "response.created" and kinds[-1] == "response.completed", kinds
+    spent = client.responses.create(model="prime", input=json.dumps({**LONG, "budget": {"steps": 50}}))
+    assert (spent.status, spent.output_text) == ("incomplete", ""), spent
+
+
+def missing(client, _):
+    for ask in [
+        lambda: client.completions.create(model="prime", prompt="x"),
+        lambda: client.embeddings.create(model="prime", input="x"),
+    ]:
+        try:
+            ask()
+        except NotFoundError as error:
+            assert "/v1/chat/completions" in error.message, error
+        else:
+            raise AssertionError("it is there")
 
 
 def mistakes(client, _):
@@ -126,6 +182,7 @@ def mistakes(client, _):
         ({"n": 17}, BadRequestError, "n", "invalid_value"),
         ({"temperature": 3}, BadRequestError, "temperature", "invalid_value"),
         ({"tool_choice": "required", "tools": []}, BadRequestError, "tool_choice", "invalid_value"),
+        ({"messages": user("Solve Tower of Hanoi with 3 disks")}, BadRequestError, "messages[0].content", "invalid_value"),
         ({"messages": user({"task": "n-quens"})}, BadRequestError, "messages[0].content", "invalid_value"),
     ]:
         try:
@@ -150,16 +207,19 @@ def gone(client, daemon):
     assert daemon.run(run)["status"] == "cancelled"
 
 
-CHECKS = [models, whole, choices, beside_the_messages, streamed, budget, mistakes, gone]
+OWN = [models, whole, choices, beside_the_messages, streamed, budget, functions, schemas, responses, missing, mistakes]
+CHECKS = [*OWN, gone, *frameworks.CHECKS]
 
 
 def main():
+    # What an environment lacks must not go unnoticed: each has two libraries at least.
+    assert len(frameworks.CHECKS) > 1, "libraries of requirements.txt or requirements-2.txt are missing"
     with Daemon(sys.argv[1]) as daemon:
         client = OpenAI(base_url=f"{daemon.url}/v1", api_key="none", max_retries=0, timeout=PATIENCE)
         for check in CHECKS:
             check(client, daemon)
             print(f"ok  {check.__name__}")
-    print(f"{len(CHECKS)} checks with OpenAI's client passed")
+    print(f"{len(CHECKS)} checks with OpenAI's client and libraries built on it passed")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 pub mod dataset;
 mod fnv1a;
 pub mod interval;
+pub mod json_integer;
 pub mod judge;
 pub mod tasks;
 

@@ -19,3 +19,4 @@ mod tests;
 pub use custom::{Custom, SPEC, Textual};
 pub use definition::{AnswerForm, ConstraintDefinition, Definition, StepMode};
 pub use error::ProblemError;
+pub use schema::Schema;

@@ -4,7 +4,7 @@
 use jsonschema::{PatternOptions, Validator};
 use serde_json::{Map, Value};
 
-use super::error::{Fault, quoted};
+use super::error::{Fault, ProblemError, quoted};
 use super::limits::{PATTERN_SIZE_MAX, SCHEMA_BYTES_MAX, SCHEMA_DEPTH_MAX, SCHEMA_NODES_MAX};
 use super::pattern::Pattern;
 
@@ -148,7 +148,15 @@ impl Expansion<'_> {
 }
 
 impl Schema {
-    pub fn new(schema: &Value) -> Result<Self, Fault> {
+    /// Compiles a schema that `path` of a request has.
+    ///
+    /// # Errors
+    /// It is not a schema, exceeds a limit or reaches outside.
+    pub fn read(path: &str, schema: &Value) -> Result<Self, ProblemError> {
+        Self::new(schema).map_err(|fault| fault.at(path))
+    }
+
+    pub(super) fn new(schema: &Value) -> Result<Self, Fault> {
         if !matches!(schema, Value::Object(_) | Value::Bool(_)) {
             return Err(Fault::new("not a JSON Schema", "write an object, such as {\"type\": \"integer\"}"));
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use actix_web::dev::Server as Running;
 use actix_web::http::KeepAlive;
+use actix_web::middleware::from_fn;
 use actix_web::{App, HttpServer, web};
 
 use super::body::BodyLimits;
@@ -13,6 +14,7 @@ use super::connection_table::RESERVE;
 use super::connections::Connections;
 use super::{Guard, ResponseHead};
 use crate::daemon::DaemonError;
+use crate::daemon::head_requests::head_as_get;
 use crate::settings::Server;
 
 /// Threads that serve requests.
@@ -48,6 +50,7 @@ pub fn bind(
             .app_data(bodies)
             // For actix-web's own extractors.
             .app_data(web::PayloadConfig::new(bodies.bytes_max))
+            .wrap(from_fn(head_as_get))
             .wrap(guard.clone())
             .configure(configure.clone())
     })

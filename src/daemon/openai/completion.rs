@@ -7,7 +7,7 @@ use actix_web::HttpResponse;
 use futures::TryStreamExt as _;
 use futures::future::try_join_all;
 
-use super::cancel_on_drop::CancelOnDrop;
+use super::accept::AcceptedRun;
 use super::reasoning;
 use super::response::{ChatCompletion, Choice, Head, RunInfo};
 use crate::daemon::error::ApiError;
@@ -36,22 +36,30 @@ pub async fn record_of(runs: &Arc<Runs>, id: &str) -> Result<RunRecord, ApiError
     Ok(record)
 }
 
-/// Waits for a run's end.
-async fn choice_of(runs: &Arc<Runs>, index: u32, id: &str) -> Result<(Choice, Usage), ApiError> {
+/// Waits for a run's end; returns its record, and the steps that led to its answer.
+///
+/// # Errors
+/// As [`record_of`].
+pub async fn ended(runs: &Arc<Runs>, id: &str) -> Result<(RunRecord, Option<String>), ApiError> {
     // The events of a run that is over end at once.
     let mut events = Box::pin(runs.events(id, LAST, true));
     while events.try_next().await?.is_some() {}
     let record = record_of(runs, id).await?;
     let reasoning = reasoning::of_answer(runs, &record).await?;
-    Ok((Choice::new(index, &record, reasoning), record.result.tokens))
+    Ok((record, reasoning))
+}
+
+async fn choice_of(runs: &Arc<Runs>, index: u32, accepted: &AcceptedRun) -> Result<(Choice, Usage), ApiError> {
+    let (record, reasoning) = ended(runs, accepted.run.id()).await?;
+    Ok((Choice::new(index, &record, reasoning, accepted.expected.delivery(&record)), record.result.tokens))
 }
 
 /// Waits for all runs, and responds.
 ///
 /// # Errors
 /// The error of the first run without a choice.
-pub async fn respond(runs: &Arc<Runs>, head: Head, accepted: &[CancelOnDrop]) -> Result<HttpResponse, ApiError> {
-    let waiting = (0..).zip(accepted).map(|(index, run)| choice_of(runs, index, run.id()));
+pub async fn respond(runs: &Arc<Runs>, head: Head, accepted: &[AcceptedRun]) -> Result<HttpResponse, ApiError> {
+    let waiting = (0..).zip(accepted).map(|(index, accepted)| choice_of(runs, index, accepted));
     let mut usage = Usage::default();
     let mut choices = Vec::with_capacity(accepted.len());
     for (choice, tokens) in try_join_all(waiting).await? {

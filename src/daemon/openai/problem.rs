@@ -1,14 +1,15 @@
 //! A prose message as a custom problem.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::answer_form::AnswerForm;
 use crate::daemon::wire::RunRequest;
 
-/// The run that answers in one step, whose line is the answer. `schema` is the JSON Schema of the answer; without one, any
-/// text is allowed.
-pub fn run_of(statement: &str, schema: Option<&Value>) -> RunRequest {
-    let mut problem = json!({ "statement": statement, "input": {}, "steps": "single" });
-    if let Some(schema) = schema {
+/// The run that answers in one step, whose line is the answer in this form.
+pub fn run_of(statement: &str, form: &AnswerForm) -> RunRequest {
+    let instructions = form.instructions().map(|instructions| format!("\n\n{instructions}")).unwrap_or_default();
+    let mut problem = json!({ "statement": format!("{statement}{instructions}"), "input": {}, "steps": "single" });
+    if let Some(schema) = form.schema() {
         problem["answer"] = json!({ "schema": schema });
     }
     RunRequest { problem: Some(problem), ..RunRequest::default() }
@@ -22,14 +23,14 @@ mod tests {
     #[test]
     fn a_problem_in_words_is_one_step_with_the_form_of_its_answer() {
         let schema = json!({"type": "integer"});
-        for (schema, expected) in [
+        for (form, expected) in [
             (
-                Some(&schema),
+                AnswerForm::json("f", schema).unwrap(),
                 json!({"statement": "2 + 2?", "input": {}, "steps": "single", "answer": {"schema": {"type": "integer"}}}),
             ),
-            (None, json!({"statement": "2 + 2?", "input": {}, "steps": "single"})),
+            (AnswerForm::TEXT, json!({"statement": "2 + 2?", "input": {}, "steps": "single"})),
         ] {
-            let problem = run_of("2 + 2?", schema).problem.unwrap();
+            let problem = run_of("2 + 2?", &form).problem.unwrap();
             assert_eq!(problem, expected);
             assert!(Custom::read(&problem).is_ok());
         }

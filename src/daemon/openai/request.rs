@@ -4,6 +4,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::answer_form::AnswerForm;
+use super::tools::{Tool, ToolChoice, forced};
 use crate::daemon::error::ApiError;
 use crate::daemon::wire::RunRequest;
 
@@ -20,6 +22,7 @@ pub struct ChatRequest {
     pub messages: Vec<Message>,
     /// Choices: runs that differ only in their seeds.
     #[schema(minimum = 1, maximum = 16)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub n: Option<u32>,
     pub stream: Option<bool>,
     pub stream_options: Option<StreamOptions>,
@@ -29,15 +32,21 @@ pub struct ChatRequest {
     pub top_p: Option<f64>,
     /// The older name of `max_completion_tokens`.
     #[schema(minimum = 1)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub max_tokens: Option<u64>,
     /// Prompt and completion tokens of a run together.
     #[schema(minimum = 1)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub max_completion_tokens: Option<u64>,
     /// The seed of the first choice; the others have consecutive ones. Of a negative seed, the lower 63 bits are used.
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub seed: Option<i64>,
-    /// The form of the answer to a custom problem. A task of the benchmark defines its own.
+    /// The form of the answer. A task of the benchmark defines its own: an answer of another form is a refusal.
     pub response_format: Option<ResponseFormat>,
-    /// Only `none` and `auto`: no tools are called.
+    /// Functions that `tool_choice` can force. They are not called on the way to an answer.
+    pub tools: Option<Vec<Tool>>,
+    /// Whether the answer is a function call; its arguments follow the function's schema. Takes precedence over
+    /// `response_format`.
     #[schema(value_type = Option<ToolChoice>)]
     pub tool_choice: Option<Value>,
     /// A run request, as for `POST /v1/runs`. Takes precedence over the messages and the other fields.
@@ -51,15 +60,6 @@ pub struct Message {
     /// A text, or a list of `{"type": "text", "text": …}`. Not read in messages of roles that have no effect.
     #[schema(value_type = Value, required = false, example = "{\"task\": \"n-queens\"}")]
     pub content: Option<Value>,
-}
-
-/// Whether tools are called. Only for the OpenAPI document.
-#[derive(ToSchema)]
-#[serde(rename_all = "lowercase")]
-#[expect(dead_code, reason = "never constructed")]
-enum ToolChoice {
-    None,
-    Auto,
 }
 
 /// The author of a message.
@@ -139,13 +139,6 @@ impl ChatRequest {
         {
             return Err(ApiError::bad_field("top_p", format!("is {top_p}, but must be above 0 and up to 1")));
         }
-        let requires_tool = match &self.tool_choice {
-            Some(Value::String(choice)) => choice != "none" && choice != "auto",
-            choice => choice.is_some(),
-        };
-        if requires_tool {
-            return Err(ApiError::bad_field("tool_choice", "tools are not supported; leave it out, or give \"none\""));
-        }
         Ok(())
     }
 
@@ -161,21 +154,25 @@ impl ChatRequest {
         self.stream_options.and_then(|options| options.include_usage).unwrap_or(false)
     }
 
-    /// The schema that answers must follow, if any.
+    /// The form of the answer.
     ///
     /// # Errors
-    /// 400 when the type is `json_schema` and there is none.
-    pub fn answer_schema(&self) -> Result<Option<Value>, ApiError> {
-        let Some(format) = &self.response_format else { return Ok(None) };
+    /// 400: there is no schema where one is needed, one is invalid, or the tool choice is.
+    pub fn answer_form(&self) -> Result<AnswerForm, ApiError> {
+        let functions = forced(self.tools.as_deref().unwrap_or_default(), self.tool_choice.as_ref())?;
+        if !functions.is_empty() {
+            return AnswerForm::call(&functions);
+        }
+        let Some(format) = &self.response_format else { return Ok(AnswerForm::TEXT) };
         match format.kind {
-            FormatKind::Text => Ok(None),
-            FormatKind::JsonObject => Ok(Some(serde_json::json!({ "type": "object" }))),
+            FormatKind::Text => Ok(AnswerForm::TEXT),
+            FormatKind::JsonObject => AnswerForm::json("response_format", serde_json::json!({ "type": "object" })),
             FormatKind::JsonSchema => {
                 let schema = format.json_schema.as_ref().and_then(|format| format.schema.clone());
-                let schema = schema.filter(Value::is_object);
-                schema.map(Some).ok_or_else(|| {
+                let schema = schema.filter(Value::is_object).ok_or_else(|| {
                     ApiError::bad_field("response_format.json_schema.schema", "must be a JSON Schema, an object")
-                })
+                })?;
+                AnswerForm::json("response_format.json_schema.schema", schema)
             }
         }
     }
@@ -192,7 +189,7 @@ mod tests {
         let mut request = value!({"model": "prime", "messages": [{"role": "user", "content": "x"}]});
         request[field] = given.clone();
         let read = json::<ChatRequest>(request.to_string().as_bytes());
-        let checked = read.and_then(|chat| chat.check().and_then(|()| chat.answer_schema()));
+        let checked = read.and_then(|chat| chat.check().and_then(|()| chat.answer_form()));
         checked.err().map(|error| (error.body().error.param, error.to_string()))
     }
 
@@ -247,8 +244,9 @@ mod tests {
             ("seed", value!(u64::MAX), "seed", "18446744073709551615"),
             ("stream", value!("yes"), "stream", "yes"),
             ("stream_options", value!({"include_usage": 1}), "stream_options.include_usage", "1"),
-            ("tool_choice", value!("required"), "tool_choice", "not supported"),
-            ("tool_choice", value!({"type": "function", "function": {"name": "f"}}), "tool_choice", "not supported"),
+            ("tool_choice", value!("required"), "tool_choice", "`tools`"),
+            ("tool_choice", value!({"type": "function", "function": {"name": "f"}}), "tool_choice", "`tools`"),
+            ("tools", value!([{"function": {"name": "f"}}]), "tools[0]", "type"),
             ("response_format", value!({"type": "xml"}), "response_format.type", "xml"),
             ("response_format", value!({"type": "json_schema"}), "response_format.json_schema.schema", "JSON Schema"),
             (

@@ -1,9 +1,9 @@
 //! Response types of chat completions: whole, and in chunks.
 
 use serde::Serialize;
-use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::delivery::{Delivery, is_spent};
 use crate::report::Verification;
 use crate::runs::{RunRecord, Status};
 use prime_bench::tasks::Kind;
@@ -45,23 +45,45 @@ pub struct Choice {
 pub struct Answer {
     /// `assistant`.
     pub role: &'static str,
-    /// The answer as JSON, a text as it is; empty without an answer.
-    pub content: String,
+    /// The answer as JSON, a text as it is; null with a refusal or a call.
+    pub content: Option<String>,
     /// The steps that led to it, one per line.
     pub reasoning_content: Option<String>,
-    /// Always null.
-    #[schema(value_type = Option<String>)]
-    pub refusal: Option<()>,
+    /// Why there is no answer, or none that the verifier accepts; otherwise null.
+    pub refusal: Option<String>,
+    /// One, if `tool_choice` forces it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_calls: Option<[ToolCall; 1]>,
+}
+
+/// The answer as a call of a function.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ToolCall {
+    pub id: String,
+    /// `function`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub function: CalledFunction,
+}
+
+/// The function that is called.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CalledFunction {
+    pub name: String,
+    /// As JSON.
+    pub arguments: String,
 }
 
 /// Why the content ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishReason {
-    /// With an answer, or definitely without.
+    /// With an answer, or definitely without; then the message has a refusal.
     Stop,
     /// A budget was spent before there was an answer.
     Length,
+    /// With a call of a function.
+    ToolCalls,
 }
 
 /// The record of a run, without its answer.
@@ -130,27 +152,43 @@ impl From<&RunRecord> for RunInfo {
     }
 }
 
-/// The answer of a run as text.
-pub fn content(answer: Option<&Value>) -> String {
-    match answer {
-        None => String::new(),
-        Some(Value::String(text)) => text.clone(),
-        Some(answer) => answer.to_string(),
+/// The finish reason of a run that is over.
+pub fn finish_reason(record: &RunRecord, delivery: &Delivery) -> FinishReason {
+    match delivery {
+        Delivery::Content(_) => FinishReason::Stop,
+        Delivery::Call { .. } => FinishReason::ToolCalls,
+        Delivery::Refusal(_) if is_spent(record) => FinishReason::Length,
+        Delivery::Refusal(_) => FinishReason::Stop,
     }
 }
 
-/// The finish reason of a run that is over.
-pub fn finish_reason(record: &RunRecord) -> FinishReason {
-    let is_spent = matches!(record.result.outcome.as_deref(), Some("steps_spent" | "tokens_spent" | "wall_ms_spent"));
-    if is_spent && record.result.answer.is_none() { FinishReason::Length } else { FinishReason::Stop }
+impl ToolCall {
+    /// The call that answers a run.
+    pub fn new(run: &str, name: String, arguments: String) -> Self {
+        let id = format!("call_{}", run.trim_start_matches("run_"));
+        Self { id, kind: "function", function: CalledFunction { name, arguments } }
+    }
+}
+
+impl Answer {
+    fn new(run: &str, delivery: Delivery, reasoning_content: Option<String>) -> Self {
+        let empty = Self { role: "assistant", content: None, reasoning_content, refusal: None, tool_calls: None };
+        match delivery {
+            Delivery::Content(text) => Self { content: Some(text), ..empty },
+            Delivery::Refusal(reason) => Self { refusal: Some(reason), ..empty },
+            Delivery::Call { name, arguments } => {
+                Self { tool_calls: Some([ToolCall::new(run, name, arguments)]), ..empty }
+            }
+        }
+    }
 }
 
 impl Choice {
     /// The choice of a run that is over.
-    pub fn new(index: u32, record: &RunRecord, reasoning_content: Option<String>) -> Self {
-        let content = content(record.result.answer.as_ref());
-        let message = Answer { role: "assistant", content, reasoning_content, refusal: None };
-        Self { index, message, logprobs: None, finish_reason: finish_reason(record), prime: record.into() }
+    pub fn new(index: u32, record: &RunRecord, reasoning: Option<String>, delivery: Delivery) -> Self {
+        let finish_reason = finish_reason(record, &delivery);
+        let message = Answer::new(&record.id, delivery, reasoning);
+        Self { index, message, logprobs: None, finish_reason, prime: record.into() }
     }
 }
 
@@ -203,6 +241,35 @@ pub struct Delta {
     /// Steps of the first trajectory, as they are committed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_content: Option<String>,
+    /// Why there is no answer, or none that the verifier accepts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<String>,
+    /// One, whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_calls: Option<[ChunkToolCall; 1]>,
+}
+
+/// A call of a function in a chunk.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ChunkToolCall {
+    /// Always 0.
+    pub index: u32,
+    #[serde(flatten)]
+    pub call: ToolCall,
+}
+
+impl Delta {
+    /// The answer of a run.
+    pub fn answer(run: &str, delivery: Delivery) -> Self {
+        match delivery {
+            Delivery::Content(text) => Self { content: Some(text), ..Self::default() },
+            Delivery::Refusal(reason) => Self { refusal: Some(reason), ..Self::default() },
+            Delivery::Call { name, arguments } => {
+                let call = ToolCall::new(run, name, arguments);
+                Self { tool_calls: Some([ChunkToolCall { index: 0, call }]), ..Self::default() }
+            }
+        }
+    }
 }
 
 impl Head {
@@ -230,7 +297,7 @@ impl Head {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     /// A record that is over.
     fn record(outcome: &str, answer: &Value) -> RunRecord {
@@ -246,37 +313,41 @@ mod tests {
         .unwrap()
     }
 
+    fn refused() -> Delivery {
+        Delivery::Refusal("no".to_owned())
+    }
+
+    fn called() -> Delivery {
+        Delivery::Call { name: "f".to_owned(), arguments: "{}".to_owned() }
+    }
+
     #[test]
     fn only_a_budget_that_left_no_answer_is_a_length() {
-        for (outcome, without, with) in [
-            ("agreed", FinishReason::Stop, FinishReason::Stop),
-            ("rounds_spent", FinishReason::Stop, FinishReason::Stop),
-            ("exhausted", FinishReason::Stop, FinishReason::Stop),
-            ("cancelled", FinishReason::Stop, FinishReason::Stop),
-            ("steps_spent", FinishReason::Length, FinishReason::Stop),
-            ("tokens_spent", FinishReason::Length, FinishReason::Stop),
-            ("wall_ms_spent", FinishReason::Length, FinishReason::Stop),
+        let text = Delivery::Content("x".to_owned());
+        for (outcome, without) in [
+            ("agreed", FinishReason::Stop),
+            ("rounds_spent", FinishReason::Stop),
+            ("exhausted", FinishReason::Stop),
+            ("cancelled", FinishReason::Stop),
+            ("steps_spent", FinishReason::Length),
+            ("tokens_spent", FinishReason::Length),
+            ("wall_ms_spent", FinishReason::Length),
         ] {
-            assert_eq!(finish_reason(&record(outcome, &Value::Null)), without, "{outcome}");
-            assert_eq!(finish_reason(&record(outcome, &json!(1))), with, "{outcome}");
+            let record = record(outcome, &Value::Null);
+            assert_eq!(finish_reason(&record, &refused()), without, "{outcome}");
+            assert_eq!(finish_reason(&record, &text), FinishReason::Stop, "{outcome}");
+            assert_eq!(finish_reason(&record, &called()), FinishReason::ToolCalls, "{outcome}");
         }
     }
 
     #[test]
-    fn answers_are_json_and_texts_are_plain() {
-        assert_eq!(content(None), "");
-        assert_eq!(content(Some(&json!("a \"b\""))), "a \"b\"");
-        assert_eq!(content(Some(&json!({"b": [1, 2], "a": null}))), r#"{"b":[1,2],"a":null}"#);
-    }
-
-    #[test]
     fn a_choice_has_the_form_of_openai_and_what_is_known_of_its_run() {
-        let choice = Choice::new(1, &record("steps_spent", &Value::Null), None);
+        let choice = Choice::new(1, &record("steps_spent", &Value::Null), None, refused());
         assert_eq!(
             serde_json::to_value(choice).unwrap(),
             json!({
                 "index": 1,
-                "message": {"role": "assistant", "content": "", "reasoning_content": null, "refusal": null},
+                "message": {"role": "assistant", "content": null, "reasoning_content": null, "refusal": "no"},
                 "logprobs": null,
                 "finish_reason": "length",
                 "prime": {
@@ -290,6 +361,20 @@ mod tests {
             serde_json::to_value(TokenUsage::from(Usage { prompt: 5, completion: 2 })).unwrap(),
             json!({"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7})
         );
+    }
+
+    #[test]
+    fn a_call_is_a_message_without_content() {
+        let choice = Choice::new(0, &record("agreed", &json!({})), None, called());
+        let call = json!({"id": "call_x", "type": "function", "function": {"name": "f", "arguments": "{}"}});
+        assert_eq!(
+            serde_json::to_value(choice.message).unwrap(),
+            json!({
+                "role": "assistant", "content": null, "reasoning_content": null, "refusal": null, "tool_calls": [call],
+            })
+        );
+        let delta = serde_json::to_value(Delta::answer("run_x", called())).unwrap();
+        assert_eq!((&delta["tool_calls"][0]["index"], &delta["tool_calls"][0]["id"]), (&json!(0), &json!("call_x")));
     }
 
     #[test]

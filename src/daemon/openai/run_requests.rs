@@ -1,5 +1,8 @@
 //! The run requests of a chat completion, one per choice.
 
+use std::sync::Arc;
+
+use super::answer_form::AnswerForm;
 use super::message::{ChatTask, task_of};
 use super::models::preset_of;
 use super::problem::run_of;
@@ -16,6 +19,8 @@ const SEED_MASK: u64 = i64::MAX as u64;
 #[derive(Clone, Debug)]
 pub struct RunRequests {
     pub runs: Vec<RunRequest>,
+    /// The form of their answers.
+    pub form: Arc<AnswerForm>,
     /// The part of the request that names the task, as errors call it.
     source: String,
     /// Fields that came from the chat completion's fields of the same name.
@@ -122,7 +127,7 @@ impl RunRequests {
     pub fn of(settings: &Settings, chat: &ChatRequest) -> Result<Self, ApiError> {
         let preset = preset_of(settings, &chat.model)?.map(str::to_owned);
         chat.check()?;
-        let schema = chat.answer_schema()?;
+        let form = chat.answer_form()?;
         let mut is_prose = false;
         let outer = RunRequest {
             preset,
@@ -146,7 +151,7 @@ impl RunRequests {
                 ChatTask::Run(request) => *request,
                 ChatTask::Text(statement) => {
                     is_prose = true;
-                    run_of(&statement, schema.as_ref())
+                    run_of(&statement, &form)
                 }
             };
             (merge(prime, request), source)
@@ -160,7 +165,8 @@ impl RunRequests {
             let seed = if index == 0 { seed } else { seed.wrapping_add(index.into()) & SEED_MASK };
             RunRequest { seed: Some(seed), ..one.clone() }
         };
-        Ok(Self { runs: (0..chat.choices()).map(choice).collect(), source, outer: outer_fields, of_prime, is_prose })
+        let runs = (0..chat.choices()).map(choice).collect();
+        Ok(Self { runs, form: Arc::new(form), source, outer: outer_fields, of_prime, is_prose })
     }
 
     /// Maps an error about a run request to the chat completion that it came from.
@@ -169,11 +175,16 @@ impl RunRequests {
         if self.outer.contains(&field.as_str()) {
             return error;
         }
-        if self.is_prose && field.starts_with("problem.answer") {
-            return ApiError::bad_field("response_format.json_schema.schema", error);
-        }
         let message = error.to_string();
         let detail = message.strip_prefix(&format!("field `{field}`: ")).unwrap_or(&message);
+        if self.is_prose && field == "problem" {
+            let example = r#"{"task": "tower-of-hanoi", "input": {"n": 3, "from": 0, "to": 2}}"#;
+            let message = format!(
+                "is in words, but {detail}; or send a task of the benchmark as JSON, such as {example} (GET /v1/tasks lists \
+                 them)"
+            );
+            return ApiError::bad_field(&self.source, message);
+        }
         if self.source == "prime" || self.of_prime.contains(&field.as_str()) {
             return ApiError::bad_field(&format!("prime.{field}"), detail);
         }
@@ -280,7 +291,10 @@ mod tests {
         assert_eq!(problem["statement"], "Be exact.\n\n2 + 2?");
         assert_eq!(problem["answer"], json!({"schema": {"type": "integer"}}));
         let wrong = |field| requests.locate(ApiError::bad_field(field, "no")).body().error.param.unwrap();
-        assert_eq!(wrong("problem.answer.schema"), "response_format.json_schema.schema");
         assert_eq!(wrong("problem.statement"), "messages[1].content");
+        let unread = requests.locate(ApiError::bad_field("problem", "the executor `x` cannot read it"));
+        assert_eq!(unread.body().error.param.as_deref(), Some("messages[1].content"));
+        let message = unread.to_string();
+        assert!(message.contains("is in words, but the executor `x`") && message.contains("/v1/tasks"), "{message}");
     }
 }

@@ -10,10 +10,10 @@ use actix_web::HttpResponse;
 use actix_web::web::Bytes;
 use futures::{Stream, StreamExt as _, stream};
 
-use super::cancel_on_drop::CancelOnDrop;
+use super::accept::AcceptedRun;
 use super::completion::record_of;
 use super::reasoning::ReasoningStream;
-use super::response::{Chunk, Delta, Head, content, finish_reason};
+use super::response::{Chunk, Delta, Head, finish_reason};
 use crate::daemon::error::ApiError;
 use crate::daemon::events::with_heartbeat;
 use crate::daemon::guard::Permit;
@@ -38,7 +38,7 @@ fn choice(
     runs: &Arc<Runs>,
     head: &Rc<Head>,
     index: u32,
-    run: &CancelOnDrop,
+    AcceptedRun { run, expected }: &AcceptedRun,
     usage: &Rc<Cell<Usage>>,
 ) -> impl Stream<Item = Result<Bytes, ApiError>> + use<> {
     let begin = Delta { role: Some("assistant"), content: Some(String::new()), ..Delta::default() };
@@ -56,18 +56,18 @@ fn choice(
         Ok(Bytes::from(text))
     });
     let (runs, head, id, usage) = (Arc::clone(runs), Rc::clone(head), id.to_owned(), Rc::clone(usage));
+    let expected = expected.clone();
     let end = stream::once(async move {
         let record = record_of(&runs, &id).await?;
         let mut sum = usage.get();
         sum.add(record.result.tokens);
         usage.set(sum);
         let mut text = Vec::new();
-        let answer = content(record.result.answer.as_ref());
-        if !answer.is_empty() {
-            write_event(&mut text, &head.delta(index, Delta { content: Some(answer), ..Delta::default() }));
-        }
+        let delivery = expected.delivery(&record);
+        let reason = finish_reason(&record, &delivery);
+        write_event(&mut text, &head.delta(index, Delta::answer(&id, delivery)));
         let mut last = head.delta(index, Delta::default());
-        last.choices.iter_mut().for_each(|choice| choice.finish_reason = Some(finish_reason(&record)));
+        last.choices.iter_mut().for_each(|choice| choice.finish_reason = Some(reason));
         last.prime = Some((&record).into());
         write_event(&mut text, &last);
         Ok(Bytes::from(text))
@@ -94,7 +94,7 @@ fn with_errors(pieces: impl Stream<Item = Result<Bytes, ApiError>>) -> impl Stre
 pub fn respond(
     runs: &Arc<Runs>,
     head: Head,
-    accepted: Vec<CancelOnDrop>,
+    accepted: Vec<AcceptedRun>,
     wants_usage: bool,
     permit: Option<Permit>,
 ) -> HttpResponse {

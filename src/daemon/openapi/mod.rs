@@ -1,9 +1,11 @@
 //! The OpenAPI document: `/openapi.json`, and a page to read it with.
 
+mod integer_bounds;
 mod shared_responses;
 mod swagger_ui;
 
 use actix_web::{HttpResponse, web};
+use serde_json::Value;
 use utoipa::OpenApi;
 
 use super::{
@@ -22,6 +24,7 @@ Every error has one shape, `ErrorBody`, and every response a header `X-Request-I
 #[derive(OpenApi)]
 #[openapi(
     info(description = DESCRIPTION),
+    servers((url = "/", description = "This daemon")),
     paths(
         runs::submit,
         runs::list,
@@ -39,6 +42,7 @@ Every error has one shape, `ErrorBody`, and every response a header `X-Request-I
         catalog::list,
         catalog::agents,
         openai::chat::complete,
+        openai::responses::respond,
         openai::models::list,
         openai::models::show,
         health::livez,
@@ -56,9 +60,11 @@ Every error has one shape, `ErrorBody`, and every response a header `X-Request-I
 struct Document;
 
 /// The document of a daemon with or without keys.
-fn described(has_keys: bool) -> utoipa::openapi::OpenApi {
+fn described(has_keys: bool) -> Value {
     let mut document = Document::openapi();
     SharedResponses { has_keys }.add_to(&mut document);
+    let mut document = serde_json::to_value(document).expect("invariant: documents serialise");
+    integer_bounds::add(&mut document);
     document
 }
 
@@ -83,7 +89,6 @@ async fn document(state: web::Data<State>) -> HttpResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::Value;
     use std::collections::BTreeSet;
 
     fn operations(document: &Value) -> impl Iterator<Item = (String, &Value)> {
@@ -95,7 +100,7 @@ mod tests {
     }
 
     fn document(has_keys: bool) -> Value {
-        serde_json::to_value(described(has_keys)).unwrap()
+        described(has_keys)
     }
 
     #[test]
@@ -140,6 +145,30 @@ mod tests {
         }
         let document = document(false);
         walk(&document, &document);
+    }
+
+    #[test]
+    fn integers_have_bounds_and_times_a_format() {
+        fn walk(value: &Value, place: &str) {
+            match value {
+                Value::Object(fields) => {
+                    let kind = fields.get("type").unwrap_or(&Value::Null);
+                    if kind == "integer" || kind[0] == "integer" {
+                        let bounded = fields.contains_key("minimum") && fields.contains_key("maximum");
+                        assert!(bounded || !fields.contains_key("format"), "{place}: {value}");
+                    }
+                    if place.ends_with("_at") && kind == "string" {
+                        assert_eq!(fields["format"], "date-time", "{place}");
+                    }
+                    fields.iter().for_each(|(name, value)| walk(value, &format!("{place}/{name}")));
+                }
+                Value::Array(values) => values.iter().for_each(|value| walk(value, place)),
+                _ => {}
+            }
+        }
+        let document = document(false);
+        walk(&document, "");
+        assert_eq!(document["servers"][0]["url"], "/");
     }
 
     #[test]

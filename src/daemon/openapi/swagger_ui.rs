@@ -21,6 +21,7 @@ const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-
 
 pub fn configure(config: &mut web::ServiceConfig) {
     config
+        .service(web::resource("/").route(web::get().to(start)).default_service(web::to(|| method_not_allowed("GET"))))
         .service(
             web::resource("/docs").route(web::get().to(moved)).default_service(web::to(|| method_not_allowed("GET"))),
         )
@@ -29,6 +30,11 @@ pub fn configure(config: &mut web::ServiceConfig) {
                 .route(web::get().to(file))
                 .default_service(web::to(|| method_not_allowed("GET"))),
         );
+}
+
+/// Not permanent: the start may become another page.
+async fn start() -> HttpResponse {
+    HttpResponse::TemporaryRedirect().insert_header((header::LOCATION, "/docs/")).finish()
 }
 
 async fn moved() -> HttpResponse {

@@ -36,8 +36,11 @@ pub struct VerifyRequest {
     /// Level of an instance of the benchmark; with `index`.
     pub difficulty: Option<Difficulty>,
     /// Number of an instance of the benchmark, 0 to 199; with `difficulty`.
+    #[cfg_attr(feature = "schema", schema(maximum = 199))]
+    #[serde(default, deserialize_with = "crate::json_integer::optional")]
     pub index: Option<u32>,
     /// Base seed of the benchmark; 42 where it is left out.
+    #[serde(default, deserialize_with = "crate::json_integer::optional")]
     pub base_seed: Option<u64>,
     /// The task's own input, an object, instead of `difficulty` and `index`.
     #[cfg_attr(feature = "schema", schema(value_type = Value, required = false))]
@@ -56,6 +59,7 @@ pub struct VerifyRequest {
     #[cfg_attr(feature = "schema", schema(value_type = Value, required = false))]
     pub answer: Option<Value>,
     /// Kinds of constraints to look at; format, invariant and terminal where they are left out.
+    #[cfg_attr(feature = "schema", schema(min_items = 1))]
     pub kinds: Option<Vec<Kind>>,
 }
 

@@ -1,0 +1,174 @@
+//! The lines of traces and events as the OpenAPI document describes them. `tests/api/clients.py` holds a real trace against it.
+#![expect(dead_code, reason = "never constructed")]
+
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use prime_protocol::{Opinion, Role, Speculations, Usage};
+
+/// A line of a trace: an event with its number.
+#[derive(ToSchema)]
+pub struct TraceRecord {
+    /// 0 for `accepted`.
+    seq: u64,
+    #[schema(inline = false)]
+    #[serde(flatten)]
+    event: TraceEvent,
+}
+
+/// An event of a run.
+#[derive(ToSchema)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum TraceEvent {
+    /// The run was accepted, with everything that it was accepted with. Only in traces.
+    Accepted {
+        run: String,
+        #[schema(value_type = Object)]
+        spec: Value,
+    },
+    /// The first turns were submitted.
+    Started,
+    Step(StepEvent),
+    /// A step was chosen by vote.
+    Chosen {
+        round: u32,
+        /// Committed steps before it.
+        depth: u64,
+        action: String,
+        votes: u32,
+        /// Votes ahead of the second action.
+        lead: u32,
+        /// Proposals at this state.
+        samples: u32,
+        /// Those that were discarded.
+        discarded: u32,
+    },
+    /// An attempt at a turn failed; another one follows.
+    Mishap {
+        round: u32,
+        trajectory: u32,
+        role: Role,
+        failure: String,
+        reason: String,
+        /// Failed attempts at this turn so far.
+        mishaps: u32,
+        elapsed_ms: u64,
+    },
+    TurnFailed {
+        round: u32,
+        trajectory: u32,
+        role: Role,
+        failure: String,
+        reason: String,
+        elapsed_ms: u64,
+    },
+    TrajectoryEnded {
+        round: u32,
+        trajectory: u32,
+        end: String,
+        #[schema(value_type = Value, required = false)]
+        answer: Value,
+        #[schema(nullable = false)]
+        failure: Option<String>,
+        #[schema(value_type = Object)]
+        reward: Value,
+    },
+    Voted {
+        round: u32,
+        votes: u32,
+        /// 0 to 1.
+        agreement: f64,
+        #[schema(value_type = Value, required = false)]
+        winner: Value,
+    },
+    /// A limit, a cancellation or a failure ended the run.
+    Stopped {
+        /// The name of what ended it, or an object with the name and the reason.
+        ending: Value,
+        elapsed_ms: u64,
+    },
+    Finished {
+        outcome: String,
+        verified: bool,
+        #[schema(value_type = Value, required = false)]
+        answer: Value,
+    },
+    /// Another process resumed the run.
+    Resumed {
+        /// How often one has.
+        resumed: u32,
+    },
+    /// The events before are copied from another run.
+    Forked {
+        run: String,
+        /// The last of them.
+        seq: u64,
+    },
+}
+
+/// A judged step.
+#[derive(ToSchema)]
+pub struct StepEvent {
+    round: u32,
+    trajectory: u32,
+    /// Committed steps below it.
+    depth: u64,
+    action: String,
+    /// What the executor wrote before the action.
+    #[schema(nullable = false)]
+    derivation: Option<String>,
+    /// Whether the action can be applied in its state.
+    applicable: bool,
+    /// Σ of the violations' severities.
+    #[schema(minimum = 0.0)]
+    score: f64,
+    /// The names of the violated constraints.
+    violations: Vec<String>,
+    /// The feedback to the executor.
+    #[schema(nullable = false)]
+    feedback: Option<String>,
+    /// ln p of the verdict, where a model gave it as a single token.
+    #[schema(nullable = false)]
+    logprob: Option<f64>,
+    /// The findings of each verifier of an ensemble.
+    #[schema(nullable = false)]
+    opinions: Option<Vec<Opinion>>,
+    #[schema(nullable = false)]
+    needs_review: Option<bool>,
+    decision: StepDecision,
+    /// The executor had no line left that was not rejected at this state; `action` is empty.
+    #[schema(nullable = false)]
+    exhausted: Option<bool>,
+    /// Which of several models or servers proposed it.
+    #[schema(nullable = false)]
+    source: Option<String>,
+    /// Tokens of all agents.
+    #[schema(nullable = false)]
+    usage: Option<Usage>,
+    /// The outcome of proposals begun early.
+    #[schema(nullable = false)]
+    speculations: Option<Speculations>,
+    /// The tokens of the completion.
+    #[schema(nullable = false)]
+    tokens: Option<Vec<u32>>,
+    /// ln p of each.
+    #[schema(nullable = false)]
+    logprobs: Option<Vec<f64>>,
+    /// Milliseconds of run time so far.
+    elapsed_ms: u64,
+    /// The state in which it was proposed. Only in traces.
+    #[schema(value_type = Value, required = false)]
+    state: Value,
+}
+
+/// What was decided on a step.
+#[derive(ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StepDecision {
+    /// It is committed.
+    Proceed,
+    /// It is proposed again.
+    Retry,
+    /// It is dropped, and perhaps those before.
+    Backtrack,
+}

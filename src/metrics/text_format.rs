@@ -1,0 +1,77 @@
+//! Prometheus' own text format, version 0.0.4, from OpenMetrics text: for scrapers that do not ask for OpenMetrics.
+//!
+//! The samples are the same. What describes a counter or an info stands under the name of its samples, an info is a gauge,
+//! and there are neither units nor an end.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+/// The suffix of the samples of a type that is part of the name in this format, and the type there.
+fn renamed(kind: &str) -> (&'static str, &str) {
+    match kind {
+        "counter" => ("_total", "counter"),
+        "info" => ("_info", "gauge"),
+        "unknown" => ("", "untyped"),
+        kind => ("", kind),
+    }
+}
+
+/// `# TYPE name kind` as its name and kind.
+fn type_of(line: &str) -> Option<(&str, &str)> {
+    line.strip_prefix("# TYPE ")?.split_once(' ')
+}
+
+/// Translates what this crate renders.
+pub fn from_openmetrics(openmetrics: &str) -> String {
+    let kinds: HashMap<_, _> = openmetrics.lines().filter_map(type_of).collect();
+    let mut text = String::with_capacity(openmetrics.len());
+    for line in openmetrics.lines() {
+        let written = if let Some((name, kind)) = type_of(line) {
+            let (suffix, kind) = renamed(kind);
+            writeln!(text, "# TYPE {name}{suffix} {kind}")
+        } else if let Some((name, help)) = line.strip_prefix("# HELP ").and_then(|rest| rest.split_once(' ')) {
+            let (suffix, _) = renamed(kinds.get(name).copied().unwrap_or_default());
+            writeln!(text, "# HELP {name}{suffix} {help}")
+        } else if line.starts_with('#') {
+            Ok(())
+        } else {
+            writeln!(text, "{line}")
+        };
+        written.expect("invariant: writing to a string succeeds");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptions_stand_under_the_names_of_samples() {
+        let openmetrics = "\
+# HELP prime_runs Runs.
+# TYPE prime_runs counter
+prime_runs_total{status=\"failed\"} 3
+# HELP prime_build What was built.
+# TYPE prime_build info
+prime_build_info{version=\"1\"} 1
+# HELP prime_journal_bytes Content.
+# TYPE prime_journal_bytes gauge
+# UNIT prime_journal_bytes bytes
+prime_journal_bytes 5
+# EOF
+";
+        let expected = "\
+# HELP prime_runs_total Runs.
+# TYPE prime_runs_total counter
+prime_runs_total{status=\"failed\"} 3
+# HELP prime_build_info What was built.
+# TYPE prime_build_info gauge
+prime_build_info{version=\"1\"} 1
+# HELP prime_journal_bytes Content.
+# TYPE prime_journal_bytes gauge
+prime_journal_bytes 5
+";
+        assert_eq!(from_openmetrics(openmetrics), expected);
+    }
+}
