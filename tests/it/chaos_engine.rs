@@ -16,8 +16,10 @@ use crate::figures::{chaos_seed, from_env, load};
 
 /// Open runs whenever a fault strikes.
 const RUNS: usize = 6;
-const SETS: [&str; 6] = [
+const SETS: [&str; 7] = [
     "agents.executor.implementation=llama",
+    // One worker.
+    "agents.executor.engine=tiny",
     "engines.tiny.restarts_max=1000",
     // Earlier deaths do not delay the next start.
     "engines.tiny.restart_window_ms=1000",
