@@ -28,8 +28,8 @@ fn wrong_arguments() {
 }
 
 #[test]
-fn tasks_that_no_model_has_learnt() {
-    run(&[&["sudoku"]]).refused(&["models have not learnt `sudoku`", "tower-of-hanoi", "--force"]);
+fn tasks_that_the_built_in_model_has_not_learnt() {
+    run(&[&["sudoku"]]).refused(&["have not learnt `sudoku`", "tower-of-hanoi", "--force"]);
     done(&["run", "logic"]).refused(&["is a category", "bench list --category logic"]);
     done(&["bench", "generate", "--task", "all", "--out", "-"]).refused(&["--task all", "use --all"]);
 }
