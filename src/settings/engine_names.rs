@@ -51,6 +51,13 @@ impl EngineNames {
     }
 }
 
+/// Of several models the one to ask about a task: the first that has learnt it, else the first of which that is not known,
+/// else the first.
+pub fn first_that_knows<T>(models: &[T], has_learnt: impl Fn(&T) -> Option<bool>) -> Option<&T> {
+    let first = |wanted| models.iter().find(|model| has_learnt(model) == wanted);
+    first(Some(true)).or_else(|| first(None)).or(models.first())
+}
+
 impl fmt::Display for EngineNames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.join(", "))

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::agents::{CoordinatorAgent, ExecutorAgent, Implementation, VerdictName, VerifierAgent, implementations};
 use super::definitions::{Defined, Definitions};
+use super::engine_names::first_that_knows;
 use super::error::SettingsError;
 use super::nearest::nearest;
 use super::program::Program;
@@ -222,6 +223,17 @@ impl Settings {
         self.visit_preconfigured::<VerifierAgent>(&mut |options| engines.extend(options.engines().iter().cloned()));
         self.visit_preconfigured::<CoordinatorAgent>(&mut |options| engines.extend(options.engines().iter().cloned()));
         engines.into_iter().collect()
+    }
+
+    /// Leaves of several engines of a role's section the one that is asked about this task, so that no other is started.
+    pub fn narrow_engines(&mut self, task: &str) {
+        let agents = &mut self.agents;
+        for names in [&mut agents.executor.engine, &mut agents.verifier.engine, &mut agents.coordinator.engine] {
+            let has_learnt = |name: &String| self.engines.get(name).and_then(|engine| engine.has_learnt(task));
+            if let Some(name) = first_that_knows(names.all(), has_learnt) {
+                *names = name.as_str().into();
+            }
+        }
     }
 
     /// Visits the agents of a role that runs can have without choosing one in the request.

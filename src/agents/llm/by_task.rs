@@ -6,11 +6,12 @@ use async_trait::async_trait;
 
 use crate::agents::AgentError;
 use crate::agents::model::{Completion, CompletionRequest, Model};
+use crate::settings::first_that_knows;
 
 /// Whether a model has learnt a task; `None` if that is not known.
 pub type Learnt = Box<dyn Fn(&str) -> Option<bool> + Send + Sync>;
 
-/// Asks the first model that has learnt the task, else the first of which that is not known, else the first.
+/// Asks the model that knows the task ([`first_that_knows`]).
 pub struct ModelByTask(Vec<(Learnt, Arc<dyn Model>)>);
 
 impl ModelByTask {
@@ -21,9 +22,7 @@ impl ModelByTask {
     }
 
     fn of(&self, task: &str) -> &Arc<dyn Model> {
-        let which = |wanted: Option<bool>| self.0.iter().find(|(learnt, _)| learnt(task) == wanted);
-        let (_, model) = which(Some(true)).or_else(|| which(None)).unwrap_or(&self.0[0]);
-        model
+        first_that_knows(&self.0, |(learnt, _)| learnt(task)).map_or(&self.0[0].1, |(_, model)| model)
     }
 }
 

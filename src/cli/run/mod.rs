@@ -64,7 +64,7 @@ fn instance(arguments: &RunArguments) -> anyhow::Result<(String, Arc<dyn Problem
 }
 
 pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
-    let settings = arguments.configuration.load()?;
+    let mut settings = arguments.configuration.load()?;
     start_log(&settings);
     let (name, problem) = instance(arguments)?;
     let mut overrides = Overrides::default();
@@ -74,6 +74,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         let learnt = check_learnt(&overrides.apply(&settings), tasks::find(&arguments.task)?.spec());
         learnt.map_err(|error| anyhow::anyhow!("{error}; to try all the same, add --force"))?;
     }
+    settings.narrow_engines(problem.spec().slug);
     let trace = arguments.trace.as_deref().map(create_trace).transpose()?;
     let (result, trace_error) = actix::System::new().block_on(async {
         let app = App::start(settings)?;
