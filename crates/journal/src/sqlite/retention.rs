@@ -93,7 +93,7 @@ fn round(
     }
     removed.bytes = before.saturating_sub(bytes(&transaction)?);
     transaction.commit()?;
-    removed.has_more |= measured.has_more | (expired >= limits.rows);
+    removed.has_more |= measured.has_more || expired >= limits.rows;
     removed.has_more |= vacuum(connection, limits.rows * VACUUM_PAGES_PER_ROW)?;
     Ok(removed)
 }

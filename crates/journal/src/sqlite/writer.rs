@@ -140,10 +140,10 @@ fn accept(transaction: &Transaction<'_>, row: &RunRow, key: Option<&IdempotencyK
     if exists {
         return Err(refused(format!("run {id:?} exists already")));
     }
-    if let Some(IdempotencyKey { key, .. }) = key {
-        if let Some((run, _)) = queries::run_of_key(transaction, &row.owner, key)? {
-            return Err(refused(format!("the idempotency key of the new run {id:?} belongs to run {run:?}")));
-        }
+    if let Some(IdempotencyKey { key, .. }) = key
+        && let Some((run, _)) = queries::run_of_key(transaction, &row.owner, key)?
+    {
+        return Err(refused(format!("the idempotency key of the new run {id:?} belongs to run {run:?}")));
     }
     let mut statement = transaction.prepare_cached(
         "INSERT INTO run (id, owner, created_ms, updated_ms, task, status, is_over, resumed, key, fingerprint, summary, split)
