@@ -9,9 +9,9 @@ use regex::Regex;
 const MAY_IMPORT: [(&str, &str); 16] = [
     ("backoff", ""),
     ("http_client", ""),
-    ("shipped_model", ""),
     ("sse", ""),
     ("settings", ""),
+    ("shipped_model", "settings"),
     ("agents", "settings backoff http_client"),
     ("runtime", "agents"),
     ("report", "agents runtime"),
