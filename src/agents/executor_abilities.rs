@@ -16,10 +16,11 @@ pub fn needs_algorithm(settings: &Settings, name: &str) -> bool {
 /// Whether an executor, with all its parts, can be asked in words.
 pub fn reads_prose(settings: &Settings, name: &str) -> bool {
     let Some(options) = settings.agent::<ExecutorAgent>(name) else { return false };
-    let prompts = || std::iter::once(&options.prompt).chain(&options.prompt_variants);
+    let variants = options.prompt_variants.iter().map(String::as_str);
+    let mut prompts = std::iter::once(options.prompt_name()).chain(variants);
     match options.implementation() {
         "reference" | "scripted" => false,
-        "llama" | "openai" => prompts().all(|prompt| prompt != COMPACT),
+        "llama" | "openai" => prompts.all(|prompt| prompt != COMPACT),
         _ => options.members().into_iter().all(|member| reads_prose(settings, member)),
     }
 }

@@ -129,9 +129,10 @@ fn pools(settings: &Settings) -> anyhow::Result<Vec<Finding>> {
         let what = format!("pool {name}");
         match pools.get(name, settings, &environment) {
             Ok(model) => {
-                findings.extend(runtime.block_on(model.probe()).into_iter().map(|Probed { server, answer }| {
+                let probed = runtime.block_on(model.probe());
+                findings.extend(probed.into_iter().map(|Probed { server, answer }| {
                     finding(format!("{what}, {server}"), answer.map(|status| format!("answers with status {status}")))
-                }))
+                }));
             }
             Err(error) => findings.push(finding(what, Err(error))),
         }

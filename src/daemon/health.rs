@@ -227,7 +227,7 @@ mod tests {
             })
         };
         assert_eq!(join_all((0..100).map(|_| ask())).await, [1; 100]);
-        tokio::time::advance(CHECK_EVERY - Duration::from_millis(1)).await;
+        tokio::time::advance(CHECK_EVERY.saturating_sub(Duration::from_millis(1))).await;
         assert_eq!(ask().await, 1);
         tokio::time::advance(Duration::from_millis(1)).await;
         assert_eq!((ask().await, ask().await), (2, 2));

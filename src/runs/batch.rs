@@ -30,7 +30,7 @@ struct Part {
 /// What follows when a part is durable or refused.
 enum Then {
     Reply(Reply),
-    Publish(Publication),
+    Publish(Box<Publication>),
 }
 
 /// The size of a commit.
@@ -102,7 +102,7 @@ impl Batch {
         }
         let writes = self.writes.len() - before;
         if writes > 0 {
-            let then = Then::Publish(Publication { stream, segment, committed, acks: pending.acks });
+            let then = Then::Publish(Box::new(Publication { stream, segment, committed, acks: pending.acks }));
             self.parts.push(Part { writes, then });
         }
         bytes
@@ -188,7 +188,7 @@ impl Batch {
                     drop(reply.send(Ok(())));
                     continue;
                 }
-                Then::Publish(publication) => publication,
+                Then::Publish(publication) => *publication,
             };
             if segment.is_none() && acks.is_empty() {
                 continue;

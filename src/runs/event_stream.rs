@@ -276,7 +276,7 @@ impl EventStream {
     pub async fn refused(&self) {
         let mut committed = self.watch();
         if committed.wait_for(|committed| committed.is_refused).await.is_err() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::event_stream::EventStream;
+use super::event_stream::{Committed, EventStream};
 use super::progress::Progress;
 use super::record::{RunRecord, Status, timestamp};
 use super::spec::RunSpec;
@@ -53,6 +53,17 @@ impl LiveRun {
         committed.head.seq == 0 || committed.progress.proposals > 0 || self.counts.get().is_some()
     }
 
+    /// What the record shows: the stream's counts, or until it has some, those of the journal.
+    fn counts_of<'a>(&'a self, committed: &'a Committed) -> &'a Progress {
+        let counts = if committed.progress.proposals > 0 { None } else { self.counts.get() };
+        counts.unwrap_or(&committed.progress)
+    }
+
+    /// Whether some steps need or needed review; then the journal has counts of reviews.
+    pub(super) fn has_reviews(&self) -> bool {
+        self.counts_of(&self.stream.committed()).reviews_needed > 0
+    }
+
     /// Sets what the record shows until the events are replayed.
     pub(super) fn set_counts(&self, counts: Progress) {
         // All callers count the same events.
@@ -94,8 +105,7 @@ impl LiveRun {
     pub fn record(&self) -> RunRecord {
         let committed = self.stream.committed();
         let mut result = RunResult::open(&self.context);
-        let counts = if committed.progress.proposals > 0 { None } else { self.counts.get() };
-        let counts = counts.unwrap_or(&committed.progress);
+        let counts = self.counts_of(&committed);
         counts.fill(&mut result, self.spec.plan.trajectories());
         let elapsed = counts.elapsed_ms;
         let waiting_for = self.waiting_for.lock().unwrap_or_else(PoisonError::into_inner).clone();

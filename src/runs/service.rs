@@ -357,7 +357,7 @@ impl Runs {
         if let Some(live) = self.open(id) {
             self.count_events(&live).await;
             let record = live.record();
-            if live.is_counted() && live.stream.committed().progress.reviews_needed == 0 {
+            if live.is_counted() && !live.has_reviews() {
                 return Ok((live.owner.clone(), record));
             }
             // Reviews are in the journal only.

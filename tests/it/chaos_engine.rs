@@ -100,7 +100,7 @@ fn runs_wait_for_a_lost_engine_and_new_ones_are_refused() {
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/models/prime-tiny.gguf");
     std::fs::copy(shipped, &model).unwrap();
     let path = format!("engines.tiny.model={}", shown(&model));
-    let daemon = Daemon::start_in(&home, &[SETS[0], SETS[5], "engines.tiny.restarts_max=0", &path]);
+    let daemon = Daemon::start_in(&home, &[SETS[0], SETS[1], SETS[6], "engines.tiny.restarts_max=0", &path]);
     // Not of the task that takes the model hundreds of steps.
     let open: Vec<_> = [0, 1, 3, 4].map(|number| daemon.submitted(&run(number))).into();
     until(&daemon, |body| body["engine"]["in_flight"].as_u64() > Some(0));

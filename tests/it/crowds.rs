@@ -28,9 +28,9 @@ fn hundreds_of_quiet_streams_and_idle_connections_silence_nobody() {
     // Those that are idle longest make room.
     for connection in &mut idle[..900] {
         connection.set_read_timeout(Some(PATIENCE)).unwrap();
-        match connection.read(&mut [0]) {
-            Ok(count) => assert_eq!(count, 0),
-            Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
+        // A slow machine may have said that it waited too long for a request.
+        if let Err(error) = connection.read_to_end(&mut Vec::new()) {
+            assert_eq!(error.kind(), ErrorKind::ConnectionReset);
         }
     }
     for path in ["/livez", "/readyz"] {

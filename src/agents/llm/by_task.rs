@@ -37,19 +37,19 @@ impl Model for ModelByTask {
 mod tests {
     use super::*;
 
-    struct Named(&'static str);
+    struct Echo(&'static str);
 
     #[async_trait]
-    impl Model for Named {
+    impl Model for Echo {
         async fn complete(&self, _: CompletionRequest) -> Result<Completion, AgentError> {
             Ok(Completion { text: self.0.to_owned(), ..Completion::default() })
         }
     }
 
-    async fn asked(models: &[(&'static str, fn(&str) -> Option<bool>)], task: &'static str) -> String {
-        let model = |&(name, learnt): &(&'static str, fn(&str) -> Option<bool>)| {
-            (Box::new(learnt) as Learnt, Arc::new(Named(name)) as Arc<dyn Model>)
-        };
+    type Named = (&'static str, fn(&str) -> Option<bool>);
+
+    async fn asked(models: &[Named], task: &'static str) -> String {
+        let model = |&(name, learnt): &Named| (Box::new(learnt) as Learnt, Arc::new(Echo(name)) as Arc<dyn Model>);
         let models = ModelByTask::new(models.iter().map(model).collect());
         let request = CompletionRequest::raw(task, "");
         models.complete(request).await.expect("an answer").text
@@ -57,9 +57,9 @@ mod tests {
 
     #[tokio::test]
     async fn the_first_that_has_learnt_the_task_is_asked() {
-        let sorts: (_, fn(&str) -> _) = ("sorts", |task| Some(task.ends_with("sort")));
-        let puzzles: (_, fn(&str) -> _) = ("puzzles", |task| Some(task == "sudoku"));
-        let general: (_, fn(&str) -> _) = ("general", |_| None);
+        let sorts: Named = ("sorts", |task| Some(task.ends_with("sort")));
+        let puzzles: Named = ("puzzles", |task| Some(task == "sudoku"));
+        let general: Named = ("general", |_| None);
         for (models, task, expected) in [
             (&[sorts, puzzles][..], "sudoku", "puzzles"),
             (&[sorts, puzzles], "heap-sort", "sorts"),

@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(note(&failed, [192, 0, 2, 2]), Duration::ZERO, "another address");
         tokio::time::advance(Duration::from_secs(59)).await;
         assert_eq!(note(&failed, [192, 0, 2, 1]), Duration::from_secs(5));
-        tokio::time::advance(Duration::from_secs(60)).await;
+        tokio::time::advance(Duration::from_mins(1)).await;
         assert_eq!(note(&failed, [192, 0, 2, 1]), Duration::ZERO, "the burst is over");
     }
 

@@ -155,10 +155,9 @@ impl From<&RunRecord> for RunInfo {
 /// The finish reason of a run that is over.
 pub fn finish_reason(record: &RunRecord, delivery: &Delivery) -> FinishReason {
     match delivery {
-        Delivery::Content(_) => FinishReason::Stop,
         Delivery::Call { .. } => FinishReason::ToolCalls,
         Delivery::Refusal(_) if is_spent(record) => FinishReason::Length,
-        Delivery::Refusal(_) => FinishReason::Stop,
+        Delivery::Content(_) | Delivery::Refusal(_) => FinishReason::Stop,
     }
 }
 

@@ -56,6 +56,14 @@ impl Drop for Lock {
     }
 }
 
+/// Opens a file that exists. A lock needs no right to write, but a disk that nobody can write to is named here.
+fn existing(file: &Path) -> io::Result<File> {
+    match File::options().write(true).open(file) {
+        Err(cause) if cause.kind() == io::ErrorKind::PermissionDenied => File::open(file),
+        opened => opened,
+    }
+}
+
 /// Opens and locks a file of a journal; also returns whether it is new.
 fn locked(path: &Path, file: &Path) -> Result<(File, bool), JournalError> {
     let cannot = |cause: io::Error| JournalError::Open {
@@ -64,8 +72,7 @@ fn locked(path: &Path, file: &Path) -> Result<(File, bool), JournalError> {
     };
     let (opened, is_new) = match File::options().write(true).create_new(true).open(file) {
         Ok(made) => (made, true),
-        // A lock needs no right to write.
-        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => (File::open(file).map_err(cannot)?, false),
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => (existing(file).map_err(cannot)?, false),
         Err(cause) => return Err(cannot(cause)),
     };
     match flock(&opened, FlockOperation::NonBlockingLockExclusive) {
