@@ -385,7 +385,9 @@ fn the_shipped_defaults_are_the_documented_ones() {
     let first = engines["tiny"].as_table().unwrap().clone();
     let second = engines["automata"].as_table_mut().unwrap();
     assert_eq!(second.keys().collect::<Vec<_>>(), ["model"]);
-    first.into_iter().for_each(|(key, value)| drop(second.entry(key).or_insert(value)));
+    for (key, value) in first {
+        second.entry(key).or_insert(value);
+    }
     let from_file: Settings = from_file.try_into().unwrap();
     assert_eq!(settings.to_toml(), from_file.to_toml(), "the shipped file is complete");
     let (run, agents) = (&settings.run, &settings.agents);
