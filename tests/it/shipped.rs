@@ -25,6 +25,14 @@ fn it_solves_instances_of_the_benchmark_and_they_are_verified() {
     }
 }
 
+#[test]
+fn the_second_model_solves_tasks_that_the_first_has_not_learnt() {
+    for task in ["pda-execution", "kmp-pattern", "turing-machine"] {
+        let result = solved(task, "1");
+        assert_eq!((&result["verified"], &result["correct"]), (&json!(true), &json!(true)), "{result}");
+    }
+}
+
 /// The binary alone in an empty folder, as `cargo install` leaves it.
 #[test]
 fn the_binary_needs_no_other_file() {
