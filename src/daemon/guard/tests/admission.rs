@@ -109,7 +109,7 @@ fn with_keys_all_but_the_probes_need_one() {
     assert_eq!(server.get("/owner", key).text(), "ci");
     let elsewhere = format!("GET /owner HTTP/1.1\r\nHost: example.org\r\nOrigin: http://x\r\n{key}\r\n");
     assert_eq!(server.send(&elsewhere).answer().text(), "ci");
-    server.get("/nowhere", key).refused(404, "no_such_route", &["README"]);
+    server.get("/nowhere", key).refused(404, "no_such_route", &["/docs/"]);
 }
 
 #[test]
