@@ -143,7 +143,6 @@ fn unknown_paths_and_runs_are_errors_in_json() {
     let daemon = Daemon::start(&[]);
     daemon.get("/v1/runs/run_0000000000000000").refused(404, None, &["run_0000000000000000"]);
     daemon.get("/v2/runs").refused(404, None, &["/docs/"]);
-    daemon.get("/").refused(404, None, &[]);
     let put: Answer = daemon.client.put(daemon.url("/v1/runs")).body("{}").send().unwrap().into();
     put.refused(405, None, &["method", "GET, POST"]);
     daemon.post_text("/livez", "{}").refused(405, None, &["method"]);
