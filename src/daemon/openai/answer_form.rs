@@ -75,7 +75,7 @@ impl AnswerForm {
     pub fn call(functions: &[(usize, &Function)]) -> Result<Self, ApiError> {
         let callable = |(place, function): &(usize, &Function)| {
             let field = format!("tools[{place}].function.parameters");
-            let parameters = function.parameters.clone().unwrap_or_else(|| json!({"type": "object"}));
+            let parameters = function.parameters.clone().map_or_else(|| json!({"type": "object"}), Value::Object);
             let check = Schema::read(&field, &parameters).map_err(|error| invalid(&field, &error))?;
             let description = function.description.clone().unwrap_or_default();
             Ok(Callable { name: function.name.clone(), description, parameters, check })
@@ -191,7 +191,7 @@ mod tests {
     fn a_call_of_one_function_is_its_arguments() {
         let functions = functions();
         let form = call(&functions[..1]);
-        assert_eq!(form.schema(), functions[0].parameters);
+        assert_eq!(form.schema(), functions[0].parameters.clone().map(Value::Object));
         assert!(form.instructions().unwrap().contains("`add`: does"));
         assert_eq!(form.of(&json!({"sum": 4})), Ok(called("add", r#"{"sum":4}"#)));
         assert!(form.of(&json!({"sum": "4"})).unwrap_err().contains("`add`: at /sum"), "strict");

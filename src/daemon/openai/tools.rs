@@ -1,7 +1,7 @@
 //! Tools of a request: which functions the client forces the answer to be a call of.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use crate::daemon::error::ApiError;
@@ -27,7 +27,7 @@ pub struct Function {
     pub description: Option<String>,
     /// The JSON Schema of its arguments, an object; any object by default.
     #[schema(value_type = Option<Object>)]
-    pub parameters: Option<Value>,
+    pub parameters: Option<Map<String, Value>>,
 }
 
 /// Whether the answer is a function call. Only for the OpenAPI document.

@@ -1,7 +1,7 @@
 //! The request of a response, as the chat completion with the same meaning. Unknown fields are accepted and ignored.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use crate::daemon::error::ApiError;
@@ -92,7 +92,7 @@ pub struct ResponseTool {
     pub description: Option<String>,
     /// The JSON Schema of its arguments, an object; any object by default.
     #[schema(value_type = Option<Object>)]
-    pub parameters: Option<Value>,
+    pub parameters: Option<Map<String, Value>>,
 }
 
 /// Whether the answer is a function call. Only for the OpenAPI document.
