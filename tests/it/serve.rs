@@ -144,7 +144,7 @@ fn unknown_paths_and_runs_are_errors_in_json() {
     daemon.get("/v1/runs/run_0000000000000000").refused(404, None, &["run_0000000000000000"]);
     daemon.get("/v2/runs").refused(404, None, &["/docs/"]);
     let put: Answer = daemon.client.put(daemon.url("/v1/runs")).body("{}").send().unwrap().into();
-    put.refused(405, None, &["method", "GET, POST"]);
+    put.refused(405, None, &["method", "GET, HEAD, POST"]);
     daemon.post_text("/livez", "{}").refused(405, None, &["method"]);
     let deleted: Answer = daemon.client.delete(daemon.url("/v1/runs/x")).send().unwrap().into();
     deleted.refused(405, None, &["method"]);
