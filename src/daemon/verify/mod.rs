@@ -107,11 +107,6 @@ pub(super) fn judged(body: &[u8], abandoned: &Abandoned) -> Result<VerifyAnswer,
         });
     }
     let VerifyBatch { batch } = json(body)?;
-    // What breaks the document's schema is refused as a whole; everything else is the error of its entry.
-    if let Some(place) = batch.iter().position(|request| request.kinds.as_ref().is_some_and(Vec::is_empty)) {
-        let field = format!("batch[{place}].kinds");
-        return Err(ApiError::bad_field(&field, "give at least one of format, invariant, transition, terminal"));
-    }
     if batch.len() > BATCH_MAX {
         return Err(ApiError::bad_field("batch", format!("has {} requests; give up to {BATCH_MAX}", batch.len())));
     }
