@@ -120,10 +120,6 @@ impl Settings {
             return Err(conflict(&["run", "ahead", "step_accuracy"], message));
         }
         let asked = &self.agents.executor.engine;
-        if asked.all().is_empty() {
-            let message = "`agents.executor.engine` is empty, but must name an engine".to_owned();
-            return Err(conflict(&["agents", "executor", "engine"], message));
-        }
         if let Some(unknown) = asked.all().iter().find(|name| !self.engines.contains_key(*name)) {
             return Err(SettingsError::UnknownName {
                 key: "agents.executor.engine".to_owned(),
