@@ -58,12 +58,21 @@ fn settings_of(
     for (field, choice, otherwise, limit, value) in [
         ("budget.steps", budget.steps, otherwise.steps, limits.steps, &mut run.budget.steps),
         ("budget.tokens", budget.tokens, otherwise.tokens, limits.tokens, &mut run.budget.tokens),
+        (
+            "budget.completion_tokens",
+            budget.completion_tokens,
+            otherwise.completion_tokens,
+            limits.completion_tokens,
+            &mut run.budget.completion_tokens,
+        ),
         ("budget.wall_ms", budget.wall_ms, otherwise.wall_ms, limits.wall_ms, &mut run.budget.wall_ms),
     ] {
         let Some(choice) = choice.or(otherwise) else { continue };
         // A configured limit of 0 means none.
         if choice == 0 || (limit > 0 && choice > limit) {
-            return Err(ApiError::bad_field(field, format!("is {choice}; give 1 to {limit}, the daemon's own limit")));
+            let range =
+                if limit > 0 { format!("1 to {limit}, the daemon's own limit") } else { "1 or more".to_owned() };
+            return Err(ApiError::bad_field(field, format!("is {choice}; give {range}")));
         }
         *value = choice;
     }

@@ -88,6 +88,10 @@ pub struct BudgetRequest {
     #[schema(minimum = 1)]
     #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub tokens: Option<u64>,
+    /// Completion tokens of all trajectories and rounds.
+    #[schema(minimum = 1)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
+    pub completion_tokens: Option<u64>,
     /// Milliseconds of run time.
     #[schema(minimum = 1)]
     #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]

@@ -92,6 +92,9 @@ struct RunOptions {
     /// Maximum number of prompt and completion tokens
     #[arg(long, value_name = "N")]
     budget_tokens: Option<u64>,
+    /// Maximum number of completion tokens
+    #[arg(long, value_name = "N")]
+    budget_completion_tokens: Option<u64>,
     /// Maximum run time, in milliseconds
     #[arg(long, value_name = "MS")]
     budget_wall_ms: Option<u64>,
@@ -122,6 +125,7 @@ impl RunOptions {
         let budget = given([
             ("steps", self.budget_steps.map(Value::from)),
             ("tokens", self.budget_tokens.map(Value::from)),
+            ("completion_tokens", self.budget_completion_tokens.map(Value::from)),
             ("wall_ms", self.budget_wall_ms.map(Value::from)),
         ]);
         let agents = given([
