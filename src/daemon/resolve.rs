@@ -222,8 +222,9 @@ pub fn spec_of(
 ) -> Result<(RunSpec, Arc<dyn Problem>), ApiError> {
     let Checked { overrides, split, settings, instance, problem } = checked(app.settings(), request)?;
     let agents = app.agents_with(&overrides).map_err(|error| ApiError::bad_field("agents.executor", error))?;
-    if problem.has_reference() {
-        check_learnt(&settings, problem.spec()).map_err(|error| ApiError::bad_field("task", error))?;
+    if problem.has_reference() && !request.force.unwrap_or(false) {
+        let advice = |error| ApiError::bad_field("task", format!("{error}; to try all the same, set `force`"));
+        check_learnt(&settings, problem.spec()).map_err(advice)?;
     }
     if agents.needs_algorithm() && !problem.has_reference() {
         let message = format!(

@@ -61,6 +61,8 @@ pub struct RunRequest {
     /// Agents instead of the configured ones, as far as the configuration allows.
     #[serde(default)]
     pub agents: Overrides,
+    /// Whether to try a task that the executor's models have not learnt.
+    pub force: Option<bool>,
 }
 
 /// Headers of a new run. Only for the OpenAPI document.

@@ -43,6 +43,9 @@ pub struct SubmitArguments {
     problem: Option<PathBuf>,
     #[command(flatten)]
     options: RunOptions,
+    /// Try even if the daemon's models have not learnt the task
+    #[arg(long)]
+    force: bool,
     /// Idempotency key: submitting the same request again with the same key returns the same run. 1 to 255 visible ASCII
     /// characters; not the API key, which is read from PRIME_API_KEY
     #[arg(long, value_name = "IDEMPOTENCY-KEY")]
@@ -163,6 +166,9 @@ impl SubmitArguments {
             ("problem", file("--problem", &self.problem)?),
         ]);
         request.append(&mut self.options.fields());
+        if self.force {
+            request.insert("force".to_owned(), true.into());
+        }
         Ok(Value::Object(request))
     }
 

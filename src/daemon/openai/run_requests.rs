@@ -62,6 +62,7 @@ fn merge(above: RunRequest, below: RunRequest) -> RunRequest {
             completion_tokens: above.budget.completion_tokens.or(below.budget.completion_tokens),
             wall_ms: above.budget.wall_ms.or(below.budget.wall_ms),
         },
+        force: above.force.or(below.force),
         agents: Overrides {
             executor: above.agents.executor.or(below.agents.executor),
             verifier: above.agents.verifier.or(below.agents.verifier),
@@ -87,6 +88,7 @@ fn fields_in(request: &RunRequest) -> Vec<&'static str> {
         ("budget.tokens", budget.tokens.is_some()),
         ("budget.completion_tokens", budget.completion_tokens.is_some()),
         ("budget.wall_ms", budget.wall_ms.is_some()),
+        ("force", request.force.is_some()),
         ("agents.executor", agents.executor.is_some()),
         ("agents.verifier", agents.verifier.is_some()),
         ("agents.coordinator", agents.coordinator.is_some()),
