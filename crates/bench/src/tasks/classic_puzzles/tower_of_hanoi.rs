@@ -126,11 +126,9 @@ fn pair_index(from: usize, to: usize) -> usize {
 }
 
 impl State {
-    /// From the largest disk down: (disk, its peg, the peg where it must be for the larger ones to go on).
-    pub fn wants(&self, instance: &Instance) -> impl Iterator<Item = (u8, u8, u8)> {
-        let plan = self.plan;
-        let disk = |k| u8::try_from(k + 1).expect("invariant: at most 32 disks");
-        (0..instance.n).rev().map(move |k| (disk(k), plan.places[k], plan.wanted[k]))
+    /// The disk on top of a peg.
+    pub fn top(&self, peg: usize) -> Option<u8> {
+        self.pegs[peg].top()
     }
 }
 
@@ -213,6 +211,16 @@ impl Task for TowerOfHanoi {
         found.require(page::COUNTS, after.disk_moves.iter().sum::<u64>() == after.pair_moves.iter().sum::<u64>());
         let halved = after.disk_moves.iter().enumerate().all(|(k, moves)| *moves <= 1 << (instance.n - k - 1));
         found.require(page::HALVING, halved);
+        let moves: u64 = after.disk_moves.iter().sum();
+        let in_turn = (0..).zip(&after.disk_moves).all(|(k, made)| *made == (moves + (1 << k)) >> (k + 1));
+        found.require(page::TURNS, in_turn);
+        let alternate = after.pegs.iter().enumerate().all(|(peg, disks)| {
+            // Disks count the same from the ground up on `from` and `to`, and the other way on the third peg.
+            let third = usize::from(peg != instance.from && peg != instance.to);
+            let parity = (instance.n + third) % 2;
+            (0..).zip(disks.as_slice()).all(|(height, disk)| (usize::from(*disk) + height) % 2 == parity)
+        });
+        found.require(page::ALTERNATION, alternate);
         if Self::ended(instance, after) {
             found.require(page::GOAL, usize::from(after.pegs[instance.to].len) == instance.n);
         }
