@@ -13,10 +13,11 @@ pub struct BuiltInModel {
 }
 
 /// All of them.
-pub static BUILT_IN_MODELS: LazyLock<[BuiltInModel; 2]> = LazyLock::new(|| {
+pub static BUILT_IN_MODELS: LazyLock<[BuiltInModel; 3]> = LazyLock::new(|| {
     [
         BuiltInModel::new("prime-tiny", include_str!("../../models/prime-tiny.toml")),
         BuiltInModel::new("prime-automata", include_str!("../../models/prime-automata.toml")),
+        BuiltInModel::new("prime-sorts", include_str!("../../models/prime-sorts.toml")),
     ]
 });
 

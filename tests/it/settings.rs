@@ -383,10 +383,12 @@ fn the_shipped_defaults_are_the_documented_ones() {
     // The other engines have a model of their own and start when needed; the rest is that of the first.
     let engines = from_file["engines"].as_table_mut().unwrap();
     let first = engines["tiny"].as_table().unwrap().clone();
-    let second = engines["automata"].as_table_mut().unwrap();
-    assert_eq!(second.keys().collect::<Vec<_>>(), ["idle_stop_ms", "model"]);
-    for (key, value) in first {
-        second.entry(key).or_insert(value);
+    for name in ["automata", "sorts"] {
+        let other = engines[name].as_table_mut().unwrap();
+        assert_eq!(other.keys().collect::<Vec<_>>(), ["idle_stop_ms", "model"]);
+        for (key, value) in first.clone() {
+            other.entry(key).or_insert(value);
+        }
     }
     let from_file: Settings = from_file.try_into().unwrap();
     assert_eq!(settings.to_toml(), from_file.to_toml(), "the shipped file is complete");
