@@ -1,5 +1,6 @@
 //! Strings and languages: a lesson a file.
 
+mod ascii_art_parse;
 mod cfg_derivation;
 mod kmp_pattern;
 mod translation_chain;
@@ -10,4 +11,5 @@ pub(super) const LESSONS: &[AnyLesson] = &[
     AnyLesson::of::<kmp_pattern::Of>(),
     AnyLesson::of::<cfg_derivation::Of>(),
     AnyLesson::of::<translation_chain::Of>(),
+    AnyLesson::of::<ascii_art_parse::Of>(),
 ];

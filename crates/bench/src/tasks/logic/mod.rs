@@ -2,9 +2,9 @@
 
 mod clause_counts;
 mod dependency_sat;
-mod first_order;
-mod lambda_reduction;
-mod lambda_term;
+pub mod first_order;
+pub mod lambda_reduction;
+pub mod lambda_term;
 mod literals;
 mod packages;
 mod random_clauses;
@@ -18,7 +18,7 @@ mod tests;
 mod type_inference;
 mod type_program;
 mod typing_rules;
-mod unification;
+pub mod unification;
 
 use super::AnyTask;
 use super::machine::Erased;

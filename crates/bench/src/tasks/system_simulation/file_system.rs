@@ -13,18 +13,18 @@ pub struct FileSystem;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    commands: Vec<Command>,
+    pub commands: Vec<Command>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    done: usize,
-    tree: Tree,
-    cwd: Path,
-    user: User,
-    errors: usize,
-    last: Last<Action>,
+    pub done: usize,
+    pub tree: Tree,
+    pub cwd: Path,
+    pub user: User,
+    pub errors: usize,
+    pub last: Last<Action>,
 }
 
 line_actions! {
@@ -50,7 +50,7 @@ enum Effect {
 }
 
 /// Directory and name of the last component.
-fn split(path: &str) -> (&str, &str) {
+pub fn split(path: &str) -> (&str, &str) {
     match path.rsplit_once('/') {
         None => ("", path),
         Some(("", name)) => ("/", name),

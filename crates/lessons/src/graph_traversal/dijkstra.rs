@@ -1,0 +1,65 @@
+//! Dijkstra: the distance by way of the extracted vertex beside the known one, or the least of those in the queue.
+
+use prime_bench::tasks::Task as _;
+use prime_bench::tasks::graph_traversal::dijkstra::{Action, Dijkstra, Instance, State};
+
+use crate::Lesson;
+use crate::numbers::{compared, sum, terse_minimum};
+
+pub struct Of;
+
+/// Digits of a distance.
+const WIDTH: usize = 3;
+
+/// The arc that is looked at next: of the vertex extracted last, behind the arc of the last line.
+fn arc(instance: &Instance, state: &State) -> Option<(usize, usize, usize)> {
+    let u = *state.order.last()?;
+    let graph = instance.graph();
+    let (v, weight) = match state.last.0? {
+        Action::Extract(_) => graph.arcs(u).first().copied()?,
+        Action::Relax(v, _) | Action::Keep(v) => graph.arc_after(u, v)?,
+        Action::Done => return None,
+    };
+    Some((u, v, weight))
+}
+
+/// The vertices that are reached and not extracted, with their distances.
+fn queue(instance: &Instance, state: &State) -> Vec<(usize, usize)> {
+    let mut waiting = vec![true; instance.n];
+    state.order.iter().for_each(|u| waiting[*u] = false);
+    (0..instance.n).filter(|u| waiting[*u]).filter_map(|u| Some((u, state.dist[u]?))).collect()
+}
+
+impl Lesson for Of {
+    type Task = Dijkstra;
+
+    fn view(instance: &Instance, state: &State) -> String {
+        if state.last.0 == Some(Action::Done) {
+            return "-".to_owned();
+        }
+        let distance = |u: usize| state.dist[u].map_or_else(|| "-".to_owned(), |dist| format!("{dist:0WIDTH$}"));
+        match arc(instance, state) {
+            Some((u, v, weight)) => format!("{u:02}:{} to {v:02}:{} weight {weight:02}", distance(u), distance(v)),
+            None => {
+                let queue: String =
+                    queue(instance, state).iter().map(|(u, dist)| format!(" {u:02}:{dist:0WIDTH$}")).collect();
+                format!("queue{queue}")
+            }
+        }
+    }
+
+    fn derivation(instance: &Instance, state: &State) -> Option<String> {
+        Dijkstra::reference(instance, state)?;
+        Some(match arc(instance, state) {
+            Some((u, v, weight)) => {
+                let to_u = state.dist[u]?;
+                let added = format!("{} {:0WIDTH$}", sum(to_u, weight, WIDTH), to_u + weight);
+                match state.dist[v] {
+                    Some(known) => format!("{added} {}", compared(to_u + weight, known, WIDTH)),
+                    None => added,
+                }
+            }
+            None => terse_minimum(queue(instance, state), WIDTH),
+        })
+    }
+}

@@ -1,0 +1,8 @@
+//! Logic: a lesson a file.
+
+mod lambda_reduction;
+mod unification;
+
+use crate::AnyLesson;
+
+pub(super) const LESSONS: &[AnyLesson] = &[AnyLesson::of::<unification::Of>(), AnyLesson::of::<lambda_reduction::Of>()];
