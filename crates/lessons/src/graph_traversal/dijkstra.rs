@@ -1,10 +1,11 @@
 //! Dijkstra: the distance by way of the extracted vertex beside the known one, or the least of those in the queue.
+// In the queue a vertex is two letters, a small one for the tens: `gE014` is vertex 64 at distance 14.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::graph_traversal::dijkstra::{Action, Dijkstra, Instance, State};
 
 use crate::Lesson;
-use crate::numbers::{compared, sum, terse_minimum};
+use crate::numbers::{compared, sum};
 
 pub struct Of;
 
@@ -42,8 +43,8 @@ impl Lesson for Of {
             Some((u, v, weight)) => format!("{u:02}:{} to {v:02}:{} weight {weight:02}", distance(u), distance(v)),
             None => {
                 let queue: String =
-                    queue(instance, state).iter().map(|(u, dist)| format!(" {u:02}:{dist:0WIDTH$}")).collect();
-                format!("queue{queue}")
+                    queue(instance, state).iter().map(|(u, dist)| format!("{}{dist:0WIDTH$}", name(*u))).collect();
+                format!("queue {queue}end")
             }
         }
     }
@@ -59,7 +60,30 @@ impl Lesson for Of {
                     None => added,
                 }
             }
-            None => terse_minimum(queue(instance, state), WIDTH),
+            None => least(&queue(instance, state)),
         })
     }
+}
+
+fn name(vertex: usize) -> String {
+    match (('a'..='j').nth(vertex / 10), ('A'..='J').nth(vertex % 10)) {
+        (Some(tens), Some(units)) => format!("{tens}{units}"),
+        _ => "~".to_owned(),
+    }
+}
+
+/// Each vertex with `l` and its distance if it is nearer than those before, else with `g`; then the nearest.
+fn least(queue: &[(usize, usize)]) -> String {
+    let mut nearest: Option<(usize, usize)> = None;
+    let mut line = String::new();
+    for (u, dist) in queue {
+        line += &name(*u);
+        if nearest.is_none_or(|(least, _)| *dist < least) {
+            nearest = Some((*dist, *u));
+            line += &format!("l{dist:0WIDTH$}");
+        } else {
+            line.push('g');
+        }
+    }
+    line + &nearest.map_or_else(String::new, |(_, u)| format!(" {}", name(u)))
 }

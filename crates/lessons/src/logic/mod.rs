@@ -1,8 +1,13 @@
 //! Logic: a lesson a file.
 
 mod lambda_reduction;
+mod type_inference;
 mod unification;
 
 use crate::AnyLesson;
 
-pub(super) const LESSONS: &[AnyLesson] = &[AnyLesson::of::<unification::Of>(), AnyLesson::of::<lambda_reduction::Of>()];
+pub(super) const LESSONS: &[AnyLesson] = &[
+    AnyLesson::of::<unification::Of>(),
+    AnyLesson::of::<type_inference::Of>(),
+    AnyLesson::of::<lambda_reduction::Of>(),
+];

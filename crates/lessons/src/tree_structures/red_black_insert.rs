@@ -3,6 +3,7 @@
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::tree_structures::red_black_insert::{Action, Instance, RedBlackInsert, State};
+use prime_bench::tasks::tree_structures::red_black_tree::Node;
 
 use crate::Lesson;
 use crate::numbers::compared;
@@ -56,7 +57,7 @@ impl Lesson for Of {
             (_, None) => "end".to_owned(),
             (None, Some(key)) => format!("insert {key:0WIDTH$} empty"),
             (Some(_), Some(key)) => {
-                let node = |(place, node): (usize, &prime_bench::tasks::tree_structures::red_black_tree::Node)| {
+                let node = |(place, node): (usize, &Node)| {
                     let [left, right] = node.children;
                     format!("{}{:0WIDTH$}{}{}", letter(Some(place)), node.key, letter(left), letter(right))
                 };

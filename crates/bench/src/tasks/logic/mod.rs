@@ -12,11 +12,11 @@ mod random_program;
 mod resolution_proof;
 mod sat_dpll;
 mod scheme;
-mod simple_type;
+pub mod simple_type;
 #[cfg(test)]
 mod tests;
-mod type_inference;
-mod type_program;
+pub mod type_inference;
+pub mod type_program;
 mod typing_rules;
 pub mod unification;
 
