@@ -24,6 +24,8 @@ impl Lesson for Of {
     fn view(instance: &Instance, state: &State) -> String {
         let Some(operation) = instance.operations.get(state.done) else { return "-".to_owned() };
         let slots = instance.slots;
+        let (text, key) = (operation.to_string(), operation.key());
+        let operation = format!("{} {key:0KEY$}", text.split(' ').next().unwrap_or_default());
         match state.latest_probe() {
             Some((slot, content)) => {
                 let tomb = state.tomb.get().map_or_else(|| "-".to_owned(), |slot| slot.to_string());

@@ -1,5 +1,6 @@
 //! Logic: a lesson a file.
 
+mod dependency_sat;
 mod lambda_reduction;
 mod type_inference;
 mod unification;
@@ -10,4 +11,5 @@ pub(super) const LESSONS: &[AnyLesson] = &[
     AnyLesson::of::<unification::Of>(),
     AnyLesson::of::<type_inference::Of>(),
     AnyLesson::of::<lambda_reduction::Of>(),
+    AnyLesson::of::<dependency_sat::Of>(),
 ];

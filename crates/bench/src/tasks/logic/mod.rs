@@ -1,7 +1,7 @@
 //! The logic tasks of PRIME-Bench, one file each.
 
 mod clause_counts;
-mod dependency_sat;
+pub mod dependency_sat;
 pub mod first_order;
 pub mod lambda_reduction;
 pub mod lambda_term;

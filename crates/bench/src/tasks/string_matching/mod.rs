@@ -4,8 +4,8 @@ pub mod ascii_art_parse;
 pub mod cfg_derivation;
 pub mod drawing;
 pub mod kmp_pattern;
-mod regex;
-mod regex_nfa;
+pub mod regex;
+pub mod regex_nfa;
 mod thompson;
 pub mod translation_chain;
 
