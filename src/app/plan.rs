@@ -71,7 +71,12 @@ pub fn run_plan(settings: &Settings, basis: Basis, problem: &dyn Problem) -> Run
             pops_max: run.pops_max,
             snapshot_every_frames: run.snapshot_every_frames as usize,
         },
-        budget: Budget { steps: run.budget.steps, tokens: run.budget.tokens, wall_ms: run.budget.wall_ms },
+        budget: Budget {
+            steps: run.budget.steps,
+            tokens: run.budget.tokens,
+            completion_tokens: run.budget.completion_tokens,
+            wall_ms: run.budget.wall_ms,
+        },
         weights: RewardWeights {
             task: run.reward.task,
             verify: run.reward.verify,

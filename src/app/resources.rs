@@ -64,6 +64,7 @@ pub fn engine_spec(name: &str, engine: &settings::Engine) -> Result<EngineSpec, 
         start_timeout_ms: engine.start_timeout_ms,
         restarts_max: engine.restarts_max,
         restart_window_ms: engine.restart_window_ms,
+        idle_stop_ms: engine.idle_stop_ms,
         ..EngineSpec::default()
     })
 }

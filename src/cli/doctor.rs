@@ -114,6 +114,8 @@ fn engines(settings: &Settings, no_load: bool) -> Vec<Finding> {
 }
 
 fn decodes(source: &ModelSource, spec: EngineSpec) -> Result<String, String> {
+    // Loaded at once, to see that it can be.
+    let spec = EngineSpec { idle_stop_ms: 0, ..spec };
     let engine = prime_engine::Engine::start(spec).map_err(|error| error.to_string())?;
     let status = engine.status();
     engine.shutdown();

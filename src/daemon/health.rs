@@ -81,7 +81,10 @@ pub struct JournalHealth {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct EngineHealth {
     pub name: String,
+    /// Whether it takes turns; an idle one does.
     pub ready: bool,
+    /// Whether its worker starts only with the next turn.
+    pub idle: bool,
     pub restarts: u32,
     pub in_flight: usize,
     /// Milliseconds since it last decoded; null before the first time.
@@ -92,6 +95,9 @@ pub struct EngineHealth {
 /// Whether an engine decodes: it did recently, or does now.
 async fn decodes(engine: &Engine) -> bool {
     let status = engine.status();
+    if status.idle {
+        return true;
+    }
     if !status.ready || status.last_decode_ms_ago.is_some_and(|ago| ago < RECENT_MS) {
         return status.ready;
     }
@@ -116,6 +122,7 @@ async fn engine_health(engine: &Engine) -> EngineHealth {
     EngineHealth {
         name: status.name.clone(),
         ready,
+        idle: status.idle,
         restarts: status.restarts,
         in_flight: status.in_flight,
         last_decode_ms_ago: status.last_decode_ms_ago,

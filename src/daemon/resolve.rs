@@ -58,12 +58,21 @@ fn settings_of(
     for (field, choice, otherwise, limit, value) in [
         ("budget.steps", budget.steps, otherwise.steps, limits.steps, &mut run.budget.steps),
         ("budget.tokens", budget.tokens, otherwise.tokens, limits.tokens, &mut run.budget.tokens),
+        (
+            "budget.completion_tokens",
+            budget.completion_tokens,
+            otherwise.completion_tokens,
+            limits.completion_tokens,
+            &mut run.budget.completion_tokens,
+        ),
         ("budget.wall_ms", budget.wall_ms, otherwise.wall_ms, limits.wall_ms, &mut run.budget.wall_ms),
     ] {
         let Some(choice) = choice.or(otherwise) else { continue };
         // A configured limit of 0 means none.
         if choice == 0 || (limit > 0 && choice > limit) {
-            return Err(ApiError::bad_field(field, format!("is {choice}; give 1 to {limit}, the daemon's own limit")));
+            let range =
+                if limit > 0 { format!("1 to {limit}, the daemon's own limit") } else { "1 or more".to_owned() };
+            return Err(ApiError::bad_field(field, format!("is {choice}; give {range}")));
         }
         *value = choice;
     }
@@ -213,8 +222,9 @@ pub fn spec_of(
 ) -> Result<(RunSpec, Arc<dyn Problem>), ApiError> {
     let Checked { overrides, split, settings, instance, problem } = checked(app.settings(), request)?;
     let agents = app.agents_with(&overrides).map_err(|error| ApiError::bad_field("agents.executor", error))?;
-    if problem.has_reference() {
-        check_learnt(&settings, problem.spec()).map_err(|error| ApiError::bad_field("task", error))?;
+    if problem.has_reference() && !request.force.unwrap_or(false) {
+        let advice = |error| ApiError::bad_field("task", format!("{error}; to try all the same, set `force`"));
+        check_learnt(&settings, problem.spec()).map_err(advice)?;
     }
     if agents.needs_algorithm() && !problem.has_reference() {
         let message = format!(

@@ -61,6 +61,8 @@ pub struct RunRequest {
     /// Agents instead of the configured ones, as far as the configuration allows.
     #[serde(default)]
     pub agents: Overrides,
+    /// Whether to try a task that the executor's models have not learnt.
+    pub force: Option<bool>,
 }
 
 /// Headers of a new run. Only for the OpenAPI document.
@@ -88,6 +90,10 @@ pub struct BudgetRequest {
     #[schema(minimum = 1)]
     #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub tokens: Option<u64>,
+    /// Completion tokens of all trajectories and rounds.
+    #[schema(minimum = 1)]
+    #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
+    pub completion_tokens: Option<u64>,
     /// Milliseconds of run time.
     #[schema(minimum = 1)]
     #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]

@@ -121,7 +121,7 @@ fn steps_budget(plan: &RunPlan, reference_steps: u64) -> u64 {
     (u64::from(a_step) * u64::from(plan.max_rounds)).saturating_mul(steps)
 }
 
-/// Has a system solve instances of a task, and calls `on_run` after each. Must be called within an actix system.
+/// Has a system solve instances of a task, and calls `on_run` with each that is done. Must be called within an actix system.
 ///
 /// # Errors
 /// When the runtime ends before the runs.
@@ -130,7 +130,7 @@ pub async fn evaluate(
     runtime: &RuntimePlan,
     task: &dyn AnyTask,
     instances: Instances,
-    on_run: &dyn Fn(),
+    on_run: &dyn Fn(&JudgedRun),
 ) -> Result<SystemRuns, String> {
     let System { agents, plan, sampling } = system;
     let problems = instances.of(task);
@@ -154,12 +154,13 @@ pub async fn evaluate(
         let submission =
             Submission { problem: Arc::clone(&problem), plan, sampling, observer: Arc::new(Silent), suspended: None };
         let outcome = runtime.submit(submission).outcome().await?;
-        on_run();
-        Some(JudgedRun {
+        let run = JudgedRun {
             is_right: outcome.answer.as_ref().is_some_and(|answer| problem.accepts(answer)),
             outcome,
             seconds: started.elapsed().as_secs_f64(),
-        })
+        };
+        on_run(&run);
+        Some(run)
     };
     let runs = problems.iter().zip(plans).enumerate().map(solved);
     let judged: Vec<Option<JudgedRun>> = stream::iter(runs).buffered(instances.concurrent.max(1)).collect().await;

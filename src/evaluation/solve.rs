@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::comparison::{Instances, JudgedRun, System, evaluate};
+use super::comparison::{Instances, JudgedRun, System, SystemRuns, evaluate};
 use crate::runtime::RuntimePlan;
 use prime_bench::interval::Proportion;
 use prime_bench::tasks::{AnyTask, Difficulty};
@@ -44,17 +44,22 @@ pub async fn solve(
     runtime: &RuntimePlan,
     task: &'static dyn AnyTask,
     instances: Instances,
-    on_run: &dyn Fn(),
+    on_run: &dyn Fn(&JudgedRun),
 ) -> Result<SolveRow, String> {
     let runs = evaluate(system, runtime, task, instances, on_run).await?;
     if let Some(reason) = runs.judged.iter().find_map(JudgedRun::failure) {
         return Err(format!("{}: {reason}", task.spec().slug));
     }
-    Ok(SolveRow {
+    Ok(row(name, task, instances.difficulty, &runs))
+}
+
+/// What these runs say about the system.
+pub fn row(name: &'static str, task: &'static dyn AnyTask, difficulty: Difficulty, runs: &SystemRuns) -> SolveRow {
+    SolveRow {
         task: task.spec().slug,
-        difficulty: instances.difficulty,
+        difficulty,
         system: name,
-        accuracy: Proportion::new(runs.count(|run| run.is_right), u64::from(instances.count)),
+        accuracy: Proportion::new(runs.count(|run| run.is_right), runs.judged.len() as u64),
         verified: runs.count(|run| run.outcome.verified),
         verified_wrong: runs.count(|run| run.outcome.verified && !run.is_right),
         steps: runs.mean(|outcome| outcome.steps),
@@ -65,5 +70,5 @@ pub async fn solve(
         out_of_time: runs.count(|run| run.outcome.ending == Ending::WallMsSpent),
         median_s: runs.median_seconds(),
         seconds: runs.seconds,
-    })
+    }
 }

@@ -59,7 +59,7 @@ impl Engines {
 
     pub(super) fn tell(&self, status: &EngineStatus) {
         let engine = Engine { engine: status.name.clone() };
-        self.up.get_or_create(&engine).set(i64::from(status.ready));
+        self.up.get_or_create(&engine).set(i64::from(status.ready || status.idle));
         self.in_flight.get_or_create(&engine).set(level(status.in_flight as u64));
         self.sequences.get_or_create(&engine).set(i64::from(status.counts.live));
         // The engine itself counts.

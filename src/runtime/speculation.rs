@@ -33,8 +33,11 @@ impl Lookahead {
     pub fn of(run: &Run, sampling: RunSampling, round: &watch::Sender<()>) -> Option<Box<Self>> {
         let (plan, left) = (run.plan(), run.left());
         // A search that gathers all turns before it chooses has no predictable successor. The turns in flight may spend
-        // what is left.
-        let is_predictable = plan.speculate && !plan.strategy.is_synchronous() && left.steps > u64::from(run.live());
+        // what is left. What the successor may write is not known before this turn has ended.
+        let is_predictable = plan.speculate
+            && !plan.strategy.is_synchronous()
+            && left.steps > u64::from(run.live())
+            && left.completion_tokens.is_none();
         let (strategy, fanout, limits) = (plan.strategy, plan.fanout, plan.limits);
         is_predictable.then(|| {
             let round = round.subscribe();

@@ -79,7 +79,7 @@ fn plan(fanout: u32) -> RunPlan {
         max_rounds: 3,
         confidence: 0.5,
         limits: Limits { attempts_max: 8, pops_max: 5_000, snapshot_every_frames: 64, ..ENDLESS },
-        budget: Budget { steps: 1 << 22, tokens: 0, wall_ms: u64::MAX },
+        budget: Budget { steps: 1 << 22, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX },
         weights: RewardWeights { task: 10.0, verify: 1.0, efficiency: 0.5, format: 0.1 },
         is_checked: true,
         speculate: false,

@@ -71,6 +71,10 @@ pub struct Engine {
     /// Sliding window in milliseconds over which restarts are counted.
     #[schemars(range(min = 1, max = 86_400_000))]
     pub restart_window_ms: u64,
+    /// If above 0, the worker starts with the first turn that needs it, and ends when there was none for so many
+    /// milliseconds; 0: it runs as long as the process.
+    #[schemars(range(min = 0, max = 2_592_000_000_u64))]
+    pub idle_stop_ms: u64,
 }
 
 /// The configured model file does not exist.

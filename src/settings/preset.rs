@@ -68,6 +68,10 @@ pub struct PresetBudget {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u64", range(min = 1, max = 1_000_000_000_000_000_u64))]
     pub tokens: Option<u64>,
+    /// Maximum completion tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u64", range(min = 1, max = 1_000_000_000_000_000_u64))]
+    pub completion_tokens: Option<u64>,
     /// Maximum wall-clock time in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u64", range(min = 1, max = 2_592_000_000_u64))]

@@ -144,6 +144,10 @@ pub struct Budget {
     /// Maximum tokens, prompt and completion together; 0 = unlimited.
     #[schemars(range(min = 0, max = 1_000_000_000_000_000_u64))]
     pub tokens: u64,
+    /// Maximum completion tokens; 0 = unlimited. Proposals get shares of what is left and do not overrun it; models that verify
+    /// or coordinate can. Proposals are then not started early.
+    #[schemars(range(min = 0, max = 1_000_000_000_000_000_u64))]
+    pub completion_tokens: u64,
     /// Maximum wall-clock time in milliseconds.
     #[schemars(range(min = 1, max = 2_592_000_000_u64))]
     pub wall_ms: u64,

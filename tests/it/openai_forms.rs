@@ -26,7 +26,20 @@ fn prose_that_the_model_cannot_read_is_refused_with_an_example() {
         Some("messages[0].content"),
         &["have not learnt", "n-queens"],
     );
-    daemon.submit(&unlearnt).refused(400, Some("task"), &["have not learnt `sudoku`", "n-queens"]);
+    daemon.submit(&unlearnt).refused(400, Some("task"), &["have not learnt `sudoku`", "n-queens", "`force`"]);
+    let forced = json!({"task": "sudoku", "index": 3, "force": true, "budget": {"steps": 2}});
+    assert_eq!(daemon.finished(&daemon.submitted(&forced))["outcome"], "steps_spent");
+}
+
+#[test]
+fn a_limit_of_completion_tokens_is_kept() {
+    let daemon = Daemon::start(&["agents.executor.implementation=llama"]);
+    for (field, limit) in [("max_tokens", 1), ("max_tokens", 5), ("max_completion_tokens", 50)] {
+        let answer = complete(&daemon, &chat(&hanoi(), &json!({ field: limit }))).body;
+        assert_eq!(answer["choices"][0]["finish_reason"], "length", "{answer}");
+        let spent = answer["usage"]["completion_tokens"].as_u64().expect("a number");
+        assert!((1..=limit).contains(&spent), "{limit}: {answer}");
+    }
 }
 
 #[test]

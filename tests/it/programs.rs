@@ -73,7 +73,7 @@ fn outcomes(executor: &Program, runs: u64) -> Vec<(Outcome, u64)> {
                     max_rounds: 2,
                     confidence: 0.5,
                     limits: Limits { attempts_max: 8, pops_max: 1_000, snapshot_every_frames: 16, ..Limits::DEFAULT },
-                    budget: Budget { steps: 10_000, tokens: 0, wall_ms: u64::MAX },
+                    budget: Budget { steps: 10_000, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX },
                     weights: RewardWeights { task: 10.0, verify: 1.0, efficiency: 0.5, format: 0.1 },
                     is_checked: true,
                     speculate: false,

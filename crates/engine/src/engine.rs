@@ -30,7 +30,8 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// Starts an engine and waits until its worker has loaded the model and decoded one token.
+    /// Starts an engine and waits until its worker has loaded the model and decoded one token; with `idle_stop_ms`, the worker
+    /// starts with the first request instead, which then has the error if it cannot.
     ///
     /// # Errors
     /// Whatever keeps the first worker from becoming ready: a specification out of range, the model file, the device,

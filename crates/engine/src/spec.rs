@@ -44,6 +44,8 @@ pub struct EngineSpec {
     pub restarts_max: u32,
     /// The window in which restarts count, in milliseconds.
     pub restart_window_ms: u64,
+    /// If above 0, the worker starts with the first request and ends when there was none for this long, in milliseconds.
+    pub idle_stop_ms: u64,
     /// The binary that is run as `<worker> engine-worker`; the running binary if absent.
     pub worker: Option<PathBuf>,
     /// Pass llama.cpp's own log through to the standard error stream.
@@ -77,6 +79,7 @@ impl Default for EngineSpec {
             start_timeout_ms: 120_000,
             restarts_max: 5,
             restart_window_ms: 60_000,
+            idle_stop_ms: 0,
             worker: None,
             logs: false,
             fault: None,

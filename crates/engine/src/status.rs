@@ -14,6 +14,8 @@ pub struct EngineStatus {
     pub name: String,
     /// Whether a worker is loaded and takes turns.
     pub ready: bool,
+    /// Whether there is no worker because none is needed; the next request starts one.
+    pub idle: bool,
     /// Workers that were started after the first one.
     pub restarts: u32,
     /// Requests without a reply yet.
@@ -46,6 +48,7 @@ pub(super) struct StatusCell {
 #[derive(Default)]
 struct State {
     ready: bool,
+    idle: bool,
     restarts: u32,
     facts: Facts,
     heard: Option<Instant>,
@@ -71,6 +74,7 @@ impl StatusCell {
     pub(super) fn started(&self, pid: Option<u32>, again: bool) {
         let mut state = self.state();
         state.pid = pid;
+        state.idle = false;
         state.restarts += u32::from(again);
     }
 
@@ -96,13 +100,21 @@ impl StatusCell {
         state.pid = None;
     }
 
+    /// There is no worker, since none is needed.
+    pub(super) fn idle(&self) {
+        self.down();
+        self.state().idle = true;
+    }
+
     pub(super) fn lost(&self, error: EngineError) {
         self.state().failure = Some(error);
     }
 
     pub(super) fn ended(&self) {
         self.down();
-        self.state().failure.get_or_insert(EngineError::Shutdown);
+        let mut state = self.state();
+        state.idle = false;
+        state.failure.get_or_insert(EngineError::Shutdown);
     }
 
     pub(super) fn read(&self) -> EngineStatus {
@@ -111,6 +123,7 @@ impl StatusCell {
         EngineStatus {
             name: self.name.clone(),
             ready: state.ready,
+            idle: state.idle,
             restarts: state.restarts,
             in_flight: self.in_flight.load(Ordering::Relaxed),
             model: state.facts.model.clone(),

@@ -54,6 +54,8 @@ enum Phase {
     Backoff {
         until: Instant,
     },
+    /// There is no worker, and none is started before a request comes.
+    Idle,
     /// The first worker failed; no other is started.
     Failed,
 }
@@ -75,6 +77,10 @@ pub(super) struct WorkerSupervisor {
     /// Whether the turn that was sent must run alone.
     alone: bool,
     turn_next: u64,
+    /// When the worker became ready, or its last turn ended.
+    used: Instant,
+    /// Whether a worker was started for a need that has not ended yet: the next one replaces it.
+    has_started: bool,
     /// Since when the worker owes a sign of life: its last one, or the first turn that it got after it. A turn that is
     /// cancelled does not change it.
     owed_since: Option<Instant>,
@@ -91,20 +97,31 @@ impl WorkerSupervisor {
         starter: Sender<Result<(), EngineError>>,
     ) -> Self {
         let now = Instant::now();
+        let starts_later = spec.idle_stop_ms > 0;
+        let starter = if starts_later {
+            // A starter that stopped waiting has dropped its handle, too, which ends the pump.
+            let _ = starter.send(Ok(()));
+            status.idle();
+            None
+        } else {
+            Some(starter)
+        };
         Self {
             sent_max: usize::from(spec.sequences_max) * 2,
             restarts: RestartPolicy::new(spec.restarts_max, Duration::from_millis(spec.restart_window_ms)),
             spec,
             commands,
             status,
-            starter: Some(starter),
-            phase: Phase::Backoff { until: now },
+            starter,
+            phase: if starts_later { Phase::Idle } else { Phase::Backoff { until: now } },
             worker: None,
             retries: VecDeque::new(),
             waiting: FairQueue::default(),
             sent: InFlight::default(),
             alone: false,
             turn_next: 0,
+            used: now,
+            has_started: false,
             owed_since: None,
             decode_p99_us: 0,
         }
@@ -171,9 +188,13 @@ impl WorkerSupervisor {
     }
 
     fn start_if_due(&mut self) {
-        let Phase::Backoff { until } = self.phase else { return };
         let now = Instant::now();
-        if now < until {
+        let is_due = match self.phase {
+            Phase::Backoff { until } => now >= until,
+            Phase::Idle => !self.waiting.is_empty(),
+            Phase::Starting { .. } | Phase::Ready | Phase::Failed => false,
+        };
+        if !is_due {
             return;
         }
         self.phase = Phase::Starting { until: now + Duration::from_millis(self.spec.start_timeout_ms) };
@@ -181,7 +202,8 @@ impl WorkerSupervisor {
         self.decode_p99_us = 0;
         match WorkerHandle::start(&self.spec) {
             Ok(worker) => {
-                self.status.started(worker.pid(), self.starter.is_none());
+                self.status.started(worker.pid(), self.has_started);
+                self.has_started = true;
                 self.worker = Some(worker);
             }
             Err(error) => self.died(EngineError::WorkerDied { detail: format!("it could not be started: {error}") }),
@@ -217,6 +239,7 @@ impl WorkerSupervisor {
         let now = Instant::now();
         self.status.heard(now);
         self.owed_since = None;
+        self.used = now;
         match event {
             WorkerEvent::Frame(FromWorker::Ready(facts)) => {
                 self.phase = Phase::Ready;
@@ -227,6 +250,7 @@ impl WorkerSupervisor {
                     let _ = starter.send(Ok(()));
                 }
             }
+            WorkerEvent::Frame(FromWorker::Refused(error)) if self.spec.idle_stop_ms > 0 => self.refused(&error),
             WorkerEvent::Frame(FromWorker::Refused(error)) => self.died(error),
             WorkerEvent::Frame(FromWorker::Done { id, result, timing }) => {
                 if let Some(pending) = self.sent.remove(id) {
@@ -247,6 +271,9 @@ impl WorkerSupervisor {
 
     fn check_time(&mut self) {
         let now = Instant::now();
+        if self.idle_deadline().is_some_and(|deadline| now >= deadline) {
+            return self.rest();
+        }
         let hung = match self.phase {
             Phase::Starting { until } if now >= until => Some(self.spec.start_timeout_ms),
             Phase::Ready if self.deadline().is_some_and(|deadline| now >= deadline) => {
@@ -257,6 +284,32 @@ impl WorkerSupervisor {
         if let Some(deadline_ms) = hung {
             self.died(EngineError::WorkerHung { deadline_ms });
         }
+    }
+
+    /// When a worker without turns ends, if it does.
+    fn idle_deadline(&self) -> Option<Instant> {
+        let has_turns = !(self.sent.is_empty() && self.retries.is_empty() && self.waiting.is_empty());
+        let stops = matches!(self.phase, Phase::Ready) && self.spec.idle_stop_ms > 0 && !has_turns;
+        stops.then(|| self.used + Duration::from_millis(self.spec.idle_stop_ms))
+    }
+
+    /// Ends the worker until it is needed again.
+    fn rest(&mut self) {
+        self.phase = Phase::Idle;
+        self.has_started = false;
+        self.status.idle();
+        if let Some(worker) = self.worker.take() {
+            worker.end();
+        }
+    }
+
+    /// Answers everything that waits for a worker that cannot start as it is specified; the next request tries again.
+    fn refused(&mut self, error: &EngineError) {
+        self.take_back(error);
+        while let Some(pending) = self.retries.pop_front().or_else(|| self.waiting.pop()) {
+            pending.reply.send(Err(error.clone()));
+        }
+        self.rest();
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -276,8 +329,8 @@ impl WorkerSupervisor {
     fn sleep(&self) -> Duration {
         let until = match self.phase {
             Phase::Starting { until } | Phase::Backoff { until } => Some(until),
-            Phase::Ready => self.deadline(),
-            Phase::Failed => None,
+            Phase::Ready => self.deadline().or(self.idle_deadline()),
+            Phase::Idle | Phase::Failed => None,
         };
         let sleep = until.map_or(IDLE, |until| until.saturating_duration_since(Instant::now()));
         let backed_up = self.worker.as_ref().is_some_and(WorkerHandle::is_backed_up);

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::trajectory::Usage;
+
 /// Limits of a whole run. It can be overrun by the turns in flight when a limit is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
@@ -9,6 +11,10 @@ pub struct Budget {
     pub steps: u64,
     /// Prompt and completion tokens; 0 means unlimited.
     pub tokens: u64,
+    /// Completion tokens; 0 means unlimited. Executors that count tokens do not overrun it: each turn gets a share of what is left
+    /// ([`Trajectory::completion_max`](super::Trajectory)).
+    #[serde(default)]
+    pub completion_tokens: u64,
     /// Milliseconds from the start of the run.
     pub wall_ms: u64,
 }
@@ -19,6 +25,8 @@ pub struct Left {
     pub steps: u64,
     /// `None` if tokens are unlimited.
     pub tokens: Option<u64>,
+    /// `None` if completion tokens are unlimited.
+    pub completion_tokens: Option<u64>,
 }
 
 /// The limit that ended a run.
@@ -32,16 +40,21 @@ pub enum Limit {
 
 impl Budget {
     /// The budget left after this usage.
-    pub fn left(&self, steps: u64, tokens: u64) -> Left {
-        let limited = self.tokens > 0;
-        Left { steps: self.steps.saturating_sub(steps), tokens: limited.then(|| self.tokens.saturating_sub(tokens)) }
+    pub fn left(&self, steps: u64, usage: Usage) -> Left {
+        let rest = |limit: u64, used: u64| (limit > 0).then(|| limit.saturating_sub(used));
+        Left {
+            steps: self.steps.saturating_sub(steps),
+            tokens: rest(self.tokens, usage.total()),
+            completion_tokens: rest(self.completion_tokens, usage.completion),
+        }
     }
 
     /// The limit that this usage reaches, if any.
-    pub fn reached(&self, steps: u64, tokens: u64, elapsed_ms: u64) -> Option<Limit> {
+    pub fn reached(&self, steps: u64, usage: Usage, elapsed_ms: u64) -> Option<Limit> {
+        let is_spent = |limit: u64, used: u64| limit > 0 && used >= limit;
         if steps >= self.steps {
             Some(Limit::Steps)
-        } else if self.tokens > 0 && tokens >= self.tokens {
+        } else if is_spent(self.tokens, usage.total()) || is_spent(self.completion_tokens, usage.completion) {
             Some(Limit::Tokens)
         } else if elapsed_ms >= self.wall_ms {
             Some(Limit::WallMs)

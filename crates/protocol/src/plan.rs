@@ -53,7 +53,7 @@ impl RunPlan {
             max_rounds: 1,
             confidence: 1.0,
             limits: Limits { attempts_max: 8, pops_max: 1, ..Limits::DEFAULT },
-            budget: Budget { steps, tokens: 0, wall_ms: u64::MAX },
+            budget: Budget { steps, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX },
             weights: RewardWeights { task: 1.0, verify: 1.0, efficiency: 0.0, format: 0.0 },
             is_checked: true,
             speculate: false,

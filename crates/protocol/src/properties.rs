@@ -20,7 +20,7 @@ pub(super) fn plan(fanout: u32, attempts_max: u32) -> RunPlan {
         max_rounds: 3,
         confidence: 0.5,
         limits: Limits { attempts_max, pops_max: 5_000, snapshot_every_frames: 64, ..Limits::DEFAULT },
-        budget: Budget { steps: 1 << 22, tokens: 0, wall_ms: u64::MAX },
+        budget: Budget { steps: 1 << 22, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX },
         weights: RewardWeights { task: 10.0, verify: 1.0, efficiency: 0.5, format: 0.1 },
         is_checked: true,
         speculate: false,
@@ -59,6 +59,17 @@ pub(super) fn simulate_with(
     problem: &Arc<dyn Problem>,
     plan: RunPlan,
     schedule: &mut TaskRng,
+    propose: impl FnMut(TurnId, &Trajectory, &mut TaskRng) -> (String, Option<f32>),
+) -> Outcome {
+    simulate_judged(problem, plan, kinds(), schedule, propose)
+}
+
+/// As [`simulate_with`], with a verifier that looks at these kinds of constraints.
+pub(super) fn simulate_judged(
+    problem: &Arc<dyn Problem>,
+    plan: RunPlan,
+    kinds: Kinds,
+    schedule: &mut TaskRng,
     mut propose: impl FnMut(TurnId, &Trajectory, &mut TaskRng) -> (String, Option<f32>),
 ) -> Outcome {
     let mut run = Run::new(Arc::clone(problem), plan);
@@ -76,7 +87,7 @@ pub(super) fn simulate_with(
         let (id, mut trajectory) = waiting.swap_remove(schedule.index(waiting.len()));
         let (line, logprob) = propose(id, &trajectory, schedule);
         let applicable = trajectory.machine.propose(&line).is_ok();
-        let violations = trajectory.machine.violations(kinds());
+        let violations = trajectory.machine.violations(kinds);
         let score = Score::from_tenths(violations.tenths(trajectory.machine.spec()));
         let verdict = Verdict { score, ..Verdict::default() };
         let decision = run.plan().strategy.ruling(if line.is_empty() || trajectory.excludes(&line) {
@@ -84,7 +95,8 @@ pub(super) fn simulate_with(
         } else {
             THRESHOLDS.decide(score, trajectory.stack.top().retries)
         });
-        let usage = Usage { prompt: 10, completion: 2 };
+        let completion = trajectory.completion_max.map_or(2, |max| u64::from(max.min(7)));
+        let usage = Usage { prompt: 10, completion };
         let outcome = TurnOutcome {
             line: &line,
             applicable,
@@ -148,7 +160,7 @@ proptest! {
     ) {
         let task = tasks::all().nth(task).expect("five tasks");
         let problem = task.generate(Difficulty::Easy, seed);
-        let budget = Budget { steps: 3_000, tokens: 30_000, wall_ms: 1_000 };
+        let budget = Budget { steps: 3_000, tokens: 30_000, completion_tokens: 0, wall_ms: 1_000 };
         let plan = RunPlan { strategy: strategies()[strategy], budget, ..plan(4, 3) };
         let outcome = simulate(&problem, plan, &mut TaskRng::new(seed), |trajectory, rng| {
             if rng.below(100) >= garbage && let Some(line) = trajectory.machine.reference() {
@@ -211,13 +223,30 @@ fn a_partial_board_is_completed_or_left() {
     assert_eq!(answer["queens"].as_array().expect("a list")[..3], [json!(0), json!(4), json!(7)]);
 }
 
+/// An executor that writes as much as it may.
+#[test]
+fn turns_in_flight_stay_within_the_completion_tokens_together() {
+    // A single pass stops at the first line that cannot be carried out.
+    let searching = strategies().into_iter().filter(|strategy| !strategy.is_single_pass());
+    for (strategy, (fanout, limit)) in
+        searching.flat_map(|strategy| [(1, 5), (4, 1), (4, 2), (4, 40), (4, 333)].map(|case| (strategy, case)))
+    {
+        let budget = Budget { steps: 1 << 20, tokens: 0, completion_tokens: limit, wall_ms: u64::MAX };
+        let limits = Limits { repetitions_max: u32::MAX, stuck_after: u32::MAX, ..plan(fanout, 1_000_000).limits };
+        let plan = RunPlan { strategy, limits, budget, ..plan(fanout, 1_000_000) };
+        let outcome = simulate(&queens(6), plan, &mut TaskRng::new(limit), |_, _| "back 5".to_owned());
+        assert_eq!(outcome.ending, Ending::TokensSpent, "{strategy:?}, {limit}");
+        assert_eq!(outcome.usage.completion, limit, "{strategy:?} of {fanout}");
+    }
+}
+
 #[test]
 fn the_limit_that_ends_a_run_is_named() {
     let problem = queens(6);
     let budgets = [
-        (Budget { steps: 50, tokens: 0, wall_ms: u64::MAX }, Ending::StepsSpent),
-        (Budget { steps: 1 << 20, tokens: 600, wall_ms: u64::MAX }, Ending::TokensSpent),
-        (Budget { steps: 1 << 20, tokens: 0, wall_ms: 0 }, Ending::WallMsSpent),
+        (Budget { steps: 50, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX }, Ending::StepsSpent),
+        (Budget { steps: 1 << 20, tokens: 600, completion_tokens: 0, wall_ms: u64::MAX }, Ending::TokensSpent),
+        (Budget { steps: 1 << 20, tokens: 0, completion_tokens: 0, wall_ms: 0 }, Ending::WallMsSpent),
     ];
     for (budget, ending) in budgets {
         let limits = Limits { repetitions_max: u32::MAX, stuck_after: u32::MAX, ..plan(2, 1_000_000).limits };

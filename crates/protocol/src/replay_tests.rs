@@ -125,7 +125,7 @@ proptest! {
             Strategy::Ahead(ahead),
         ][strategy];
         let fanout = if matches!(strategy, Strategy::Beam(_)) { 4 } else { 3 };
-        let budget = Budget { steps: 400, tokens: 0, wall_ms: u64::MAX };
+        let budget = Budget { steps: 400, tokens: 0, completion_tokens: 0, wall_ms: u64::MAX };
         let plan = RunPlan { strategy, budget, ..plan(fanout, 6) };
         let (records, outcome) = recorded(&problem, &plan, seed);
         prop_assert!(same(&over(replayed(&problem, &plan, &records).finish()), &outcome));

@@ -67,6 +67,10 @@ pub struct Run {
     search: Option<SynchronousSearch>,
     /// Samples of the current batch so far.
     gathered: Vec<Sample>,
+    /// Completion tokens that the turns in flight may still spend.
+    allotted: u64,
+    /// Turns that wait for such tokens.
+    parked: Vec<(TurnId, Box<Trajectory>)>,
     is_over: bool,
 }
 
@@ -90,6 +94,8 @@ pub struct RunState {
     rewards: Vec<Reward>,
     #[serde(rename = "lockstep", default)]
     search: Option<SynchronousSearch>,
+    #[serde(default)]
+    allotted: u64,
 }
 
 impl Run {
@@ -111,6 +117,8 @@ impl Run {
             rewards: Vec::new(),
             search: None,
             gathered: Vec::new(),
+            allotted: 0,
+            parked: Vec::new(),
             is_over: false,
         }
     }
@@ -131,6 +139,7 @@ impl Run {
             counters: self.counters.clone(),
             rewards: self.rewards.clone(),
             search: self.search.clone(),
+            allotted: self.allotted,
         }
     }
 
@@ -152,6 +161,8 @@ impl Run {
             rewards: state.rewards,
             search: state.search,
             gathered: Vec::new(),
+            allotted: state.allotted,
+            parked: Vec::new(),
             is_over: false,
         }
     }
@@ -162,10 +173,10 @@ impl Run {
         self.live
     }
 
-    /// Whether the current batch has no samples yet: a snapshot does not store samples.
+    /// Whether the current batch has no samples yet and no turn waits for tokens: a snapshot stores neither.
     #[inline]
     pub fn is_whole(&self) -> bool {
-        self.gathered.is_empty()
+        self.gathered.is_empty() && self.parked.is_empty()
     }
 
     #[inline]
@@ -182,6 +193,8 @@ impl Run {
         self.round += 1;
         self.live = self.plan.slots();
         (self.exhausted, self.stuck) = (0, 0);
+        self.allotted = 0;
+        self.parked.clear();
         self.stuck_states.open_round();
         self.votes = Votes::default();
         self.answers.clear();
@@ -194,7 +207,36 @@ impl Run {
             let mut trajectory = Trajectory::new(machine, &self.plan.limits);
             trajectory.index = id.trajectory;
             self.stuck_states.teach(&mut trajectory);
-            effects.push(Effect::Propose(id, Box::new(trajectory)));
+            self.propose(id, Box::new(trajectory), effects);
+        }
+    }
+
+    /// Asks for a trajectory's next proposal, as soon as there are completion tokens that no turn in flight may spend.
+    fn propose(&mut self, id: TurnId, mut trajectory: Box<Trajectory>, effects: &mut Vec<Effect>) {
+        if let Some(left) = self.left().completion_tokens {
+            let share = (left / u64::from(self.plan.slots())).max(1).min(left.saturating_sub(self.allotted));
+            if share == 0 {
+                return self.parked.push((id, trajectory));
+            }
+            self.allotted += share;
+            trajectory.completion_max = Some(u32::try_from(share).unwrap_or(u32::MAX));
+        }
+        effects.push(Effect::Propose(id, trajectory));
+    }
+
+    /// Asks for the proposals that waited for completion tokens; a turn has ended and released some.
+    fn resume_parked(&mut self, effects: &mut Vec<Effect>) {
+        if !self.is_over && !self.parked.is_empty() {
+            for (id, trajectory) in std::mem::take(&mut self.parked) {
+                self.propose(id, trajectory, effects);
+            }
+        }
+    }
+
+    /// Takes back what was set aside for a turn that has ended.
+    fn release(&mut self, trajectory: &mut Trajectory) {
+        if let Some(share) = trajectory.completion_max.take() {
+            self.allotted -= u64::from(share);
         }
     }
 
@@ -216,9 +258,25 @@ impl Run {
         if !self.wants(id) {
             return;
         }
+        self.release(&mut trajectory);
         if self.search.is_some() {
-            return self.gather(id, trajectory, outcome, elapsed_ms, effects);
+            self.gather(id, trajectory, outcome, elapsed_ms, effects);
+        } else {
+            self.go_on(id, trajectory, outcome, elapsed_ms, effects);
         }
+        self.resume_parked(effects);
+    }
+
+    /// Continues a trajectory that does not wait for others.
+    #[inline]
+    fn go_on(
+        &mut self,
+        id: TurnId,
+        mut trajectory: Box<Trajectory>,
+        outcome: TurnOutcome<'_>,
+        elapsed_ms: u64,
+        effects: &mut Vec<Effect>,
+    ) {
         self.counters.count(&outcome);
         let TurnOutcome { line, applicable, verdict, decision, usage, exhausted, .. } = outcome;
         let single_pass = Limits { attempts_max: 1, repetitions_max: 1, ..self.plan.limits };
@@ -238,7 +296,7 @@ impl Run {
                     if decision == Decision::Proceed {
                         self.stuck_states.teach(&mut trajectory);
                     }
-                    effects.push(Effect::Propose(id, trajectory));
+                    self.propose(id, trajectory, effects);
                 }
             },
             Next::Ended(end) => {
@@ -300,7 +358,9 @@ impl Run {
         match step {
             Step::Propose(slots) => {
                 self.live = u32::try_from(slots.len()).expect("invariant: slots are at most the fan-out");
-                effects.extend(slots.into_iter().map(|(id, trajectory)| Effect::Propose(id, trajectory)));
+                for (id, trajectory) in slots {
+                    self.propose(id, trajectory, effects);
+                }
             }
             Step::Ended(id, summary, end) => {
                 // The last one in flight; `end` subtracts it.
@@ -314,7 +374,7 @@ impl Run {
     pub fn fail(
         &mut self,
         id: TurnId,
-        trajectory: Box<Trajectory>,
+        mut trajectory: Box<Trajectory>,
         reason: String,
         elapsed_ms: u64,
         effects: &mut Vec<Effect>,
@@ -322,8 +382,10 @@ impl Run {
         if !self.wants(id) {
             return;
         }
+        self.release(&mut trajectory);
         if self.search.is_none() {
-            return self.end(id, &Summary::of(&trajectory), End::Failed(reason), elapsed_ms, effects);
+            self.end(id, &Summary::of(&trajectory), End::Failed(reason), elapsed_ms, effects);
+            return self.resume_parked(effects);
         }
         self.gathered.push(Sample {
             id,
@@ -336,6 +398,7 @@ impl Run {
             failure: Some(reason),
         });
         self.continue_search(elapsed_ms, effects);
+        self.resume_parked(effects);
     }
 
     /// The limit that the run has reached, if any; the caller then stops it.
@@ -352,11 +415,11 @@ impl Run {
 
     /// The budget left.
     pub fn left(&self) -> Left {
-        self.plan.budget.left(self.counters.proposals, self.counters.usage.total())
+        self.plan.budget.left(self.counters.proposals, self.counters.usage)
     }
 
     fn reached(&self, elapsed_ms: u64) -> Option<Ending> {
-        let limit = self.plan.budget.reached(self.counters.proposals, self.counters.usage.total(), elapsed_ms)?;
+        let limit = self.plan.budget.reached(self.counters.proposals, self.counters.usage, elapsed_ms)?;
         Some(Ending::from(limit))
     }
 

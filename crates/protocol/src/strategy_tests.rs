@@ -2,9 +2,14 @@
 
 use std::collections::HashMap;
 
-use super::properties::{plan, simulate, simulate_with};
+use super::properties::{plan, simulate, simulate_judged, simulate_with};
 use super::*;
-use prime_bench::tasks::{self, Difficulty, TaskRng};
+use prime_bench::tasks::{self, Difficulty, Kind, Kinds, TaskRng};
+
+/// Of these kinds, no wrong move that the rules permit violates any.
+fn rules_alone() -> Kinds {
+    Kinds::from_iter([Kind::Format, Kind::Terminal])
+}
 
 fn hanoi() -> std::sync::Arc<dyn prime_bench::tasks::Problem> {
     let input = serde_json::json!({"n": 4, "from": 0, "to": 2});
@@ -73,7 +78,7 @@ fn a_vote_without_a_winner_takes_the_leader_and_says_so() {
     };
     let rule = Ahead { k: 2, samples_max: 6, characters_max: 100, step_accuracy: 0.0 };
     let plan = RunPlan { strategy: Strategy::Ahead(rule), max_rounds: 1, ..plan(2, 6) };
-    let outcome = simulate_with(&hanoi(), plan, &mut TaskRng::new(1), propose);
+    let outcome = simulate_judged(&hanoi(), plan, rules_alone(), &mut TaskRng::new(1), propose);
     let votes = outcome.step_votes.expect("steps were voted on");
     assert_eq!((votes.steps, votes.samples, votes.undecided, votes.margin_min), (15, 90, 15, 0));
     assert_eq!(votes.error_bound, None, "nobody said how often a sample is right");
@@ -103,7 +108,7 @@ fn a_beam_finds_the_likeliest_trajectory_that_greed_misses() {
     let run = |width| {
         let strategy = Strategy::Beam(Beam { width, actions: 2 });
         let plan = RunPlan { strategy, max_rounds: 1, ..plan(2 * width, 6) };
-        simulate_with(&problem, plan, &mut TaskRng::new(1), propose)
+        simulate_judged(&problem, plan, rules_alone(), &mut TaskRng::new(1), propose)
     };
     assert_eq!(run(2).steps, 15, "the reference's length");
     assert_ne!(run(1).steps, 15, "a beam of one is greedy");

@@ -149,6 +149,8 @@ pub struct TrajectoryState {
     tolerated: Vec<(usize, Score)>,
     #[serde(default)]
     progress: Progress,
+    #[serde(default)]
+    completion_max: Option<u32>,
 }
 
 /// What a run keeps of a trajectory that has ended.
@@ -191,6 +193,8 @@ pub struct Trajectory {
     pub(super) usage: Usage,
     /// Feedback on the last proposal at this state, shown to the executor.
     pub feedback: Option<String>,
+    /// Most completion tokens of the next proposal, if the run's budget limits them.
+    pub completion_max: Option<u32>,
     /// V of the last judged step; hidden from agents, too.
     pub(super) last_score: Score,
     /// T_max of the problem.
@@ -212,6 +216,7 @@ impl Trajectory {
             counts: Counts::default(),
             usage: Usage::default(),
             feedback: None,
+            completion_max: None,
             last_score: Score::ZERO,
             tolerated: Vec::new(),
             progress: Progress::default(),
@@ -227,13 +232,15 @@ impl Trajectory {
             last_score: self.last_score,
             tolerated: self.tolerated.clone(),
             progress: self.progress.clone(),
+            completion_max: self.completion_max,
         }
     }
 
     pub fn set_state(&mut self, state: TrajectoryState) {
-        let TrajectoryState { counts, usage, feedback, last_score, tolerated, progress } = state;
+        let TrajectoryState { counts, usage, feedback, last_score, tolerated, progress, completion_max } = state;
         (self.counts, self.usage, self.feedback) = (counts, usage, feedback);
         (self.last_score, self.tolerated, self.progress) = (last_score, tolerated, progress);
+        self.completion_max = completion_max;
     }
 
     /// Where the trajectory could not go on; for one that has ended.
@@ -343,6 +350,7 @@ impl Trajectory {
             counts: Counts::default(),
             usage: Usage::default(),
             feedback: None,
+            completion_max: None,
             last_score: Score::ZERO,
             steps_max: self.steps_max,
             tolerated: Vec::new(),

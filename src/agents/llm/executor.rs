@@ -121,7 +121,9 @@ impl LlmExecutor {
             return Ok(completion);
         }
         let Completion { usage: spent, .. } = completion;
-        let mut completion = self.complete(request).await?;
+        let used = u32::try_from(spent.completion).unwrap_or(u32::MAX);
+        let max_tokens = request.max_tokens.saturating_sub(used).max(1);
+        let mut completion = self.complete(CompletionRequest { max_tokens, ..request }).await?;
         completion.usage.add(spent);
         Ok(completion)
     }
@@ -157,7 +159,7 @@ impl AsyncExecutor for LlmExecutor {
                 top_p: options.top_p.unwrap_or(sampling.top_p),
                 seed: sampling.seed,
             },
-            max_tokens: options.max_tokens,
+            max_tokens: trajectory.completion_max.map_or(options.max_tokens, |max| max.min(options.max_tokens)),
             logprobs: true,
             affinity: affinity(trajectory),
             ..CompletionRequest::raw(trajectory.machine.spec().slug, rendered(&self.agent, prompt, &context)?)

@@ -1,9 +1,11 @@
 //! `bench solve`: PRIME as configured against a single pass without a verifier.
 
+use std::cell::RefCell;
 use std::process::ExitCode;
 
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
+use tokio::time::Instant;
 
 use super::measurement::{CONCURRENT, Measurement, system, with_engines};
 use crate::agents::Resources;
@@ -11,8 +13,8 @@ use crate::app::runtime_plan;
 use crate::cli::progress::Session;
 use crate::cli::start_log;
 use crate::cli::table::Table;
-use crate::evaluation::comparison::Instances;
-use crate::evaluation::solve::{SolveRow, solve as measure};
+use crate::evaluation::comparison::{Instances, JudgedRun, SystemRuns};
+use crate::evaluation::solve::{SolveRow, row as row_of, solve as measure};
 use crate::settings::Settings;
 use prime_bench::tasks::AnyTask;
 
@@ -128,12 +130,29 @@ async fn rows(
             let instances = Instances { concurrent: arguments.concurrent, ..instances };
             for name in systems {
                 let system = system(&name.settings(settings), resources)?;
-                let on_run = session.on_part();
+                let (started, done, on_part) = (Instant::now(), RefCell::new(Vec::new()), session.on_part());
+                let on_run = |run: &JudgedRun| {
+                    done.borrow_mut().push(run.clone());
+                    on_part();
+                };
                 let row = async {
                     let row = measure(name.label(), system, &runtime, *task, instances, &on_run).await;
                     row.map_err(anyhow::Error::msg)
                 };
-                let Some(row) = session.next(row).await? else { return Ok(rows) };
+                let Some(row) = session.next(row).await? else {
+                    let runs = SystemRuns { judged: done.take(), seconds: started.elapsed().as_secs_f64() };
+                    if !runs.judged.is_empty() {
+                        let (of, all) = (runs.judged.len(), instances.count);
+                        session.note(&format!(
+                            "{} {} {}: {of} of {all} runs, the quicker ones",
+                            task.spec().slug,
+                            instances.difficulty,
+                            name.label()
+                        ));
+                        rows.push(row_of(name.label(), *task, instances.difficulty, &runs));
+                    }
+                    return Ok(rows);
+                };
                 session.note(&format!("{} {} {}: {}", row.task, row.difficulty, row.system, row.accuracy.text()));
                 rows.push(row);
             }

@@ -12,7 +12,7 @@ use crate::app::runtime_plan;
 use crate::cli::progress::Session;
 use crate::cli::start_log;
 use crate::cli::table::Table;
-use crate::evaluation::comparison::{SystemRuns, evaluate};
+use crate::evaluation::comparison::{JudgedRun, SystemRuns, evaluate};
 use crate::evaluation::strategies::{Approach, StrategyRow};
 use crate::settings::{Settings, StrategyName};
 use prime_bench::tasks::AnyTask;
@@ -123,7 +123,8 @@ async fn rows(
         let mut of_task = SystemRuns::default();
         for instances in arguments.measurement.levels() {
             let system = system(settings, resources)?;
-            let on_run = session.on_part();
+            let on_part = session.on_part();
+            let on_run = |_: &JudgedRun| on_part();
             let runs =
                 async { evaluate(system, &runtime, *task, instances, &on_run).await.map_err(anyhow::Error::msg) };
             let Some(runs) = session.next(runs).await? else { break 'tasks };

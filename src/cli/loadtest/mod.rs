@@ -7,8 +7,10 @@ mod values;
 
 use std::process::ExitCode;
 
+use futures::TryFutureExt as _;
 use serde_json::json;
 
+use super::progress::Session;
 use super::remote::key;
 use super::start_log;
 use crate::agents::Names;
@@ -37,7 +39,12 @@ impl Results {
     }
 }
 
-async fn measure(arguments: &LoadtestArguments, plan: &Plan, settings: &Settings) -> anyhow::Result<Results> {
+async fn measure(
+    arguments: &LoadtestArguments,
+    plan: &Plan,
+    settings: &Settings,
+    session: &mut Session,
+) -> anyhow::Result<Results> {
     let runtime = runtime_plan(settings);
     let counts = arguments.counts();
     let most = counts.iter().copied().max().unwrap_or(1);
@@ -47,14 +54,18 @@ async fn measure(arguments: &LoadtestArguments, plan: &Plan, settings: &Settings
             let mut results = Results::of(ring::names());
             results.remarks.extend(load.remark());
             for trajectories in counts {
-                results.points.push(load.measure(plan, trajectories).await?);
+                let measured = Box::pin(load.measure(plan, trajectories).err_into());
+                let Some(point) = session.next(measured).await? else { break };
+                results.points.push(point);
             }
             Ok(results)
         }
         ModeName::Ring => {
             let mut results = Results::of(ring::names());
             for trajectories in counts {
-                results.points.push(ring::measure(plan, trajectories, &runtime).await?);
+                let measured = ring::measure(plan, trajectories, &runtime).err_into();
+                let Some(point) = session.next(measured).await? else { break };
+                results.points.push(point);
             }
             Ok(results)
         }
@@ -62,7 +73,9 @@ async fn measure(arguments: &LoadtestArguments, plan: &Plan, settings: &Settings
             let load = EngineLoad::start()?;
             let mut results = Results::of(EngineLoad::names());
             for trajectories in counts {
-                results.points.push(load.measure(plan, trajectories, &runtime).await?);
+                let measured = load.measure(plan, trajectories, &runtime).err_into();
+                let Some(point) = session.next(measured).await? else { break };
+                results.points.push(point);
             }
             Ok(results)
         }
@@ -71,7 +84,8 @@ async fn measure(arguments: &LoadtestArguments, plan: &Plan, settings: &Settings
             let load = ModelLoad::start(settings.clone(), task, difficulty, most)?;
             let mut results = Results::of(load.names());
             for trajectories in counts {
-                let (point, remark) = load.measure(plan, trajectories).await?;
+                let measured = load.measure(plan, trajectories).err_into();
+                let Some((point, remark)) = session.next(measured).await? else { break };
                 results.points.push(point);
                 results.remarks.push(remark);
             }
@@ -90,7 +104,7 @@ async fn measure(arguments: &LoadtestArguments, plan: &Plan, settings: &Settings
                     warmup: plan.warmup,
                     length: plan.length,
                 };
-                let measured = http(&load).await?;
+                let Some(measured) = session.next(http(&load).err_into()).await? else { break };
                 results.points.push(measured.point);
                 results.remarks.extend(measured.remarks);
             }
@@ -120,10 +134,19 @@ pub fn loadtest(arguments: &LoadtestArguments) -> anyhow::Result<ExitCode> {
     }
     start_log(&settings);
     let start = TestStart::new(jiff::Timestamp::now());
-    let results = actix::System::new().block_on(measure(arguments, &plan, &settings))?;
+    let (results, finished) = actix::System::new().block_on(async {
+        let mut session = Session::start(arguments.counts().len(), "point")?;
+        let results = Box::pin(measure(arguments, &plan, &settings, &mut session)).await?;
+        anyhow::Ok((results, session.finish()))
+    })?;
+    if results.points.is_empty() {
+        return Ok(finished.exit_code());
+    }
     let load = plan.load(arguments.durable);
     let runtime = results.agents.map(|agents| facts(&settings, agents));
     let mut report = report(start, arguments.mode.mode(), load, runtime, results.points);
     report.remarks.extend(results.remarks);
-    outputs.write(&report)
+    report.remarks.extend(finished.note().map(str::to_owned));
+    let written = outputs.write(&report)?;
+    Ok(if finished.note().is_some() { finished.exit_code() } else { written })
 }

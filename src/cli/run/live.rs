@@ -56,7 +56,7 @@ impl Live {
     pub fn new(plan: &RunPlan, steps_max: u64, trace: Option<BufWriter<File>>) -> Self {
         let bar = if std::io::stderr().is_terminal() { ProgressBar::new(steps_max) } else { ProgressBar::hidden() };
         bar.set_style(
-            ProgressStyle::with_template("{spinner} step {pos}/{len} {wide_msg}")
+            ProgressStyle::with_template("{spinner} step {pos}/{len}, at most {eta} left {wide_msg}")
                 .expect("invariant: the template is well formed"),
         );
         bar.enable_steady_tick(Duration::from_millis(100));

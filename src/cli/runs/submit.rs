@@ -43,6 +43,9 @@ pub struct SubmitArguments {
     problem: Option<PathBuf>,
     #[command(flatten)]
     options: RunOptions,
+    /// Try even if the daemon's models have not learnt the task
+    #[arg(long)]
+    force: bool,
     /// Idempotency key: submitting the same request again with the same key returns the same run. 1 to 255 visible ASCII
     /// characters; not the API key, which is read from PRIME_API_KEY
     #[arg(long, value_name = "IDEMPOTENCY-KEY")]
@@ -92,6 +95,9 @@ struct RunOptions {
     /// Maximum number of prompt and completion tokens
     #[arg(long, value_name = "N")]
     budget_tokens: Option<u64>,
+    /// Maximum number of completion tokens
+    #[arg(long, value_name = "N")]
+    budget_completion_tokens: Option<u64>,
     /// Maximum run time, in milliseconds
     #[arg(long, value_name = "MS")]
     budget_wall_ms: Option<u64>,
@@ -122,6 +128,7 @@ impl RunOptions {
         let budget = given([
             ("steps", self.budget_steps.map(Value::from)),
             ("tokens", self.budget_tokens.map(Value::from)),
+            ("completion_tokens", self.budget_completion_tokens.map(Value::from)),
             ("wall_ms", self.budget_wall_ms.map(Value::from)),
         ]);
         let agents = given([
@@ -159,6 +166,9 @@ impl SubmitArguments {
             ("problem", file("--problem", &self.problem)?),
         ]);
         request.append(&mut self.options.fields());
+        if self.force {
+            request.insert("force".to_owned(), true.into());
+        }
         Ok(Value::Object(request))
     }
 

@@ -34,7 +34,7 @@ pub struct ChatRequest {
     #[schema(minimum = 1)]
     #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub max_tokens: Option<u64>,
-    /// Prompt and completion tokens of a run together.
+    /// Completion tokens of a choice: of all trajectories of its run. A run that spends them ends with `length`.
     #[schema(minimum = 1)]
     #[serde(default, deserialize_with = "prime_bench::json_integer::optional")]
     pub max_completion_tokens: Option<u64>,

@@ -59,8 +59,10 @@ fn merge(above: RunRequest, below: RunRequest) -> RunRequest {
         budget: BudgetRequest {
             steps: above.budget.steps.or(below.budget.steps),
             tokens: above.budget.tokens.or(below.budget.tokens),
+            completion_tokens: above.budget.completion_tokens.or(below.budget.completion_tokens),
             wall_ms: above.budget.wall_ms.or(below.budget.wall_ms),
         },
+        force: above.force.or(below.force),
         agents: Overrides {
             executor: above.agents.executor.or(below.agents.executor),
             verifier: above.agents.verifier.or(below.agents.verifier),
@@ -84,7 +86,9 @@ fn fields_in(request: &RunRequest) -> Vec<&'static str> {
         ("top_p", request.top_p.is_some()),
         ("budget.steps", budget.steps.is_some()),
         ("budget.tokens", budget.tokens.is_some()),
+        ("budget.completion_tokens", budget.completion_tokens.is_some()),
         ("budget.wall_ms", budget.wall_ms.is_some()),
+        ("force", request.force.is_some()),
         ("agents.executor", agents.executor.is_some()),
         ("agents.verifier", agents.verifier.is_some()),
         ("agents.coordinator", agents.coordinator.is_some()),
@@ -103,15 +107,15 @@ fn instance_in(request: &RunRequest) -> Option<&'static str> {
     given.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
 }
 
-/// The token budget, from the chat completion's own fields.
-fn tokens_of(settings: &Settings, chat: &ChatRequest) -> Result<Option<u64>, ApiError> {
+/// The budget of completion tokens, from the chat completion's own fields.
+fn completion_tokens_of(settings: &Settings, chat: &ChatRequest) -> Result<Option<u64>, ApiError> {
     let (field, tokens) = match chat.max_completion_tokens {
         Some(tokens) => ("max_completion_tokens", Some(tokens)),
         None => ("max_tokens", chat.max_tokens),
     };
     let Some(tokens) = tokens else { return Ok(None) };
     // A configured limit of 0 means none.
-    let limit = Some(settings.run.budget.tokens).filter(|limit| *limit > 0);
+    let limit = Some(settings.run.budget.completion_tokens).filter(|limit| *limit > 0);
     if tokens == 0 || limit.is_some_and(|limit| tokens > limit) {
         let range = limit.map_or("1 or more".to_owned(), |limit| format!("1 to {limit}, the daemon's own limit"));
         return Err(ApiError::bad_field(field, format!("is {tokens}; give {range}")));
@@ -134,7 +138,7 @@ impl RunRequests {
             temperature: chat.temperature,
             top_p: chat.top_p,
             seed: chat.seed.map(|seed| seed.cast_unsigned() & SEED_MASK),
-            budget: BudgetRequest { tokens: tokens_of(settings, chat)?, ..Default::default() },
+            budget: BudgetRequest { completion_tokens: completion_tokens_of(settings, chat)?, ..Default::default() },
             ..RunRequest::default()
         };
         let prime = chat.prime.clone().unwrap_or_default();
@@ -197,13 +201,17 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn requests(fields: &Value) -> Result<RunRequests, ApiError> {
+    fn chat(fields: &Value) -> ChatRequest {
         let mut request = json!({
             "model": "prime",
             "messages": [{"role": "user", "content": "{\"task\": \"n-queens\", \"index\": 3, \"fanout\": 2}"}],
         });
         request.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-        RunRequests::of(&Settings::default(), &serde_json::from_value(request).unwrap())
+        serde_json::from_value(request).unwrap()
+    }
+
+    fn requests(fields: &Value) -> Result<RunRequests, ApiError> {
+        RunRequests::of(&Settings::default(), &chat(fields))
     }
 
     fn one(fields: &Value) -> RunRequest {
@@ -217,7 +225,7 @@ mod tests {
         let run = one(&json!({"model": "prime/fast", "temperature": 0.5, "max_tokens": 9, "max_completion_tokens": 8}));
         assert_eq!((run.task.as_deref(), run.index, run.fanout), (Some("n-queens"), Some(3), Some(2)));
         assert_eq!((run.preset.as_deref(), run.temperature), (Some("fast"), Some(0.5)));
-        assert_eq!((run.budget.tokens, run.seed), (Some(8), Some(42)), "the configured seed is explicit");
+        assert_eq!((run.budget.completion_tokens, run.seed), (Some(8), Some(42)), "the configured seed is explicit");
 
         let run = one(&json!({"temperature": 0.5, "prime": {"temperature": 0.1, "fanout": 7, "preset": "careful"}}));
         assert_eq!((run.task.as_deref(), run.index, run.fanout), (Some("n-queens"), Some(3), Some(7)));
@@ -262,14 +270,20 @@ mod tests {
 
     #[test]
     fn token_limits_are_within_the_configured_budget() {
-        for (field, given, range) in
-            [("max_tokens", 0_u64, "1 to 100000000"), ("max_completion_tokens", 100_000_001, "1 to 100000000")]
-        {
-            let error = requests(&json!({ field: given })).unwrap_err();
+        let mut limited = Settings::default();
+        limited.run.budget.completion_tokens = 1_000;
+        for (settings, field, given, range) in [
+            (&Settings::default(), "max_tokens", 0_u64, "give 1 or more"),
+            (&limited, "max_tokens", 0, "1 to 1000"),
+            (&limited, "max_completion_tokens", 1_001, "1 to 1000"),
+        ] {
+            let chat = chat(&json!({ field: given }));
+            let error = completion_tokens_of(settings, &chat).unwrap_err();
             assert_eq!(error.body().error.param.as_deref(), Some(field));
             assert!(error.to_string().contains(range), "{error}");
         }
-        assert_eq!(one(&json!({"max_tokens": 100_000_000})).budget.tokens, Some(100_000_000));
+        assert_eq!(completion_tokens_of(&limited, &chat(&json!({"max_tokens": 1_000}))).unwrap(), Some(1_000));
+        assert_eq!(one(&json!({"max_tokens": 100_000_000})).budget.completion_tokens, Some(100_000_000));
     }
 
     #[test]

@@ -24,7 +24,7 @@ fn measured<V: Verifier + 'static>(
     let task = tasks::find("tower-of-hanoi").unwrap();
     let instances = Instances { difficulty: Difficulty::Easy, count: COUNT, base_seed: 7, concurrent: 8 };
     let system = system(executor, verifier, plan);
-    let runs = actix::System::new().block_on(evaluate(system, &runtime_plan(), task, instances, &|| ())).unwrap();
+    let runs = actix::System::new().block_on(evaluate(system, &runtime_plan(), task, instances, &|_| ())).unwrap();
     let approach = Approach {
         name: "test".into(),
         strategy: "test".into(),

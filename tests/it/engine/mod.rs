@@ -5,6 +5,7 @@ mod answers;
 mod automata;
 mod exclusions;
 mod grammars;
+mod idle;
 mod prefixes;
 mod survival;
 

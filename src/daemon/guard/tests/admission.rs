@@ -150,19 +150,7 @@ fn a_stream_counts_until_its_client_is_gone() {
 
 #[test]
 fn a_request_counts_until_its_client_is_gone() {
-    let (tell, happens) = channel();
-    let wait = move || {
-        let end = Tell(tell.clone(), "end");
-        tell.send("begin").unwrap();
-        async move {
-            std::future::pending::<()>().await;
-            drop(end);
-            "never"
-        }
-    };
-    let server = Running::start(with_key(None, Some(1)), move |config| {
-        config.route("/wait", web::get().to(wait.clone())).configure(routes);
-    });
+    let (server, happens) = Running::start_with_wait(with_key(None, Some(1)), routes);
     let key = "Authorization: Bearer abc\r\n";
     let client = server.send(&format!("GET /wait HTTP/1.1\r\nHost: x\r\n{key}\r\n"));
     assert_eq!(told(&happens), "begin");

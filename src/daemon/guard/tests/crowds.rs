@@ -1,33 +1,19 @@
 //! More connections than there may be.
 
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::Receiver;
 
-use actix_web::web::{self, ServiceConfig};
+use actix_web::web;
 
-use super::{Client, Running as Server, Tell, settings, told};
+use super::{Client, Running as Server, settings, told};
 use crate::settings::Server as Limits;
 
 const WAIT: &str = "GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 /// A server with a route that never answers and tells when it begins and ends.
 fn start(limits: Limits) -> (Server, Receiver<&'static str>) {
-    let (tell, happens) = channel();
-    let wait = move || {
-        let end = Tell(tell.clone(), "end");
-        tell.send("begin").unwrap();
-        async move {
-            std::future::pending::<()>().await;
-            drop(end);
-            "never"
-        }
-    };
-    let routes = |config: &mut ServiceConfig| {
+    Server::start_with_wait(limits, |config| {
         config.route("/livez", web::get().to(|| async { "alive" })).route("/", web::get().to(|| async { "here" }));
-    };
-    let server = Server::start(limits, move |config| {
-        config.route("/wait", web::get().to(wait.clone())).configure(routes);
-    });
-    (server, happens)
+    })
 }
 
 /// Connections in use, as many as there may be.

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
 use actix_web::rt::System;
-use actix_web::web::ServiceConfig;
+use actix_web::web::{self, ServiceConfig};
 use serde_json::Value;
 
 use super::{Connections, bind};
@@ -50,6 +50,24 @@ impl Running {
         let thread = std::thread::spawn(serve);
         let (address, connections, handle) = receiver.recv_timeout(PATIENCE).expect("a server");
         Self { address, connections, handle, thread: Some(thread) }
+    }
+
+    /// As [`Running::start`], with a route `/wait` that never answers and tells when it begins and ends.
+    fn start_with_wait(server: Server, configure: fn(&mut ServiceConfig)) -> (Self, Receiver<&'static str>) {
+        let (tell, happens) = channel();
+        let wait = move || {
+            let end = Tell(tell.clone(), "end");
+            tell.send("begin").unwrap();
+            async move {
+                std::future::pending::<()>().await;
+                drop(end);
+                "never"
+            }
+        };
+        let server = Self::start(server, move |config| {
+            config.route("/wait", web::get().to(wait.clone())).configure(configure);
+        });
+        (server, happens)
     }
 
     /// A connection on which this was sent.
