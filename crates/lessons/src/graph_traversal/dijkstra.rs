@@ -42,8 +42,11 @@ impl Lesson for Of {
         match arc(instance, state) {
             Some((u, v, weight)) => format!("{u:02}:{} to {v:02}:{} weight {weight:02}", distance(u), distance(v)),
             None => {
-                let queue: String =
-                    queue(instance, state).iter().map(|(u, dist)| format!("{}{dist:0WIDTH$}", name(*u))).collect();
+                let queue: String = queue(instance, state)
+                    .iter()
+                    .map(|(u, dist)| format!("{}{dist:0WIDTH$}", name(*u)))
+                    .collect::<Vec<_>>()
+                    .concat();
                 format!("queue {queue}end")
             }
         }

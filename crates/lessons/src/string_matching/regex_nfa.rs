@@ -55,7 +55,7 @@ impl Lesson for Of {
     fn view(instance: &Instance, state: &State) -> String {
         if let Some(node) = to_build(instance, state) {
             let latest = &state.fragments[state.fragments.len().saturating_sub(2)..];
-            let latest: String = latest.iter().map(|(s, t)| format!(" {s:02}-{t:02}")).collect();
+            let latest: String = latest.iter().map(|(s, t)| format!(" {s:02}-{t:02}")).collect::<Vec<_>>().concat();
             return format!("{} states {:02}{latest}", verb(node), state.states);
         }
         let [(start, _)] = state.fragments[..] else { return "-".to_owned() };
@@ -64,15 +64,18 @@ impl Lesson for Of {
             Some(read) => {
                 let Some(letter) = instance.text.as_bytes().get(read) else { return "-".to_owned() };
                 let moves = moves(state);
-                let moves: String =
-                    moves.iter().map(|(letter, to)| format!("{}{}", char::from(*letter), name(*to))).collect();
+                let moves: String = moves
+                    .iter()
+                    .map(|(letter, to)| format!("{}{}", char::from(*letter), name(*to)))
+                    .collect::<Vec<_>>()
+                    .concat();
                 format!("read {} by {moves}", char::from(*letter))
             }
         };
         let entries = |count: usize| -> String {
             let of_state = (0..state.states).map(|q| (q, targets(state, q)));
             let chosen = of_state.filter(|(_, targets)| targets.len() == count);
-            chosen.map(|(q, targets)| format!("{}{}", name(q), names(&targets))).collect()
+            chosen.map(|(q, targets)| format!("{}{}", name(q), names(&targets))).collect::<Vec<_>>().concat()
         };
         format!("{from} to one {} to two {}.", entries(1), entries(2))
     }

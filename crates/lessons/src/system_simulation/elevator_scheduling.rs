@@ -42,7 +42,7 @@ impl Lesson for Of {
             };
             let shaft: String = (0..instance.floors).map(floor).collect();
             let listed = if state.directions[elevator] == Direction::None {
-                goals.iter().map(|goal| format!(" {goal:0FLOOR$}")).collect()
+                goals.iter().map(|goal| format!(" {goal:0FLOOR$}")).collect::<Vec<_>>().concat()
             } else {
                 String::new()
             };
@@ -50,7 +50,8 @@ impl Lesson for Of {
         };
         let elevators: Vec<_> = (0..state.floors.len()).map(elevator).collect();
         let calls = instance.calls.iter().skip(first_after(&instance.calls, state.t)).take(WINDOW);
-        let calls: String = calls.map(|call| format!(" {:0TICK$} {:0FLOOR$}", call.time, call.from)).collect();
+        let calls: String =
+            calls.map(|call| format!(" {:0TICK$} {:0FLOOR$}", call.time, call.from)).collect::<Vec<_>>().concat();
         let last = state.last.0.map_or_else(|| "-".to_owned(), |last| last.elevator.to_string());
         format!("{} last {last} tick {:0TICK$} calls{calls}", elevators.join(" "), state.t)
     }

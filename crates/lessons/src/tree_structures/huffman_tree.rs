@@ -35,7 +35,7 @@ fn bits(instance: &Instance, state: &State, symbol: usize) -> Vec<char> {
 }
 
 fn lettered<'a>(bits: impl Iterator<Item = (char, &'a char)>) -> String {
-    bits.map(|(letter, bit)| format!("{letter}{bit}")).collect()
+    bits.map(|(letter, bit)| format!("{letter}{bit}")).collect::<Vec<_>>().concat()
 }
 
 impl Lesson for Of {

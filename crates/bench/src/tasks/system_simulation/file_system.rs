@@ -174,7 +174,7 @@ impl Task for FileSystem {
     }
 
     fn start(_: &Instance) -> State {
-        State { done: 0, tree: Tree::new(), cwd: Path::root(), user: User::Root, errors: 0, last: Last(None) }
+        State { done: 0, tree: Tree::default(), cwd: Path::root(), user: User::Root, errors: 0, last: Last(None) }
     }
 
     fn check_state(_: &Instance, state: &State) -> Result<(), InvalidInput> {
