@@ -69,7 +69,7 @@ impl Lesson for Of {
                     .map(|(letter, to)| format!("{}{}", char::from(*letter), name(*to)))
                     .collect::<Vec<_>>()
                     .concat();
-                format!("read {} by {moves}", char::from(*letter))
+                format!("{} {moves}", char::from(*letter))
             }
         };
         let entries = |count: usize| -> String {
@@ -77,7 +77,7 @@ impl Lesson for Of {
             let chosen = of_state.filter(|(_, targets)| targets.len() == count);
             chosen.map(|(q, targets)| format!("{}{}", name(q), names(&targets))).collect::<Vec<_>>().concat()
         };
-        format!("{from} to one {} to two {}.", entries(1), entries(2))
+        format!("{from} one {} two {}.", entries(1), entries(2))
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {

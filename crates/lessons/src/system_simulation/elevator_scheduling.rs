@@ -11,7 +11,7 @@ use crate::numbers::{compared, incremented};
 pub struct Of;
 
 /// Digits of a tick and of a floor.
-const TICK: usize = 4;
+const TICK: usize = 3;
 const FLOOR: usize = 2;
 /// Calls that are shown: more than ever come in one tick.
 const WINDOW: usize = 6;
