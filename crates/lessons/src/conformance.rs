@@ -29,11 +29,11 @@ const BASE_SEED: u64 = 5_000_000;
 
 /// What the shipped model was trained on: prompts and completions of these lessons must not change.
 const SHIPPED: [(&str, u64); 5] = [
-    ("bubble-sort", 1_800_341_100_605_921_538),
-    ("tower-of-hanoi", 2_698_971_773_716_220_422),
+    ("bubble-sort", 86_278_280_731_138_789),
+    ("tower-of-hanoi", 4_557_077_103_975_266_462),
     ("n-queens", 735_614_129_618_828_687),
     ("dfa-simulation", 9_413_800_405_020_029_523),
-    ("long-division", 10_477_903_173_584_143_605),
+    ("long-division", 11_423_926_836_538_397_177),
 ];
 
 #[expect(clippy::disallowed_methods, reason = "a test is told in the environment how much to do")]

@@ -2,10 +2,11 @@
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::comparison_sorting::Input;
-use prime_bench::tasks::comparison_sorting::bubble_sort::{Action, BubbleSort, State, last_left};
+use prime_bench::tasks::comparison_sorting::bubble_sort::{Action, BubbleSort, State};
 
 use crate::Lesson;
-use crate::numbers::pairwise;
+use crate::numbers::{comparison, counter, sum};
+use crate::pairs::{compared_pair, swapped_pair};
 
 pub struct Of;
 
@@ -13,44 +14,33 @@ impl Lesson for Of {
     type Task = BubbleSort;
 
     fn view(_: &Input, state: &State) -> String {
-        let n = state.a.len();
-        let swapped = u8::from(state.swapped);
-        let head = format!("n={n:02} pass={:02} swapped={swapped} last=", state.passes);
+        let scan = format!("n={:02} pass={:02} swapped={}", state.a.len(), state.passes, u8::from(state.swapped));
         match state.last.0 {
-            None => head + "start",
-            Some(Action::Cmp(i, j)) => format!("{head}cmp {i:02} {j:02} {:+05} {:+05}", state.a[i], state.a[j]),
-            Some(Action::Swap(i, j)) => format!("{head}swap {i:02} {j:02}"),
-            Some(action) => format!("{head}{action}"),
+            None => "start".to_owned(),
+            Some(Action::Cmp(i, j)) => format!("{scan} {}", compared_pair(&state.a, i, j, 2)),
+            Some(Action::Swap(i, j)) => format!("{scan} {}", swapped_pair(i, j, 2)),
+            Some(Action::Pass) => "pass".to_owned(),
+            Some(Action::Done) => "done".to_owned(),
         }
     }
 
     fn derivation(input: &Input, state: &State) -> Option<String> {
         let action = BubbleSort::reference(input, state)?;
-        let compared = match state.last.0 {
-            None | Some(Action::Pass) => return Some("from the left".to_owned()),
-            Some(Action::Cmp(i, j)) => comparison(state.a[i], state.a[j]),
-            _ => String::new(),
+        let (compared, j) = match state.last.0 {
+            Some(Action::Cmp(i, j)) => (comparison(state.a[i], state.a[j]) + " ", j),
+            Some(Action::Swap(_, j)) => (String::new(), j),
+            _ => return Some(String::new()),
         };
         if matches!(action, Action::Swap(..)) {
-            return Some(compared + "swap");
+            return Some(compared.trim_end().to_owned());
         }
-        let (Some(Action::Cmp(_, j) | Action::Swap(_, j)), Some(last)) =
-            (state.last.0, last_left(state.a.len(), state.passes))
-        else {
-            return None;
-        };
-        // The pass ends with the pair whose left place is n-2-passes.
-        let swapped = u8::from(state.swapped);
+        // A pass ends where the places up to j and those that the passes settled make n, and the last possible pass is the
+        // one of the first pair alone.
+        let settled = usize::try_from(state.passes).ok()?;
+        let place = format!("{compared}{} {}", sum(j + 1, settled, 2), counter(j + 1 + settled, state.a.len(), 2));
         Some(match action {
-            Action::Cmp(..) => format!("{compared}end {last:02} at {j:02} more"),
-            Action::Pass => format!("{compared}end {last:02} at {j:02} over swapped {swapped} again"),
-            _ => format!("{compared}end {last:02} at {j:02} over swapped {swapped} stop"),
+            Action::Cmp(..) => place,
+            _ => format!("{place} over {j:02} swapped {}", u8::from(state.swapped)),
         })
     }
-}
-
-/// Compares two numbers character by character from the sign on, up to the first difference.
-fn comparison(a: i64, b: i64) -> String {
-    let spelled = pairwise(&format!("{a:+05}"), &format!("{b:+05}"));
-    spelled + if a > b { " greater " } else { " fits " }
 }

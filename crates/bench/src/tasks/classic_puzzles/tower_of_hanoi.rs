@@ -126,13 +126,6 @@ fn pair_index(from: usize, to: usize) -> usize {
 }
 
 impl State {
-    /// From the largest disk down: (disk, its peg, the peg where it must be for the larger ones to go on).
-    pub fn wants(&self, instance: &Instance) -> impl Iterator<Item = (u8, u8, u8)> {
-        let plan = self.plan;
-        let disk = |k| u8::try_from(k + 1).expect("invariant: at most 32 disks");
-        (0..instance.n).rev().map(move |k| (disk(k), plan.places[k], plan.wanted[k]))
-    }
-
     /// The disk on top of a peg.
     pub fn top(&self, peg: usize) -> Option<u8> {
         self.pegs[peg].top()
