@@ -1,4 +1,4 @@
-//! Regex NFA: the next two states; or the states that the letter leads to, and what epsilon edges add to each in turn.
+//! Regex NFA: the next two states; or from the states that the letter leads to, what epsilon edges add to each in turn.
 // States have one character each. An epsilon entry is a state and its targets: first the states that have one, then those
 // that have two. In the derivation a target that is known already is a dot.
 
@@ -38,10 +38,13 @@ fn verb(node: Node) -> String {
     }
 }
 
-/// Letters and targets of the edges of the active states.
-fn moves(state: &State) -> Vec<(u8, u16)> {
+/// Where the next closure begins: the start, or the targets of the active states' edges with the next letter. `None` at the
+/// end of the text.
+fn seeds(instance: &Instance, state: &State) -> Option<Vec<u16>> {
+    let Some(read) = state.letters_read() else { return Some(vec![state.automaton().0]) };
+    let letter = *instance.text.as_bytes().get(read)?;
     let of_active = state.edges.iter().filter(|edge| state.active.contains(edge.from));
-    of_active.filter_map(|edge| Some((edge.letter?, edge.to))).collect()
+    Some(of_active.filter(|edge| edge.letter == Some(letter)).map(|edge| edge.to).collect())
 }
 
 /// The targets of a state's epsilon edges.
@@ -58,26 +61,13 @@ impl Lesson for Of {
             let latest: String = latest.iter().map(|(s, t)| format!(" {s:02}-{t:02}")).collect::<Vec<_>>().concat();
             return format!("{} states {:02}{latest}", verb(node), state.states);
         }
-        let [(start, _)] = state.fragments[..] else { return "-".to_owned() };
-        let from = match state.letters_read() {
-            None => format!("start {}", name(start)),
-            Some(read) => {
-                let Some(letter) = instance.text.as_bytes().get(read) else { return "-".to_owned() };
-                let moves = moves(state);
-                let moves: String = moves
-                    .iter()
-                    .map(|(letter, to)| format!("{}{}", char::from(*letter), name(*to)))
-                    .collect::<Vec<_>>()
-                    .concat();
-                format!("{} {moves}", char::from(*letter))
-            }
-        };
+        let (1, Some(seeds)) = (state.fragments.len(), seeds(instance, state)) else { return "-".to_owned() };
         let entries = |count: usize| -> String {
             let of_state = (0..state.states).map(|q| (q, targets(state, q)));
             let chosen = of_state.filter(|(_, targets)| targets.len() == count);
             chosen.map(|(q, targets)| format!("{}{}", name(q), names(&targets))).collect::<Vec<_>>().concat()
         };
-        format!("{from} one {} two {}.", entries(1), entries(2))
+        format!("from {} one {} two {}.", names(&seeds), entries(1), entries(2))
     }
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
@@ -85,14 +75,8 @@ impl Lesson for Of {
             let next = || incremented(usize::from(state.states), 2);
             return Some(if node == Node::Concatenation { String::new() } else { next() });
         }
-        let mut known = match state.letters_read() {
-            None => vec![state.automaton().0],
-            Some(read) => {
-                let letter = *instance.text.as_bytes().get(read)?;
-                moves(state).into_iter().filter(|(own, _)| *own == letter).map(|(_, to)| to).collect()
-            }
-        };
-        let mut line = format!("{} ", names(&known));
+        let mut known = seeds(instance, state)?;
+        let mut line = String::new();
         let mut next = 0;
         while let Some(q) = known.get(next).copied() {
             next += 1;
