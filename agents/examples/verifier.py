@@ -26,6 +26,14 @@ def tower_of_hanoi(request):
     # The smallest disk makes every second move, the next one every fourth, and so on.
     if any(count > 2 ** (disks - 1 - k) for k, count in enumerate(moves)):
         yield "halving"
+    if any(count != (sum(moves) + 2**k) // 2 ** (k + 1) for k, count in enumerate(moves)):
+        yield "turns"
+    # From the ground up, odd and even disks take turns: on the third peg the other way than on the other two.
+    third = 3 - request["input"]["from"] - goal
+    for place, peg in enumerate(pegs):
+        if any((disk + height - disks) % 2 != (place == third) for height, disk in enumerate(peg)):
+            yield "alternation"
+            break
     if request["ends"] and len(pegs[goal]) != disks:
         yield "goal"
 

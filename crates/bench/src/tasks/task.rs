@@ -14,7 +14,7 @@ use super::violations::Violations;
 pub enum PathDraw {
     /// All.
     Uniform,
-    /// Those of each kind of next action together, however rare it is in the trace.
+    /// Those before, or after, each kind of action together, however rare it is in the trace.
     ByAction,
 }
 

@@ -64,7 +64,7 @@ fn executor_requests_have_the_state() {
         (&seen["constraints"][0]["name"], &seen["constraints"][1]["kind"]),
         (&json!("format"), &json!("invariant"))
     );
-    assert_eq!(seen["constraints"].as_array().map(Vec::len), Some(7));
+    assert_eq!(seen["constraints"].as_array().map(Vec::len), Some(9));
     assert!(seen["algorithm"].as_str().is_some_and(|text| text.len() > 20));
 }
 

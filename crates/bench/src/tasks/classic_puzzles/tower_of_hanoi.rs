@@ -248,9 +248,11 @@ impl Task for TowerOfHanoi {
         let moves = match draw {
             PathDraw::Uniform => rng.below((1u64 << instance.n) - 1),
             PathDraw::ByAction => {
-                // The move of the disk whose turn it is next.
+                // The state before a move of any disk, or after it: large disks move as rarely before as behind a state.
                 let disk = rng.index(instance.n);
-                ((2 * rng.below(1 << (instance.n - 1 - disk)) + 1) << disk) - 1
+                let before = ((2 * rng.below(1 << (instance.n - 1 - disk)) + 1) << disk) - 1;
+                let after = before + 1;
+                if after + 1 < 1 << instance.n && rng.chance(1, 2) { after } else { before }
             }
         };
         let (from, to) = (instance.from, instance.to);
