@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 
+use super::batches;
 use crate::JournalError;
 
 /// Limits of a round of measuring: runs, and bytes to read.
@@ -16,8 +17,11 @@ pub(super) struct Measured {
     pub has_more: bool,
 }
 
-/// Measures finished runs that were not measured before.
+/// Measures finished runs that were not measured before. Those that still have events in batches are left for later.
 pub(super) fn measure(connection: &Connection) -> Result<Measured, JournalError> {
+    // One snapshot.
+    let connection = &*connection.unchecked_transaction()?;
+    let in_batches = batches::last_seqs(connection)?;
     let sql = "SELECT no FROM run WHERE is_over = 1 AND bytes IS NULL ORDER BY no LIMIT ?1";
     let mut statement = connection.prepare_cached(sql)?;
     let limit = i64::try_from(RUNS + 1).unwrap_or(i64::MAX);
@@ -33,6 +37,9 @@ pub(super) fn measure(connection: &Connection) -> Result<Measured, JournalError>
     for run in &unmeasured {
         if runs.len() == RUNS || total >= BYTES {
             break;
+        }
+        if in_batches.contains_key(run) {
+            continue;
         }
         let bytes: i64 = statement.query_row([run], |row| row.get(0))?;
         total += bytes;
