@@ -137,20 +137,30 @@ fn each(
 /// All batches, oldest first.
 pub(super) fn all(connection: &Connection) -> Result<Vec<Batch>, JournalError> {
     let mut batches = Vec::new();
-    each(connection, false, |_| true, |batch| {
-        batches.push(batch);
-        true
-    })?;
+    each(
+        connection,
+        false,
+        |_| true,
+        |batch| {
+            batches.push(batch);
+            true
+        },
+    )?;
     Ok(batches)
 }
 
 /// The last event of each run that has some in batches, by the runs' numbers.
 pub(super) fn last_seqs(connection: &Connection) -> Result<HashMap<i64, u64>, JournalError> {
     let mut last = HashMap::new();
-    each(connection, false, |_| false, |batch| {
-        last.extend(batch.entries.iter().map(|entry| (entry.run, entry.head().seq)));
-        true
-    })?;
+    each(
+        connection,
+        false,
+        |_| false,
+        |batch| {
+            last.extend(batch.entries.iter().map(|entry| (entry.run, entry.head().seq)));
+            true
+        },
+    )?;
     Ok(last)
 }
 
@@ -160,27 +170,37 @@ pub(super) fn set_heads(connection: &Connection, rows: &mut [(i64, RunRow)]) -> 
     if missing.is_empty() {
         return Ok(());
     }
-    each(connection, true, |_| false, |batch| {
-        for entry in batch.entries.iter().rev() {
-            if let Some(at) = missing.remove(&entry.run) {
-                rows[at].1.head = entry.head();
+    each(
+        connection,
+        true,
+        |_| false,
+        |batch| {
+            for entry in batch.entries.iter().rev() {
+                if let Some(at) = missing.remove(&entry.run) {
+                    rows[at].1.head = entry.head();
+                }
             }
-        }
-        !missing.is_empty()
-    })
+            !missing.is_empty()
+        },
+    )
 }
 
 /// Adds a run's segments in batches to a page that has those of its own rows.
 pub(super) fn segments(connection: &Connection, run: i64, page: &mut Page) -> Result<(), JournalError> {
     let after = page.after_seq;
     let is_wanted = move |entry: &Entry| entry.run == run && entry.head().seq > after;
-    each(connection, false, |entries| entries.iter().any(is_wanted), |batch| {
-        for (entry, body) in batch.segments().filter(|(entry, _)| is_wanted(entry)) {
-            if page.is_full() {
-                break;
+    each(
+        connection,
+        false,
+        |entries| entries.iter().any(is_wanted),
+        |batch| {
+            for (entry, body) in batch.segments().filter(|(entry, _)| is_wanted(entry)) {
+                if page.is_full() {
+                    break;
+                }
+                page.push(entry.segment(body));
             }
-            page.push(entry.segment(body));
-        }
-        !page.is_full()
-    })
+            !page.is_full()
+        },
+    )
 }

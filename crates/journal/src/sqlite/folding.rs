@@ -15,7 +15,7 @@ use super::writer::Writer;
 use crate::{ChainHash, Head, JournalError};
 
 /// From when on folding is due. Longer batches fold cheaper, but slow down reads and the commit after.
-const DUE: Backlog = Backlog { rows: 256, bytes: 8 << 20 };
+const DUE: Backlog = Backlog { rows: 128, bytes: 4 << 20 };
 /// When a commit folds first, because nobody else did.
 const OVERDUE: Backlog = Backlog { rows: 512, bytes: 32 << 20 };
 

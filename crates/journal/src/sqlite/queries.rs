@@ -3,8 +3,8 @@
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
 use super::compression::unpack;
-use super::{batches, joined};
 use super::schema::FIRST_SEQ_MAX;
+use super::{batches, joined};
 use crate::{ChainHash, Head, JournalError, Query, ReviewCounts, RunRow, Segment, Size, Snapshot};
 
 /// A run's row with its last segment, if it has one of its own.

@@ -4,9 +4,9 @@ use std::ops::RangeInclusive;
 
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 
+use super::known_runs::KnownRun;
 use super::queries::unsigned;
 use super::schema::{FIRST_SEQ_MAX, SEQ_BITS};
-use super::known_runs::KnownRun;
 use super::writer::{refused, signed};
 use crate::{FlaggedEvent, JournalError, Review};
 
@@ -20,12 +20,7 @@ fn flag_keys(run: i64) -> RangeInclusive<i64> {
     flag_key(run, 0)..=flag_key(run, FIRST_SEQ_MAX)
 }
 
-pub(super) fn flag(
-    transaction: &Transaction<'_>,
-    run: KnownRun,
-    id: &str,
-    seqs: &[u64],
-) -> Result<(), JournalError> {
+pub(super) fn flag(transaction: &Transaction<'_>, run: KnownRun, id: &str, seqs: &[u64]) -> Result<(), JournalError> {
     let last = run.last_seq.min(FIRST_SEQ_MAX);
     let mut new = 0_i64;
     for seq in seqs {

@@ -328,7 +328,8 @@ fn a_refused_commit_leaves_no_trace_in_the_next() {
     let first = events(row("a").head, 1);
     let second = events(first.head(), 1);
     let wrong = append("b", &second);
-    for writes in [vec![append("a", &first), wrong.clone()], vec![accept("c"), append("c", &first), end("c", 1), wrong]] {
+    for writes in [vec![append("a", &first), wrong.clone()], vec![accept("c"), append("c", &first), end("c", 1), wrong]]
+    {
         assert!(matches!(journal.commit(&writes), Err(JournalError::Refused(_))));
         assert_eq!((journal.run("c").unwrap(), rows(&journal)), (None, (0, 0)));
     }
