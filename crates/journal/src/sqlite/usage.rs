@@ -25,7 +25,8 @@ pub(super) fn measure(connection: &Connection) -> Result<Measured, JournalError>
     let sql = "SELECT no FROM run WHERE is_over = 1 AND bytes IS NULL ORDER BY no LIMIT ?1";
     let mut statement = connection.prepare_cached(sql)?;
     let limit = i64::try_from(RUNS + 1).unwrap_or(i64::MAX);
-    let unmeasured: Vec<i64> = statement.query_map([limit], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let mut unmeasured: Vec<i64> = statement.query_map([limit], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    unmeasured.retain(|run| !in_batches.contains_key(run));
     // `length` of a blob does not read what overflows its page.
     let sql = "SELECT
         (SELECT coalesce(sum(length(body)), 0) FROM segment WHERE at BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295)
@@ -37,9 +38,6 @@ pub(super) fn measure(connection: &Connection) -> Result<Measured, JournalError>
     for run in &unmeasured {
         if runs.len() == RUNS || total >= BYTES {
             break;
-        }
-        if in_batches.contains_key(run) {
-            continue;
         }
         let bytes: i64 = statement.query_row([run], |row| row.get(0))?;
         total += bytes;
