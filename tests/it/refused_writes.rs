@@ -32,9 +32,9 @@ fn number(daemon: &Daemon, location: &str) -> i64 {
 
 /// Whether a batch of the two runs of a test has events of this one.
 fn has_events_of(number: i64) -> String {
-    let number: String =
-        u32::try_from(number).unwrap().to_le_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("x'{number}' IN (substr(NEW.entries, 1, 4), substr(NEW.entries, 49, 4))")
+    // As SQL writes the bytes of a little-endian number.
+    let number = u32::try_from(number).unwrap().swap_bytes();
+    format!("x'{number:08x}' IN (substr(NEW.entries, 1, 4), substr(NEW.entries, 49, 4))")
 }
 
 #[test]
