@@ -1,5 +1,6 @@
 //! The one thread that writes the journal. It gathers pending writes into one commit (group commit) and acknowledges them
-//! only afterwards. While the journal cannot be written, open runs wait, new ones are refused, and the thread retries.
+//! only afterwards. While the journal cannot be written, open runs wait, new ones are refused, and the thread retries. After
+//! a commit, and when nothing happens for a while, it lets the journal do what commits put off.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,11 +18,13 @@ use prime_journal::{IdempotencyKey, Journal, JournalError, Review, RunRow, Write
 
 /// Time between two attempts while the journal cannot be written.
 const RETRY: Duration = Duration::from_millis(200);
+/// Time without a command after which the journal does all that commits put off.
+const IDLE: Duration = Duration::from_millis(500);
 /// Most commands of one commit.
 const COMMANDS_MAX: usize = 4_096;
 /// Bytes of events and snapshots after which a commit takes no further run, because every caller of the next commit waits
 /// for this one first; fewer when a caller waits for this one.
-const COMMIT_BYTES: usize = 2 << 20;
+const COMMIT_BYTES: usize = 1 << 20;
 const URGENT_BYTES: usize = 256 << 10;
 /// How long after `close` a further commit may begin. What is not written by then is computed again by the next process,
 /// like everything uncommitted.
@@ -69,6 +72,7 @@ impl Writer {
             failure: Arc::clone(&failure),
             streams: VecDeque::new(),
             batch: Batch::default(),
+            is_folded: true,
         };
         let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(move || thread.run())?;
         let queue = commands.clone();
@@ -140,6 +144,15 @@ struct WriterThread {
     /// Streams with pending events that are not in the batch yet, first come first served.
     streams: VecDeque<Arc<EventStream>>,
     batch: Batch,
+    /// No commit put anything off since the journal was idle.
+    is_folded: bool,
+}
+
+/// Whether earlier pages reached the disk is unknown: a retry could report success falsely.
+fn exit_on_disk_failure(reason: &str) -> ! {
+    tracing::error!(%reason, "the journal's disk failed: exiting; everything acknowledged is durable");
+    eprintln!("error: the journal's disk failed: {reason}");
+    std::process::exit(DISK_FAILED);
 }
 
 /// Whether a caller waits for a command.
@@ -162,9 +175,9 @@ impl WriterThread {
             } else if !self.streams.is_empty() {
                 self.inbox.try_recv().ok()
             } else {
-                match self.inbox.recv() {
-                    Ok(command) => Some(command),
-                    Err(_) => return,
+                match self.next_command() {
+                    Some(command) => Some(command),
+                    None => return,
                 }
             };
             let is_stopping = self.gather(first);
@@ -175,6 +188,31 @@ impl WriterThread {
             if is_stopping {
                 return self.finish();
             }
+            if self.failure().is_none() {
+                self.fold(false);
+            }
+        }
+    }
+
+    /// Waits for a command; `None` when there will be no more.
+    fn next_command(&mut self) -> Option<Command> {
+        if !self.is_folded {
+            match self.inbox.recv_timeout(IDLE) {
+                Ok(command) => return Some(command),
+                Err(RecvTimeoutError::Timeout) => self.fold(true),
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+        self.inbox.recv().ok()
+    }
+
+    /// Lets the journal do what commits put off. Nothing is lost where it cannot.
+    fn fold(&mut self, is_idle: bool) {
+        self.is_folded |= is_idle;
+        match self.journal.fold(is_idle) {
+            Ok(()) => {}
+            Err(JournalError::DiskFailed(reason)) => exit_on_disk_failure(&reason),
+            Err(error) => tracing::warn!(%error, "events stay in batches"),
         }
     }
 
@@ -195,6 +233,9 @@ impl WriterThread {
         while self.failure().is_none() && !self.streams.is_empty() && Instant::now() < until {
             self.fill();
             self.commit();
+        }
+        if self.failure().is_none() {
+            self.fold(true);
         }
     }
 
@@ -266,12 +307,7 @@ impl WriterThread {
                 if batch.writes.is_empty() { self.journal.probe() } else { self.journal.commit(&batch.writes) };
             match result {
                 Ok(()) => self.publish(batch, started),
-                Err(JournalError::DiskFailed(reason)) => {
-                    // Whether earlier pages reached the disk is unknown: a retry could report success falsely.
-                    tracing::error!(%reason, "the journal's disk failed: exiting; everything acknowledged is durable");
-                    eprintln!("error: the journal's disk failed: {reason}");
-                    std::process::exit(DISK_FAILED);
-                }
+                Err(JournalError::DiskFailed(reason)) => exit_on_disk_failure(&reason),
                 Err(error @ JournalError::NotWritable(_)) => {
                     let reason = error.to_string();
                     if self.failure().is_none() {
@@ -300,7 +336,8 @@ impl WriterThread {
         }
     }
 
-    fn publish(&self, batch: Batch, started: Instant) {
+    fn publish(&mut self, batch: Batch, started: Instant) {
+        self.is_folded = false;
         if self.failure().is_some() {
             tracing::info!("the journal can be written again");
             self.set_failure(None);

@@ -81,7 +81,12 @@ fn child() {
     let (Ok(role), Ok(folder)) = (std::env::var(ROLE), std::env::var(FOLDER)) else { return };
     let folder = PathBuf::from(folder);
     match role.as_str() {
-        "write" => write_forever(&folder),
+        "write" => write_forever(&folder, |_, _| {}),
+        "write and fold" => write_forever(&folder, |journal, commits| {
+            if commits % 3 == 0 {
+                journal.fold(true).unwrap();
+            }
+        }),
         "fill a disk" => fill(&folder, &|| fs::remove_file(folder.join("ballast")).unwrap()),
         "fill to a limit" => fill(&folder, &|| {
             let Rlimit { maximum, .. } = getrlimit(Resource::Fsize);
@@ -95,8 +100,8 @@ fn child() {
     }
 }
 
-/// Appends to all runs in each commit, and prints the last event number after it.
-fn write_forever(folder: &Path) {
+/// Appends to all runs in each commit, and prints the last event number after it; then does more.
+fn write_forever(folder: &Path, then: impl Fn(&dyn Journal, usize)) {
     let journal = open(folder).unwrap();
     let mut heads = verified(&journal);
     if heads.is_empty() {
@@ -104,7 +109,7 @@ fn write_forever(folder: &Path) {
         heads = rows.iter().map(|row| row.head).collect();
         journal.commit(&rows.into_iter().map(|row| Write::Accept { row, key: None }).collect::<Vec<_>>()).unwrap();
     }
-    loop {
+    for commits in 1.. {
         let mut writes = Vec::new();
         for (run, head) in heads.iter_mut().enumerate() {
             let segment = next(*head, 600);
@@ -113,6 +118,7 @@ fn write_forever(folder: &Path) {
         }
         journal.commit(&writes).unwrap();
         say(&heads[0].seq.to_string());
+        then(&journal, commits);
     }
 }
 
@@ -185,20 +191,55 @@ fn said(mut child: Child) -> Vec<String> {
     said
 }
 
+/// Kills a child after so many commits. Returns the last event number that it acknowledged.
+fn killed(role: &str, folder: &Path, commits: usize) -> u64 {
+    let mut child = spawn(role, folder, "");
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut acknowledged = lines.filter_map(|line| line.unwrap().split_once(SAYS)?.1.parse::<u64>().ok());
+    let seen = acknowledged.by_ref().nth(commits - 1).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // It may have said more before it was killed.
+    acknowledged.last().unwrap_or(seen)
+}
+
+/// Rows of batches, before the journal is opened.
+fn batches(folder: &Path) -> i64 {
+    let file = rusqlite::Connection::open(folder.join("runs.db")).unwrap();
+    file.query_row("SELECT count(*) FROM batch", [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn kills_between_commits_and_folding_lose_nothing() {
+    let mut left = 0;
+    for (role, all_commits) in [("write", [1, 3, 30]), ("write and fold", [3, 4, 11])] {
+        let folder = tempfile::tempdir().unwrap();
+        for commits in all_commits {
+            let last = killed(role, folder.path(), commits);
+            left += batches(folder.path());
+            let journal = open(folder.path()).unwrap();
+            let heads = verified(&journal);
+            assert!(
+                heads.len() == RUNS && heads.iter().all(|head| head.seq == heads[0].seq),
+                "half a batch: {heads:?}"
+            );
+            assert!(heads[0].seq == last || heads[0].seq == last + 3, "{} after {last}", heads[0].seq);
+            drop(journal);
+            assert_eq!(batches(folder.path()), 0, "opening folds");
+            assert_eq!(verified(&open(folder.path()).unwrap()), heads);
+        }
+    }
+    // Without folding, all commits of a child.
+    assert!(left >= 34, "{left}");
+}
+
 #[test]
 fn what_was_acknowledged_survives_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let mut before = 0;
     // Killed after the first commit, amid later ones, and after checkpoints.
     for commits in [1, 2, 10, 40, 7, 23] {
-        let mut child = spawn("write", folder.path(), "");
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut acknowledged = lines.filter_map(|line| line.unwrap().split_once(SAYS)?.1.parse::<u64>().ok());
-        let seen = acknowledged.by_ref().nth(commits - 1).unwrap();
-        child.kill().unwrap();
-        child.wait().unwrap();
-        // It may have said more before it was killed.
-        let last = acknowledged.last().unwrap_or(seen);
+        let last = killed("write", folder.path(), commits);
         let journal = open(folder.path()).expect("the lock ended with the process");
         let heads = verified(&journal);
         assert_eq!(heads.len(), RUNS);

@@ -276,4 +276,8 @@ pub trait Journal: Send + Sync {
 
     /// Tests whether the journal can be written, by writing.
     fn probe(&self) -> Result<(), JournalError>;
+
+    /// Does the work that commits put off, if there is enough of it or the journal `is_idle`. It changes nothing that can be
+    /// read. Call it where no commit waits; a commit does it, too, if nobody else does.
+    fn fold(&self, is_idle: bool) -> Result<(), JournalError>;
 }

@@ -12,6 +12,7 @@ mod comparison_sorting;
 mod conformance;
 mod data_structures;
 mod graph_traversal;
+mod logic;
 mod mathematical;
 mod non_comparison_sorting;
 mod numbers;
@@ -68,6 +69,7 @@ const LESSONS: &[&[AnyLesson]] = &[
     automata::LESSONS,
     string_matching::LESSONS,
     mathematical::LESSONS,
+    logic::LESSONS,
     data_structures::LESSONS,
     system_simulation::LESSONS,
 ];

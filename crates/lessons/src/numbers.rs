@@ -43,15 +43,63 @@ pub fn comparison_of_naturals(x: usize, y: usize, width: usize) -> String {
 /// Compares a value with one that many are compared with: its characters up to the first that differs, that of the other,
 /// and `l` or `g`; `=` if none differs.
 pub fn up_to_difference(x: i64, other: i64) -> String {
+    against(&value(Some(x)), &value(Some(other)), x < other)
+}
+
+/// Compares natural numbers like [`up_to_difference`].
+pub fn natural_up_to_difference(x: usize, other: usize, width: usize) -> String {
+    let width = width_of(x.max(other), width);
+    against(&format!("{x:0width$}"), &format!("{other:0width$}"), x < other)
+}
+
+fn against(x: &str, other: &str, less: bool) -> String {
     let mut line = String::new();
-    for (c, d) in value(Some(x)).chars().zip(value(Some(other)).chars()) {
+    for (c, d) in x.chars().zip(other.chars()) {
         line.push(c);
         if c != d {
-            line.extend([d, if x < other { 'l' } else { 'g' }]);
+            line.extend([d, if less { 'l' } else { 'g' }]);
             return line;
         }
     }
     line + "="
+}
+
+/// The least of numbered values, the first of equal ones: each compared with the least so far, and written behind a colon
+/// where it becomes the least.
+pub fn running_minimum(numbered: impl IntoIterator<Item = (usize, usize)>, width: usize) -> String {
+    let mut least = None;
+    let mut steps = Vec::new();
+    for (number, value) in numbered {
+        let compared = least.map_or_else(String::new, |least| natural_up_to_difference(value, least, width));
+        if least.is_none_or(|least| value < least) {
+            least = Some(value);
+            steps.push(format!("{number:02}{compared}:{value:0width$}"));
+        } else {
+            steps.push(format!("{number:02}{compared}"));
+        }
+    }
+    steps.join(" ")
+}
+
+/// [`running_minimum`] for long lists: of each value its digits up to the first that differs, and `l`, `g` or `=`.
+pub fn terse_minimum(numbered: impl IntoIterator<Item = (usize, usize)>, width: usize) -> String {
+    let mut least = None;
+    let mut line = String::new();
+    for (number, value) in numbered {
+        line += &format!("{number:02}");
+        if let Some(least) = least {
+            let width = width_of(value.max(least), width);
+            let digits = format!("{value:0width$}");
+            let same = digits.bytes().zip(format!("{least:0width$}").bytes()).take_while(|(x, y)| x == y).count();
+            line += &digits[..digits.len().min(same + 1)];
+            line.push(sign(value.cmp(&least), 'l', '=', 'g'));
+        }
+        if least.is_none_or(|least| value < least) {
+            least = Some(value);
+            line += &format!(":{value:0width$}");
+        }
+    }
+    line
 }
 
 /// Compares natural numbers up to the first difference, without saying the outcome again: `11=25<` for 12 and 15.
@@ -166,6 +214,9 @@ mod tests {
         assert_eq!(comparison_of_naturals(25, 100, 3), "01< lt");
         assert_eq!([compared(12, 15, 2), compared(7, 7, 2)], ["11=25<", "00=77="]);
         assert_eq!(interleaved(12, 345, 2), "03 14 25");
+        let numbered = [(0, 31), (1, 40), (2, 29), (3, 29)];
+        assert_eq!(running_minimum(numbered, 2), "00:31 0143g 0223l:29 0329=");
+        assert_eq!(terse_minimum(numbered, 2), "00:31014g022l:290329=");
     }
 
     #[test]

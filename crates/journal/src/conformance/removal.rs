@@ -1,7 +1,7 @@
 //! Retention: what goes, in which order, and what stays.
 
-use super::{Make, accept, append, end, events, ids, noise, row};
-use crate::{IdempotencyKey, Journal, JournalError, Query, Removed, Retention, RunRow, Write};
+use super::{Make, accept, append, end, events, ids, noise, random, row};
+use crate::{IdempotencyKey, Journal, JournalError, Query, Removed, Retention, RunRow, Segment, Write};
 
 /// All rounds of retention, in one.
 pub(super) fn collect(journal: &dyn Journal, retention: &Retention) -> Removed {
@@ -89,14 +89,19 @@ pub fn bytes_are_removed_from_the_oldest_end(make: Make<'_>) {
     assert_eq!(all_ids(journal), ["open"]);
 }
 
-/// Accepts a run that one round cannot remove, with one beside it; both are over.
+/// Without line ends.
+fn letters(bytes: Vec<u8>) -> Vec<u8> {
+    bytes.into_iter().map(|byte| 0x80 | byte).collect()
+}
+
+/// Accepts a run that one round cannot remove, however its events are stored, with one beside it; both are over.
 fn with_a_large_run(journal: &dyn Journal) {
     journal.commit(&[accept("r"), accept("s"), end("s", 2)]).unwrap();
     let mut head = row("r").head;
     for _ in 0..3 {
         let mut writes = Vec::new();
         for _ in 0..1_500 {
-            let segment = events(head, 2);
+            let segment = Segment::following(head, [random(head.seq, 700), random(head.seq + 1, 700)].map(letters));
             head = segment.head();
             writes.push(append("r", &segment));
         }

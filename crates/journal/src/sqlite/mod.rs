@@ -1,11 +1,17 @@
 //! The journal in one SQLite file.
 //!
 //! One connection writes; a commit returns after its sync (WAL, `synchronous=FULL`). Others read concurrently: they see the
-//! last commit and never wait for the next.
+//! last commit and never wait for the next. A commit puts the events of all its runs into one row (`batches.rs`), and
+//! [`Journal::fold`] moves those of many commits into the rows of their runs (`folding.rs`).
 
+mod batches;
 mod compression;
 mod connection;
+mod entries;
 mod error_code;
+mod folding;
+mod joined;
+mod known_runs;
 mod lock;
 mod log_file;
 mod queries;
@@ -84,7 +90,10 @@ impl SqliteJournal {
             Found::Empty => schema::create(&mut connection)?,
             Found::Journal { version } => schema::upgrade(&mut connection, version)?,
         }
-        Writer::new(path, options.bytes_max, connection)
+        let mut writer = Writer::new(path, options.bytes_max, connection)?;
+        // What another process left.
+        writer.fold_if_there_is_room(0)?;
+        Ok(writer)
     }
 
     fn lock(&self) -> MutexGuard<'_, Writer> {
@@ -158,6 +167,7 @@ impl Journal for SqliteJournal {
     }
 
     fn collect(&self, retention: &Retention) -> Result<Removed, JournalError> {
+        self.lock().prepare_collection()?;
         // Measured before the writer is locked: a finished run does not grow.
         let measured = match retention.bytes_max {
             Some(_) => self.readers.read(usage::measure)?,
@@ -172,5 +182,9 @@ impl Journal for SqliteJournal {
 
     fn probe(&self) -> Result<(), JournalError> {
         self.lock().probe()
+    }
+
+    fn fold(&self, is_idle: bool) -> Result<(), JournalError> {
+        self.lock().fold(is_idle)
     }
 }

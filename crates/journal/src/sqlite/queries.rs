@@ -1,22 +1,23 @@
-//! Reads. Each is one statement, so that its result is a consistent snapshot.
+//! Reads. Each is one transaction, so that its result is a consistent snapshot, in batches and in rows.
 
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
 use super::compression::unpack;
 use super::schema::FIRST_SEQ_MAX;
+use super::{batches, joined};
 use crate::{ChainHash, Head, JournalError, Query, ReviewCounts, RunRow, Segment, Size, Snapshot};
 
-/// A run's row with its last segment, if it has one.
+/// A run's row with its last segment, if it has one of its own.
 const RUNS: &str = "
     SELECT r.id, r.owner, r.created_ms, r.updated_ms, r.task, r.status, r.is_over, r.resumed, s.body, r.summary,
-           g.at & 4294967295, g.count, g.hash, r.split, r.flagged, r.reviewed, r.rejected
+           g.at & 4294967295, g.count, g.hash, r.split, r.flagged, r.reviewed, r.rejected, r.no
     FROM run r
     JOIN spec s ON s.run = r.no
     LEFT JOIN segment g
         ON g.at = (SELECT max(at) FROM segment WHERE at BETWEEN r.no << 32 AND (r.no << 32) + 4294967295)";
 
 const SEGMENTS: &str = "
-    SELECT g.at & 4294967295, g.count, g.hash, g.packing, g.bytes, g.body
+    SELECT g.at & 4294967295, g.count, g.hash, g.packing, g.bytes, g.body, g.parts
     FROM run r
     JOIN segment g
         ON g.at >= coalesce((SELECT max(at) FROM segment WHERE at BETWEEN r.no << 32 AND (r.no << 32) + ?2), r.no << 32)
@@ -24,7 +25,7 @@ const SEGMENTS: &str = "
     WHERE r.id = ?1
     ORDER BY g.at";
 
-fn hash(bytes: &[u8]) -> Result<ChainHash, JournalError> {
+pub(super) fn hash(bytes: &[u8]) -> Result<ChainHash, JournalError> {
     let bytes = bytes.try_into().map_err(|_| JournalError::Damaged(format!("a hash of {} bytes", bytes.len())))?;
     Ok(ChainHash(bytes))
 }
@@ -34,18 +35,19 @@ pub(super) fn unsigned(row: &Row<'_>, column: usize) -> Result<u64, JournalError
     u64::try_from(value).map_err(|_| JournalError::Damaged(format!("the number {value}, which must not be negative")))
 }
 
-fn blob<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r [u8], JournalError> {
+pub(super) fn blob<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r [u8], JournalError> {
     row.get_ref(column)?.as_blob().map_err(|error| JournalError::Damaged(error.to_string()))
 }
 
-fn run_row(row: &Row<'_>) -> Result<RunRow, JournalError> {
+/// A run with its number.
+fn run_row(row: &Row<'_>) -> Result<(i64, RunRow), JournalError> {
     let spec: String = row.get(8)?;
     let head = match row.get::<_, Option<u32>>(11)? {
         Some(count) => Head { seq: unsigned(row, 10)? + u64::from(count) - 1, hash: hash(blob(row, 12)?)? },
         None => Head::genesis(&spec),
     };
     let (needed, reviewed, rejected) = (unsigned(row, 14)?, unsigned(row, 15)?, unsigned(row, 16)?);
-    Ok(RunRow {
+    let run = RunRow {
         id: row.get(0)?,
         owner: row.get(1)?,
         created_ms: unsigned(row, 2)?,
@@ -59,12 +61,16 @@ fn run_row(row: &Row<'_>) -> Result<RunRow, JournalError> {
         reviews: ReviewCounts { needed, open: needed.saturating_sub(reviewed), rejected },
         spec,
         head,
-    })
+    };
+    Ok((row.get(17)?, run))
 }
 
 fn runs(connection: &Connection, rest: &str, values: &[&dyn ToSql]) -> Result<Vec<RunRow>, JournalError> {
-    let mut statement = connection.prepare_cached(&format!("{RUNS} {rest}"))?;
-    statement.query_and_then(values, run_row)?.collect()
+    let transaction = connection.unchecked_transaction()?;
+    let mut statement = transaction.prepare_cached(&format!("{RUNS} {rest}"))?;
+    let mut rows = statement.query_and_then(values, run_row)?.collect::<Result<Vec<_>, _>>()?;
+    batches::set_heads(&transaction, &mut rows)?;
+    Ok(rows.into_iter().map(|(_, row)| row).collect())
 }
 
 pub(super) fn run(connection: &Connection, id: &str) -> Result<Option<RunRow>, JournalError> {
@@ -124,33 +130,66 @@ pub(super) fn open_runs(connection: &Connection) -> Result<Vec<RunRow>, JournalE
     runs(connection, "WHERE r.is_over = 0 ORDER BY r.created_ms, r.id", &[])
 }
 
+/// Consecutive segments of a run that have events after `after_seq`, until their bodies reach `bytes`.
+pub(super) struct Page {
+    pub(super) after_seq: u64,
+    bytes: usize,
+    segments: Vec<Segment>,
+    total: usize,
+}
+
+impl Page {
+    pub(super) fn is_full(&self) -> bool {
+        !self.segments.is_empty() && self.total >= self.bytes
+    }
+
+    pub(super) fn push(&mut self, segment: Segment) {
+        if segment.last_seq() > self.after_seq && !self.is_full() {
+            self.total += segment.body.len();
+            self.segments.push(segment);
+        }
+    }
+}
+
 pub(super) fn segments(
     connection: &Connection,
     id: &str,
     after_seq: u64,
     bytes: usize,
 ) -> Result<Vec<Segment>, JournalError> {
+    let transaction = connection.unchecked_transaction()?;
+    let mut page = Page { after_seq, bytes, segments: Vec::new(), total: 0 };
+    own_segments(&transaction, id, &mut page)?;
+    if !page.is_full() {
+        let sql = "SELECT no FROM run WHERE id = ?1";
+        let run: Option<i64> = transaction.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()?;
+        if let Some(run) = run {
+            batches::segments(&transaction, run, &mut page)?;
+        }
+    }
+    Ok(page.segments)
+}
+
+/// Adds the segments in the run's own rows.
+fn own_segments(connection: &Connection, id: &str, page: &mut Page) -> Result<(), JournalError> {
     let mut statement = connection.prepare_cached(SEGMENTS)?;
     // The next event is in the last segment that begins no later.
-    let next = after_seq.saturating_add(1).min(FIRST_SEQ_MAX).cast_signed();
+    let next = page.after_seq.saturating_add(1).min(FIRST_SEQ_MAX).cast_signed();
     let mut rows = statement.query(params![id, next])?;
-    let (mut segments, mut total) = (Vec::new(), 0);
-    while let Some(row) = rows.next()? {
+    while !page.is_full()
+        && let Some(row) = rows.next()?
+    {
         let first_seq = unsigned(row, 0)?;
         let body = unpack(row.get(3)?, row.get(4)?, blob(row, 5)?);
         let damaged = |reason| JournalError::Damaged(format!("run {id:?}, events from {first_seq}: {reason}"));
-        let body = body.map_err(damaged)?;
+        let body = body.map_err(&damaged)?;
         let segment = Segment { first_seq, count: row.get(1)?, body, hash: hash(blob(row, 2)?)? };
-        if segment.last_seq() <= after_seq {
-            continue;
-        }
-        total += segment.body.len();
-        segments.push(segment);
-        if total >= bytes {
-            break;
+        match row.get_ref(6)?.as_blob_or_null().map_err(|error| JournalError::Damaged(error.to_string()))? {
+            None => page.push(segment),
+            Some(parts) => joined::split(segment, parts).map_err(damaged)?.into_iter().for_each(|part| page.push(part)),
         }
     }
-    Ok(segments)
+    Ok(())
 }
 
 pub(super) fn snapshot(connection: &Connection, id: &str) -> Result<Option<Snapshot>, JournalError> {

@@ -6,6 +6,7 @@
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
 
 use super::connection::set_max_size;
+use super::known_runs::KnownRuns;
 use super::queries::bytes;
 use super::usage::Measured;
 use super::writer::Writer;
@@ -37,6 +38,11 @@ impl Budget {
 }
 
 impl Writer {
+    /// Folds what is in batches, so that it can be measured and removed with its run. With or without room for that.
+    pub(super) fn prepare_collection(&mut self) -> Result<(), JournalError> {
+        self.fold_if_there_is_room(SPARE_PAGES)
+    }
+
     pub(super) fn collect(&mut self, retention: &Retention, measured: &Measured) -> Result<Removed, JournalError> {
         let mut removed = self.collect_within(ROUND, retention, measured);
         if matches!(removed, Err(JournalError::NotWritable(_))) && self.reserve.release() {
@@ -57,10 +63,11 @@ impl Writer {
         measured: &Measured,
     ) -> Result<Removed, JournalError> {
         let bytes_max = self.bytes_max;
-        self.write(|connection, _| {
+        self.write(|connection, state| {
             set_max_size(connection, bytes_max, SPARE_PAGES)?;
             let removed = round(connection, limits, retention, measured);
             set_max_size(connection, bytes_max, 0)?;
+            state.runs = KnownRuns::load(connection)?;
             removed
         })
     }

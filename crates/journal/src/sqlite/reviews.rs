@@ -4,9 +4,10 @@ use std::ops::RangeInclusive;
 
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 
+use super::known_runs::KnownRun;
 use super::queries::unsigned;
 use super::schema::{FIRST_SEQ_MAX, SEQ_BITS};
-use super::writer::{find_run, last_seq, refused, signed};
+use super::writer::{refused, signed};
 use crate::{FlaggedEvent, JournalError, Review};
 
 /// `flag.at` of an event.
@@ -19,9 +20,8 @@ fn flag_keys(run: i64) -> RangeInclusive<i64> {
     flag_key(run, 0)..=flag_key(run, FIRST_SEQ_MAX)
 }
 
-pub(super) fn flag(transaction: &Transaction<'_>, id: &str, seqs: &[u64]) -> Result<(), JournalError> {
-    let run = find_run(transaction, id)?;
-    let last = last_seq(transaction, run.no)?.min(FIRST_SEQ_MAX);
+pub(super) fn flag(transaction: &Transaction<'_>, run: KnownRun, id: &str, seqs: &[u64]) -> Result<(), JournalError> {
+    let last = run.last_seq.min(FIRST_SEQ_MAX);
     let mut new = 0_i64;
     for seq in seqs {
         if !(1..=last).contains(seq) {
@@ -45,8 +45,13 @@ fn read(row: &Row<'_>, from: usize) -> Result<Review, JournalError> {
     })
 }
 
-pub(super) fn review(transaction: &Transaction<'_>, id: &str, seq: u64, review: &Review) -> Result<(), JournalError> {
-    let run = find_run(transaction, id)?;
+pub(super) fn review(
+    transaction: &Transaction<'_>,
+    run: KnownRun,
+    id: &str,
+    seq: u64,
+    review: &Review,
+) -> Result<(), JournalError> {
     let at = flag_key(run.no, seq.min(FIRST_SEQ_MAX));
     if seq > FIRST_SEQ_MAX || !transaction.prepare_cached("SELECT 1 FROM flag WHERE at = ?1")?.exists([at])? {
         return Err(refused(format!("run {id:?}: event {seq} is not flagged, so there is nothing to review")));

@@ -23,7 +23,7 @@ pub(super) const RUN_MAX: i64 = i64::MAX >> SEQ_BITS;
 
 /// `segment.at` combines the run's number and the number of the segment's first event. A run's segments are thus adjacent
 /// without a separate index, and pages hold bodies of up to 4 KB; a `WITHOUT ROWID` table would move those above 1 KB to
-/// overflow pages. A run's head is not stored separately: it is the last segment, on the page that an append writes anyway.
+/// overflow pages. A run's head is not stored separately: it is the last segment, or the last in a batch.
 ///
 /// Mutable and immutable columns are in separate tables, so that progress does not rewrite specs. Numbers of runs are never
 /// reused, because segments of a removed run stay for a while.
@@ -117,8 +117,24 @@ const V3: &str = "
     CREATE INDEX spent_key_by_end ON spent_key (until_ms);
 ";
 
+/// `batch` has the events of recent commits, one row a commit for all their runs; they move to `segment` later. `entries`
+/// says whose they are (`entries.rs`), `digest` is its SHA-256, and `body` has their lines, one run after the other. A row of
+/// `segment` with `parts` joins several segments (`joined.rs`).
+const V4: &str = "
+    CREATE TABLE batch (
+        no INTEGER PRIMARY KEY,
+        entries BLOB NOT NULL,
+        digest BLOB NOT NULL,
+        packing INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        body BLOB NOT NULL
+    ) STRICT;
+
+    ALTER TABLE segment ADD COLUMN parts BLOB;
+";
+
 /// What each version added. Never change a released migration: files of every version exist.
-pub(super) const MIGRATIONS: [&str; 3] = [V1, V2, V3];
+pub(super) const MIGRATIONS: [&str; 4] = [V1, V2, V3, V4];
 
 /// The content of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

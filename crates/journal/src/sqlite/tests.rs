@@ -1,5 +1,7 @@
 //! What is peculiar to the store in a file: the file.
 
+mod folding;
+
 use std::fs;
 use std::os::unix::fs::symlink;
 
@@ -157,9 +159,9 @@ fn a_newer_version_is_refused_and_stays() {
     let folder = tempfile::tempdir().unwrap();
     drop(open(&folder, 0));
     let path = folder.path().join("runs.db");
-    Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 4").unwrap();
+    Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 5").unwrap();
     let before = fs::read(&path).unwrap();
-    refused(&path, &["version 4", "up to 3", "newer prime-agents"]);
+    refused(&path, &["version 5", "up to 4", "newer prime-agents"]);
     assert!(fs::read(&path).unwrap() == before, "the file has changed");
 }
 
@@ -192,7 +194,7 @@ fn a_file_of_an_older_version_goes_on() {
     }
     let file = Connection::open(&path).unwrap();
     let version: i64 = file.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
-    assert_eq!(version, 3);
+    assert_eq!(version, 4);
 }
 
 #[test]

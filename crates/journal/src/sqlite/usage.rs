@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 
+use super::batches;
 use crate::JournalError;
 
 /// Limits of a round of measuring: runs, and bytes to read.
@@ -16,12 +17,16 @@ pub(super) struct Measured {
     pub has_more: bool,
 }
 
-/// Measures finished runs that were not measured before.
+/// Measures finished runs that were not measured before. Those that still have events in batches are left for later.
 pub(super) fn measure(connection: &Connection) -> Result<Measured, JournalError> {
+    // One snapshot.
+    let connection = &*connection.unchecked_transaction()?;
+    let in_batches = batches::last_seqs(connection)?;
     let sql = "SELECT no FROM run WHERE is_over = 1 AND bytes IS NULL ORDER BY no LIMIT ?1";
     let mut statement = connection.prepare_cached(sql)?;
     let limit = i64::try_from(RUNS + 1).unwrap_or(i64::MAX);
-    let unmeasured: Vec<i64> = statement.query_map([limit], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let mut unmeasured: Vec<i64> = statement.query_map([limit], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    unmeasured.retain(|run| !in_batches.contains_key(run));
     // `length` of a blob does not read what overflows its page.
     let sql = "SELECT
         (SELECT coalesce(sum(length(body)), 0) FROM segment WHERE at BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295)

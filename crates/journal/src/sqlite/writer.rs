@@ -1,19 +1,24 @@
-//! The one writer: applies each batch in one transaction.
+//! The one writer: applies the writes of each commit in one transaction.
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
+use super::batches::{Backlog, BatchBuffer};
 use super::compression::Packer;
+use super::entries::Entry;
+use super::known_runs::{KnownRun, KnownRuns};
 use super::log_file::LogFile;
 use super::reserve::Reserve;
-use super::schema::{FIRST_SEQ_MAX, RUN_MAX, SEQ_BITS};
+use super::schema::{FIRST_SEQ_MAX, RUN_MAX};
 use super::{connection, queries, reviews};
 use crate::{Head, IdempotencyKey, JournalError, ReviewCounts, RunRow, Segment, Snapshot, Write};
 
-pub(super) struct KnownRun {
-    pub(super) no: i64,
-    is_over: bool,
+/// What the writer keeps between commits.
+pub(super) struct WriteState {
+    pub(super) packer: Packer,
+    pub(super) runs: KnownRuns,
+    batch: BatchBuffer,
 }
 
 /// The writing connection, reopened after errors.
@@ -22,7 +27,9 @@ pub(super) struct Writer {
     pub(super) bytes_max: u64,
     /// `None` after an error that made it unusable; the next write opens another.
     connection: Option<Connection>,
-    packer: Packer,
+    state: WriteState,
+    /// What is in batches.
+    pub(super) backlog: Backlog,
     log: LogFile,
     pub(super) reserve: Reserve,
     /// The sync that failed. Nothing is written any more, because the result of another sync would mean nothing.
@@ -46,15 +53,18 @@ fn is_usable(connection: &Connection) -> bool {
 impl Writer {
     pub(super) fn new(path: &Path, bytes_max: u64, connection: Connection) -> Result<Self, JournalError> {
         let packer = Packer::new().map_err(|error| JournalError::NotWritable(format!("zstd: {error}")))?;
+        let state = WriteState { packer, runs: KnownRuns::load(&connection)?, batch: BatchBuffer::default() };
+        let backlog = Backlog::read(&connection)?;
         let (log, reserve) = (LogFile::new(path), Reserve::new(path));
         reserve.fill();
-        Ok(Self { path: path.to_owned(), bytes_max, connection: Some(connection), packer, log, reserve, failed: None })
+        let (path, connection) = (path.to_owned(), Some(connection));
+        Ok(Self { path, bytes_max, connection, state, backlog, log, reserve, failed: None })
     }
 
     /// Writes through the connection, reopening it if necessary.
     pub(super) fn write<T>(
         &mut self,
-        write: impl FnOnce(&mut Connection, &mut Packer) -> Result<T, JournalError>,
+        write: impl FnOnce(&mut Connection, &mut WriteState) -> Result<T, JournalError>,
     ) -> Result<T, JournalError> {
         if let Some(failed) = &self.failed {
             return Err(JournalError::DiskFailed(failed.clone()));
@@ -75,7 +85,7 @@ impl Writer {
                 format!("its log {log} was deleted; everything committed is saved in {path}: restart the daemon");
             return Err(JournalError::NotWritable(reason));
         }
-        let written = write(connection, &mut self.packer);
+        let written = write(connection, &mut self.state);
         match &written {
             Ok(_) | Err(JournalError::Refused(_)) => {}
             Err(JournalError::DiskFailed(reason)) => self.failed = Some(reason.clone()),
@@ -86,21 +96,29 @@ impl Writer {
     }
 
     pub(super) fn commit(&mut self, writes: &[Write]) -> Result<(), JournalError> {
-        self.write(|connection, packer| {
+        self.fold_if_overdue()?;
+        // After a panic, there may be something left.
+        self.state.runs.roll_back();
+        let written = self.write(|connection, state| {
             // Rolls back when dropped.
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            for write in writes {
-                match write {
-                    Write::Accept { row, key } => accept(&transaction, row, key.as_ref())?,
-                    Write::Append { id, segment } => append(&transaction, packer, id, segment)?,
-                    Write::Save { id, snapshot } => save(&transaction, packer, id, snapshot)?,
-                    Write::Update { .. } => update(&transaction, write)?,
-                    Write::Flag { id, seqs } => reviews::flag(&transaction, id, seqs)?,
-                    Write::Review { id, seq, review } => reviews::review(&transaction, id, *seq, review)?,
-                }
+            state.batch.clear();
+            writes.iter().try_for_each(|write| apply(&transaction, state, write))?;
+            let written = state.batch.finish(&transaction, &mut state.packer)?;
+            transaction.commit()?;
+            Ok(written)
+        });
+        match written {
+            Ok(written) => {
+                self.state.runs.keep();
+                self.backlog.add(written);
+                Ok(())
             }
-            Ok(transaction.commit()?)
-        })
+            Err(error) => {
+                self.state.runs.roll_back();
+                Err(error)
+            }
+        }
     }
 
     pub(super) fn probe(&mut self) -> Result<(), JournalError> {
@@ -114,18 +132,23 @@ impl Writer {
     }
 }
 
-pub(super) fn find_run(transaction: &Transaction<'_>, id: &str) -> Result<KnownRun, JournalError> {
-    let mut statement = transaction.prepare_cached("SELECT no, is_over FROM run WHERE id = ?1")?;
-    let known = statement.query_row([id], |row| Ok(KnownRun { no: row.get(0)?, is_over: row.get(1)? })).optional()?;
-    known.ok_or_else(|| refused(format!("there is no run {id:?}")))
-}
-
-/// Number of the run's last event, 0 before the first.
-pub(super) fn last_seq(transaction: &Transaction<'_>, run: i64) -> Result<u64, JournalError> {
-    let sql = "SELECT (at & 4294967295) + count - 1 FROM segment
-        WHERE at BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY at DESC LIMIT 1";
-    let last: Option<i64> = transaction.prepare_cached(sql)?.query_row([run], |row| row.get(0)).optional()?;
-    u64::try_from(last.unwrap_or_default()).map_err(|_| JournalError::Damaged(format!("run {run}: its last segment")))
+fn apply(transaction: &Transaction<'_>, state: &mut WriteState, write: &Write) -> Result<(), JournalError> {
+    if let Write::Accept { row, key } = write {
+        return accept(transaction, row, key.as_ref());
+    }
+    let run = state.runs.find(transaction, write.run_id())?;
+    match write {
+        Write::Accept { .. } => Ok(()),
+        Write::Append { id, segment } => append(transaction, state, run, id, segment),
+        Write::Save { id, snapshot } => save(transaction, &mut state.packer, run, id, snapshot),
+        Write::Update { id, is_over, .. } => {
+            update(transaction, run, write)?;
+            state.runs.change(id, |run| run.is_over = *is_over);
+            Ok(())
+        }
+        Write::Flag { id, seqs } => reviews::flag(transaction, run, id, seqs),
+        Write::Review { id, seq, review } => reviews::review(transaction, run, id, *seq, review),
+    }
 }
 
 fn accept(transaction: &Transaction<'_>, row: &RunRow, key: Option<&IdempotencyKey>) -> Result<(), JournalError> {
@@ -170,16 +193,20 @@ fn accept(transaction: &Transaction<'_>, row: &RunRow, key: Option<&IdempotencyK
     Ok(())
 }
 
-fn append(transaction: &Transaction<'_>, packer: &mut Packer, id: &str, segment: &Segment) -> Result<(), JournalError> {
-    let run = find_run(transaction, id)?;
+fn append(
+    transaction: &Transaction<'_>,
+    state: &mut WriteState,
+    run: KnownRun,
+    id: &str,
+    segment: &Segment,
+) -> Result<(), JournalError> {
     let first = segment.first_seq;
     let refused = |reason: String| Err(refused(format!("run {id:?}, events from {first}: {reason}")));
     if run.is_over {
         return refused("the run is over".to_owned());
     }
-    let last = last_seq(transaction, run.no)?;
-    if first != last + 1 {
-        return refused(format!("they do not follow its last event, {last}"));
+    if first != run.last_seq + 1 {
+        return refused(format!("they do not follow its last event, {}", run.last_seq));
     }
     if first > FIRST_SEQ_MAX {
         return refused(format!("a run has at most {FIRST_SEQ_MAX} events"));
@@ -192,18 +219,19 @@ fn append(transaction: &Transaction<'_>, packer: &mut Packer, id: &str, segment:
         }
         Ok(_) => {}
     }
-    let packed = packer.pack(&segment.body)?;
-    let mut statement = transaction.prepare_cached(
-        "INSERT INTO segment (at, count, hash, packing, bytes, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    )?;
-    let at = (run.no << SEQ_BITS) + first.cast_signed();
-    statement.execute(params![at, segment.count, segment.hash.0, packed.packing, packed.bytes, packed.body])?;
+    state.batch.push(transaction, &mut state.packer, &Entry::of(run.no, segment), &segment.body)?;
+    state.runs.change(id, |run| run.last_seq = segment.last_seq());
     Ok(())
 }
 
-fn save(transaction: &Transaction<'_>, packer: &mut Packer, id: &str, snapshot: &Snapshot) -> Result<(), JournalError> {
-    let run = find_run(transaction, id)?;
-    let (seq, last) = (snapshot.seq, last_seq(transaction, run.no)?);
+fn save(
+    transaction: &Transaction<'_>,
+    packer: &mut Packer,
+    run: KnownRun,
+    id: &str,
+    snapshot: &Snapshot,
+) -> Result<(), JournalError> {
+    let (seq, last) = (snapshot.seq, run.last_seq);
     if seq > last {
         return Err(refused(format!("run {id:?}: a snapshot at event {seq}, but the last event is {last}")));
     }
@@ -214,9 +242,8 @@ fn save(transaction: &Transaction<'_>, packer: &mut Packer, id: &str, snapshot: 
     Ok(())
 }
 
-fn update(transaction: &Transaction<'_>, write: &Write) -> Result<(), JournalError> {
+fn update(transaction: &Transaction<'_>, run: KnownRun, write: &Write) -> Result<(), JournalError> {
     let Write::Update { id, updated_ms, status, is_over, resumed, summary } = write else { return Ok(()) };
-    let run = find_run(transaction, id)?;
     if run.is_over && !is_over {
         return Err(refused(format!("run {id:?} is over")));
     }

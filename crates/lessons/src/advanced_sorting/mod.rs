@@ -4,6 +4,7 @@ mod batcher_merge;
 mod bitonic_sort;
 mod network;
 mod patience_sort;
+mod smoothsort;
 mod strand_sort;
 mod tournament_sort;
 
@@ -14,5 +15,6 @@ pub(super) const LESSONS: &[AnyLesson] = &[
     AnyLesson::of::<strand_sort::Of>(),
     AnyLesson::of::<bitonic_sort::Of>(),
     AnyLesson::of::<batcher_merge::Of>(),
+    AnyLesson::of::<smoothsort::Of>(),
     AnyLesson::of::<tournament_sort::Of>(),
 ];

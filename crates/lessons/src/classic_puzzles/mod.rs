@@ -2,9 +2,14 @@
 
 mod blind_maze;
 mod n_queens;
+mod task_24_game;
 mod tower_of_hanoi;
 
 use crate::AnyLesson;
 
-pub(super) const LESSONS: &[AnyLesson] =
-    &[AnyLesson::of::<tower_of_hanoi::Of>(), AnyLesson::of::<n_queens::Of>(), AnyLesson::of::<blind_maze::Of>()];
+pub(super) const LESSONS: &[AnyLesson] = &[
+    AnyLesson::of::<tower_of_hanoi::Of>(),
+    AnyLesson::of::<n_queens::Of>(),
+    AnyLesson::of::<blind_maze::Of>(),
+    AnyLesson::of::<task_24_game::Of>(),
+];

@@ -2,9 +2,14 @@
 
 mod bfs_on_graph;
 mod dfs_on_tree;
+mod dijkstra;
 mod topological_sort;
 
 use crate::AnyLesson;
 
-pub(super) const LESSONS: &[AnyLesson] =
-    &[AnyLesson::of::<dfs_on_tree::Of>(), AnyLesson::of::<bfs_on_graph::Of>(), AnyLesson::of::<topological_sort::Of>()];
+pub(super) const LESSONS: &[AnyLesson] = &[
+    AnyLesson::of::<dfs_on_tree::Of>(),
+    AnyLesson::of::<bfs_on_graph::Of>(),
+    AnyLesson::of::<dijkstra::Of>(),
+    AnyLesson::of::<topological_sort::Of>(),
+];

@@ -1,7 +1,9 @@
 //! Mathematics: a lesson a file.
 
+mod gcd_euclidean;
 mod long_division;
 mod matrix_multiply;
+mod polynomial_gcd;
 mod symbolic_diff;
 
 use crate::AnyLesson;
@@ -9,5 +11,7 @@ use crate::AnyLesson;
 pub(super) const LESSONS: &[AnyLesson] = &[
     AnyLesson::of::<long_division::Of>(),
     AnyLesson::of::<matrix_multiply::Of>(),
+    AnyLesson::of::<gcd_euclidean::Of>(),
+    AnyLesson::of::<polynomial_gcd::Of>(),
     AnyLesson::of::<symbolic_diff::Of>(),
 ];

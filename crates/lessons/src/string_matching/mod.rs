@@ -1,13 +1,17 @@
 //! Strings and languages: a lesson a file.
 
+mod ascii_art_parse;
 mod cfg_derivation;
 mod kmp_pattern;
+mod regex_nfa;
 mod translation_chain;
 
 use crate::AnyLesson;
 
 pub(super) const LESSONS: &[AnyLesson] = &[
     AnyLesson::of::<kmp_pattern::Of>(),
+    AnyLesson::of::<regex_nfa::Of>(),
     AnyLesson::of::<cfg_derivation::Of>(),
     AnyLesson::of::<translation_chain::Of>(),
+    AnyLesson::of::<ascii_art_parse::Of>(),
 ];

@@ -9,7 +9,7 @@ mod merge;
 mod moves;
 pub mod network;
 pub mod patience_sort;
-mod smoothsort;
+pub mod smoothsort;
 pub mod strand_sort;
 #[cfg(test)]
 mod tests;

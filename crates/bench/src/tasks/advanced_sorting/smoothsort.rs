@@ -10,24 +10,24 @@ use crate::tasks::sorting::{Input, sort_items};
 pub struct Smoothsort;
 
 /// Cells of a tree of this order. The greatest tree of the longest array that is allowed has order 16.
-const CELLS: [usize; 18] = [1, 1, 3, 5, 9, 15, 25, 41, 67, 109, 177, 287, 465, 753, 1219, 1973, 3193, 5167];
+pub const CELLS: [usize; 18] = [1, 1, 3, 5, 9, 15, 25, 41, 67, 109, 177, 287, 465, 753, 1219, 1973, 3193, 5167];
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    a: Vec<i64>,
-    heap: usize,
-    shape: Vec<usize>,
-    fix: Option<usize>,
-    tree: Option<usize>,
-    node: Option<usize>,
+    pub a: Vec<i64>,
+    pub heap: usize,
+    pub shape: Vec<usize>,
+    pub fix: Option<usize>,
+    pub tree: Option<usize>,
+    pub node: Option<usize>,
     /// Below zero after exchanges that go further down than the tree does.
-    order: Option<i64>,
-    sifting: bool,
-    built: Vec<i64>,
-    shape_built: Vec<usize>,
-    swaps: u64,
-    last: Last<Action>,
+    pub order: Option<i64>,
+    pub sifting: bool,
+    pub built: Vec<i64>,
+    pub shape_built: Vec<usize>,
+    pub swaps: u64,
+    pub last: Last<Action>,
 }
 
 word_actions!(Action { Add = "add", Split = "split", Drop = "drop", Fix(t) = "fix", Swap(r, c) = "swap", Done = "done" });
@@ -37,7 +37,7 @@ fn signed(order: usize) -> i64 {
 }
 
 /// Roots of the left and the right child of a tree of two cells or more.
-fn children(root: usize, order: usize) -> Option<(usize, usize)> {
+pub fn children(root: usize, order: usize) -> Option<(usize, usize)> {
     let right = root.checked_sub(1)?;
     Some((right.checked_sub(CELLS[order.checked_sub(2)?])?, right))
 }

@@ -1,6 +1,6 @@
 //! The classic puzzles of PRIME-Bench, one file each.
 
-mod arithmetic_search;
+pub mod arithmetic_search;
 pub mod blind_maze;
 mod chessboard;
 mod clue;
@@ -12,7 +12,7 @@ mod maze_tour;
 pub mod n_queens;
 mod sudoku;
 mod sudoku_grid;
-mod task_24_game;
+pub mod task_24_game;
 #[cfg(test)]
 mod tests;
 pub mod tower_of_hanoi;

@@ -23,8 +23,8 @@ const TARGET: i64 = 24;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    numbers: Vec<i64>,
-    target: i64,
+    pub numbers: Vec<i64>,
+    pub target: i64,
 }
 
 impl Instance {
@@ -66,9 +66,9 @@ fn read_values<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Value>,
 #[serde(deny_unknown_fields)]
 pub struct State {
     #[serde(serialize_with = "write_values", deserialize_with = "read_values")]
-    values: Vec<Value>,
-    exprs: Vec<String>,
-    last: Last<Action>,
+    pub values: Vec<Value>,
+    pub exprs: Vec<String>,
+    pub last: Last<Action>,
 }
 
 line_actions! {

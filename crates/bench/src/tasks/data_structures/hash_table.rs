@@ -16,17 +16,17 @@ const SLOTS_MAX: usize = 10_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    slots: usize,
-    multiplier: usize,
-    offset: usize,
-    operations: Vec<Operation>,
+    pub slots: usize,
+    pub multiplier: usize,
+    pub offset: usize,
+    pub operations: Vec<Operation>,
 }
 
 word_actions!(Operation { Insert(key) = "insert", Search(key) = "search", Delete(key) = "delete" });
 as_text!(Operation);
 
 impl Operation {
-    fn key(self) -> usize {
+    pub fn key(self) -> usize {
         let (Self::Insert(key) | Self::Search(key) | Self::Delete(key)) = self;
         key
     }
@@ -34,7 +34,7 @@ impl Operation {
 
 impl Instance {
     /// h(k): the slot where probing for the key begins.
-    fn home(&self, key: usize) -> usize {
+    pub fn home(&self, key: usize) -> usize {
         (self.multiplier * (key % self.slots) + self.offset) % self.slots
     }
 }
@@ -42,19 +42,19 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    done: usize,
-    table: Slots,
-    probing: usize,
-    tomb: OptionalIndex,
-    probes: usize,
-    collisions: usize,
-    full: usize,
-    last: Last<Action>,
+    pub done: usize,
+    pub table: Slots,
+    pub probing: usize,
+    pub tomb: OptionalIndex,
+    pub probes: usize,
+    pub collisions: usize,
+    pub full: usize,
+    pub last: Last<Action>,
 }
 
 impl State {
     /// The latest probe of the operation in progress.
-    fn latest_probe(&self) -> Option<(usize, Content)> {
+    pub fn latest_probe(&self) -> Option<(usize, Content)> {
         match self.last.0 {
             Some(Action::Probe(slot, content)) => Some((slot, content)),
             _ => None,

@@ -2,8 +2,8 @@
 
 mod change_phases;
 pub mod doubly_linked_list;
-mod hash_slots;
-mod hash_table;
+pub mod hash_slots;
+pub mod hash_table;
 mod linked_list;
 pub mod lru_cache;
 pub mod queue_simulator;

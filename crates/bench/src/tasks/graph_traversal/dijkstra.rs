@@ -17,14 +17,14 @@ const WEIGHT_MAX: usize = 1_000_000_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    n: usize,
-    edges: Vec<(usize, usize, usize)>,
+    pub n: usize,
+    pub edges: Vec<(usize, usize, usize)>,
     #[serde(skip)]
-    graph: OnceLock<Graph>,
+    pub graph: OnceLock<Graph>,
 }
 
 impl Instance {
-    fn graph(&self) -> &Graph {
+    pub fn graph(&self) -> &Graph {
         self.graph.get_or_init(|| Graph::new(self.n, self.edges.iter().copied()))
     }
 }
@@ -32,10 +32,10 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    dist: Vec<Option<usize>>,
-    pred: Vec<OptionalIndex>,
-    order: Vec<usize>,
-    last: Last<Action>,
+    pub dist: Vec<Option<usize>>,
+    pub pred: Vec<OptionalIndex>,
+    pub order: Vec<usize>,
+    pub last: Last<Action>,
 }
 
 word_actions!(Action { Extract(u) = "extract", Relax(v, x) = "relax", Keep(v) = "keep", Done = "done" });

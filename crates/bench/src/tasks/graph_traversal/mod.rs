@@ -3,7 +3,7 @@
 mod a_star;
 pub mod bfs_on_graph;
 pub mod dfs_on_tree;
-mod dijkstra;
+pub mod dijkstra;
 mod floyd_warshall;
 #[cfg(test)]
 mod tests;

@@ -14,10 +14,10 @@ const DEPENDENCIES_MAX: usize = 1_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    packages: usize,
-    install: Vec<usize>,
-    depends: Vec<(usize, Vec<usize>)>,
-    conflicts: Vec<(usize, usize)>,
+    pub packages: usize,
+    pub install: Vec<usize>,
+    pub depends: Vec<(usize, Vec<usize>)>,
+    pub conflicts: Vec<(usize, usize)>,
 }
 
 impl Instance {
@@ -60,21 +60,21 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    choices_made: Vec<(usize, usize)>,
-    installed: Vec<usize>,
-    choices: u64,
-    backtracks: u64,
-    first_dead_end: i64,
-    failed: bool,
-    last: Last<Action>,
+    pub choices_made: Vec<(usize, usize)>,
+    pub installed: Vec<usize>,
+    pub choices: u64,
+    pub backtracks: u64,
+    pub first_dead_end: i64,
+    pub failed: bool,
+    pub last: Last<Action>,
 }
 
 impl State {
-    fn selected(&self, instance: &Instance) -> Packages {
+    pub fn selected(&self, instance: &Instance) -> Packages {
         instance.install.iter().chain(self.choices_made.iter().map(|(_, package)| package)).collect()
     }
 
-    fn installed(&self) -> Packages {
+    pub fn installed(&self) -> Packages {
         self.installed.iter().collect()
     }
 

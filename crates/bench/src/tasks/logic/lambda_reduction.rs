@@ -21,7 +21,7 @@ const SIZE_MAX: usize = 80;
 #[serde(deny_unknown_fields)]
 pub struct Instance {
     #[serde(deserialize_with = "term_of")]
-    term: LambdaTerm,
+    pub term: LambdaTerm,
 }
 
 fn term_of<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<LambdaTerm, D::Error> {
@@ -36,12 +36,12 @@ fn term_of<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<LambdaTe
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    term: LambdaTerm,
-    max_size: usize,
-    last: Last<Action>,
+    pub term: LambdaTerm,
+    pub max_size: usize,
+    pub last: Last<Action>,
     /// The input's normal form, which every term on the way has too.
     #[serde(skip)]
-    normal_form: Option<LambdaTerm>,
+    pub normal_form: Option<LambdaTerm>,
 }
 
 /// The whole term after a contraction.

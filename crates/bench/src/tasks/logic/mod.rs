@@ -1,10 +1,10 @@
 //! The logic tasks of PRIME-Bench, one file each.
 
 mod clause_counts;
-mod dependency_sat;
-mod first_order;
-mod lambda_reduction;
-mod lambda_term;
+pub mod dependency_sat;
+pub mod first_order;
+pub mod lambda_reduction;
+pub mod lambda_term;
 mod literals;
 mod packages;
 mod random_clauses;
@@ -12,13 +12,13 @@ mod random_program;
 mod resolution_proof;
 mod sat_dpll;
 mod scheme;
-mod simple_type;
+pub mod simple_type;
 #[cfg(test)]
 mod tests;
-mod type_inference;
-mod type_program;
+pub mod type_inference;
+pub mod type_program;
 mod typing_rules;
-mod unification;
+pub mod unification;
 
 use super::AnyTask;
 use super::machine::Erased;

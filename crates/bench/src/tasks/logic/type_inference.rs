@@ -26,23 +26,23 @@ const STEPS_MIN: usize = 5;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    expression: Program,
+    pub expression: Program,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    done: usize,
-    types: Vec<Type>,
-    fresh: u32,
-    substitution: Substitution,
-    lets: Vec<(String, String)>,
-    unifications: u64,
-    error: OptionalText<Error>,
-    last: Last<Action>,
+    pub done: usize,
+    pub types: Vec<Type>,
+    pub fresh: u32,
+    pub substitution: Substitution,
+    pub lets: Vec<(String, String)>,
+    pub unifications: u64,
+    pub error: OptionalText<Error>,
+    pub last: Last<Action>,
     /// By binder, once it is entered or generalised.
     #[serde(skip)]
-    schemes: Vec<Option<Scheme>>,
+    pub schemes: Vec<Option<Scheme>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,9 +24,9 @@ const TERM_MAX: usize = 200;
 #[serde(deny_unknown_fields)]
 pub struct Instance {
     #[serde(deserialize_with = "term_of")]
-    left: FirstOrder,
+    pub left: FirstOrder,
     #[serde(deserialize_with = "term_of")]
-    right: FirstOrder,
+    pub right: FirstOrder,
 }
 
 fn term_of<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<FirstOrder, D::Error> {
@@ -51,10 +51,10 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    equations: Vec<(FirstOrder, FirstOrder)>,
-    substitution: BTreeMap<Variable, FirstOrder>,
-    reason: Reason,
-    last: Last<Action>,
+    pub equations: Vec<(FirstOrder, FirstOrder)>,
+    pub substitution: BTreeMap<Variable, FirstOrder>,
+    pub reason: Reason,
+    pub last: Last<Action>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

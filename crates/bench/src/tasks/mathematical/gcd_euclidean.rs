@@ -11,17 +11,17 @@ pub struct GcdEuclidean;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    a: u64,
-    b: u64,
+    pub a: u64,
+    pub b: u64,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    r: [u64; 2],
-    s: [i64; 2],
-    t: [i64; 2],
-    last: Last<Action>,
+    pub r: [u64; 2],
+    pub s: [i64; 2],
+    pub t: [i64; 2],
+    pub last: Last<Action>,
 }
 
 line_actions! {

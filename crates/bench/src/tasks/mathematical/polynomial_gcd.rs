@@ -23,19 +23,19 @@ const COEFFICIENT_MAX: u64 = 1_000_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    p: Vec<i64>,
-    q: Vec<i64>,
+    pub p: Vec<i64>,
+    pub q: Vec<i64>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    a: Polynomial,
-    b: Polynomial,
-    r: Polynomial,
-    degrees: Vec<usize>,
-    divisions: u64,
-    last: Last<Action>,
+    pub a: Polynomial,
+    pub b: Polynomial,
+    pub r: Polynomial,
+    pub degrees: Vec<usize>,
+    pub divisions: u64,
+    pub last: Last<Action>,
 }
 
 impl State {

@@ -26,7 +26,7 @@ const FAILURES_MAX: usize = 1000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    grid: Vec<String>,
+    pub grid: Vec<String>,
 }
 
 impl Instance {
@@ -35,7 +35,7 @@ impl Instance {
     }
 
     /// The character of a cell; a blank outside of the grid.
-    fn at(&self, (row, column): Cell) -> u8 {
+    pub fn at(&self, (row, column): Cell) -> u8 {
         self.grid.get(row).and_then(|row| row.as_bytes().get(column)).copied().unwrap_or(b' ')
     }
 
@@ -49,7 +49,7 @@ impl Instance {
 
     /// The first cell after the last object's start that is drawn and belongs to no object found so far: the scan goes
     /// on from there, also where a wrong line has put that start too far down and leaves cells behind.
-    fn next_start(&self, objects: &[Object]) -> Option<Cell> {
+    pub fn next_start(&self, objects: &[Object]) -> Option<Cell> {
         let columns = self.columns();
         let first = objects.last().map_or(0, |object| object.top * columns + object.left + 1);
         let mut cells = (first..self.grid.len() * columns).map(|place| (place / columns, place % columns));
@@ -73,9 +73,9 @@ impl Instance {
 
 /// The object in progress: its start, then the cells where its edges ended.
 #[derive(Clone, Debug)]
-struct Open {
-    kind: Kind,
-    cells: Vec<Cell>,
+pub struct Open {
+    pub kind: Kind,
+    pub cells: Vec<Cell>,
 }
 
 impl Open {
@@ -83,7 +83,7 @@ impl Open {
         self.cells.len() - 1
     }
 
-    fn due(&self) -> Option<Direction> {
+    pub fn due(&self) -> Option<Direction> {
         self.kind.edges().get(self.traced()).copied()
     }
 }
@@ -91,11 +91,11 @@ impl Open {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    objects: Vec<Object>,
+    pub objects: Vec<Object>,
     #[serde(serialize_with = "flat", deserialize_with = "unflat")]
-    open: Option<Open>,
-    ink: usize,
-    last: Last<Action>,
+    pub open: Option<Open>,
+    pub ink: usize,
+    pub last: Last<Action>,
 }
 
 /// `[kind, row, col, …]`, or `[]`.

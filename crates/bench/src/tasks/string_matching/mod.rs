@@ -1,11 +1,11 @@
 //! The string and language tasks of PRIME-Bench, one file each.
 
-mod ascii_art_parse;
+pub mod ascii_art_parse;
 pub mod cfg_derivation;
-mod drawing;
+pub mod drawing;
 pub mod kmp_pattern;
-mod regex;
-mod regex_nfa;
+pub mod regex;
+pub mod regex_nfa;
 mod thompson;
 pub mod translation_chain;
 

@@ -21,12 +21,12 @@ const STATES_MAX: u16 = u16::MAX - 4;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    regex: String,
-    text: String,
+    pub regex: String,
+    pub text: String,
 }
 
 impl Instance {
-    fn nodes(&self) -> Vec<Node> {
+    pub fn nodes(&self) -> Vec<Node> {
         regex::post_order(&self.regex).unwrap_or_default()
     }
 
@@ -41,13 +41,13 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    states: u16,
-    edges: Vec<Edge>,
-    fragments: Vec<Fragment>,
+    pub states: u16,
+    pub edges: Vec<Edge>,
+    pub fragments: Vec<Fragment>,
     /// -1 until the first set.
-    pos: i64,
-    active: StateSet,
-    last: Last<Action>,
+    pub pos: i64,
+    pub active: StateSet,
+    pub last: Last<Action>,
 }
 
 impl State {
@@ -62,7 +62,7 @@ impl State {
     }
 
     /// Start and end of the whole automaton.
-    fn automaton(&self) -> Fragment {
+    pub fn automaton(&self) -> Fragment {
         self.fragments.last().copied().unwrap_or_default()
     }
 
@@ -70,7 +70,7 @@ impl State {
         self.active.contains(self.automaton().1)
     }
 
-    fn letters_read(&self) -> Option<usize> {
+    pub fn letters_read(&self) -> Option<usize> {
         usize::try_from(self.pos).ok()
     }
 }
@@ -127,7 +127,7 @@ impl fmt::Display for Action {
 
 /// The nodes that are left to be built; none known where the numbers of states, edges and fragments are not those that
 /// the first nodes lead to. A wrong letter leaves these numbers right, and the construction goes on after it.
-fn nodes_left<'n>(nodes: &'n [Node], state: &State) -> Option<&'n [Node]> {
+pub fn nodes_left<'n>(nodes: &'n [Node], state: &State) -> Option<&'n [Node]> {
     // Every node adds edges, so that their number tells how many nodes are done.
     let (mut states, mut edges, mut fragments, mut done) = (0, 0, 0, 0);
     while edges < state.edges.len() {

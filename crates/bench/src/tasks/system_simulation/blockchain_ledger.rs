@@ -9,7 +9,7 @@ use crate::tasks::prelude::*;
 pub struct BlockchainLedger;
 
 /// M of the hash.
-const MODULUS: usize = 1_000_003;
+pub const MODULUS: usize = 1_000_003;
 /// With amounts up to [`VALUE_MAX`], all money together stays far below 2^53.
 const ACCOUNTS_MAX: usize = 1_000;
 
@@ -19,21 +19,21 @@ const BALANCE_MAX: i64 = 1 << 48;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    balances: Vec<u32>,
-    reward: u32,
-    block_size: usize,
-    miners: Vec<usize>,
-    transactions: Vec<Transaction>,
+    pub balances: Vec<u32>,
+    pub reward: u32,
+    pub block_size: usize,
+    pub miners: Vec<usize>,
+    pub transactions: Vec<Transaction>,
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(from = "(usize, usize, u32, u32, usize)", into = "(usize, usize, u32, u32, usize)")]
-struct Transaction {
-    from: usize,
-    to: usize,
-    amount: u32,
-    fee: u32,
-    nonce: usize,
+pub struct Transaction {
+    pub from: usize,
+    pub to: usize,
+    pub amount: u32,
+    pub fee: u32,
+    pub nonce: usize,
 }
 
 impl From<(usize, usize, u32, u32, usize)> for Transaction {
@@ -50,7 +50,7 @@ impl From<Transaction> for (usize, usize, u32, u32, usize) {
 }
 
 impl Transaction {
-    fn cost(&self) -> i64 {
+    pub fn cost(&self) -> i64 {
         i64::from(self.amount) + i64::from(self.fee)
     }
 
@@ -67,21 +67,21 @@ fn opening(previous: usize, height: usize) -> usize {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    done: usize,
+    pub done: usize,
     /// Below 0 after a wrong accept.
-    balances: Vec<i64>,
-    nonces: Vec<usize>,
-    run: usize,
-    fees: i64,
-    hashes: Vec<usize>,
-    rejected_nonce: usize,
-    rejected_funds: usize,
-    last: Last<Action>,
+    pub balances: Vec<i64>,
+    pub nonces: Vec<usize>,
+    pub run: usize,
+    pub fees: i64,
+    pub hashes: Vec<usize>,
+    pub rejected_nonce: usize,
+    pub rejected_funds: usize,
+    pub last: Last<Action>,
 }
 
 impl Instance {
     /// The next transaction of the open block; `None` when the block is complete.
-    fn open(&self, state: &State) -> Option<&Transaction> {
+    pub fn open(&self, state: &State) -> Option<&Transaction> {
         let end = (state.hashes.len() + 1) * self.block_size;
         self.transactions.get(state.done).filter(|_| state.done < end)
     }

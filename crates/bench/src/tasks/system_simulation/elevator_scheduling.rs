@@ -17,13 +17,13 @@ const TIME_MAX: usize = 1_000_000_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    floors: usize,
-    elevators: Vec<usize>,
-    calls: Vec<Call>,
+    pub floors: usize,
+    pub elevators: Vec<usize>,
+    pub calls: Vec<Call>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Direction {
+pub enum Direction {
     Down,
     None,
     Up,
@@ -49,19 +49,19 @@ impl Serialize for Direction {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    t: usize,
-    floors: Vec<usize>,
-    directions: Vec<Direction>,
-    waiting: Vec<Vec<usize>>,
-    riding: Vec<Vec<usize>>,
-    delivered: Vec<OptionalIndex>,
-    moved: Vec<usize>,
-    doors: Vec<usize>,
-    last: Last<Action>,
+    pub t: usize,
+    pub floors: Vec<usize>,
+    pub directions: Vec<Direction>,
+    pub waiting: Vec<Vec<usize>>,
+    pub riding: Vec<Vec<usize>>,
+    pub delivered: Vec<OptionalIndex>,
+    pub moved: Vec<usize>,
+    pub doors: Vec<usize>,
+    pub last: Last<Action>,
 }
 
 words!(
-    enum Act {
+    pub enum Act {
         Open = "open",
         Up = "up",
         Down = "down",
@@ -70,12 +70,12 @@ words!(
 
 line_actions! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Action { elevator: usize, act: Act } = "<nat> <open|up|down>", "{elevator} {act}"
+    pub struct Action { pub elevator: usize, pub act: Act } = "<nat> <open|up|down>", "{elevator} {act}"
 }
 
 impl State {
     /// The next turn of an elevator that acts.
-    fn turn(&self, instance: &Instance) -> Option<Turn> {
+    pub fn turn(&self, instance: &Instance) -> Option<Turn> {
         let busy =
             self.waiting.iter().zip(&self.riding).map(|(waiting, riding)| !waiting.is_empty() || !riding.is_empty());
         let elevator = self.last.0.map_or(0, |last| last.elevator + 1);
@@ -83,12 +83,12 @@ impl State {
     }
 
     /// The direction of the elevator at its turn.
-    fn direction_at(&self, turn: &Turn) -> Direction {
+    pub fn direction_at(&self, turn: &Turn) -> Direction {
         if turn.rested[turn.elevator] { Direction::None } else { self.directions[turn.elevator] }
     }
 
     /// Where the elevator has to go at its turn: the floors of its waiting calls, and the destinations of its passengers.
-    fn goals_at<'a>(&'a self, turn: &'a Turn, instance: &'a Instance) -> impl Iterator<Item = usize> + 'a {
+    pub fn goals_at<'a>(&'a self, turn: &'a Turn, instance: &'a Instance) -> impl Iterator<Item = usize> + 'a {
         let assigned = turn.assigned.iter().filter(|(_, elevator)| *elevator == turn.elevator).map(|(call, _)| call);
         let waiting = self.waiting[turn.elevator].iter().chain(assigned).map(|call| instance.calls[*call].from);
         waiting.chain(self.riding[turn.elevator].iter().map(|call| instance.calls[*call].to))

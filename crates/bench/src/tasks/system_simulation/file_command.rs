@@ -23,7 +23,7 @@ line_actions! {
 as_text!(Command);
 
 impl Command {
-    fn path(&self) -> Option<&str> {
+    pub fn path(&self) -> Option<&str> {
         match self {
             Self::Su(_) => None,
             Self::Cd(path)

@@ -13,18 +13,18 @@ pub struct FileSystem;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    commands: Vec<Command>,
+    pub commands: Vec<Command>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    done: usize,
-    tree: Tree,
-    cwd: Path,
-    user: User,
-    errors: usize,
-    last: Last<Action>,
+    pub done: usize,
+    pub tree: Tree,
+    pub cwd: Path,
+    pub user: User,
+    pub errors: usize,
+    pub last: Last<Action>,
 }
 
 line_actions! {
@@ -50,7 +50,7 @@ enum Effect {
 }
 
 /// Directory and name of the last component.
-fn split(path: &str) -> (&str, &str) {
+pub fn split(path: &str) -> (&str, &str) {
     match path.rsplit_once('/') {
         None => ("", path),
         Some(("", name)) => ("/", name),
@@ -174,7 +174,7 @@ impl Task for FileSystem {
     }
 
     fn start(_: &Instance) -> State {
-        State { done: 0, tree: Tree::new(), cwd: Path::root(), user: User::Root, errors: 0, last: Last(None) }
+        State { done: 0, tree: Tree::default(), cwd: Path::root(), user: User::Root, errors: 0, last: Last(None) }
     }
 
     fn check_state(_: &Instance, state: &State) -> Result<(), InvalidInput> {

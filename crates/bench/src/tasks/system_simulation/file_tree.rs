@@ -88,6 +88,7 @@ impl Path {
         parent(&self.0)
     }
 
+    #[must_use]
     pub fn join(&self, name: &str) -> Self {
         let directory = if self.is_root() { "" } else { &self.0 };
         Self(format!("{directory}/{name}").into())
@@ -176,17 +177,19 @@ impl Serialize for Entry {
 #[serde(transparent)]
 pub struct Tree(Vec<Entry>);
 
+impl Default for Tree {
+    /// The directory `/` alone.
+    fn default() -> Self {
+        let root = Entry { mode: Mode(7, 7), ..Entry::new(Path::root(), Kind::Directory, User::Root) };
+        Self(vec![root])
+    }
+}
+
 impl Tree {
     /// Whether a client's entries have absolute paths, in the order in which they are looked up, each once.
     pub fn is_ordered(&self) -> bool {
         let names = |entry: &Entry| entry.path.as_str().split('/').map(str::to_owned).collect::<Vec<_>>();
         self.0.iter().all(|entry| entry.path.is_absolute()) && self.0.is_sorted_by(|a, b| names(a) < names(b))
-    }
-
-    /// The directory `/` alone.
-    pub fn new() -> Self {
-        let root = Entry { mode: Mode(7, 7), ..Entry::new(Path::root(), Kind::Directory, User::Root) };
-        Self(vec![root])
     }
 
     pub fn entries(&self) -> &[Entry] {

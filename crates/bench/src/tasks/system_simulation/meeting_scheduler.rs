@@ -9,15 +9,15 @@ use crate::tasks::prelude::*;
 pub struct MeetingScheduler;
 
 /// The slots of the day.
-const SLOTS: usize = 20;
+pub const SLOTS: usize = 20;
 const ROOMS_MAX: usize = 100;
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    rooms: Vec<usize>,
-    max_shift: usize,
-    requests: Vec<Request>,
+    pub rooms: Vec<usize>,
+    pub max_shift: usize,
+    pub requests: Vec<Request>,
 }
 
 word_actions!(Request { Book(start, length, people) = "book", Cancel(request) = "cancel" });
@@ -28,7 +28,7 @@ type Booking = (usize, usize, usize);
 
 impl Instance {
     /// How many slots a booking takes.
-    fn length(&self, booking: &Booking) -> usize {
+    pub fn length(&self, booking: &Booking) -> usize {
         match self.requests[booking.0] {
             Request::Book(_, length, _) => length,
             Request::Cancel(_) => 0,
@@ -54,23 +54,24 @@ impl Instance {
 }
 
 /// The slots of the day that a meeting takes, a bit each.
-fn slots(at: usize, length: usize) -> u32 {
+pub fn slots(at: usize, length: usize) -> u32 {
     (at..at.saturating_add(length)).take_while(|slot| *slot < SLOTS).fold(0, |set, slot| set | 1 << slot)
 }
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    done: usize,
-    bookings: Vec<Booking>,
-    rejected_busy: usize,
-    rejected_capacity: usize,
-    cancelled: usize,
-    last: Last<Action>,
+    pub done: usize,
+    pub bookings: Vec<Booking>,
+    pub rejected_busy: usize,
+    pub rejected_capacity: usize,
+    pub cancelled: usize,
+    pub last: Last<Action>,
 }
 
 impl State {
-    fn held(&self, request: usize) -> Option<usize> {
+    /// The place of the booking that a request holds.
+    pub fn held(&self, request: usize) -> Option<usize> {
         self.bookings.iter().position(|booking| booking.0 == request)
     }
 

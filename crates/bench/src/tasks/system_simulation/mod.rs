@@ -1,16 +1,16 @@
 //! The simulated systems of PRIME-Bench, one file each.
 
 pub mod assembly_line;
-mod blockchain_ledger;
+pub mod blockchain_ledger;
 mod chemical_reaction;
-mod elevator_scheduling;
-mod elevator_turn;
-mod file_command;
-mod file_system;
-mod file_tree;
-mod meeting_scheduler;
+pub mod elevator_scheduling;
+pub mod elevator_turn;
+pub mod file_command;
+pub mod file_system;
+pub mod file_tree;
+pub mod meeting_scheduler;
 pub mod packet_routing;
-mod railway_scheduling;
+pub mod railway_scheduling;
 #[cfg(test)]
 mod tests;
 

@@ -19,30 +19,31 @@ const OCCUPATIONS_MAX: usize = 10_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    segments: Vec<u64>,
-    headway: u64,
-    dwell: u64,
-    trains: Vec<Train>,
+    pub segments: Vec<u64>,
+    pub headway: u64,
+    pub dwell: u64,
+    pub trains: Vec<Train>,
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Train {
-    from: usize,
-    to: usize,
-    departs: u64,
-    pace: u64,
+pub struct Train {
+    pub from: usize,
+    pub to: usize,
+    pub departs: u64,
+    pub pace: u64,
 }
 
 impl Train {
     /// The segment from a station towards the destination.
-    fn next_segment(&self, station: usize) -> usize {
+    pub fn next_segment(&self, station: usize) -> usize {
         if station < self.to { station } else { station - 1 }
     }
 }
 
 impl Instance {
-    fn running_time(&self, train: usize, segment: usize) -> u64 {
+    /// Ticks from one end of the segment to the other.
+    pub fn running_time(&self, train: usize, segment: usize) -> u64 {
         self.segments[segment] * self.trains[train].pace
     }
 }
@@ -53,27 +54,27 @@ type Occupation = (usize, u64, u64);
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    station: Vec<usize>,
-    ready: Vec<u64>,
+    pub station: Vec<usize>,
+    pub ready: Vec<u64>,
     /// Below 0 after lines that enter too early.
-    delays: Vec<i64>,
-    free: Vec<u64>,
-    occupancy: Vec<Vec<Occupation>>,
-    last: Last<Action>,
+    pub delays: Vec<i64>,
+    pub free: Vec<u64>,
+    pub occupancy: Vec<Vec<Occupation>>,
+    pub last: Last<Action>,
     /// Whether two occupations of a segment collide: none is ever taken back.
     #[serde(skip)]
-    collided: bool,
+    pub collided: bool,
     /// The greatest leave of each train.
     #[serde(skip)]
-    left: Vec<Option<u64>>,
+    pub left: Vec<Option<u64>>,
     /// From when on the train in `last` was ready, by its departure and its occupations before.
     #[serde(skip)]
-    served_ready: u64,
+    pub served_ready: u64,
 }
 
 line_actions! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Action { train: usize, segment: usize, enter: u64, leave: u64 } = "<nat> <nat> <nat> <nat>", "{train} {segment} {enter} {leave}"
+    pub struct Action { pub train: usize, pub segment: usize, pub enter: u64, pub leave: u64 } = "<nat> <nat> <nat> <nat>", "{train} {segment} {enter} {leave}"
 }
 
 impl Task for RailwayScheduling {

@@ -15,17 +15,17 @@ const FREQUENCY_MAX: u64 = 1_000_000_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    freq: Vec<u64>,
+    pub freq: Vec<u64>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    weight: Vec<u64>,
-    alive: Vec<usize>,
-    merges: Vec<[usize; 2]>,
-    codes: Vec<String>,
-    last: Last<Action>,
+    pub weight: Vec<u64>,
+    pub alive: Vec<usize>,
+    pub merges: Vec<[usize; 2]>,
+    pub codes: Vec<String>,
+    pub last: Last<Action>,
 }
 
 line_actions! {

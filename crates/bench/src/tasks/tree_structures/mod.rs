@@ -4,9 +4,9 @@ mod binary_tree;
 pub mod bst_inorder;
 pub mod bst_insertion;
 pub mod heap_operations;
-mod huffman_tree;
-mod red_black_insert;
-mod red_black_tree;
+pub mod huffman_tree;
+pub mod red_black_insert;
+pub mod red_black_tree;
 #[cfg(test)]
 mod tests;
 

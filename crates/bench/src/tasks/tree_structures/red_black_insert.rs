@@ -15,19 +15,19 @@ const KEYS_MAX: usize = 1_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    keys: Vec<usize>,
+    pub keys: Vec<usize>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    nodes: Tree,
+    pub nodes: Tree,
     /// Key of the root.
-    root: Option<usize>,
-    z: Option<usize>,
-    cases: Vec<Vec<u8>>,
-    rotations: [u64; 2],
-    last: Last<Action>,
+    pub root: Option<usize>,
+    pub z: Option<usize>,
+    pub cases: Vec<Vec<u8>>,
+    pub rotations: [u64; 2],
+    pub last: Last<Action>,
 }
 
 word_actions!(Action {
@@ -42,14 +42,14 @@ word_actions!(Action {
 });
 
 /// Places of z, its parent p and its grandparent g, and the side of g on which p is.
-struct Family {
-    p: usize,
-    g: usize,
-    side: usize,
+pub struct Family {
+    pub p: usize,
+    pub g: usize,
+    pub side: usize,
 }
 
 impl State {
-    fn family(&self) -> Option<Family> {
+    pub fn family(&self) -> Option<Family> {
         let (p, _) = self.nodes.parent(self.nodes.find(self.z?)?)?;
         let (g, side) = self.nodes.parent(p)?;
         Some(Family { p, g, side })

@@ -1,0 +1,206 @@
+//! Batches: one row per group commit, for the events of all its runs. A row per run and commit would touch a page per run;
+//! this touches a few. Folding moves the events into the rows of their runs (`folding.rs`); until then, reads look here as
+//! well, in the same transaction, so they work where nothing can be written.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, Row, params};
+
+use super::compression::{Packer, unpack};
+use super::entries::{Entry, decode, digest};
+use super::queries::{Page, blob, unsigned};
+use crate::{JournalError, RunRow};
+
+/// Bytes of bodies after which a commit begins another row.
+const ROW_BYTES: usize = 1 << 20;
+
+/// What there is to fold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Backlog {
+    pub(super) rows: u64,
+    /// Bytes of their entries and uncompressed bodies: what folding holds in memory.
+    pub(super) bytes: u64,
+}
+
+impl Backlog {
+    pub(super) fn read(connection: &Connection) -> Result<Self, JournalError> {
+        let sql = "SELECT count(*), coalesce(sum(length(entries) + bytes), 0) FROM batch";
+        let read = |row: &Row<'_>| Ok((unsigned(row, 0), unsigned(row, 1)));
+        let (rows, bytes) = connection.query_row(sql, [], read)?;
+        Ok(Self { rows: rows?, bytes: bytes? })
+    }
+
+    pub(super) fn add(&mut self, more: Self) {
+        self.rows += more.rows;
+        self.bytes += more.bytes;
+    }
+}
+
+/// The batch of the present transaction.
+#[derive(Default)]
+pub(super) struct BatchBuffer {
+    entries: Vec<u8>,
+    body: Vec<u8>,
+    written: Backlog,
+}
+
+impl BatchBuffer {
+    /// Begins a transaction.
+    pub(super) fn clear(&mut self) {
+        self.entries.clear();
+        self.body.clear();
+        self.written = Backlog::default();
+    }
+
+    pub(super) fn push(
+        &mut self,
+        transaction: &Connection,
+        packer: &mut Packer,
+        entry: &Entry,
+        body: &[u8],
+    ) -> Result<(), JournalError> {
+        if !self.body.is_empty() && self.body.len() + body.len() > ROW_BYTES {
+            self.write_row(transaction, packer)?;
+        }
+        entry.encode(&mut self.entries)?;
+        self.body.extend_from_slice(body);
+        Ok(())
+    }
+
+    /// Writes what was pushed since the last row.
+    fn write_row(&mut self, transaction: &Connection, packer: &mut Packer) -> Result<(), JournalError> {
+        let packed = packer.pack(&self.body)?;
+        let sql = "INSERT INTO batch (entries, digest, packing, bytes, body) VALUES (?1, ?2, ?3, ?4, ?5)";
+        let values = params![self.entries, digest(&self.entries), packed.packing, packed.bytes, packed.body];
+        transaction.prepare_cached(sql)?.execute(values)?;
+        self.written.add(Backlog { rows: 1, bytes: (self.entries.len() + self.body.len()) as u64 });
+        self.entries.clear();
+        self.body.clear();
+        Ok(())
+    }
+
+    /// Writes the rest. Returns what the transaction wrote.
+    pub(super) fn finish(&mut self, transaction: &Connection, packer: &mut Packer) -> Result<Backlog, JournalError> {
+        if !self.entries.is_empty() {
+            self.write_row(transaction, packer)?;
+        }
+        Ok(self.written)
+    }
+}
+
+/// A batch as it was read: its entries and, if asked for, their bodies.
+pub(super) struct Batch {
+    pub(super) entries: Vec<Entry>,
+    pub(super) body: Vec<u8>,
+}
+
+impl Batch {
+    /// The entries with their bodies.
+    pub(super) fn segments(&self) -> impl Iterator<Item = (&Entry, &[u8])> {
+        self.entries.iter().scan(&self.body[..], |rest, entry| {
+            let (body, later) = rest.split_at_checked(entry.length)?;
+            *rest = later;
+            Some((entry, body))
+        })
+    }
+}
+
+/// Calls `visit` with each batch until it returns false. `has_body` says of which the bodies are needed.
+fn each(
+    connection: &Connection,
+    is_newest_first: bool,
+    mut has_body: impl FnMut(&[Entry]) -> bool,
+    mut visit: impl FnMut(Batch) -> bool,
+) -> Result<(), JournalError> {
+    let order = if is_newest_first { "DESC" } else { "ASC" };
+    let sql = format!("SELECT no, entries, digest, packing, bytes, body FROM batch ORDER BY no {order}");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let no: i64 = row.get(0)?;
+        let damaged = |reason| JournalError::Damaged(format!("batch {no}: {reason}"));
+        let entries = decode(blob(row, 1)?, blob(row, 2)?).map_err(damaged)?;
+        let mut body = Vec::new();
+        if has_body(&entries) {
+            body = unpack(row.get(3)?, row.get(4)?, blob(row, 5)?).map_err(damaged)?;
+            if entries.iter().map(|entry| entry.length).sum::<usize>() != body.len() {
+                return Err(damaged("its body is not that of its entries".to_owned()));
+            }
+        }
+        if !visit(Batch { entries, body }) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// All batches, oldest first.
+pub(super) fn all(connection: &Connection) -> Result<Vec<Batch>, JournalError> {
+    let mut batches = Vec::new();
+    each(
+        connection,
+        false,
+        |_| true,
+        |batch| {
+            batches.push(batch);
+            true
+        },
+    )?;
+    Ok(batches)
+}
+
+/// The last event of each run that has some in batches, by the runs' numbers.
+pub(super) fn last_seqs(connection: &Connection) -> Result<HashMap<i64, u64>, JournalError> {
+    let mut last = HashMap::new();
+    each(
+        connection,
+        false,
+        |_| false,
+        |batch| {
+            last.extend(batch.entries.iter().map(|entry| (entry.run, entry.head().seq)));
+            true
+        },
+    )?;
+    Ok(last)
+}
+
+/// Sets the heads of runs, given with their numbers, that have events in batches.
+pub(super) fn set_heads(connection: &Connection, rows: &mut [(i64, RunRow)]) -> Result<(), JournalError> {
+    let mut missing: HashMap<i64, usize> = rows.iter().enumerate().map(|(at, (no, _))| (*no, at)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    each(
+        connection,
+        true,
+        |_| false,
+        |batch| {
+            for entry in batch.entries.iter().rev() {
+                if let Some(at) = missing.remove(&entry.run) {
+                    rows[at].1.head = entry.head();
+                }
+            }
+            !missing.is_empty()
+        },
+    )
+}
+
+/// Adds a run's segments in batches to a page that has those of its own rows.
+pub(super) fn segments(connection: &Connection, run: i64, page: &mut Page) -> Result<(), JournalError> {
+    let after = page.after_seq;
+    let is_wanted = move |entry: &Entry| entry.run == run && entry.head().seq > after;
+    each(
+        connection,
+        false,
+        |entries| entries.iter().any(is_wanted),
+        |batch| {
+            for (entry, body) in batch.segments().filter(|(entry, _)| is_wanted(entry)) {
+                if page.is_full() {
+                    break;
+                }
+                page.push(entry.segment(body));
+            }
+            !page.is_full()
+        },
+    )
+}

@@ -1,0 +1,357 @@
+//! Batches and folding: where the events are must not show.
+
+use super::*;
+use crate::conformance::{events, row};
+use crate::{FlaggedEvent, Query, Removed, Retention, RunRow, Size, Snapshot, Write};
+
+/// A journal that folds after every second commit.
+struct Folding {
+    journal: SqliteJournal,
+    commits: std::sync::atomic::AtomicU32,
+}
+
+impl Journal for Folding {
+    fn commit(&self, writes: &[Write]) -> Result<(), JournalError> {
+        self.journal.commit(writes)?;
+        let commits = self.commits.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        if commits % 2 == 1 { self.journal.fold(true) } else { Ok(()) }
+    }
+
+    fn run(&self, id: &str) -> Result<Option<RunRow>, JournalError> {
+        self.journal.run(id)
+    }
+
+    fn run_of_key(&self, owner: &str, key: &str) -> Result<Option<(String, [u8; 32])>, JournalError> {
+        self.journal.run_of_key(owner, key)
+    }
+
+    fn list(&self, query: &Query) -> Result<Vec<RunRow>, JournalError> {
+        self.journal.list(query)
+    }
+
+    fn open_runs(&self) -> Result<Vec<RunRow>, JournalError> {
+        self.journal.open_runs()
+    }
+
+    fn segments(&self, id: &str, after_seq: u64, bytes: usize) -> Result<Vec<Segment>, JournalError> {
+        self.journal.segments(id, after_seq, bytes)
+    }
+
+    fn reviews(&self, id: &str, after_seq: u64, limit: u32) -> Result<Vec<FlaggedEvent>, JournalError> {
+        self.journal.reviews(id, after_seq, limit)
+    }
+
+    fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, JournalError> {
+        self.journal.snapshot(id)
+    }
+
+    fn collect(&self, retention: &Retention) -> Result<Removed, JournalError> {
+        self.journal.collect(retention)
+    }
+
+    fn size(&self) -> Result<Size, JournalError> {
+        self.journal.size()
+    }
+
+    fn probe(&self) -> Result<(), JournalError> {
+        self.journal.probe()
+    }
+
+    fn fold(&self, is_idle: bool) -> Result<(), JournalError> {
+        self.journal.fold(is_idle)
+    }
+}
+
+struct FoldingInFolder {
+    folder: TempDir,
+    journal: Option<Folding>,
+}
+
+fn folding(folder: &TempDir) -> Folding {
+    Folding { journal: open(folder, 0), commits: 0.into() }
+}
+
+fn store() -> FoldingInFolder {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = Some(folding(&folder));
+    FoldingInFolder { folder, journal }
+}
+
+impl Store for FoldingInFolder {
+    fn journal(&self) -> &dyn Journal {
+        self.journal.as_ref().unwrap()
+    }
+
+    fn reopen(&mut self) {
+        self.journal = None;
+        self.journal = Some(folding(&self.folder));
+    }
+}
+
+suite!(store);
+
+/// The numbers of rows in `batch` and `segment`.
+fn rows(journal: &SqliteJournal) -> (u32, u32) {
+    let count = |connection: &Connection, table: &str| {
+        connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get::<_, u32>(0)).unwrap()
+    };
+    journal.readers.read(|connection| Ok((count(connection, "batch"), count(connection, "segment")))).unwrap()
+}
+
+/// Changes the journal behind its back.
+fn change(journal: &SqliteJournal, sql: &str) {
+    journal.lock().write(|connection, _| Ok(connection.execute_batch(sql)?)).unwrap();
+}
+
+/// Commits `commits` times an event of each run; returns what was committed, by run.
+fn commit_to_all(journal: &SqliteJournal, ids: &[&str], commits: usize) -> Vec<Vec<Segment>> {
+    let mut all: Vec<Vec<Segment>> = vec![Vec::new(); ids.len()];
+    for _ in 0..commits {
+        let mut writes = Vec::new();
+        for (id, segments) in ids.iter().zip(&mut all) {
+            let head = segments.last().map_or(row(id).head, Segment::head);
+            segments.push(events(head, 1));
+            writes.push(append(id, &segments[segments.len() - 1]));
+        }
+        journal.commit(&writes).unwrap();
+    }
+    all
+}
+
+fn check(journal: &SqliteJournal, ids: &[&str], all: &[Vec<Segment>]) {
+    for (id, segments) in ids.iter().zip(all) {
+        let found = journal.run(id).unwrap().unwrap();
+        assert_eq!(found.head, segments[segments.len() - 1].head());
+        assert!(journal.segments(id, 0, usize::MAX).unwrap() == *segments, "{id}");
+        assert_eq!(verify(id, &found.spec, segments.iter().cloned()), Ok(found.head));
+    }
+}
+
+#[test]
+fn a_commit_is_a_row_and_so_is_a_run_after_folding() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(&folder, 0);
+    let ids = ["a", "b", "c"];
+    journal.commit(&ids.map(accept)).unwrap();
+    let all = commit_to_all(&journal, &ids, 5);
+    assert_eq!(rows(&journal), (5, 0));
+    check(&journal, &ids, &all);
+    journal.fold(false).unwrap();
+    assert_eq!(rows(&journal), (5, 0), "it is not due");
+    for _ in 0..2 {
+        journal.fold(true).unwrap();
+        assert_eq!(rows(&journal), (0, 3));
+        check(&journal, &ids, &all);
+    }
+    // Reading from amid a row.
+    for after in 0..6 {
+        let after_u64 = after as u64;
+        assert_eq!(journal.segments("b", after_u64, usize::MAX).unwrap(), all[1][after.min(5)..], "after {after}");
+        let one = &all[1][after.min(5)..5.min(after + 1)];
+        assert_eq!(journal.segments("b", after_u64, 1).unwrap(), one, "after {after}");
+    }
+}
+
+#[test]
+fn a_commit_folds_when_nobody_else_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(&folder, 0);
+    journal.commit(&[accept("a"), accept("b")]).unwrap();
+    let all = commit_to_all(&journal, &["a", "b"], 513);
+    assert_eq!(rows(&journal), (1, 2));
+    check(&journal, &["a", "b"], &all);
+}
+
+#[test]
+fn what_was_not_folded_is_folded_when_it_is_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(&folder, 0);
+    journal.commit(&[accept("a"), accept("b")]).unwrap();
+    let all = commit_to_all(&journal, &["a", "b"], 3);
+    drop(journal);
+    let journal = open(&folder, 0);
+    assert_eq!(rows(&journal), (0, 2));
+    check(&journal, &["a", "b"], &all);
+    journal.commit(&[append("a", &events(all[0][2].head(), 1))]).unwrap();
+}
+
+#[test]
+fn a_torn_commit_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(&folder, 0);
+    let ids = ["a", "b", "c"];
+    journal.commit(&ids.map(accept)).unwrap();
+    let log = |folder: &TempDir| folder.path().join("runs.db-wal");
+    let mut lengths = Vec::new();
+    let all = (1..=3).fold(Vec::new(), |_: Vec<Vec<Segment>>, commits| {
+        let all = if commits == 1 { commit_to_all(&journal, &ids, 1) } else { continue_all(&journal, &ids) };
+        lengths.push(fs::metadata(log(&folder)).unwrap().len());
+        all
+    });
+    let (file, wal) = (fs::read(folder.path().join("runs.db")).unwrap(), fs::read(log(&folder)).unwrap());
+    let begin = lengths[0] - 4_096;
+    for length in (begin..=lengths[2]).step_by(509) {
+        let torn = tempfile::tempdir().unwrap();
+        fs::write(torn.path().join("runs.db"), &file).unwrap();
+        fs::write(log(&torn), &wal[..usize::try_from(length).unwrap()]).unwrap();
+        let commits = lengths.iter().filter(|whole| **whole <= length).count();
+        let journal = open(&torn, 0);
+        for (id, segments) in ids.iter().zip(&all) {
+            assert!(journal.segments(id, 0, usize::MAX).unwrap() == segments[..commits], "{id} of {length} bytes");
+        }
+    }
+}
+
+/// One more event of each run; returns everything.
+fn continue_all(journal: &SqliteJournal, ids: &[&str]) -> Vec<Vec<Segment>> {
+    let more = |id: &&str| append(id, &events(journal.run(id).unwrap().unwrap().head, 1));
+    journal.commit(&ids.iter().map(more).collect::<Vec<_>>()).unwrap();
+    ids.iter().map(|id| journal.segments(id, 0, usize::MAX).unwrap()).collect()
+}
+
+#[test]
+fn a_damaged_batch_is_named() {
+    let damages = [
+        "UPDATE batch SET entries = CAST(x'09000000' || substr(entries, 5) AS BLOB)",
+        "UPDATE batch SET entries = substr(entries, 1, 40)",
+        "UPDATE batch SET digest = x''",
+        "UPDATE batch SET bytes = bytes - 1",
+        "UPDATE batch SET body = x'00'",
+    ];
+    for damage in damages {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = open(&folder, 0);
+        journal.commit(&[accept("a"), accept("b")]).unwrap();
+        commit_to_all(&journal, &["a", "b"], 1);
+        change(&journal, damage);
+        let shown = |error: Option<JournalError>| {
+            let error = error.expect("it is found");
+            assert!(matches!(&error, JournalError::Damaged(reason) if reason.starts_with("batch 1: ")), "{error}");
+        };
+        shown(journal.segments("b", 0, 1).err());
+        shown(journal.fold(true).err());
+        shown(journal.fold(true).err());
+        drop(journal);
+        shown(SqliteJournal::open(&folder.path().join("runs.db"), SqliteOptions::default()).err());
+    }
+}
+
+#[test]
+fn events_of_a_removed_run_go_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(&folder, 0);
+    journal.commit(&[accept("a"), accept("b")]).unwrap();
+    let all = commit_to_all(&journal, &["a", "b"], 3);
+    journal.commit(&[end("a", 1)]).unwrap();
+    // As where there is no room to fold first.
+    let old = Retention { updated_before_ms: Some(2), ..Retention::default() };
+    let removed = journal.lock().collect(&old, &Measured::default()).unwrap();
+    assert_eq!((removed.runs, rows(&journal)), (1, (3, 0)));
+    assert_eq!(journal.segments("a", 0, usize::MAX).unwrap(), []);
+    // Nor do they come to another run of that name.
+    journal.commit(&[accept("a")]).unwrap();
+    for _ in 0..2 {
+        assert_eq!(journal.run("a").unwrap(), Some(row("a")));
+        check(&journal, &["b"], &all[1..]);
+        journal.fold(true).unwrap();
+        assert_eq!(rows(&journal), (0, 1));
+    }
+    journal.commit(&[append("a", &all[0][0]), end("b", 1)]).unwrap();
+    while journal.collect(&old).unwrap().has_more {}
+    assert_eq!((journal.size().unwrap().runs, rows(&journal)), (1, (0, 1)));
+}
+
+#[test]
+fn a_run_that_cannot_be_folded_is_no_obstacle() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(&folder, 0);
+    journal.commit(&[accept("a"), accept("b"), accept("c")]).unwrap();
+    let all = commit_to_all(&journal, &["a", "b", "c"], 2);
+    let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON segment WHEN NEW.at >> 32 = 2
+        BEGIN SELECT RAISE(ABORT, 'refused by a test'); END";
+    change(&journal, refuse);
+    for _ in 0..2 {
+        journal.fold(true).unwrap();
+        assert_eq!(rows(&journal), (1, 2), "only those of `b` are left");
+        check(&journal, &["a", "b", "c"], &all);
+    }
+    let next = events(all[1][1].head(), 4);
+    let flag = Write::Flag { id: "b".to_owned(), seqs: vec![1, 6] };
+    journal.commit(&[append("b", &next), flag, end("b", 7)]).unwrap();
+    // It is over, but not measured while its events are not all in its rows; nobody waits for that.
+    let unlimited = Retention { bytes_max: Some(u64::MAX), ..Retention::default() };
+    assert_eq!(journal.collect(&unlimited).unwrap(), Removed::default());
+    change(&journal, "DROP TRIGGER refuse");
+    let expected = [&all[1][..], &[next]].concat();
+    for _ in 0..2 {
+        check(&journal, &["b"], std::slice::from_ref(&expected));
+        journal.fold(true).unwrap();
+        assert_eq!(rows(&journal), (0, 3));
+    }
+}
+
+#[test]
+fn a_file_of_version_3_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    let old = Connection::open(&path).unwrap();
+    schema::MIGRATIONS[..3].iter().for_each(|sql| old.execute_batch(sql).unwrap());
+    old.execute_batch(OLD_RUN).unwrap();
+    let first = events(row("r").head, 2);
+    let sql = "INSERT INTO segment (at, count, hash, packing, bytes, body) VALUES ((7 << 32) + 1, 2, ?1, 0, ?2, ?3)";
+    old.execute(sql, rusqlite::params![first.hash.0, first.body.len().cast_signed(), first.body]).unwrap();
+    old.pragma_update(None, "application_id", schema::APPLICATION_ID).unwrap();
+    old.pragma_update(None, "user_version", 3).unwrap();
+    drop(old);
+    let journal = open(&folder, 0);
+    check(&journal, &["r"], &[vec![first.clone()]]);
+    let second = events(first.head(), 1);
+    let third = events(second.head(), 1);
+    journal.commit(&[append("r", &second)]).unwrap();
+    journal.commit(&[append("r", &third)]).unwrap();
+    for _ in 0..2 {
+        check(&journal, &["r"], &[vec![first.clone(), second.clone(), third.clone()]]);
+        journal.fold(true).unwrap();
+        assert_eq!(rows(&journal), (0, 2));
+    }
+}
+
+/// A run as version 3 wrote it.
+const OLD_RUN: &str = r#"
+    INSERT INTO run (no, id, owner, created_ms, updated_ms, task, status, is_over, resumed, summary)
+    VALUES (7, 'r', 'ada', 1000, 1000, 'edit_distance', 'queued', 0, 0, '{"steps":0}');
+    INSERT INTO spec VALUES (7, '{"task":"edit_distance","id":"r"}');
+"#;
+
+#[test]
+fn a_refused_commit_leaves_no_trace_in_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(&folder, 0);
+    journal.commit(&[accept("a"), accept("b")]).unwrap();
+    let first = events(row("a").head, 1);
+    let second = events(first.head(), 1);
+    let wrong = append("b", &second);
+    for writes in [vec![append("a", &first), wrong.clone()], vec![accept("c"), append("c", &first), end("c", 1), wrong]]
+    {
+        assert!(matches!(journal.commit(&writes), Err(JournalError::Refused(_))));
+        assert_eq!((journal.run("c").unwrap(), rows(&journal)), (None, (0, 0)));
+    }
+    journal.commit(&[append("a", &first), append("a", &second), accept("c")]).unwrap();
+    journal.commit(&[append("c", &events(row("c").head, 1))]).unwrap();
+    check(&journal, &["a"], &[vec![first, second]]);
+    assert_eq!(rows(&journal), (2, 0));
+}
+
+#[test]
+fn long_commits_take_several_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(&folder, 0);
+    let ids = ["a", "b", "c"];
+    journal.commit(&ids.map(accept)).unwrap();
+    let all: Vec<Vec<Segment>> = ids.iter().map(|id| vec![noise(row(id).head, 700_000)]).collect();
+    journal.commit(&ids.iter().zip(&all).map(|(id, all)| append(id, &all[0])).collect::<Vec<_>>()).unwrap();
+    assert_eq!(rows(&journal).0, 3);
+    check(&journal, &ids, &all);
+    journal.fold(true).unwrap();
+    check(&journal, &ids, &all);
+}

@@ -1,0 +1,37 @@
+//! 24-Game: of the last three values each calculation in turn, and whether the two that it leaves make the target.
+// With more values the choice is learnt by heart: its search has no end in sight.
+
+use prime_bench::tasks::Task as _;
+use prime_bench::tasks::classic_puzzles::arithmetic_search::{Value, calcs, calculated, makes};
+use prime_bench::tasks::classic_puzzles::task_24_game::{Game24, Instance, State};
+
+use crate::Lesson;
+
+pub struct Of;
+
+/// The most values of which all calculations are tried.
+const TRIED: usize = 3;
+
+impl Lesson for Of {
+    type Task = Game24;
+
+    fn view(_: &Instance, state: &State) -> String {
+        let values: Vec<_> = state.values.iter().enumerate().map(|(place, value)| format!("{place}:{value}")).collect();
+        values.join(" ")
+    }
+
+    fn derivation(instance: &Instance, state: &State) -> Option<String> {
+        Game24::reference(instance, state)?;
+        let mut steps = Vec::new();
+        for (left, operator, right) in calcs(state.values.len()).filter(|_| state.values.len() <= TRIED) {
+            let Some(rest) = calculated(&state.values, left, operator, right) else { continue };
+            let reaches = makes(&rest, Value::from_integer(instance.target));
+            let result = rest.last()?;
+            steps.push(format!("{left}{operator}{right}={result}{}", if reaches { '!' } else { ' ' }));
+            if reaches {
+                break;
+            }
+        }
+        Some(steps.concat())
+    }
+}

@@ -1,0 +1,15 @@
+//! Logic: a lesson a file.
+
+mod dependency_sat;
+mod lambda_reduction;
+mod type_inference;
+mod unification;
+
+use crate::AnyLesson;
+
+pub(super) const LESSONS: &[AnyLesson] = &[
+    AnyLesson::of::<unification::Of>(),
+    AnyLesson::of::<type_inference::Of>(),
+    AnyLesson::of::<lambda_reduction::Of>(),
+    AnyLesson::of::<dependency_sat::Of>(),
+];
