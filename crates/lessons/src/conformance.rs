@@ -27,13 +27,32 @@ const CONTEXT: usize = 512;
 /// A base seed that neither training nor the benchmark uses.
 const BASE_SEED: u64 = 5_000_000;
 
-/// What the shipped model was trained on: prompts and completions of these lessons must not change.
-const SHIPPED: [(&str, u64); 5] = [
+/// What the shipped models were trained on: prompts and completions of these lessons must not change.
+const SHIPPED: [(&str, u64); 24] = [
     ("bubble-sort", 86_278_280_731_138_789),
     ("tower-of-hanoi", 4_557_077_103_975_266_462),
     ("n-queens", 735_614_129_618_828_687),
     ("dfa-simulation", 9_413_800_405_020_029_523),
     ("long-division", 11_423_926_836_538_397_177),
+    ("pda-execution", 8_843_157_854_234_215_352),
+    ("turing-machine", 12_288_501_837_506_517_043),
+    ("register-machine", 14_621_128_332_637_216_827),
+    ("cellular-automaton", 10_846_159_565_925_157_092),
+    ("kmp-pattern", 5_861_339_265_013_247_833),
+    ("cfg-derivation", 10_253_832_517_234_156_745),
+    ("selection-sort", 11_993_098_406_409_199_249),
+    ("insertion-sort", 6_911_844_078_179_332_997),
+    ("shell-sort", 17_112_763_051_103_824_052),
+    ("merge-sort", 9_465_609_740_775_772_122),
+    ("quick-sort", 7_957_425_442_494_211_280),
+    ("heap-sort", 8_836_919_597_131_390_532),
+    ("tree-sort", 4_002_084_254_737_447_356),
+    ("cocktail-sort", 9_494_263_026_549_701_525),
+    ("comb-sort", 9_319_878_809_971_310_224),
+    ("gnome-sort", 15_258_837_379_435_399_204),
+    ("odd-even-sort", 11_360_150_514_008_702_164),
+    ("pancake-sort", 2_766_747_364_156_528_589),
+    ("stooge-sort", 12_531_018_425_025_196_051),
 ];
 
 #[expect(clippy::disallowed_methods, reason = "a test is told in the environment how much to do")]
