@@ -44,9 +44,9 @@ fn cpu() -> Duration {
 
 fn milliseconds(mut times: Vec<Duration>) -> String {
     times.sort_unstable();
-    let at = |share: f64| times[(share * (times.len() - 1) as f64) as usize].as_secs_f64() * 1e3;
+    let at = |percent: usize| times[percent * (times.len() - 1) / 100].as_secs_f64() * 1e3;
     let mean = times.iter().sum::<Duration>().as_secs_f64() * 1e3 / times.len() as f64;
-    format!("mean {mean:.2} p50 {:.2} p99 {:.2} max {:.2} ms", at(0.5), at(0.99), at(1.0))
+    format!("mean {mean:.2} p50 {:.2} p99 {:.2} max {:.2} ms", at(50), at(99), at(100))
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -73,8 +73,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (began, between) = (Instant::now(), cpu());
         journal.fold(false)?;
         wall_folding.push(began.elapsed());
-        busy += between - before;
-        busy_folding += cpu() - between;
+        busy += between.saturating_sub(before);
+        busy_folding += cpu().saturating_sub(between);
     }
     let each = |time: Duration| time.as_secs_f64() * 1e3 / commits as f64;
     println!("{runs} runs, {commits} commits of {events} events of each");
