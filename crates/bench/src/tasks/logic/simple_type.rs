@@ -107,12 +107,12 @@ pub fn arrow(left: &[Symbol], right: &[Symbol]) -> Type {
     [&[Symbol::Arrow], left, right].concat().into()
 }
 
-/// Reads a type as types print, with variables t<k>.
+/// Reads a type as types print, with variables `t<k>`.
 pub fn read(text: &str) -> Option<Type> {
     read_with(text, |_| None)
 }
 
-/// Reads a type as types print, with variables t<k>, and with names of the caller's, which come first.
+/// Reads a type as types print, with variables `t<k>`, and with names of the caller's, which come first.
 pub fn read_with(text: &str, named: impl Fn(&str) -> Option<Symbol>) -> Option<Type> {
     let mut symbols = Vec::new();
     // Where the part began whose bracket is open.
