@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::runtime::Wake;
 
-/// Bytes of events, over all runs, that may wait for the journal: two commits. More would only make every commit later.
-const ALL_BYTES_MAX: usize = 2 << 20;
+/// Bytes of events, over all runs, that may wait for the journal. More of them would only be acknowledged later.
+const ALL_BYTES_MAX: usize = 16 << 20;
 
 /// Shared by every event stream and the writer thread.
 #[derive(Default)]

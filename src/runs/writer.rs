@@ -24,7 +24,7 @@ const IDLE: Duration = Duration::from_millis(500);
 const COMMANDS_MAX: usize = 4_096;
 /// Bytes of events and snapshots after which a commit takes no further run, because every caller of the next commit waits
 /// for this one first; fewer when a caller waits for this one.
-const COMMIT_BYTES: usize = 1 << 20;
+const COMMIT_BYTES: usize = 2 << 20;
 const URGENT_BYTES: usize = 256 << 10;
 /// How long after `close` a further commit may begin. What is not written by then is computed again by the next process,
 /// like everything uncommitted.

@@ -1,6 +1,6 @@
-//! Batches: one row per group commit, for the events of all its runs. A row per run and commit would touch a page per run;
-//! this touches a few. Folding moves the events into the rows of their runs (`folding.rs`); until then, reads look here as
-//! well, in the same transaction, so they work where nothing can be written.
+//! Batches: one row per group commit, for the events of all its runs, except long segments. A row per run and commit would
+//! touch a page per run; this touches a few. Folding moves the events into the rows of their runs (`folding.rs`); until then,
+//! reads look here as well, in the same transaction, so they work where nothing can be written.
 
 use std::collections::HashMap;
 

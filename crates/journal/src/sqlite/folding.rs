@@ -82,7 +82,7 @@ fn fold(connection: &mut Connection, packer: &mut Packer) -> Result<Backlog, Jou
     for (run, parts) in &runs {
         // A run that was removed has no row, and its number comes to no other.
         let Some(before) = hash_before(&transaction, *run)? else { continue };
-        for part in append(&transaction, packer, *run, before, parts)? {
+        for part in append(&transaction, packer, before, parts)? {
             refused.push(&transaction, packer, part.entry, part.body)?;
         }
     }
@@ -112,12 +112,9 @@ fn hash_before(connection: &Connection, run: i64) -> Result<Option<ChainHash>, J
 fn append<'p, 'b>(
     transaction: &Connection,
     packer: &mut Packer,
-    run: i64,
     mut before: ChainHash,
     parts: &'p [Part<'b>],
 ) -> Result<&'p [Part<'b>], JournalError> {
-    let sql = "INSERT INTO segment (at, count, hash, packing, bytes, body, parts) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-    let mut statement = transaction.prepare_cached(sql)?;
     let mut left = parts;
     let mut body = Vec::new();
     while let Some(first) = left.first() {
@@ -132,16 +129,29 @@ fn append<'p, 'b>(
         let counts = row.iter().map(|part| part.entry.count);
         let count: u32 = counts.clone().sum();
         let joined = (row.len() > 1).then(|| joined::parts(before, counts));
-        let packed = packer.pack(&body)?;
-        let at = (run << SEQ_BITS) + first.entry.first_seq.cast_signed();
-        let hash = last.entry.hash;
-        let values = params![at, count, hash.0, packed.packing, packed.bytes, packed.body, joined];
-        match statement.execute(values).map_err(JournalError::from) {
+        let entry = Entry { count, length: body.len(), hash: last.entry.hash, ..*first.entry };
+        match insert_row(transaction, packer, &entry, &body, joined.as_deref()) {
             Err(JournalError::Refused(_)) => return Ok(left),
             inserted => inserted?,
-        };
-        before = hash;
+        }
+        before = entry.hash;
         left = later;
     }
     Ok(left)
+}
+
+/// Writes a row of a run, which joins several segments if it has `parts`.
+pub(super) fn insert_row(
+    transaction: &Connection,
+    packer: &mut Packer,
+    entry: &Entry,
+    body: &[u8],
+    parts: Option<&[u8]>,
+) -> Result<(), JournalError> {
+    let sql = "INSERT INTO segment (at, count, hash, packing, bytes, body, parts) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    let packed = packer.pack(body)?;
+    let at = (entry.run << SEQ_BITS) + entry.first_seq.cast_signed();
+    let values = params![at, entry.count, entry.hash.0, packed.packing, packed.bytes, packed.body, parts];
+    transaction.prepare_cached(sql)?.execute(values)?;
+    Ok(())
 }

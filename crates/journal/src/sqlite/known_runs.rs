@@ -16,6 +16,8 @@ pub(super) struct KnownRun {
     pub(super) is_over: bool,
     /// Number of its last event, 0 before the first.
     pub(super) last_seq: u64,
+    /// Its last events are in batches, so the next ones must be.
+    pub(super) is_in_batches: bool,
 }
 
 pub(super) struct KnownRuns {
@@ -41,11 +43,9 @@ impl KnownRuns {
         let mut statement = transaction.prepare_cached("SELECT no, is_over FROM run WHERE id = ?1")?;
         let found = statement.query_row([id], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
         let (no, is_over) = found.ok_or_else(|| refused(format!("there is no run {id:?}")))?;
-        let last_seq = match self.in_batches.get(&no) {
-            Some(last) => *last,
-            None => last_seq(transaction, no)?,
-        };
-        let run = KnownRun { no, is_over, last_seq };
+        let in_batches = self.in_batches.get(&no).copied();
+        let last_seq = in_batches.map_or_else(|| last_seq(transaction, no), Ok)?;
+        let run = KnownRun { no, is_over, last_seq, is_in_batches: in_batches.is_some() };
         let id: Arc<str> = id.into();
         self.undo.push((Arc::clone(&id), None));
         self.runs.insert(id, run);
@@ -80,7 +80,10 @@ impl KnownRuns {
     /// The batches were folded, but for what they hold now. Forgets runs that are over: nothing more is appended to them.
     pub(super) fn folded(&mut self, connection: &Connection) -> Result<(), JournalError> {
         self.in_batches = batches::last_seqs(connection)?;
-        self.runs.retain(|_, run| !run.is_over);
+        self.runs.retain(|_, run| {
+            run.is_in_batches = self.in_batches.contains_key(&run.no);
+            !run.is_over
+        });
         Ok(())
     }
 }

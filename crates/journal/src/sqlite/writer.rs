@@ -7,12 +7,17 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use super::batches::{Backlog, BatchBuffer};
 use super::compression::Packer;
 use super::entries::Entry;
+use super::folding::insert_row;
 use super::known_runs::{KnownRun, KnownRuns};
 use super::log_file::LogFile;
 use super::reserve::Reserve;
 use super::schema::{FIRST_SEQ_MAX, RUN_MAX};
 use super::{connection, queries, reviews};
 use crate::{Head, IdempotencyKey, JournalError, ReviewCounts, RunRow, Segment, Snapshot, Write};
+
+/// Bytes from which a segment becomes a row at once, unless the run has earlier events in batches: it fills a page, so that a
+/// batch would only write it twice.
+pub(super) const ROW_BYTES_MIN: usize = 4 << 10;
 
 /// What the writer keeps between commits.
 pub(super) struct WriteState {
@@ -219,8 +224,17 @@ fn append(
         }
         Ok(_) => {}
     }
-    state.batch.push(transaction, &mut state.packer, &Entry::of(run.no, segment), &segment.body)?;
-    state.runs.change(id, |run| run.last_seq = segment.last_seq());
+    let entry = Entry::of(run.no, segment);
+    let is_row = !run.is_in_batches && entry.length >= ROW_BYTES_MIN;
+    if is_row {
+        insert_row(transaction, &mut state.packer, &entry, &segment.body, None)?;
+    } else {
+        state.batch.push(transaction, &mut state.packer, &entry, &segment.body)?;
+    }
+    state.runs.change(id, |run| {
+        run.last_seq = segment.last_seq();
+        run.is_in_batches |= !is_row;
+    });
     Ok(())
 }
 

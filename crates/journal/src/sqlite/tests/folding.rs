@@ -343,15 +343,34 @@ fn a_refused_commit_leaves_no_trace_in_the_next() {
 }
 
 #[test]
-fn long_commits_take_several_rows() {
+fn long_segments_are_rows_at_once_unless_others_are_before_them() {
     let folder = tempfile::tempdir().unwrap();
     let journal = open(&folder, 0);
     let ids = ["a", "b", "c"];
     journal.commit(&ids.map(accept)).unwrap();
-    let all: Vec<Vec<Segment>> = ids.iter().map(|id| vec![noise(row(id).head, 700_000)]).collect();
-    journal.commit(&ids.iter().zip(&all).map(|(id, all)| append(id, &all[0])).collect::<Vec<_>>()).unwrap();
-    assert_eq!(rows(&journal).0, 3);
-    check(&journal, &ids, &all);
+    let mut all = commit_to_all(&journal, &ids[..2], 1);
+    all.push(Vec::new());
+    // `c` alone has nothing in a batch; the other two take a batch each, because of their length.
+    let commit_long = |all: &mut Vec<Vec<Segment>>| {
+        for (id, segments) in ids.iter().zip(all.iter_mut()) {
+            segments.push(noise(segments.last().map_or(row(id).head, Segment::head), 700_000));
+        }
+        let last = |(id, segments): (&&str, &Vec<Segment>)| append(id, &segments[segments.len() - 1]);
+        journal.commit(&ids.iter().zip(&*all).map(last).collect::<Vec<_>>()).unwrap();
+        check(&journal, &ids, all);
+    };
+    commit_long(&mut all);
+    assert_eq!(rows(&journal), (3, 1));
     journal.fold(true).unwrap();
-    check(&journal, &ids, &all);
+    assert_eq!(rows(&journal), (0, 5));
+    commit_long(&mut all);
+    assert_eq!(rows(&journal), (0, 8), "nothing is before them any more");
+    // After a refused commit, too.
+    let short = events(all[0][2].head(), 1);
+    let wrong = append("b", &events(row("b").head, 1));
+    assert!(journal.commit(&[append("a", &short), wrong]).is_err());
+    commit_long(&mut all);
+    assert_eq!(rows(&journal), (0, 11));
+    drop(journal);
+    check(&open(&folder, 0), &ids, &all);
 }
