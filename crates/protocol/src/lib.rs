@@ -2,6 +2,7 @@
 //! No clock, no I/O, no actors, no agents: callers carry out the effects that these functions return.
 
 pub mod budget;
+mod completion_shares;
 pub mod coordination;
 mod lookahead;
 mod outcome;

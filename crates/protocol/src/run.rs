@@ -1,12 +1,15 @@
 //! A run: rounds of trajectories, a vote after each, and the limits that end it. It is a pure function of its events;
 //! the clock is an argument.
 
+mod state;
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::budget::Left;
+use super::completion_shares::CompletionShares;
 use super::coordination::Decision;
 use super::outcome::{Ballot, Ending, Outcome};
 use super::plan::RunPlan;
@@ -18,8 +21,10 @@ use super::stuck_states::StuckStates;
 use super::synchronous_search::{Chosen, Sample, Step, SynchronousSearch};
 use super::trajectory::{End, Limits, Next, Summary, Trajectory};
 use super::turn::{TurnId, TurnOutcome};
-use super::vote::{Count, Votes};
+use super::vote::Votes;
 use prime_bench::tasks::Problem;
+
+pub use state::RunState;
 
 /// What the caller must do next.
 pub enum Effect {
@@ -67,35 +72,8 @@ pub struct Run {
     search: Option<SynchronousSearch>,
     /// Samples of the current batch so far.
     gathered: Vec<Sample>,
-    /// Completion tokens that the turns in flight may still spend.
-    allotted: u64,
-    /// Turns that wait for such tokens.
-    parked: Vec<(TurnId, Box<Trajectory>)>,
+    completion_shares: CompletionShares,
     is_over: bool,
-}
-
-/// The state of a run as a snapshot stores it, except for its plan and its trajectories.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct RunState {
-    round: u32,
-    live: u32,
-    exhausted: u32,
-    #[serde(default)]
-    stuck: u32,
-    #[serde(default)]
-    stuck_states: StuckStates,
-    votes: Vec<Count>,
-    answers: Vec<(Value, Score, u64)>,
-    best: Option<Best>,
-    last_count: Vec<Ballot>,
-    agreement: f64,
-    #[serde(rename = "totals")]
-    counters: RunCounters,
-    rewards: Vec<Reward>,
-    #[serde(rename = "lockstep", default)]
-    search: Option<SynchronousSearch>,
-    #[serde(default)]
-    allotted: u64,
 }
 
 impl Run {
@@ -117,52 +95,7 @@ impl Run {
             rewards: Vec::new(),
             search: None,
             gathered: Vec::new(),
-            allotted: 0,
-            parked: Vec::new(),
-            is_over: false,
-        }
-    }
-
-    /// The state of a run that is not over, for [`Run::from_state`].
-    pub fn state(&self) -> RunState {
-        RunState {
-            round: self.round,
-            live: self.live,
-            exhausted: self.exhausted,
-            stuck: self.stuck,
-            stuck_states: self.stuck_states.clone(),
-            votes: self.votes.save(),
-            answers: self.answers.clone(),
-            best: self.best.clone(),
-            last_count: self.last_count.clone(),
-            agreement: self.agreement,
-            counters: self.counters.clone(),
-            rewards: self.rewards.clone(),
-            search: self.search.clone(),
-            allotted: self.allotted,
-        }
-    }
-
-    pub fn from_state(problem: Arc<dyn Problem>, plan: RunPlan, state: RunState) -> Self {
-        Self {
-            votes: Votes::restore(problem.spec(), state.votes),
-            plan,
-            problem,
-            round: state.round,
-            live: state.live,
-            exhausted: state.exhausted,
-            stuck: state.stuck,
-            stuck_states: state.stuck_states,
-            answers: state.answers,
-            best: state.best,
-            last_count: state.last_count,
-            agreement: state.agreement,
-            counters: state.counters,
-            rewards: state.rewards,
-            search: state.search,
-            gathered: Vec::new(),
-            allotted: state.allotted,
-            parked: Vec::new(),
+            completion_shares: CompletionShares::default(),
             is_over: false,
         }
     }
@@ -176,7 +109,7 @@ impl Run {
     /// Whether the current batch has no samples yet and no turn waits for tokens: a snapshot stores neither.
     #[inline]
     pub fn is_whole(&self) -> bool {
-        self.gathered.is_empty() && self.parked.is_empty()
+        self.gathered.is_empty() && !self.completion_shares.has_parked()
     }
 
     #[inline]
@@ -193,8 +126,7 @@ impl Run {
         self.round += 1;
         self.live = self.plan.slots();
         (self.exhausted, self.stuck) = (0, 0);
-        self.allotted = 0;
-        self.parked.clear();
+        self.completion_shares = CompletionShares::default();
         self.stuck_states.open_round();
         self.votes = Votes::default();
         self.answers.clear();
@@ -211,32 +143,21 @@ impl Run {
         }
     }
 
-    /// Asks for a trajectory's next proposal, as soon as there are completion tokens that no turn in flight may spend.
-    fn propose(&mut self, id: TurnId, mut trajectory: Box<Trajectory>, effects: &mut Vec<Effect>) {
-        if let Some(left) = self.left().completion_tokens {
-            let share = (left / u64::from(self.plan.slots())).max(1).min(left.saturating_sub(self.allotted));
-            if share == 0 {
-                return self.parked.push((id, trajectory));
-            }
-            self.allotted += share;
-            trajectory.completion_max = Some(u32::try_from(share).unwrap_or(u32::MAX));
-        }
-        effects.push(Effect::Propose(id, trajectory));
+    /// Asks for a trajectory's next proposal, as soon as the budget has completion tokens for it.
+    fn propose(&mut self, id: TurnId, trajectory: Box<Trajectory>, effects: &mut Vec<Effect>) {
+        let proposable = match self.left().completion_tokens {
+            None => Some(trajectory),
+            Some(left) => self.completion_shares.allot(id, trajectory, left, self.plan.slots()),
+        };
+        effects.extend(proposable.map(|trajectory| Effect::Propose(id, trajectory)));
     }
 
     /// Asks for the proposals that waited for completion tokens; a turn has ended and released some.
     fn resume_parked(&mut self, effects: &mut Vec<Effect>) {
-        if !self.is_over && !self.parked.is_empty() {
-            for (id, trajectory) in std::mem::take(&mut self.parked) {
+        if !self.is_over && self.completion_shares.has_parked() {
+            for (id, trajectory) in self.completion_shares.take_parked() {
                 self.propose(id, trajectory, effects);
             }
-        }
-    }
-
-    /// Takes back what was set aside for a turn that has ended.
-    fn release(&mut self, trajectory: &mut Trajectory) {
-        if let Some(share) = trajectory.completion_max.take() {
-            self.allotted -= u64::from(share);
         }
     }
 
@@ -258,7 +179,8 @@ impl Run {
         if !self.wants(id) {
             return;
         }
-        self.release(&mut trajectory);
+        self.completion_shares.release(&mut trajectory);
+        self.counters.count(&outcome);
         if self.search.is_some() {
             self.gather(id, trajectory, outcome, elapsed_ms, effects);
         } else {
@@ -277,7 +199,6 @@ impl Run {
         elapsed_ms: u64,
         effects: &mut Vec<Effect>,
     ) {
-        self.counters.count(&outcome);
         let TurnOutcome { line, applicable, verdict, decision, usage, exhausted, .. } = outcome;
         let single_pass = Limits { attempts_max: 1, repetitions_max: 1, ..self.plan.limits };
         let limits = if self.plan.strategy.is_single_pass() { &single_pass } else { &self.plan.limits };
@@ -326,7 +247,6 @@ impl Run {
         elapsed_ms: u64,
         effects: &mut Vec<Effect>,
     ) {
-        self.counters.count(&outcome);
         let (logprob, characters) = (outcome.logprob(), outcome.characters());
         let TurnOutcome { line, applicable, verdict, decision, usage, .. } = outcome;
         trajectory.count(applicable);
@@ -382,7 +302,7 @@ impl Run {
         if !self.wants(id) {
             return;
         }
-        self.release(&mut trajectory);
+        self.completion_shares.release(&mut trajectory);
         if self.search.is_none() {
             self.end(id, &Summary::of(&trajectory), End::Failed(reason), elapsed_ms, effects);
             return self.resume_parked(effects);

@@ -1,0 +1,87 @@
+//! A run's state as a snapshot stores it.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Best, Run};
+use crate::completion_shares::CompletionShares;
+use crate::outcome::Ballot;
+use crate::plan::RunPlan;
+use crate::reward::Reward;
+use crate::run_counters::RunCounters;
+use crate::score::Score;
+use crate::stuck_states::StuckStates;
+use crate::synchronous_search::SynchronousSearch;
+use crate::vote::{Count, Votes};
+use prime_bench::tasks::Problem;
+
+/// All of a run, except for its plan and its trajectories.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunState {
+    round: u32,
+    live: u32,
+    exhausted: u32,
+    #[serde(default)]
+    stuck: u32,
+    #[serde(default)]
+    stuck_states: StuckStates,
+    votes: Vec<Count>,
+    answers: Vec<(Value, Score, u64)>,
+    best: Option<Best>,
+    last_count: Vec<Ballot>,
+    agreement: f64,
+    #[serde(rename = "totals")]
+    counters: RunCounters,
+    rewards: Vec<Reward>,
+    #[serde(rename = "lockstep", default)]
+    search: Option<SynchronousSearch>,
+    #[serde(default)]
+    allotted: u64,
+}
+
+impl Run {
+    /// The state of a run that is not over, for [`Run::from_state`].
+    pub fn state(&self) -> RunState {
+        RunState {
+            round: self.round,
+            live: self.live,
+            exhausted: self.exhausted,
+            stuck: self.stuck,
+            stuck_states: self.stuck_states.clone(),
+            votes: self.votes.save(),
+            answers: self.answers.clone(),
+            best: self.best.clone(),
+            last_count: self.last_count.clone(),
+            agreement: self.agreement,
+            counters: self.counters.clone(),
+            rewards: self.rewards.clone(),
+            search: self.search.clone(),
+            allotted: self.completion_shares.allotted(),
+        }
+    }
+
+    pub fn from_state(problem: Arc<dyn Problem>, plan: RunPlan, state: RunState) -> Self {
+        Self {
+            votes: Votes::restore(problem.spec(), state.votes),
+            plan,
+            problem,
+            round: state.round,
+            live: state.live,
+            exhausted: state.exhausted,
+            stuck: state.stuck,
+            stuck_states: state.stuck_states,
+            answers: state.answers,
+            best: state.best,
+            last_count: state.last_count,
+            agreement: state.agreement,
+            counters: state.counters,
+            rewards: state.rewards,
+            search: state.search,
+            gathered: Vec::new(),
+            completion_shares: CompletionShares::restore(state.allotted),
+            is_over: false,
+        }
+    }
+}
