@@ -16,8 +16,10 @@ const TYPE_U32: u32 = 4;
 const TYPE_I32: u32 = 5;
 const TYPE_F32: u32 = 6;
 const TYPE_BOOL: u32 = 7;
-const TYPE_STRING: u32 = 8;
-const TYPE_ARRAY: u32 = 9;
+pub const TYPE_STRING: u32 = 8;
+pub const TYPE_ARRAY: u32 = 9;
+/// The key of the vocabulary.
+pub const TOKENS_KEY: &str = "tokenizer.ggml.tokens";
 /// llama.cpp's token types.
 const NORMAL: i32 = 1;
 const CONTROL: i32 = 3;
@@ -190,7 +192,7 @@ pub fn metadata(name: &str, layout: &Layout, vocabulary: &Vocabulary, precision:
     tokens.extend(["<|bos|>", "<|eos|>", "<|pad|>"].map(str::to_owned));
     // User-defined tokens are written as they are.
     tokens.extend_from_slice(vocabulary.words());
-    data.strings("tokenizer.ggml.tokens", &tokens);
+    data.strings(TOKENS_KEY, &tokens);
     let kind = |token| match token {
         0..256 => NORMAL,
         256..259 => CONTROL,

@@ -1,15 +1,17 @@
-//! Initial weights, read from a GGUF that this trainer exported. Any other file is refused with the reason: nothing is
-//! guessed.
+//! Initial weights and their vocabulary, read from a GGUF that this trainer exported. Any other file is refused with the
+//! reason: nothing is guessed.
 
 use std::ops::Range;
+use std::path::Path;
 
 use prime_engine::gguf::{self, Header};
 
 use super::{
-    gguf::{metadata, places},
+    TrainError,
+    gguf::{TOKENS_KEY, TYPE_ARRAY, TYPE_STRING, metadata, places},
     layout::Layout,
-    recipe::Precision,
-    vocabulary::Vocabulary,
+    recipe::{Precision, Recipe, Words},
+    vocabulary::{BASE, Vocabulary},
 };
 
 /// The version of the format that this trainer writes.
@@ -19,11 +21,35 @@ const ELEMENT_BYTES: [usize; 2] = [4, 2];
 /// Metadata that may differ between files: the name, and the precision, which each tensor states itself.
 const FREE_KEYS: [&str; 2] = ["general.name", "general.file_type"];
 
+impl Recipe {
+    /// Takes over the words of the initial model, unless the recipe has no such model or lists words itself.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is not an export of this trainer.
+    pub fn adopt_initial_words(&mut self) -> Result<(), TrainError> {
+        if let (Some(path), Words::Frequent(_)) = (&self.init, &self.data.words) {
+            let words = words(&read(path)?).map_err(|reason| TrainError::Init { path: path.clone(), reason })?;
+            self.data.words = Words::Listed(words);
+        }
+        Ok(())
+    }
+
+    /// The initial weights: those of the file `init`, or random ones.
+    pub(crate) fn initial_weights(&self, layout: &Layout, vocabulary: &Vocabulary) -> Result<Vec<f32>, TrainError> {
+        let Some(path) = &self.init else { return Ok(layout.initialize(self.seed)) };
+        weights(&read(path)?, layout, vocabulary).map_err(|reason| TrainError::Init { path: path.clone(), reason })
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, TrainError> {
+    std::fs::read(path).map_err(|source| TrainError::Io { action: "read", path: path.to_owned(), source })
+}
+
 /// The flat weights of a file.
 ///
 /// # Errors
 /// In what way the file is not an export of a model of this architecture by this trainer.
-pub fn weights(bytes: &[u8], layout: &Layout, vocabulary: &Vocabulary) -> Result<Vec<f32>, String> {
+fn weights(bytes: &[u8], layout: &Layout, vocabulary: &Vocabulary) -> Result<Vec<f32>, String> {
     let header = gguf::parse(bytes).map_err(|error| error.to_string())?;
     if header.version != VERSION {
         return Err(format!("it has version {} of the format, only {VERSION} is supported", header.version));
@@ -61,6 +87,36 @@ pub fn weights(bytes: &[u8], layout: &Layout, vocabulary: &Vocabulary) -> Result
     Ok(weights)
 }
 
+/// The words of a file's vocabulary, in the order of their tokens.
+///
+/// # Errors
+/// In what way the file is not an export of this trainer.
+fn words(bytes: &[u8]) -> Result<Vec<String>, String> {
+    let header = gguf::parse(bytes).map_err(|error| error.to_string())?;
+    let place = header.values.get(TOKENS_KEY);
+    let place =
+        place.ok_or_else(|| format!("it has no `{TOKENS_KEY}`: only a file that this trainer exported can be used"))?;
+    let tokens = strings(slice(bytes, place));
+    let words = tokens.as_ref().and_then(|tokens| tokens.get(BASE..));
+    words.map(<[String]>::to_vec).ok_or_else(|| format!("its `{TOKENS_KEY}` is not a vocabulary of this trainer"))
+}
+
+/// The strings of an array with its types and its length, as [`Metadata::strings`] writes them.
+///
+/// [`Metadata::strings`]: super::gguf::Metadata::strings
+fn strings(value: &[u8]) -> Option<Vec<String>> {
+    let types = [TYPE_ARRAY.to_le_bytes(), TYPE_STRING.to_le_bytes()].concat();
+    let (count, mut rest) = value.strip_prefix(&types[..])?.split_first_chunk()?;
+    let mut strings = Vec::new();
+    for _ in 0..u64::from_le_bytes(*count) {
+        let (len, behind) = rest.split_first_chunk()?;
+        let (text, behind) = behind.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
+        strings.push(std::str::from_utf8(text).ok()?.to_owned());
+        rest = behind;
+    }
+    Some(strings)
+}
+
 /// The bytes in a range; nothing if the file does not have them.
 fn slice<'b>(bytes: &'b [u8], range: &Range<u64>) -> &'b [u8] {
     let (start, end) = (usize::try_from(range.start), usize::try_from(range.end));
@@ -80,8 +136,9 @@ fn difference(bytes: &[u8], header: &Header, layout: &Layout, vocabulary: &Vocab
                 (Some(value), Some(wanted)) => {
                     format!("its `{key}` is {value}, and the recipe's model has {wanted}: the architectures must agree")
                 }
-                _ if *key == "tokenizer.ggml.tokens" => {
-                    "its vocabulary differs: list its words in the recipe's data.words".to_owned()
+                _ if *key == TOKENS_KEY => {
+                    "its vocabulary differs from the recipe's data.words: list its words there, or leave the key out"
+                        .to_owned()
                 }
                 _ => format!("its `{key}` differs from what this trainer writes"),
             });
@@ -99,7 +156,7 @@ fn number(value: &[u8]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::super::gguf::encode;
-    use super::super::recipe::Architecture;
+    use super::super::recipe::{Architecture, Data};
     use super::*;
 
     const SMALL: Architecture = Architecture { d_model: 32, layers: 2, heads: 4, ff: 48, context: 128 };
@@ -119,11 +176,23 @@ mod tests {
     }
 
     #[test]
-    fn the_shipped_executor_is_read() {
-        let layout = Layout::new(Architecture::default(), 259);
-        let weights = weights(include_bytes!("../../../models/prime-tiny.gguf"), &layout, &Vocabulary::default())
-            .expect("an export");
+    fn the_verifiers_recipe_starts_from_the_shipped_executor() {
+        let mut recipe = Recipe::from_toml(include_str!("../../../models/prime-tiny-verifier.toml")).expect("a recipe");
+        recipe.init = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/prime-tiny.gguf").into());
+        recipe.adopt_initial_words().expect("an export");
+        let Words::Listed(words) = recipe.data.words.clone() else { panic!("no words were adopted") };
+        let vocabulary = Vocabulary::new(words).expect("words");
+        let layout = Layout::new(recipe.model, vocabulary.size());
+        let weights = recipe.initial_weights(&layout, &vocabulary).expect("an export");
         assert!(weights.iter().any(|weight| weight.abs() > 0.1));
+
+        let mut listed =
+            Recipe { data: Data { words: Words::Listed(vec!["cmp ".to_owned()]), ..Data::default() }, ..recipe };
+        listed.adopt_initial_words().expect("it lists its words");
+        assert_eq!(listed.data.words, Words::Listed(vec!["cmp ".to_owned()]));
+        let other = Vocabulary::new(vec!["cmp ".to_owned()]).expect("a word");
+        let refused = listed.initial_weights(&Layout::new(listed.model, other.size()), &other);
+        assert!(refused.is_err_and(|error| error.to_string().contains("vocab")), "another vocabulary");
     }
 
     #[test]

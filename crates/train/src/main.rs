@@ -59,6 +59,7 @@ fn train(arguments: &SftArguments) -> anyhow::Result<ExitCode> {
         recipe.budget = Budget::Minutes(minutes);
     }
     let out = arguments.out.clone().unwrap_or_else(|| arguments.recipe.with_extension("gguf"));
+    recipe.adopt_initial_words().with_context(|| format!("--recipe {path}"))?;
     let mut samples = samples(&recipe).with_context(|| format!("--recipe {path}"))?;
     let stop = Arc::new(AtomicBool::new(false));
     stop_on_interrupt(Arc::clone(&stop))?;

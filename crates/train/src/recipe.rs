@@ -95,7 +95,7 @@ pub struct Data {
     /// Executors: the share of the training samples that are drawn so that each form of completion in a trace is equally
     /// likely; the others are uniform over its steps. Held-out samples are all uniform.
     pub by_form: f64,
-    /// Words that become one token each.
+    /// Words that become one token each. With `init`, those of its file unless they are listed here.
     pub words: Words,
 }
 
@@ -105,7 +105,7 @@ pub struct Data {
 pub enum Words {
     /// At most so many of the words that the samples' notation has, those that save the most bytes first.
     Frequent(usize),
-    /// These: for a model that starts from the weights of another.
+    /// These.
     Listed(Vec<String>),
 }
 

@@ -16,7 +16,7 @@ use super::{
     batch::{Batch, Encoded, PoolPlan, Samples},
     checkpoint::{Checkpoint, replace},
     evaluate::{self, Accuracy},
-    gguf, initial,
+    gguf,
     layout::Layout,
     model::{Network, Scores, tensors, values},
     optimizer::Updater,
@@ -124,7 +124,7 @@ impl<'a> Run<'a> {
                 recipe.seed,
                 tasks,
                 &vocabulary,
-                first_weights(recipe, &layout, &vocabulary)?,
+                recipe.initial_weights(&layout, &vocabulary)?,
             )
         };
         let most = recipe.evaluation.samples.max(recipe.evaluation.final_samples);
@@ -267,13 +267,6 @@ impl<'a> Run<'a> {
             gguf::encode(name, &self.layout, &self.vocabulary, &self.state.weights, self.recipe.export.matrices);
         replace(&self.out, &model)
     }
-}
-
-/// Initial weights: those of the recipe's `init`, or random ones.
-fn first_weights(recipe: &Recipe, layout: &Layout, vocabulary: &Vocabulary) -> Result<Vec<f32>, TrainError> {
-    let Some(path) = &recipe.init else { return Ok(layout.initialize(recipe.seed)) };
-    let bytes = std::fs::read(path).map_err(|source| TrainError::Io { action: "read", path: path.clone(), source })?;
-    initial::weights(&bytes, layout, vocabulary).map_err(|reason| TrainError::Init { path: path.clone(), reason })
 }
 
 /// The gradient and statistics of a step.

@@ -6,7 +6,7 @@
 use super::TrainError;
 
 /// Tokens of a vocabulary without words: bytes, then bos, eos and pad.
-const BASE: usize = 259;
+pub const BASE: usize = 259;
 pub const BOS: u16 = 256;
 pub const EOS: u16 = 257;
 pub const PAD: u16 = 258;
