@@ -23,9 +23,6 @@ KEY = "prime_" + "0" * 64
 UNCHECKED = [
     # A document cannot say which inputs a task takes, which presets there are, or which run has which event.
     "positive_data_acceptance",
-    # What is wrong in an entry of a batch is that entry's error, not the batch's; and the least integer may be written as the
-    # float that is next to it.
-    "negative_data_rejection",
 ]
 SETTINGS = [
     "server.bind=127.0.0.1:0",

@@ -8,20 +8,8 @@ use serde::de::{Deserialize, Deserializer, Error, IntoDeserializer, Visitor};
 /// Reads an integer that may be written with a fraction of zero.
 struct Integer<T>(PhantomData<T>);
 
-/// The integer that a number is, within the ranges of 64 bits.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range was checked")]
-fn whole(number: f64) -> Option<Result<u64, i64>> {
-    // 2^64 and 2^63 are floats, the greatest integers below are not.
-    if number.fract() != 0.0 {
-        None
-    } else if (0.0..18_446_744_073_709_551_616.0).contains(&number) {
-        Some(Ok(number as u64))
-    } else if (-9_223_372_036_854_775_808.0..0.0).contains(&number) {
-        Some(Err(number as i64))
-    } else {
-        None
-    }
-}
+/// From here on, a float may stand for several integers: for the one that was written and its neighbours.
+const INEXACT_FROM: f64 = 9_007_199_254_740_992.0;
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for Integer<T> {
     type Value = T;
@@ -39,11 +27,18 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Integer<T> {
     }
 
     fn visit_f64<E: Error>(self, number: f64) -> Result<T, E> {
-        match whole(number) {
-            Some(Ok(number)) => self.visit_u64(number),
-            Some(Err(number)) => self.visit_i64(number),
-            None => T::deserialize(number.into_deserializer()),
+        if number.fract() != 0.0 {
+            return T::deserialize(number.into_deserializer());
         }
+        // Integers beyond 64 bits arrive as floats, too.
+        if number.abs() >= INEXACT_FROM {
+            let wanted = std::any::type_name::<T>();
+            return Err(E::custom(format!(
+                "floating point `{number:e}` is not exact: from 2^53 on, give digits alone, within the range of {wanted}"
+            )));
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "it is exact")]
+        self.visit_i64(number as i64)
     }
 }
 
@@ -109,12 +104,21 @@ mod tests {
             (json!({"a": 1.5}), ["floating point `1.5`", "u32"]),
             (json!({"a": -1}), ["`-1`", "u32"]),
             (json!({"a": 1e10}), ["`10000000000`", "u32"]),
-            (json!({"a": 1e300}), ["floating point", "u32"]),
+            (json!({"a": 1e300}), ["floating point `1e300` is not exact", "u32"]),
+            (json!({"a": 1, "b": 9_007_199_254_740_992.0}), ["not exact", "i64"]),
             (json!({"a": "1"}), ["string \"1\"", "u32"]),
             (json!({"a": 1, "b": true}), ["boolean `true`", "i64"]),
         ] {
             let error = serde_json::from_value::<Fields>(given.clone()).unwrap_err().to_string();
             assert!(parts.iter().all(|part| error.contains(part)), "{given}: {error}");
         }
+    }
+
+    #[test]
+    fn the_neighbour_of_the_least_integer_is_not_taken_for_it() {
+        let read = |text: &str| serde_json::from_str::<Fields>(text);
+        assert_eq!(read(r#"{"a": 1, "b": -9223372036854775808}"#).unwrap().b, Some(i64::MIN));
+        let error = read(r#"{"a": 1, "b": -9223372036854775809}"#).unwrap_err().to_string();
+        assert!(error.contains("`-9.223372036854776e18` is not exact"), "{error}");
     }
 }

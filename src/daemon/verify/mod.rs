@@ -110,6 +110,12 @@ pub(super) fn judged(body: &[u8], abandoned: &Abandoned) -> Result<VerifyAnswer,
     if batch.len() > BATCH_MAX {
         return Err(ApiError::bad_field("batch", format!("has {} requests; give up to {BATCH_MAX}", batch.len())));
     }
+    for (place, request) in batch.iter().enumerate() {
+        request.check().map_err(|error| {
+            let field = error.field.unwrap_or_default();
+            ApiError::bad_value(&field, error.message).moved_to(&format!("batch[{place}].{field}"))
+        })?;
+    }
     let entry = |request: &VerifyRequest| match judge.judge(request) {
         Ok(verification) => BatchEntry::Judged(verification),
         Err(error) => BatchEntry::Refused { error },
@@ -120,7 +126,8 @@ pub(super) fn judged(body: &[u8], abandoned: &Abandoned) -> Result<VerifyAnswer,
 /// Judges a step in a given state, or an answer, without a run.
 ///
 /// The state is given in the task's own form, as in a trace, or by the action lines from the start. With `batch`, each
-/// request has its own result: an invalid one does not affect the others. A request may take 16,777,216 steps of references
+/// request has its own result: one that cannot be judged has an error and does not affect the others. Only a batch with a
+/// request that does not follow the schema is refused as a whole. A request may take 16,777,216 steps of references
 /// and lines, and 10 s of a processor; what is left of a batch then has an error that says so. An instance that a batch
 /// names repeatedly counts once.
 #[utoipa::path(
@@ -143,4 +150,32 @@ pub async fn judge(state: web::Data<State>, request: HttpRequest, body: Body) ->
     })?;
     let answer = ticket.result().await.ok_or_else(|| ApiError::internal("the request could not be completed"))??;
     Ok(HttpResponse::Ok().json(answer))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn batch(second: &Value) -> Result<Value, ApiError> {
+        let first = json!({"task": "bubble-sort", "input": {"a": [2, 1]}, "action": "cmp 0 1"});
+        let body = json!({"batch": [first, second]}).to_string();
+        judged(body.as_bytes(), &Abandoned::default()).map(|answer| serde_json::to_value(answer).unwrap())
+    }
+
+    #[test]
+    fn a_batch_is_refused_for_what_breaks_its_schema_and_for_nothing_else() {
+        for (second, field) in [
+            (json!({"task": "bubble-sort", "input": {"a": [1]}, "action": "done", "kinds": []}), "batch[1].kinds"),
+            (json!({"task": "bubble-sort", "difficulty": "easy", "index": 200}), "batch[1].index"),
+            (json!({"task": "bubble-sort", "action": 3}), "batch[1].action"),
+        ] {
+            let error = batch(&second).unwrap_err().body().error;
+            assert_eq!(error.field.as_deref(), Some(field));
+            assert!(error.message.starts_with(&format!("field `{field}`: ")), "{}", error.message);
+        }
+        let answer = batch(&json!({"task": "no-sort", "input": {}, "action": "done"})).unwrap();
+        assert_eq!(answer["results"][0]["applicable"], true);
+        assert_eq!(answer["results"][1]["error"]["field"], "task");
+    }
 }

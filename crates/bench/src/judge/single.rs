@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::actions::ActionList;
-use crate::tasks::{self, BASE_SEED, Difficulty, InstanceId, Kind, Kinds, Machine, Problem, Refusal, Severity};
+use crate::tasks::instance::NoSuchIndex;
+use crate::tasks::{
+    self, BASE_SEED, Difficulty, INSTANCES, InstanceId, Kind, Kinds, Machine, Problem, Refusal, Severity,
+};
 use limited::Instance;
 
 mod limited;
@@ -50,7 +53,7 @@ pub struct VerifyRequest {
     pub state: Option<Value>,
     /// Lines from the start of the trace to `action`, instead of `state`: up to 100,000. They are carried out, not
     /// judged. Without either, `action` is the first line.
-    #[cfg_attr(feature = "schema", schema(value_type = Option<Vec<String>>))]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<Vec<String>>, max_items = 100_000))]
     pub actions: Option<ActionList>,
     /// The line to judge.
     #[cfg_attr(feature = "schema", schema(example = "cmp 0 1"))]
@@ -61,6 +64,26 @@ pub struct VerifyRequest {
     /// Kinds of constraints to look at; format, invariant and terminal where they are left out.
     #[cfg_attr(feature = "schema", schema(min_items = 1))]
     pub kinds: Option<Vec<Kind>>,
+}
+
+impl VerifyRequest {
+    /// Checks the ranges of its fields, whatever the task.
+    ///
+    /// # Errors
+    /// The first field out of its range.
+    pub fn check(&self) -> Result<(), VerifyError> {
+        if let Some(index) = self.index.filter(|index| *index >= INSTANCES) {
+            return Err(VerifyError::at("index", NoSuchIndex { index }));
+        }
+        let count = self.actions.as_ref().map_or(0, ActionList::len);
+        if count > ACTIONS_MAX {
+            return Err(VerifyError::at("actions", format!("has {count} lines; give up to {ACTIONS_MAX}")));
+        }
+        if self.kinds.as_ref().is_some_and(Vec::is_empty) {
+            return Err(VerifyError::at("kinds", "give at least one of format, invariant, transition, terminal"));
+        }
+        Ok(())
+    }
 }
 
 /// The judgement.
@@ -174,7 +197,8 @@ fn judge_caught(judge: &mut Judge<'_>, request: &VerifyRequest) -> Result<Verifi
 }
 
 fn judge_request(judge: &mut Judge<'_>, request: &VerifyRequest) -> Result<Verification, VerifyError> {
-    let kinds = kinds(request)?;
+    request.check()?;
+    let kinds = request.kinds.as_deref().unwrap_or(&KINDS).iter().copied().collect();
     let name = instance_name(request);
     let Instance { problem, reference } = judge.instance(&name, || problem(request))?;
     match (&request.action, &request.answer) {
@@ -204,14 +228,6 @@ fn judge_request(judge: &mut Judge<'_>, request: &VerifyRequest) -> Result<Verif
         }
         (None, None) => Err(VerifyError::at("action", "give `action` or `answer`: there is nothing to judge")),
         (Some(_), Some(_)) => Err(VerifyError::at("answer", "give `action` or `answer`, not both")),
-    }
-}
-
-fn kinds(request: &VerifyRequest) -> Result<Kinds, VerifyError> {
-    match request.kinds.as_deref() {
-        None => Ok(KINDS.into_iter().collect()),
-        Some([]) => Err(VerifyError::at("kinds", "give at least one of format, invariant, transition, terminal")),
-        Some(kinds) => Ok(kinds.iter().copied().collect()),
     }
 }
 
@@ -255,10 +271,6 @@ fn machine(
     }
     let mut machine = problem.start();
     let Some(actions) = &request.actions else { return Ok(machine) };
-    let count = actions.len();
-    if count > ACTIONS_MAX {
-        return Err(VerifyError::at("actions", format!("has {count} lines; give up to {ACTIONS_MAX}")));
-    }
     for (place, line) in actions.iter().enumerate() {
         judge.step()?;
         let refused = if machine.ended() {
