@@ -1,6 +1,7 @@
 //! The OpenAPI document: `/openapi.json`, and a page to read it with.
 
 mod integer_bounds;
+mod named_variants;
 mod shared_responses;
 mod swagger_ui;
 
@@ -64,6 +65,7 @@ fn described(has_keys: bool) -> Value {
     let mut document = Document::openapi();
     SharedResponses { has_keys }.add_to(&mut document);
     let mut document = serde_json::to_value(document).expect("invariant: documents serialise");
+    named_variants::add(&mut document);
     integer_bounds::add(&mut document);
     document
 }
@@ -145,6 +147,26 @@ mod tests {
         }
         let document = document(false);
         walk(&document, &document);
+    }
+
+    #[test]
+    fn variants_of_unions_have_names() {
+        let document = document(false);
+        let schemas = document["components"]["schemas"].as_object().unwrap();
+        for (name, schema) in schemas {
+            let is_of_a_union = |part: &Value| {
+                let referred = part["$ref"].as_str().and_then(|to| document.pointer(to.strip_prefix('#')?));
+                referred.is_some_and(|schema| schema["oneOf"].is_array())
+            };
+            assert!(!schema["allOf"].as_array().into_iter().flatten().any(is_of_a_union), "{name} adds to a union");
+            for variant in schema["oneOf"].as_array().into_iter().flatten() {
+                assert!(variant["properties"].is_null() && variant["allOf"].is_null(), "{name}: {variant} has no name");
+            }
+        }
+        let reference = |name: &str| serde_json::json!({"$ref": format!("#/components/schemas/{name}")});
+        let lines = schemas["TraceRecord"]["oneOf"].as_array().unwrap();
+        assert!(lines.contains(&reference("TraceRecordTrajectoryEnded")), "{lines:?}");
+        assert!(schemas["AnswerForm"]["oneOf"].as_array().unwrap().contains(&reference("AnswerFormPattern")));
     }
 
     #[test]
