@@ -161,18 +161,27 @@ impl App {
         if names == self.agents().names() { Ok(Arc::clone(self.agents())) } else { self.agents_with(&names.into()) }
     }
 
-    /// The recorded agents, if it is known already whether they can be built.
-    pub fn known_agents(&self, record: &Arc<RecordedAgents>) -> Option<Result<Arc<AgentSet>, AgentMissing>> {
-        self.agents.known(record)
+    /// The record of a run of these agents and this task; `None` for custom agents.
+    pub fn record_for(&self, agents: &AgentSet, task: &str) -> Option<Arc<RecordedAgents>> {
+        self.agents.record_for(agents, task, &self.settings.engines)
     }
 
-    /// The recorded agents, whatever the configuration names. Starts the engines that they need and that do not run yet.
+    /// The recorded agents of a run of this task, if it is known already whether they can be built.
+    pub fn known_agents(
+        &self,
+        record: &Arc<RecordedAgents>,
+        task: &str,
+    ) -> Option<Result<Arc<AgentSet>, AgentMissing>> {
+        self.agents.known(record, task, &self.settings.engines)
+    }
+
+    /// The recorded agents of a run of this task, whatever the configuration names. Starts the engines that they need and that do not run yet.
     /// Must be called within an actix system; blocks while a model loads.
     ///
     /// # Errors
     /// Which agent this process cannot build, and what to do.
-    pub fn recorded_agents(&self, record: &Arc<RecordedAgents>) -> Result<Arc<AgentSet>, AgentMissing> {
-        self.agents.restored(record, &self.settings, &self.resources)
+    pub fn recorded_agents(&self, record: &Arc<RecordedAgents>, task: &str) -> Result<Arc<AgentSet>, AgentMissing> {
+        self.agents.restored(record, task, &self.settings, &self.resources)
     }
 
     /// The pools of model servers in use.

@@ -1,6 +1,7 @@
 //! The agents of a run as data: what a later process needs to build the same ones, and to notice that it cannot. Engines
 //! and pools are named, not contained: they belong to the process.
 
+mod for_task;
 mod restore;
 #[cfg(test)]
 mod tests;

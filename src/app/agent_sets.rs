@@ -8,7 +8,7 @@ use super::resources::{self, RunningEngine, start_engine_of};
 use super::{Overrides, model_file};
 use crate::agents::registry::RegistryError;
 use crate::agents::{AgentMissing, AgentSet, Names, RecordedAgents, Resources, file_digest};
-use crate::settings::Settings;
+use crate::settings::{Engine as EngineEntry, Settings};
 use prime_engine::Engine;
 
 /// Most sets of each origin that are kept besides the configured one; the oldest goes.
@@ -17,6 +17,8 @@ const SETS_MAX: usize = 16;
 pub struct AgentSets {
     configured: Arc<AgentSet>,
     others: Mutex<Others>,
+    /// The records of runs of these agents, newest last: all runs of a task share one.
+    for_tasks: Mutex<Vec<Arc<RecordedAgents>>>,
     /// Held while a recorded set is built, which may take as long as loading a model.
     building: Mutex<()>,
     /// Engines that were started for recorded sets, or could not be.
@@ -58,6 +60,7 @@ impl AgentSets {
         Self {
             configured: Arc::new(configured),
             others: Mutex::default(),
+            for_tasks: Mutex::default(),
             building: Mutex::default(),
             started: Mutex::default(),
         }
@@ -90,9 +93,32 @@ impl AgentSets {
         Ok(agents)
     }
 
-    /// The agents of a record, if they are built already or known to be missing.
-    pub fn known(&self, record: &Arc<RecordedAgents>) -> Option<Result<Arc<AgentSet>, AgentMissing>> {
-        let is_it = |agents: &&Arc<AgentSet>| agents.recorded().is_some_and(|own| is_same(own, record));
+    /// The record of a run of these agents and this task.
+    pub fn record_for(
+        &self,
+        agents: &AgentSet,
+        task: &str,
+        engines: &BTreeMap<String, EngineEntry>,
+    ) -> Option<Arc<RecordedAgents>> {
+        let record = agents.recorded()?.for_task(task, engines);
+        let mut known = locked(&self.for_tasks);
+        if let Some(same) = known.iter().find(|known| ***known == record) {
+            return Some(Arc::clone(same));
+        }
+        let record = Arc::new(record);
+        keep(&mut known, Arc::clone(&record));
+        Some(record)
+    }
+
+    /// The agents of the record of a run of this task, if they are built already or known to be missing.
+    pub fn known(
+        &self,
+        record: &Arc<RecordedAgents>,
+        task: &str,
+        engines: &BTreeMap<String, EngineEntry>,
+    ) -> Option<Built> {
+        let is_it =
+            |agents: &&Arc<AgentSet>| self.record_for(agents, task, engines).is_some_and(|own| is_same(&own, record));
         let others = locked(&self.others);
         if let Some(agents) = std::iter::once(&self.configured).chain(&others.chosen).find(is_it) {
             return Some(Ok(Arc::clone(agents)));
@@ -107,11 +133,12 @@ impl AgentSets {
     pub fn restored(
         &self,
         record: &Arc<RecordedAgents>,
+        task: &str,
         present: &Settings,
         resources: &Resources,
     ) -> Result<Arc<AgentSet>, AgentMissing> {
         let _building = locked(&self.building);
-        if let Some(known) = self.known(record) {
+        if let Some(known) = self.known(record, task, &present.engines) {
             return known;
         }
         let built = build(record, present, resources, &self.started).map(Arc::new);

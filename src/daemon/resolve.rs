@@ -254,7 +254,7 @@ pub fn spec_of(
         sampling: run_sampling(&settings),
         overrides,
         agents: agents.names().clone(),
-        recorded: agents.recorded().cloned(),
+        recorded: app.record_for(&agents, problem.spec().slug),
         notes: agents.notes().to_vec(),
         check_kinds: check_kinds(problem.as_ref()),
         config_hash: settings.hash(),

@@ -45,17 +45,19 @@ pub(super) async fn agents_of(runs: &Arc<Runs>, live: &Arc<LiveRun>) -> Option<(
 /// # Errors
 /// Which agent is missing, and what to do.
 async fn find(app: &Arc<App>, live: &LiveRun) -> Result<Arc<AgentSet>, String> {
-    let Some(record) = &live.spec.recorded else {
-        return app.agents_named(&live.spec.agents).map_err(|error| error.to_string());
+    let spec = &live.spec;
+    let Some(record) = &spec.recorded else {
+        return app.agents_named(&spec.agents).map_err(|error| error.to_string());
     };
-    if let Some(known) = app.known_agents(record) {
+    if let Some(known) = app.known_agents(record, &spec.task) {
         return known.map_err(|missing| missing.to_string());
     }
-    let (app, record, system) = (Arc::clone(app), Arc::clone(record), actix::System::current());
+    let (app, record, task) = (Arc::clone(app), Arc::clone(record), spec.task.clone());
+    let system = actix::System::current();
     // A model may have to be loaded.
     let built = tokio::task::spawn_blocking(move || {
         actix::System::set_current(system);
-        app.recorded_agents(&record)
+        app.recorded_agents(&record, &task)
     });
     let built = built.await.map_err(|_| "the agents cannot be built: a constructor panicked".to_owned())?;
     built.map_err(|missing| missing.to_string())

@@ -72,9 +72,10 @@ impl Runs {
         let mut spec = RunSpec { forked_from: Some(Origin { run: parent.to_owned(), seq }), ..spec };
         spec.sampling.seed = seed.unwrap_or(spec.sampling.seed);
         if spec.recorded.is_none() {
-            let agents = self.app().agents_named(&spec.agents).map_err(|error| RunError::Agents(error.to_string()))?;
-            spec.recorded = agents.recorded().cloned();
-            spec.notes.extend(agents.recorded().map(|_| UNRECORDED.to_owned()));
+            let app = self.app();
+            let agents = app.agents_named(&spec.agents).map_err(|error| RunError::Agents(error.to_string()))?;
+            spec.recorded = app.record_for(&agents, &spec.task);
+            spec.notes.extend(spec.recorded.as_ref().map(|_| UNRECORDED.to_owned()));
         }
         self.check_engines(&spec)?;
         let (live, row) = self.prepare(owner, spec)?;

@@ -119,6 +119,7 @@ impl LiveRun {
             updated_at: timestamp(self.updated_ms.load(Ordering::Relaxed).max(self.created_ms + elapsed)),
             events: committed.head.seq,
             chain: committed.head.hash.to_string(),
+            engines: self.spec.engines(),
             forked_from: self.spec.forked_from.clone(),
             result,
         }

@@ -1,5 +1,7 @@
 //! The record of a run, as its users see it.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -69,6 +71,10 @@ pub struct RunRecord {
     pub chain: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<Origin>,
+    /// The engines that its agents ask about its task, each with the SHA-256 of its model's file, or null where that was not
+    /// known; left out if there are none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub engines: BTreeMap<String, Option<String>>,
     #[serde(flatten)]
     pub result: RunResult,
 }
@@ -96,6 +102,7 @@ impl RunRecord {
             updated_at: timestamp(row.updated_ms),
             events: row.head.seq,
             chain: row.head.hash.to_string(),
+            engines: spec.engines(),
             forked_from: spec.forked_from,
             result: serde_json::from_str(&row.summary)?,
         }

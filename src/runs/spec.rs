@@ -1,5 +1,6 @@
 //! The spec of a run, as the journal keeps it: enough to start it again anywhere.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -72,6 +73,11 @@ fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Arc<Recorde
 }
 
 impl RunSpec {
+    /// The engines that its agents ask about its task, each with the SHA-256 of its model.
+    pub fn engines(&self) -> BTreeMap<String, Option<String>> {
+        self.recorded.as_ref().map(|recorded| recorded.engines.clone()).unwrap_or_default()
+    }
+
     /// What a verifier looks at in this problem.
     pub fn basis_on(&self, basis: Basis) -> Basis {
         let is_custom = self.task == prime_problems::SPEC.slug;

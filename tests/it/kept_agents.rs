@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::binary::{prime, shown};
 use crate::daemon::{Daemon, Home};
@@ -286,6 +287,27 @@ fn a_run_that_waits_survives_another_kill() {
     // The process in which it waited did not execute it.
     assert_eq!(after["resumed"], 1);
     assert_eq!(after["steps"], 16_383);
+}
+
+#[test]
+fn a_run_names_the_engine_that_it_asks_and_needs_no_other() {
+    let llama = ["agents.executor.implementation=llama"];
+    let daemon = Daemon::start(&llama);
+    let run = daemon.submitted(&json!({"task": "tower-of-hanoi", "fanout": 1}));
+    let model = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("models/prime-tiny.gguf")).unwrap();
+    let digest = Sha256::digest(model).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
+    let engines = json!({ "tiny": digest });
+    assert_eq!(daemon.get(&run).body["engines"], engines);
+    // The next process has other agents, and of the engines of then only this one.
+    let daemon = Daemon::start_in(
+        &daemon.kill(),
+        &["agents.executor.engine=tiny", "engines.automata.model=gone.gguf", "engines.sorts.model=gone.gguf"],
+    );
+    let after = daemon.finished(&run);
+    assert_eq!((&after["status"], &after["waiting_for"]), (&json!("verified"), &Value::Null), "{after}");
+    assert_eq!((&after["engines"], &after["agents"]["executor"]), (&engines, &json!("llama")));
+    let shown = prime(&["runs", "show", "--url", &daemon.url(""), after["id"].as_str().unwrap()]).output().unwrap();
+    assert!(String::from_utf8(shown.stdout).unwrap().contains("engines  tiny\n"));
 }
 
 /// Earlier versions did not record agents.

@@ -126,12 +126,7 @@ impl RecordedAgents {
             (Role::Verifier, &self.verifier),
             (Role::Coordinator, &self.coordinator),
         ];
-        let names = |value: &Value| match value {
-            Value::Array(names) => names.iter().any(|name| name == engine),
-            name => name == engine,
-        };
-        let uses =
-            |agent: &RecordedAgent| agent.implementation == "llama" && agent.options.get("engine").is_some_and(names);
+        let uses = |agent: &RecordedAgent| agent.engines().contains(&engine);
         let mut agents = roles.into_iter().flat_map(|(role, recorded)| {
             let users = recorded.agents.iter().filter(|(_, agent)| uses(agent));
             users.map(move |(name, _)| (role, name.clone()))

@@ -122,6 +122,33 @@ fn prompts_are_recorded_with_what_they_import() {
 }
 
 #[test]
+fn the_record_of_a_run_names_the_engine_of_its_task() {
+    let kept = settings(&[
+        "agents.verifier.implementation=llama",
+        "agents.verifier.engine=[\"sorts\", \"tiny\"]",
+        "agents.coordinator.implementation=llama",
+        "agents.coordinator.engine=sorts",
+    ]);
+    let all = recorded(&kept);
+    let of = |task: &str| all.for_task(task, &kept.engines);
+    let asked = |record: &RecordedAgents| {
+        let (verifier, coordinator) = (&record.verifier.agents["llama"], &record.coordinator.agents["llama"]);
+        let agents = [&record.executor.agents["llama"], verifier, coordinator];
+        agents.map(|agent| agent.options["engine"].as_str().unwrap().to_owned())
+    };
+    // What each model has learnt is in the recipe beside it.
+    let hanoi = of("tower-of-hanoi");
+    assert_eq!(asked(&hanoi), ["tiny", "tiny", "sorts"]);
+    assert_eq!(hanoi.engines, [("sorts".to_owned(), None), ("tiny".to_owned(), Some("abc".to_owned()))].into());
+    assert_eq!(asked(&of("turing-machine")), ["automata", "sorts", "sorts"], "the first, where none has learnt it");
+    assert_eq!(hanoi.for_task("tower-of-hanoi", &kept.engines), hanoi);
+    let mut present = kept.clone();
+    present.engines.remove("automata");
+    assert!(hanoi.restore(&present, &environment()).is_ok(), "an engine that is not asked may go");
+    assert!(all.restore(&present, &environment()).is_err());
+}
+
+#[test]
 fn a_definition_that_has_changed_or_gone_is_taken_from_the_record() {
     let kept = settings(&["agents.executor.implementation=reference", "agents.verifier.implementation=strict"]);
     let record = recorded(&kept);

@@ -34,6 +34,9 @@ fn text(record: &RunRecord) -> String {
     line("created", &record.created_at);
     line("updated", &record.updated_at);
     line("events", &format!("{}, chain {}", record.events, record.chain));
+    if !record.engines.is_empty() {
+        line("engines", &record.engines.keys().map(String::as_str).collect::<Vec<_>>().join(", "));
+    }
     if record.resumed > 0 {
         line("resumed", &format!("{}, each by another process", count(record.resumed.into(), "time")));
     }
