@@ -35,6 +35,7 @@ mod submitted_states;
 #[cfg(test)]
 pub(crate) mod suite;
 pub mod task;
+mod unknown;
 pub mod violations;
 #[cfg(test)]
 mod wrong_lines;
@@ -60,6 +61,7 @@ pub use rational::Rational;
 pub use rng::TaskRng;
 pub use spec::{Category, Constraint, Difficulty, Kind, Kinds, Severity, Spec};
 pub use task::{Illegal, InvalidInput, PathDraw, Task};
+pub use unknown::UnknownTask;
 pub use violations::Violations;
 
 /// Instances per difficulty in the benchmark.
@@ -94,91 +96,11 @@ pub fn variants() -> impl Iterator<Item = &'static dyn AnyTask> {
     classic_puzzles::VARIANTS.iter().copied()
 }
 
-/// A name that no task has.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown task {name:?}: {}", suggestion(name, nearest))]
-pub struct UnknownTask {
-    /// Cut to [`NAME_MAX`] characters.
-    pub name: String,
-    pub nearest: &'static str,
-}
-
-/// What a user may have meant: a category, or the nearest task.
-fn suggestion(name: &str, nearest: &str) -> String {
-    match name.to_lowercase().replace([' ', '_'], "-").parse::<Category>() {
-        Ok(category) => format!("that is a category; `prime-agents bench list --category {category}` names its tasks"),
-        Err(_) => format!("did you mean `{nearest}`? `prime-agents bench list` names all"),
-    }
-}
-
-/// No slug is longer; unknown names are cut to this many characters.
-pub const NAME_MAX: usize = 64;
-
 /// The task, or the variant of one, of this slug.
 ///
 /// # Errors
 /// Names the nearest slug.
 pub fn find(slug: &str) -> Result<&'static dyn AnyTask, UnknownTask> {
     let task = all().chain(variants()).find(|task| task.spec().slug == slug);
-    task.ok_or_else(|| {
-        let name: String = slug.chars().take(NAME_MAX).collect();
-        UnknownTask { nearest: nearest(&name), name }
-    })
-}
-
-/// The slug most like a name: one that contains the name before one that shares words with it, then by spelling, of
-/// the whole or of a word.
-fn nearest(name: &str) -> &'static str {
-    let name = name.to_lowercase().replace([' ', '_'], "-");
-    let likeness = |slug: &str| {
-        let words = slug.split('-').filter(|word| word.len() > 2 && name.contains(word)).count();
-        // A misspelt part of a name: `hanio` is `tower-of-hanoi`.
-        let part = slug.split('-').map(|word| strsim::jaro_winkler(word, &name)).fold(0.0, f64::max);
-        (slug.contains(&name), words, strsim::jaro_winkler(slug, &name).max(part))
-    };
-    let order =
-        |a: &(bool, usize, f64), b: &(bool, usize, f64)| (a.0, a.1).cmp(&(b.0, b.1)).then_with(|| a.2.total_cmp(&b.2));
-    let known = all().chain(variants()).map(|task| (likeness(task.spec().slug), task.spec().slug));
-    let (_, slug) = known.max_by(|(a, _), (b, _)| order(a, b)).expect("invariant: there are tasks");
-    slug
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{NAME_MAX, find};
-
-    #[test]
-    fn an_unknown_name_suggests_the_task_that_was_meant() {
-        for (name, meant) in [
-            ("hanoi", "tower-of-hanoi"),
-            ("Tower of Hanoi", "tower-of-hanoi"),
-            ("towers-hanoi", "tower-of-hanoi"),
-            ("quicksort", "quick-sort"),
-            ("sort_bubble", "bubble-sort"),
-            ("buble-sort", "bubble-sort"),
-            ("n-quens", "n-queens"),
-            ("sudoko", "sudoku"),
-            ("kmp", "kmp-pattern"),
-            ("djikstra", "dijkstra"),
-            ("hanio", "tower-of-hanoi"),
-            ("simplx", "simplex-method"),
-        ] {
-            assert_eq!(find(name).err().map(|error| error.nearest), Some(meant), "{name}");
-        }
-    }
-
-    #[test]
-    fn the_name_of_a_category_is_recognised() {
-        for name in ["logic", "comparison-sorting", "Graph Traversal"] {
-            let error = find(name).err().expect("no task").to_string();
-            assert!(error.contains("is a category") && error.contains("bench list --category "), "{error}");
-        }
-    }
-
-    #[test]
-    fn long_unknown_names_are_cut() {
-        let error = find(&"é".repeat(1 << 20)).err().expect("unknown");
-        assert_eq!(error.name.chars().count(), NAME_MAX);
-        assert!(find("").is_err());
-    }
+    task.ok_or_else(|| UnknownTask::new(slug))
 }

@@ -1,0 +1,145 @@
+//! Names that no task has, and what their authors may have meant.
+
+use std::cmp::Reverse;
+
+use super::{AnyTask, Category, all, variants};
+
+/// No slug is longer; unknown names are cut to this many characters.
+const NAME_MAX: usize = 64;
+/// Most tasks that are suggested.
+const SUGGESTIONS_MAX: usize = 3;
+
+/// A name that no task has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown task {name:?}: {}", suggestion(name))]
+pub struct UnknownTask {
+    /// Cut to 64 characters.
+    pub name: String,
+}
+
+impl UnknownTask {
+    pub(super) fn new(name: &str) -> Self {
+        Self { name: name.chars().take(NAME_MAX).collect() }
+    }
+}
+
+fn suggestion(name: &str) -> String {
+    let name = name.to_lowercase().replace([' ', '_'], "-");
+    if let Ok(category) = name.parse::<Category>() {
+        return format!("that is a category; `prime-agents bench list --category {category}` names its tasks");
+    }
+    let with_name = containing(&name);
+    let categories: Vec<_> = Category::ALL.map(Category::name).into_iter().filter(|of| of.contains(&name)).collect();
+    if let ([], [first, ..], false) = (&with_name[..], &categories[..], name.is_empty()) {
+        let categories = categories.join(", ");
+        return format!(
+            "no task, but part of the name of a category ({categories}); `prime-agents bench list --category {first}` names \
+             its tasks"
+        );
+    }
+    let meant = if with_name.is_empty() { vec![nearest(&name)] } else { with_name };
+    let quoted: Vec<_> = meant.iter().take(SUGGESTIONS_MAX).map(|slug| format!("`{slug}`")).collect();
+    let further = match meant.len().saturating_sub(SUGGESTIONS_MAX) {
+        0 => String::new(),
+        further => format!(" Or one of {further} others with {name:?}?"),
+    };
+    format!("did you mean {}?{further} `prime-agents bench list` names all", quoted.join(" or "))
+}
+
+fn slugs(tasks: impl Iterator<Item = &'static dyn AnyTask>) -> impl Iterator<Item = &'static str> {
+    tasks.map(|task| task.spec().slug)
+}
+
+/// The slugs that contain a name: those of which it is most first, and variants last.
+fn containing(name: &str) -> Vec<&'static str> {
+    let with_name = |slug: &&str| !name.is_empty() && slug.contains(name);
+    let mut found: Vec<_> = slugs(all()).filter(with_name).collect();
+    found.sort_by_key(|slug| slug.len());
+    found.extend(slugs(variants()).filter(with_name));
+    found
+}
+
+/// How many words of a slug a name has, each part of the name counted once.
+fn shared_words(slug: &str, name: &str) -> usize {
+    let mut words: Vec<_> = slug.split('-').filter(|word| word.len() > 2).collect();
+    words.sort_by_key(|word| Reverse(word.len()));
+    let mut rest = name.to_owned();
+    let mut is_shared = |word: &&str| {
+        let found = rest.contains(word);
+        rest = rest.replacen(word, "-", 1);
+        found
+    };
+    words.iter().filter(|word| is_shared(word)).count()
+}
+
+/// The slug most like a name: one that shares words with it, then by spelling, of the whole or of a word.
+fn nearest(name: &str) -> &'static str {
+    let likeness = |slug: &str| {
+        // A misspelt part of a name: `hanio` is `tower-of-hanoi`.
+        let part = slug.split('-').map(|word| strsim::jaro_winkler(word, name)).fold(0.0, f64::max);
+        (shared_words(slug, name), strsim::jaro_winkler(slug, name).max(part))
+    };
+    let known = slugs(all().chain(variants())).map(|slug| (likeness(slug), slug));
+    let order = |((words, spelling), slug): &((usize, f64), &str),
+                 ((other_words, other_spelling), other): &((usize, f64), &str)| {
+        words.cmp(other_words).then(spelling.total_cmp(other_spelling)).then(other.len().cmp(&slug.len()))
+    };
+    known.max_by(order).map(|(_, slug)| slug).expect("invariant: there are tasks")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::NAME_MAX;
+    use crate::tasks::find;
+
+    fn message(name: &str) -> String {
+        find(name).err().expect("no task").to_string()
+    }
+
+    #[test]
+    fn an_unknown_name_suggests_the_task_that_was_meant() {
+        for (name, meant) in [
+            ("hanoi", "tower-of-hanoi"),
+            ("Tower of Hanoi", "tower-of-hanoi"),
+            ("towers-hanoi", "tower-of-hanoi"),
+            ("quicksort", "quick-sort"),
+            ("sort_bubble", "bubble-sort"),
+            ("buble-sort", "bubble-sort"),
+            ("n-quens", "n-queens"),
+            ("8-queens", "n-queens"),
+            ("sudoko", "sudoku"),
+            ("kmp", "kmp-pattern"),
+            ("djikstra", "dijkstra"),
+            ("hanio", "tower-of-hanoi"),
+            ("simplx", "simplex-method"),
+        ] {
+            let message = message(name);
+            assert!(message.contains(&format!(": did you mean `{meant}`? `prime-agents bench list`")), "{message}");
+        }
+    }
+
+    #[test]
+    fn all_that_may_be_meant_are_suggested() {
+        let queens = message("queens");
+        assert!(queens.contains("did you mean `n-queens` or `n-queens-last-queen`? `prime-agents"), "{queens}");
+        let sorting = message("sorting");
+        assert!(sorting.contains("(comparison-sorting, non-comparison-sorting, advanced-sorting)"), "{sorting}");
+        let sorts = message("sort");
+        assert!(sorts.contains("`tree-sort`") && sorts.contains("others with \"sort\"?"), "{sorts}");
+    }
+
+    #[test]
+    fn the_name_of_a_category_is_recognised() {
+        for name in ["logic", "comparison-sorting", "Graph Traversal"] {
+            let error = message(name);
+            assert!(error.contains("is a category") && error.contains("bench list --category "), "{error}");
+        }
+    }
+
+    #[test]
+    fn long_unknown_names_are_cut() {
+        let error = find(&"é".repeat(1 << 20)).err().expect("unknown");
+        assert_eq!(error.name.chars().count(), NAME_MAX);
+        assert!(message("").contains("did you mean"));
+    }
+}
