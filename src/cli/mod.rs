@@ -120,10 +120,13 @@ pub fn main() -> ExitCode {
         Command::Man(arguments) => man::man(&arguments, Arguments::command()),
         Command::Train(arguments) => train::train(&arguments),
     };
-    result.unwrap_or_else(|error| {
-        note!("error: {error:#}");
-        ExitCode::from(if error.chain().any(|cause| cause.is::<OutputError>()) { OUTPUT_FAILED } else { USAGE })
-    })
+    result.unwrap_or_else(|error| failed(&error))
+}
+
+/// Reports why a command failed.
+fn failed(error: &anyhow::Error) -> ExitCode {
+    note!("error: {error:#}");
+    ExitCode::from(if error.chain().any(|cause| cause.is::<OutputError>()) { OUTPUT_FAILED } else { USAGE })
 }
 
 /// Prints an error of clap's, which may also be help or the version.
@@ -131,7 +134,7 @@ fn refused(error: &clap::Error) -> ExitCode {
     let printed = error.print().and_then(|()| std::io::stdout().flush());
     match (error.use_stderr(), written(printed)) {
         (true, _) => ExitCode::from(USAGE),
-        (false, Err(_)) => ExitCode::from(OUTPUT_FAILED),
+        (false, Err(error)) => failed(&error.into()),
         (false, Ok(())) => ExitCode::SUCCESS,
     }
 }

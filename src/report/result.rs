@@ -205,7 +205,8 @@ impl RunResult {
         }
     }
 
-    pub fn new(outcome: Outcome, context: &RunContext, wall_ms: u64) -> Self {
+    /// The result of a run that has ended. `deepest` are the committed steps of its deepest trajectory.
+    pub fn new(outcome: Outcome, context: &RunContext, wall_ms: u64, deepest: u64) -> Self {
         Self {
             verified: outcome.verified,
             verification: outcome
@@ -214,7 +215,7 @@ impl RunResult {
             outcome: Some(outcome.ending.name().to_owned()),
             failure: if let Ending::AgentFailed(reason) = &outcome.ending { Some(reason.clone()) } else { None },
             stuck_at: outcome.stuck_at,
-            steps: outcome.steps,
+            steps: if outcome.answer.is_some() { outcome.steps } else { deepest },
             proposals: outcome.proposals,
             retries: outcome.retries,
             backtracks: outcome.backtracks,

@@ -156,11 +156,7 @@ fn end_of(runs: &Runs, live: &LiveRun, outcome: Outcome) -> RowUpdate {
     let status = Status::of(&outcome);
     let progress = live.stream.uncommitted_progress();
     let wall_ms = progress.elapsed_ms;
-    let mut result = RunResult::new(outcome, &live.context, wall_ms);
-    if result.answer.is_none() {
-        // The record keeps the committed steps.
-        result.steps = progress.steps;
-    }
+    let result = RunResult::new(outcome, &live.context, wall_ms, progress.steps);
     tracing::info!(
         run = %live.stream.id,
         status = status.name(),

@@ -160,8 +160,8 @@ fn threads(asked: Option<NonZeroUsize>) -> usize {
 /// Refuses a folder whose name is that of a file: a misspelt name must not become a folder.
 fn ensure_folder_name(option: &str, path: &Path, files: &str) -> anyhow::Result<()> {
     const OF_FILES: [&str; 8] = ["csv", "gz", "json", "ndjson", "parquet", "txt", "xz", "zip"];
-    let is_file =
-        path.is_file() || path.extension().is_some_and(|extension| OF_FILES.iter().any(|known| extension == *known));
+    let is_file = (path.exists() && !path.is_dir())
+        || path.extension().is_some_and(|extension| OF_FILES.iter().any(|known| extension == *known));
     ensure!(!is_file, "{option} {}: give the name of a folder{files}", path.display());
     Ok(())
 }

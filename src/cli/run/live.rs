@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal as _, Write as _};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -28,8 +28,9 @@ pub struct Live {
     fanout: u64,
     max_rounds: u32,
     round: AtomicU64,
-    /// Committed steps of the longest trajectory of the round.
+    /// Committed steps of the longest trajectory of the round `steps_round`.
     steps: AtomicU64,
+    steps_round: AtomicU32,
     ended: AtomicU64,
     judged: AtomicU64,
     retries: AtomicU64,
@@ -66,6 +67,7 @@ impl Live {
             max_rounds: plan.max_rounds,
             round: AtomicU64::new(1),
             steps: AtomicU64::new(0),
+            steps_round: AtomicU32::new(1),
             ended: AtomicU64::new(0),
             judged: AtomicU64::new(0),
             retries: AtomicU64::new(0),
@@ -78,6 +80,11 @@ impl Live {
             trace: trace.map(Mutex::new),
             trace_error: Mutex::default(),
         }
+    }
+
+    /// Committed steps of the longest trajectory of the last round.
+    pub fn steps(&self) -> u64 {
+        self.steps.load(Ordering::Relaxed)
     }
 
     /// Steps that need review.
@@ -162,7 +169,10 @@ impl Observer for Live {
             self.trace_error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         }
         match event {
-            Event::Step { depth, decision, verdict, proposal, .. } => {
+            Event::Step { id, depth, decision, verdict, proposal, .. } => {
+                if self.steps_round.swap(id.round, Ordering::Relaxed) != id.round {
+                    self.steps.store(0, Ordering::Relaxed);
+                }
                 self.reviews_needed.fetch_add(u64::from(verdict.needs_review), Ordering::Relaxed);
                 if *decision == Decision::Backtrack {
                     self.rejected(*depth, &proposal.line, verdict.feedback.as_deref());
@@ -180,7 +190,6 @@ impl Observer for Live {
                 }
                 self.round.store(u64::from(*round) + 1, Ordering::Relaxed);
                 self.ended.store(0, Ordering::Relaxed);
-                self.steps.store(0, Ordering::Relaxed);
                 self.bar.set_position(0);
             }
             Event::Mishap { id, role, error, mishaps, .. } => self.mishap(&format!(

@@ -112,7 +112,8 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         };
         let needed = live.reviews_needed();
         let reviews = Reviews::of(needed, needed, 0);
-        let result = RunResult { correct: Some(correct), reviews, ..RunResult::new(outcome, &solved, wall_ms) };
+        let result =
+            RunResult { correct: Some(correct), reviews, ..RunResult::new(outcome, &solved, wall_ms, live.steps()) };
         app.shutdown();
         anyhow::Ok((result, live.take_trace_error()))
     })?;

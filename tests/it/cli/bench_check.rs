@@ -188,6 +188,7 @@ fn invalid_lines_are_named_and_the_rest_is_judged() {
 fn lines_of_another_base_seed_are_not_judged() {
     let (report, _) = judged(&lines(&right("bubble-sort", "3")), &["--base-seed", "43"]);
     assert_eq!((&report["overall"]["submissions"], report["findings"].as_array().map(Vec::len)), (&json!(0), Some(3)));
+    assert_eq!(report["accuracy_of_tasks"].to_string(), "0.0", "of no tasks");
     let problem = report["findings"][0]["problem"].as_str().unwrap();
     assert!(problem.contains("base seed 42, not 43") && problem.contains("--base-seed 42"), "{problem}");
 }

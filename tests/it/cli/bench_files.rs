@@ -82,6 +82,7 @@ fn a_folder_is_filled_once_and_only_with_one_selection() {
         done(&["bench", "generate", "--all", "--out", shown(&path)]).refused(&[shown(&path), "folder", ".jsonl"]);
         assert!(!path.exists(), "no folder by the name of a file");
     }
+    done(&["bench", "generate", "--all", "--out", "/dev/full"]).refused(&["/dev/full", "name of a folder"]);
     let export = folder.path().join("dataset.parquet");
     done(&["bench", "export", "--format", "parquet", "--out", shown(&export)]).refused(&[shown(&export), "folder"]);
 }

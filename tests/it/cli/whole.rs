@@ -4,7 +4,7 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::binary::{Done, REFERENCE, file, prime, shown};
 
@@ -63,6 +63,9 @@ fn an_interrupt_ends_a_run_cleanly_with_what_is_known() {
     let text = std::fs::read_to_string(&trace).unwrap();
     assert_eq!(text.lines().filter(|line| line.contains(r#""event":"step""#)).count() as u64, result["proposals"]);
     assert!(text.ends_with("\"verified\":false}\n"), "the trace is whole");
+    let steps = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let committed = steps.filter(|step| step["decision"] == "proceed").map(|step| step["depth"].as_u64().unwrap() + 1);
+    assert_eq!(committed.max(), result["steps"].as_u64(), "without an answer, of the deepest trajectory");
 }
 
 #[cfg(feature = "llama")]

@@ -202,7 +202,8 @@ impl Report {
         let tasks: Vec<Row> = tasks.into_iter().map(|((_, slug), tally)| tally.row(slug.to_owned())).collect();
         Self {
             overall: overall.row("all".to_owned()),
-            accuracy_of_tasks: tasks.iter().map(|row| row.accuracy).sum::<f64>() / tasks.len().max(1) as f64,
+            // The sum of no floats is -0.
+            accuracy_of_tasks: tasks.iter().fold(0.0, |sum, row| sum + row.accuracy) / tasks.len().max(1) as f64,
             categories: categories.into_values().map(|(name, tally)| tally.row(name.to_owned())).collect(),
             levels: levels.into_iter().map(|(level, tally)| tally.row(level.name().to_owned())).collect(),
             tasks,
