@@ -7,13 +7,19 @@ use serde_json::Value;
 
 use crate::daemon::Daemon;
 
-/// The answer that the docs show to a request.
-fn shown(path: &str) -> String {
+/// The rest of the command that starts like this, and the answer that the docs show to it.
+fn exchange(command: &str) -> (String, String) {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/daemon.md");
     let text = fs::read_to_string(docs).expect("docs/daemon.md");
-    let command = format!("$ curl -s $U{path}");
-    let mut lines = text.lines().skip_while(|line| *line != command).skip(1);
-    lines.next().unwrap_or_else(|| panic!("docs/daemon.md has no `{command}`")).to_owned()
+    let mut lines = text.lines().skip_while(|line| !line.starts_with(command));
+    let shown = lines.next().and_then(|line| line.strip_prefix(command)).zip(lines.next());
+    let (rest, answer) = shown.unwrap_or_else(|| panic!("docs/daemon.md has no `{command}`"));
+    (rest.to_owned(), answer.to_owned())
+}
+
+/// The answer that the docs show to a request.
+fn shown(path: &str) -> String {
+    exchange(&format!("$ curl -s $U{path}")).1
 }
 
 fn fields(value: &Value) -> Vec<&String> {
@@ -43,4 +49,21 @@ fn agents_are_listed_as_the_docs_show() {
     let listed = agents["agents"].as_array().expect("a list");
     let same = listed.iter().find(|agent| agent["name"] == entry["name"]).expect("the agent that the docs name");
     assert_eq!((fields(&entry), &entry["description"]), (fields(same), &same["description"]));
+}
+
+#[test]
+fn steps_are_judged_as_the_docs_show() {
+    let daemon = Daemon::start(&[]);
+    let (request, shown) = exchange("$ curl -s -d '{\"task\": \"bubble-sort\", \"input\"");
+    let (request, path) = request.split_once("' $U").expect("a body and a path");
+    let answered = daemon.post_text(path, &format!("{{\"task\": \"bubble-sort\", \"input\"{request}")).body;
+    assert_eq!(answered, serde_json::from_str::<Value>(&shown).expect("whole JSON"));
+
+    // Which steps of a run are flagged depends on the verifiers and on the seeds of the scripted errors.
+    let reviewed = Daemon::start(&["agents.executor.implementation=scripted", "agents.verifier.implementation=panel"]);
+    let run = reviewed.submitted(&serde_json::json!({"task": "bubble-sort", "index": 3, "fanout": 1}));
+    reviewed.finished(&run);
+    let (_, shown) = exchange("$ curl -s \"$U/v1/runs/run_1a1ff63b154c2d02f2d6290eb7c/reviews");
+    let answered = reviewed.get(&format!("{run}/reviews?limit=1")).body;
+    assert_eq!(answered, serde_json::from_str::<Value>(&shown).expect("whole JSON"));
 }
