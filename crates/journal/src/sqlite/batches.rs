@@ -34,6 +34,11 @@ impl Backlog {
         self.rows += more.rows;
         self.bytes += more.bytes;
     }
+
+    pub(super) fn remove(&mut self, folded: Self) {
+        self.rows -= folded.rows;
+        self.bytes -= folded.bytes;
+    }
 }
 
 /// The batch of the present transaction.
@@ -164,7 +169,7 @@ pub(super) fn last_seqs(connection: &Connection) -> Result<HashMap<i64, u64>, Jo
     Ok(last)
 }
 
-/// Sets the heads of runs, given with their numbers, that have events in batches.
+/// Sets the heads of runs, given with their numbers, that have later events in batches.
 pub(super) fn set_heads(connection: &Connection, rows: &mut [(i64, RunRow)]) -> Result<(), JournalError> {
     let mut missing: HashMap<i64, usize> = rows.iter().enumerate().map(|(at, (no, _))| (*no, at)).collect();
     if missing.is_empty() {
@@ -176,7 +181,9 @@ pub(super) fn set_heads(connection: &Connection, rows: &mut [(i64, RunRow)]) -> 
         |_| false,
         |batch| {
             for entry in batch.entries.iter().rev() {
-                if let Some(at) = missing.remove(&entry.run) {
+                if let Some(at) = missing.remove(&entry.run)
+                    && rows[at].1.head.seq < entry.head().seq
+                {
                     rows[at].1.head = entry.head();
                 }
             }
