@@ -28,7 +28,7 @@ impl Backlog {
 }
 
 impl Writer {
-    /// Folds a slice if that is due, or everything if there is time for it.
+    /// Folds slices if that is due, or everything if there is time for it.
     pub(super) fn fold(&mut self, is_idle: bool) -> Result<(), JournalError> {
         if is_idle {
             return if self.backlog.rows > 0 { self.fold_all(0) } else { Ok(()) };
@@ -36,7 +36,9 @@ impl Writer {
         if self.pass.is_none() && self.backlog.reaches(DUE) {
             self.begin_pass()?;
         }
-        self.fold_slice(SLICE)
+        // More where commits bring more than a slice folds.
+        let slices = 1 + self.backlog.bytes / DUE.bytes;
+        (0..slices).try_for_each(|_| self.fold_slice(SLICE))
     }
 
     /// Before a commit. A full disk is for the commit to find, which may fit.
@@ -78,7 +80,7 @@ impl Writer {
     /// Does the next part of a pass, if there is one. After an error, the next pass begins with what is left.
     pub(super) fn fold_slice(&mut self, limit: Backlog) -> Result<(), JournalError> {
         let Some(mut pass) = self.pass.take() else { return Ok(()) };
-        self.write(|connection, state| pass.fold_slice(connection, state, limit))?;
+        self.write(|connection, state| pass.advance(connection, state, limit))?;
         if !pass.is_finished() {
             self.pass = Some(pass);
         } else if pass.has_refused() {
