@@ -38,12 +38,12 @@ fn suggestion(name: &str) -> String {
         );
     }
     let meant = if with_name.is_empty() { vec![nearest(&name)] } else { with_name };
-    let quoted: Vec<_> = meant.iter().take(SUGGESTIONS_MAX).map(|slug| format!("`{slug}`")).collect();
-    let further = match meant.len().saturating_sub(SUGGESTIONS_MAX) {
-        0 => String::new(),
-        further => format!(" Or one of {further} others with {name:?}?"),
-    };
-    format!("did you mean {}?{further} `prime-agents bench list` names all", quoted.join(" or "))
+    let mut named: Vec<_> = meant.iter().take(SUGGESTIONS_MAX).map(|slug| format!("`{slug}`")).collect();
+    let further = meant.len().saturating_sub(SUGGESTIONS_MAX);
+    let last = if further > 0 { Some(format!("one of {further} more with {name:?}")) } else { named.pop() };
+    let (first, last) = (named.join(", "), last.unwrap_or_default());
+    let either = if first.is_empty() { last } else { format!("{first} or {last}") };
+    format!("did you mean {either}? `prime-agents bench list` names all")
 }
 
 fn slugs(tasks: impl Iterator<Item = &'static dyn AnyTask>) -> impl Iterator<Item = &'static str> {
@@ -125,7 +125,7 @@ mod tests {
         let sorting = message("sorting");
         assert!(sorting.contains("(comparison-sorting, non-comparison-sorting, advanced-sorting)"), "{sorting}");
         let sorts = message("sort");
-        assert!(sorts.contains("`tree-sort`") && sorts.contains("others with \"sort\"?"), "{sorts}");
+        assert!(sorts.contains("`tree-sort` or one of ") && sorts.contains(" more with \"sort\"? `prime"), "{sorts}");
     }
 
     #[test]
