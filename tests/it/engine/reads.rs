@@ -1,7 +1,7 @@
 //! Derivations that look values up: the engine stops at the end of a query, and goes on behind the value without computing
 //! again what stands before it.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use prime_agents::agents::llm::{EngineModel, ExecutorOptions, LlmExecutor};
 use prime_agents::agents::model::{Completion, CompletionRequest, Model};
@@ -11,7 +11,6 @@ use prime_bench::tasks::{self, Difficulty};
 use prime_engine::{Engine, EngineCounts, EngineSpec, Isolation, KvPool};
 use prime_engine_testing::teacher_forced;
 use prime_protocol::{Limits, Trajectory};
-use std::sync::Arc;
 
 use super::{fixture, spec, wait_for};
 
