@@ -90,7 +90,7 @@ impl Work for Verify {
     fn finish(&self, turn: &mut TurnBody, verdict: Verdict) {
         turn.verdict = verdict;
         if let Some(reason) = turn.proposal.failed_read.take() {
-            turn.verdict.feedback.get_or_insert_with(|| reason.into());
+            turn.verdict.feedback = Some(reason.into());
         }
     }
 }

@@ -255,7 +255,8 @@ fn a_read_that_fails_is_a_rejected_proposal_with_the_reason() {
     });
     assert!(!outcome.verified);
     let seen = recorder.seen();
-    let first = seen.steps.first().expect("a step");
-    assert_eq!((first.feedback.as_deref(), first.decision), (Some("no `999`"), Decision::Backtrack));
-    assert!(seen.steps.iter().all(|step| step.feedback.is_some()), "a repetition has a reason of its own");
+    assert!(!seen.steps.is_empty());
+    for step in &seen.steps {
+        assert_eq!((step.feedback.as_deref(), step.decision), (Some("no `999`"), Decision::Backtrack));
+    }
 }
