@@ -95,7 +95,7 @@ fn gap(state: &State) -> Option<String> {
     line += &look_up_rank(state, rank)?;
     match before {
         Some(before) if before + 1 < after => {
-            line += &format!("{}{:04}", middle(before, after, 4), (before + after) / 2)
+            line += &format!("{}{:04}", middle(before, after, 4), usize::midpoint(before, after));
         }
         // Before the first element the gap begins with the first cell.
         None if after > 0 => line += &format!("{} {:04}", low_first(after - 1, 4), (after - 1) / 2),

@@ -101,9 +101,11 @@ fn a_text_that_has_no_tokens_left_is_judged_as_it_is() {
     let model = writing(&["003?"]);
     let proposal = propose(&model, ExecutorOptions::compact("llama", 4), &trajectory);
     assert_eq!((model.count(), proposal.line), (1, format!("003?{first}")));
-    let model = FakeModel::new(|request| match request.prompt.contains('?') {
-        true => Err(AgentError::new("model", Failure::TooLong, "513 tokens")),
-        false => Ok(Completion { is_stopped: true, ..completion("003?") }),
+    let model = FakeModel::new(|request| {
+        if request.prompt.contains('?') {
+            return Err(AgentError::new("model", Failure::TooLong, "513 tokens"));
+        }
+        Ok(Completion { is_stopped: true, ..completion("003?") })
     });
     let proposal = propose(&model, ExecutorOptions::compact("llama", 100), &trajectory);
     assert_eq!((model.count(), proposal.line), (2, format!("003?{first}")));
