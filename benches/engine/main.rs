@@ -265,6 +265,7 @@ fn plain_request(tokens: usize) -> Request {
         grammar: Some(letters()),
         excluded: Vec::new(),
         excluded_prefixes: Vec::new(),
+        stop: None,
         sampling: Sampling::GREEDY,
         max_tokens: u32::try_from(tokens).expect("small"),
         logprobs: false,

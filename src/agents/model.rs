@@ -22,6 +22,8 @@ pub struct CompletionRequest {
     pub excluded: Vec<Box<str>>,
     /// Beginnings that the completion's last line must not have; for the same models.
     pub excluded_prefixes: Vec<Box<str>>,
+    /// Where the completion stops, with this character as its last one; for the same models.
+    pub stop: Option<char>,
     pub sampling: Sampling,
     /// Maximum tokens of the completion, at least 1.
     pub max_tokens: u32,
@@ -41,6 +43,7 @@ impl CompletionRequest {
             grammar: None,
             excluded: Vec::new(),
             excluded_prefixes: Vec::new(),
+            stop: None,
             sampling: Sampling { temperature: 0.0, top_p: 1.0, seed: 0 },
             max_tokens: 1,
             logprobs: false,
@@ -61,6 +64,8 @@ pub struct Completion {
     pub is_truncated: bool,
     /// Every text of the grammar ends with an excluded line: there is nothing left to write.
     pub is_exhausted: bool,
+    /// Ended by `stop`.
+    pub is_stopped: bool,
     /// Which of several servers answered.
     pub source: Option<Arc<str>>,
 }

@@ -43,6 +43,7 @@ impl EngineClient {
             grammar: None,
             excluded: Vec::new(),
             excluded_prefixes: Vec::new(),
+            stop: None,
             sampling: prime_engine::Sampling::GREEDY,
             max_tokens: 1,
             logprobs: false,

@@ -196,6 +196,7 @@ struct SeenStep {
     id: TurnId,
     depth: usize,
     line: String,
+    feedback: Option<String>,
     decision: Decision,
 }
 
@@ -222,8 +223,9 @@ impl Observer for Recorder {
     fn observe(&self, event: &Event<'_>) {
         let mut seen = self.seen();
         match event {
-            Event::Step { id, depth, proposal, decision, .. } => {
-                seen.steps.push(SeenStep { id: *id, depth: *depth, line: proposal.line.clone(), decision: *decision });
+            Event::Step { id, depth, proposal, verdict, decision, .. } => {
+                let (line, feedback) = (proposal.line.clone(), verdict.feedback.clone());
+                seen.steps.push(SeenStep { id: *id, depth: *depth, line, feedback, decision: *decision });
             }
             Event::TrajectoryEnded { id, end, .. } => seen.ends.push((*id, (*end).clone())),
             Event::Voted { round, .. } => seen.rounds.push(*round),

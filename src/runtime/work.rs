@@ -89,6 +89,9 @@ impl Work for Verify {
     #[inline]
     fn finish(&self, turn: &mut TurnBody, verdict: Verdict) {
         turn.verdict = verdict;
+        if let Some(reason) = turn.proposal.failed_read.take() {
+            turn.verdict.feedback = Some(reason.into());
+        }
     }
 }
 

@@ -105,6 +105,7 @@ async fn completions(engine: web::Data<Engine>, body: web::Json<Value>) -> HttpR
         grammar: body["grammar"].as_str().map(Into::into),
         excluded: Vec::new(),
         excluded_prefixes: Vec::new(),
+        stop: None,
         sampling: Sampling {
             temperature: number("temperature") as f32,
             top_p: body["top_p"].as_f64().unwrap_or(1.0) as f32,

@@ -123,6 +123,12 @@ impl Grammar {
         self.exclusions.is_exhausted(&mut self.automaton.borrow_mut(), &self.at)
     }
 
+    /// Whether a token's text has this ASCII character.
+    pub(super) fn has(&self, token: Token, character: char) -> bool {
+        let mut bytes = self.lexicon.vocabulary.piece(token.cast_unsigned()).iter();
+        bytes.any(|byte| char::from(*byte) == character)
+    }
+
     /// Samples among the permitted tokens; `None` if the grammar permits none of the model's tokens.
     pub(super) fn sample(
         &mut self,

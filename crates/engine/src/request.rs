@@ -51,6 +51,9 @@ pub struct Request {
     pub excluded: Vec<Box<str>>,
     /// Beginnings that the text's last line must not have; they count towards the same limits.
     pub excluded_prefixes: Vec<Box<str>>,
+    /// Ends the text with the first token that has this character, which the grammar may want continued. ASCII, and only
+    /// with a grammar.
+    pub stop: Option<char>,
     /// How tokens are sampled.
     pub sampling: Sampling,
     /// Most tokens to generate, at least 1; an end-of-text token counts.
@@ -103,6 +106,14 @@ impl Request {
         if bytes > EXCLUDED_BYTES_MAX {
             return bad(format!("the excluded lines have {bytes} bytes, exclude at most {EXCLUDED_BYTES_MAX}"));
         }
+        if let Some(stop) = self.stop {
+            if self.grammar.is_none() {
+                return bad(format!("the text shall stop at {stop:?}, but there is no grammar: set one"));
+            }
+            if !stop.is_ascii() {
+                return bad(format!("the text shall stop at {stop:?}, which is not ASCII"));
+            }
+        }
         self.grammar.as_deref().map_or(Ok(()), check_grammar)
     }
 }
@@ -143,6 +154,8 @@ pub enum Finish {
     EndOfText,
     /// `max_tokens` were generated.
     Length,
+    /// The last token has the character to stop at.
+    Stopped,
     /// Every text that the grammar permits, or that it permits after the tokens generated so far, ends with an excluded
     /// line. Seen before the first token wherever the rest of a text does not depend on its earlier lines.
     Exhausted,
@@ -174,6 +187,7 @@ mod tests {
             grammar: None,
             excluded: Vec::new(),
             excluded_prefixes: Vec::new(),
+            stop: None,
             sampling: Sampling::GREEDY,
             max_tokens: 1,
             logprobs: false,
@@ -224,6 +238,15 @@ mod tests {
         assert!(Request { excluded: lines(1, 1), ..prefixed }.check().is_err(), "both count");
         let free = Request { excluded: lines(1, 1), ..request() }.check().expect_err("no grammar");
         assert!(free.to_string().contains("no grammar"), "{free}");
+    }
+
+    #[test]
+    fn a_character_to_stop_at_is_ascii_and_needs_a_grammar() {
+        let held = Request { grammar: Some("root ::= \"a\"".into()), stop: Some('?'), ..request() };
+        assert_eq!(held.check(), Ok(()));
+        for wrong in [Request { grammar: None, ..held.clone() }, Request { stop: Some('é'), ..held }] {
+            assert!(matches!(wrong.check(), Err(EngineError::BadRequest { .. })), "{wrong:?}");
+        }
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub(super) struct Sequence {
     row: i32,
     sampler: Sampler,
     grammar: Option<Grammar>,
+    stop: Option<char>,
     max_tokens: usize,
     with_logprobs: bool,
     ignore_end: bool,
@@ -62,6 +63,7 @@ impl Sequence {
             row: 0,
             sampler: Sampler::new(turn.sampling),
             grammar,
+            stop: turn.stop,
             max_tokens: turn.max_tokens as usize,
             with_logprobs: turn.logprobs,
             ignore_end: turn.ignore_end,
@@ -199,6 +201,8 @@ impl Sequence {
         }
         if sampling.ends.contains(&token.cast_unsigned()) {
             self.finish = Some(Finish::EndOfText);
+        } else if self.stops_at(token) {
+            self.finish = Some(Finish::Stopped);
         } else if self.tokens.len() - self.prompt == self.max_tokens {
             self.finish = Some(Finish::Length);
         } else if let Some(grammar) = &mut self.grammar {
@@ -208,14 +212,24 @@ impl Sequence {
         Ok(())
     }
 
-    /// Appends the tokens that the grammar forces, up to `max_tokens`.
+    fn stops_at(&self, token: Token) -> bool {
+        self.stop.zip(self.grammar.as_ref()).is_some_and(|(stop, grammar)| grammar.has(token, stop))
+    }
+
+    /// Appends the tokens that the grammar forces, up to `max_tokens` and the character to stop at.
     fn force(&mut self, model: &LlamaModel) {
         let Some(grammar) = &mut self.grammar else { return };
         let room = self.max_tokens - (self.tokens.len() - self.prompt);
         let before = self.tokens.len();
         let ends = grammar.force(model, room, &mut self.tokens);
+        let stop = self.stop.and_then(|_| self.tokens[before..].iter().position(|token| self.stops_at(*token)));
+        if let Some(stop) = stop {
+            self.tokens.truncate(before + stop + 1);
+        }
         self.forced += self.tokens.len() - before;
-        if ends {
+        if stop.is_some() {
+            self.finish = Some(Finish::Stopped);
+        } else if ends {
             self.finish = Some(Finish::EndOfText);
         } else if self.tokens.len() - self.prompt == self.max_tokens {
             self.finish = Some(Finish::Length);

@@ -83,6 +83,7 @@ mod tests {
             grammar: None,
             excluded: Vec::new(),
             excluded_prefixes: Vec::new(),
+            stop: None,
             sampling: Sampling::GREEDY,
             max_tokens: 1,
             logprobs: false,

@@ -39,6 +39,7 @@ pub(super) struct Turn<'a> {
     pub(super) grammar: Option<Cow<'a, str>>,
     pub(super) excluded: Cow<'a, [Box<str>]>,
     pub(super) excluded_prefixes: Cow<'a, [Box<str>]>,
+    pub(super) stop: Option<char>,
     pub(super) sampling: Sampling,
     pub(super) max_tokens: u32,
     pub(super) logprobs: bool,
@@ -57,6 +58,7 @@ impl<'a> Turn<'a> {
             grammar: request.grammar.as_deref().map(Cow::Borrowed),
             excluded: Cow::Borrowed(&request.excluded),
             excluded_prefixes: Cow::Borrowed(&request.excluded_prefixes),
+            stop: request.stop,
             sampling: request.sampling,
             max_tokens: request.max_tokens,
             logprobs: request.logprobs,
@@ -170,6 +172,7 @@ mod tests {
             grammar: Some("root ::= \"a\"".into()),
             excluded: vec!["é".into(), "".into()],
             excluded_prefixes: vec!["move 8".into()],
+            stop: Some('?'),
             ignore_end: false,
             group: 9,
             sampling: Sampling { temperature: 0.5, top_p: 0.9, seed: u64::MAX },
@@ -197,7 +200,7 @@ mod tests {
             assert_eq!((turn.id, turn.group, &*turn.prompt), (TurnId(3), 9, "née"));
             assert_eq!(turn.sampling, request.sampling);
             assert_eq!((&*turn.format, &*turn.excluded), (&request.format, &*request.excluded));
-            assert_eq!(*turn.excluded_prefixes, *request.excluded_prefixes);
+            assert_eq!((&*turn.excluded_prefixes, turn.stop), (&*request.excluded_prefixes, Some('?')));
         }
     }
 

@@ -85,6 +85,7 @@ fn request(max_tokens: u32) -> Request {
         grammar: None,
         excluded: Vec::new(),
         excluded_prefixes: Vec::new(),
+        stop: None,
         sampling: Sampling::GREEDY,
         max_tokens,
         logprobs: false,

@@ -9,7 +9,9 @@ use std::thread;
 use prime_bench::fnv1a;
 use prime_bench::tasks::{self, Difficulty, Kinds, Machine, PathDraw, TaskRng};
 
-use crate::{AnyLesson, action_line, compact, completion, derivation, lessons, view};
+use crate::{
+    AnyLesson, QUERY_END, Segment, action_line, compact, completion, derivation, lessons, query, read, segments, view,
+};
 
 /// Instances at the easy, medium and hard level: traces of the hard level are longer.
 const INSTANCES: [u32; 3] = [16, 8, 5];
@@ -24,6 +26,9 @@ const WALKS: u32 = 6;
 const WALK_STEPS: u32 = 100;
 /// Tokens of the model's context. A token is a byte, and two tokens delimit the sequence.
 const CONTEXT: usize = 512;
+/// Addresses that a model may make up.
+const MADE_UP: [&str; 12] =
+    ["", "0", "-1", "000", "999", "9999", "x", "h999", "r999", "é", " 000", "99999999999999999999999"];
 /// A base seed that neither training nor the benchmark uses.
 const BASE_SEED: u64 = 5_000_000;
 
@@ -92,6 +97,9 @@ fn lessons_keep_their_contract() {
                 .expect("a string");
         }
         write!(lengths, " {:6} prompts", report.completions.len()).expect("a string");
+        if report.reads_max > 0 {
+            write!(lengths, " {:3} reads", report.reads_most).expect("a string");
+        }
     }
     println!("{lengths}");
     let faults: Vec<_> = reports.iter().flat_map(|report| &report.faults).cloned().collect();
@@ -126,15 +134,25 @@ struct Level {
 struct Report {
     slug: &'static str,
     levels: [Level; 3],
-    /// By prompt, with the place that it was first seen at.
+    /// What the lesson permits, and what it needed.
+    reads_max: usize,
+    reads_most: usize,
+    /// What is to be written by what stands before it, which is the prompt and, with reads, what was written and appended
+    /// already; with the place that it was first seen at.
     completions: HashMap<String, (String, String)>,
     faults: Vec<String>,
 }
 
 impl Report {
     fn of(lesson: &AnyLesson, times: u32) -> Self {
-        let mut report =
-            Self { slug: lesson.slug, levels: Default::default(), completions: HashMap::new(), faults: Vec::new() };
+        let mut report = Self {
+            slug: lesson.slug,
+            levels: Default::default(),
+            reads_max: lesson.reads_max,
+            reads_most: 0,
+            completions: HashMap::new(),
+            faults: Vec::new(),
+        };
         let task = tasks::find(lesson.slug).expect("a lesson of a task");
         for (level, difficulty) in Difficulty::ALL.into_iter().enumerate() {
             let mut forms = HashMap::new();
@@ -152,6 +170,9 @@ impl Report {
                     report.stray(problem.start(), &place, &mut rng);
                 }
             }
+        }
+        if (report.reads_max > 0) != (report.reads_most > 0) {
+            report.fault(format!("{}: {} reads at most, but {}", lesson.slug, report.reads_max, report.reads_most));
         }
         report
     }
@@ -213,6 +234,7 @@ impl Report {
                 self.fault(format!("{place}: the view depends on more than the state: {prompt}"));
             }
         }
+        self.check_reads(machine, &completion, place);
         self.record(machine, &prompt, &completion, place);
     }
 
@@ -225,11 +247,44 @@ impl Report {
         if derivation(machine).is_none() {
             self.fault(format!("{place}: no derivation of {completion}"));
         }
-        let (known, first) =
-            self.completions.entry(prompt.to_owned()).or_insert_with(|| (completion.to_owned(), place.to_owned()));
-        if *known != completion {
-            let fault = format!("{place}: {prompt}{completion}\nbut at {first}:\n{known}");
-            self.fault(fault);
+        let mut before = prompt.to_owned();
+        for segment in segments(self.slug, completion) {
+            let (Segment::Written(text) | Segment::Appended(text)) = segment;
+            if let Segment::Written(written) = segment {
+                let (known, first) =
+                    self.completions.entry(before.clone()).or_insert_with(|| (written.to_owned(), place.to_owned()));
+                if *known != written {
+                    let fault = format!("{place}: {before}{written}\nbut at {first}:\n{known}");
+                    self.fault(fault);
+                }
+            }
+            before += text;
+        }
+    }
+
+    /// Checks that each query of the completion has the value that stands there, and that no address is too odd to be
+    /// answered or refused.
+    fn check_reads(&mut self, machine: &dyn Machine, completion: &str, place: &str) {
+        for address in MADE_UP {
+            drop(read(machine, address));
+        }
+        let mut before = String::new();
+        let mut reads = 0;
+        for segment in segments(self.slug, completion) {
+            let (Segment::Written(text) | Segment::Appended(text)) = segment;
+            if let Segment::Appended(value) = segment {
+                reads += 1;
+                let found = query(&before).map(|address| read(machine, address));
+                let word = value.strip_prefix('=').and_then(|value| value.strip_suffix(' ')).unwrap_or_default();
+                if found != Some(Ok(value.to_owned())) || word.is_empty() || word.contains([' ', '\n', QUERY_END]) {
+                    self.fault(format!("{place}: {value:?} stands where {found:?} is read: {completion}"));
+                }
+            }
+            before += text;
+        }
+        self.reads_most = self.reads_most.max(reads);
+        if reads > self.reads_max || (reads > 0 && action_line(completion).contains(QUERY_END)) {
+            self.fault(format!("{place}: {reads} reads in {completion}"));
         }
     }
 
@@ -258,10 +313,12 @@ impl Report {
                 if prompt.trim_end_matches('\n').contains(['\n', '\r']) {
                     self.fault(format!("{place} step {step} after {line:?}: a view is one line: {prompt:?}"));
                 }
-                if let Some(completion) = completion(machine.as_ref())
-                    && unnoticed
-                {
-                    self.record(machine.as_ref(), &prompt, &completion, &format!("{place} step {step} after {line:?}"));
+                let place = format!("{place} step {step} after {line:?}");
+                if let Some(completion) = completion(machine.as_ref()) {
+                    self.check_reads(machine.as_ref(), &completion, &place);
+                    if unnoticed {
+                        self.record(machine.as_ref(), &prompt, &completion, &place);
+                    }
                 }
             }
         }

@@ -6,6 +6,7 @@
 mod advanced_sorting;
 mod automata;
 mod bits;
+mod cells;
 mod classic_puzzles;
 mod comparison_sorting;
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod non_comparison_sorting;
 mod numbers;
 mod pairs;
 mod prompt;
+mod reads;
 mod string_matching;
 mod system_simulation;
 mod tree_structures;
@@ -26,6 +28,7 @@ use prime_bench::tasks::machine::typed;
 use prime_bench::tasks::{Machine, Task};
 
 pub use prompt::{action_line, compact, completion, token_check};
+pub use reads::{NoSuchAddress, QUERY_END, Segment, query, read, reads_max, segments};
 
 /// How one task is taught.
 trait Lesson: Sync {
@@ -37,6 +40,19 @@ trait Lesson: Sync {
 
     /// A short derivation of the reference action from the view. `None` if the state has no next step.
     fn derivation(instance: &<Self::Task as Task>::Instance, state: &<Self::Task as Task>::State) -> Option<String>;
+
+    /// Most values that a derivation looks up by their addresses ([`reads`]); 0 if the view has all that it needs.
+    const READS_MAX: usize = 0;
+
+    /// The value at an address that a derivation may ask for: one word without `?`. It stands in the instance or the state,
+    /// and is not computed. `None` if nothing has this address.
+    fn read(
+        _instance: &<Self::Task as Task>::Instance,
+        _state: &<Self::Task as Task>::State,
+        _address: &str,
+    ) -> Option<String> {
+        None
+    }
 }
 
 /// A lesson with its types erased.
@@ -44,6 +60,8 @@ struct AnyLesson {
     slug: &'static str,
     view: fn(&dyn Machine) -> Option<String>,
     derivation: fn(&dyn Machine) -> Option<String>,
+    reads_max: usize,
+    read: fn(&dyn Machine, &str) -> Option<String>,
 }
 
 impl AnyLesson {
@@ -53,6 +71,10 @@ impl AnyLesson {
             view: |machine| typed::<L::Task>(machine).map(|(instance, state)| L::view(instance, state)),
             derivation: |machine| {
                 typed::<L::Task>(machine).and_then(|(instance, state)| L::derivation(instance, state))
+            },
+            reads_max: L::READS_MAX,
+            read: |machine, address| {
+                typed::<L::Task>(machine).and_then(|(instance, state)| L::read(instance, state, address))
             },
         }
     }

@@ -191,6 +191,18 @@ pub fn sum(x: usize, y: usize, width: usize) -> String {
     })
 }
 
+/// 2x + 1 from the lowest digit on: the digit of x, that of the result, and the carry. The first carry is the 1.
+pub fn doubled_plus_one(x: usize, width: usize) -> String {
+    let mut carry = 1;
+    let digits = low_first(x, width);
+    let digit = |digit: char| {
+        let doubled = 2 * digit.to_digit(10).unwrap_or(0) + carry;
+        carry = doubled / 10;
+        format!("{digit}{}{carry}", doubled % 10)
+    };
+    digits.chars().map(digit).collect::<Vec<_>>().join(".")
+}
+
 fn digitwise(x: usize, y: usize, width: usize, mut digit: impl FnMut(u32, u32) -> (u32, char)) -> String {
     let width = width_of(x.max(y), width);
     let mut line = String::new();

@@ -1,6 +1,8 @@
 //! Batches of token sequences: samples concatenated, with their bounds. Training batches hold samples of similar length, so
 //! that padding them to the longest costs little.
 
+use std::ops::Range;
+
 use rand_chacha::ChaCha8Rng;
 
 use super::{
@@ -9,12 +11,22 @@ use super::{
     vocabulary::{BOS, EOS, Vocabulary},
 };
 
-/// One supervised example; the loss covers the completion and eos only.
+/// One supervised example; the loss covers what the model writes: the completion without the values appended to it, and
+/// eos.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
     pub task: usize,
     pub prompt: String,
     pub completion: String,
+    /// The bytes of the completion that are appended to what the model writes, in ascending order.
+    pub appended: Vec<Range<usize>>,
+}
+
+impl Sample {
+    /// A sample whose whole completion is written by the model.
+    pub fn written(task: usize, prompt: impl Into<String>, completion: impl Into<String>) -> Self {
+        Self { task, prompt: prompt.into(), completion: completion.into(), appended: Vec::new() }
+    }
 }
 
 /// A sample in a model's tokens.
@@ -23,15 +35,24 @@ pub struct Encoded {
     pub task: usize,
     pub prompt: Vec<u16>,
     pub completion: Vec<u16>,
+    /// The tokens of the completion that are not supervised.
+    appended: Vec<Range<usize>>,
 }
 
 impl Encoded {
     pub fn new(sample: &Sample, vocabulary: &Vocabulary) -> Self {
-        Self {
-            task: sample.task,
-            prompt: vocabulary.encode(&sample.prompt),
-            completion: vocabulary.encode(&sample.completion),
+        let mut completion = Vec::new();
+        let mut appended = Vec::with_capacity(sample.appended.len());
+        let mut end = 0;
+        for value in &sample.appended {
+            completion.extend(vocabulary.encode(&sample.completion[end..value.start]));
+            let start = completion.len();
+            completion.extend(vocabulary.encode(&sample.completion[value.clone()]));
+            appended.push(start..completion.len());
+            end = value.end;
         }
+        completion.extend(vocabulary.encode(&sample.completion[end..]));
+        Self { task: sample.task, prompt: vocabulary.encode(&sample.prompt), completion, appended }
     }
 
     /// Number of tokens that the model reads.
@@ -76,14 +97,14 @@ pub struct Batch {
 /// One sample's part of a batch.
 #[derive(Debug, Clone)]
 pub struct Sequence {
-    pub rows: std::ops::Range<usize>,
-    pub targets: std::ops::Range<usize>,
+    pub rows: Range<usize>,
+    pub targets: Range<usize>,
 }
 
 impl Batch {
     /// Appends a sample. `context` includes eos, which the model must have room to generate.
     pub fn push(&mut self, sample: &Encoded, context: usize) -> Result<(), TrainError> {
-        let Encoded { prompt, completion, .. } = sample;
+        let Encoded { prompt, completion, appended, .. } = sample;
         let tokens = prompt.len() + completion.len() + 2;
         if tokens > context {
             return Err(TrainError::SampleTooLong { task: sample.task, tokens, context });
@@ -93,7 +114,13 @@ impl Batch {
         self.inputs.extend(prompt.iter().chain(completion));
         let first = row + prompt.len();
         let answers = completion.iter().copied().chain([EOS]);
-        self.targets.extend(answers.enumerate().map(|(index, token)| Target { row: first + index, token }));
+        let mut values = appended.iter().peekable();
+        for (index, token) in answers.enumerate() {
+            while values.next_if(|value| value.end <= index).is_some() {}
+            if values.peek().is_none_or(|value| index < value.start) {
+                self.targets.push(Target { row: first + index, token });
+            }
+        }
         self.sequences.push(Sequence { rows: row..self.inputs.len(), targets: target..self.targets.len() });
         Ok(())
     }
@@ -166,8 +193,7 @@ mod tests {
     use super::*;
 
     fn sample(prompt: &str, completion: &str) -> Encoded {
-        let sample = Sample { task: 0, prompt: prompt.into(), completion: completion.into() };
-        Encoded::new(&sample, &Vocabulary::default())
+        Encoded::new(&Sample::written(0, prompt, completion), &Vocabulary::default())
     }
 
     #[test]
@@ -179,6 +205,32 @@ mod tests {
         let targets: Vec<_> = batch.targets.iter().map(|t| (t.row, t.token)).collect();
         assert_eq!(targets, [(2, 99), (3, EOS), (4, 100), (5, 101), (6, EOS)]);
         assert!(batch.push(&sample("0123456789", "01234"), 16).is_err());
+    }
+
+    #[test]
+    fn values_that_are_appended_are_read_but_not_supervised() {
+        let sample = Sample {
+            task: 0,
+            prompt: "p".to_owned(),
+            completion: "a?=12 b?=3 c".to_owned(),
+            appended: vec![2..6, 8..11],
+        };
+        let words = Vocabulary::new(vec!["12 ".to_owned()]).expect("a vocabulary");
+        let encoded = Encoded::new(&sample, &words);
+        let mut batch = Batch::default();
+        batch.push(&encoded, 13).expect("fits");
+        let [a, b, c, p, query, is, three, space] = *b"abcp?=3 ";
+        let [a, b, c, p, query, is, three, space] = [a, b, c, p, query, is, three, space].map(u16::from);
+        let word = 259;
+        assert_eq!(batch.inputs, [BOS, p, a, query, is, word, b, query, is, three, space, c]);
+        let targets: Vec<_> = batch.targets.iter().map(|target| (target.row, target.token)).collect();
+        // The last token of a value predicts what the model writes behind it.
+        assert_eq!(targets, [(1, a), (2, query), (5, b), (6, query), (10, c), (11, EOS)]);
+        assert_eq!(encoded.inputs(), 12, "values count");
+        let Err(TrainError::SampleTooLong { tokens, .. }) = Batch::default().push(&encoded, 12) else {
+            panic!("its values do not fit")
+        };
+        assert_eq!(tokens, 13);
     }
 
     struct Lengths(Vec<String>, Vocabulary);
@@ -193,11 +245,8 @@ mod tests {
         }
 
         fn draw(&mut self, task: usize, _held_out: bool, rng: &mut ChaCha8Rng) -> Sample {
-            Sample {
-                task,
-                prompt: "p".repeat((uniform(rng) * 90.0) as usize),
-                completion: "c".repeat((uniform(rng) * 9.0) as usize),
-            }
+            let prompt = "p".repeat((uniform(rng) * 90.0) as usize);
+            Sample::written(task, prompt, "c".repeat((uniform(rng) * 9.0) as usize))
         }
     }
 

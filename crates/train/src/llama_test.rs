@@ -69,7 +69,7 @@ fn compare(layout: &Layout, vocabulary: &Vocabulary, weights: &[f32], precision:
     assert_eq!(tokens, expected, "{:?}", vocabulary.words());
     let mut batch = Batch::default();
     // With an empty prompt every position is a target.
-    let sample = Sample { task: 0, prompt: String::new(), completion: TEXT.to_owned() };
+    let sample = Sample::written(0, "", TEXT);
     batch.push(&Encoded::new(&sample, vocabulary), layout.architecture.context).expect("fits");
     let device = Device::flex();
     let network = Network::new(layout.architecture);
@@ -131,6 +131,8 @@ fn llama_cpp_cuts_prompts_and_completions_into_the_same_tokens() {
     for task in 0..traces.tasks().len() {
         for _ in 0..TEXTS_PER_TASK {
             let sample = traces.draw(task, false, &mut rng);
+            let encoded = Encoded::new(&sample, &vocabulary);
+            assert_eq!(encoded.completion, vocabulary.encode(&sample.completion), "values are cut with what is around");
             for text in [sample.prompt, sample.completion] {
                 let tokens = model.vocab().tokenize(text.as_bytes(), false, false);
                 let tokens: Vec<u16> = tokens.iter().map(|&LlamaToken(id)| id as u16).collect();

@@ -47,7 +47,7 @@ impl Samples for Toy {
         if task == 1 {
             digits.reverse();
         }
-        Sample { task, prompt, completion: digits.into_iter().collect() }
+        Sample::written(task, prompt, digits.into_iter().collect::<String>())
     }
 }
 
@@ -58,7 +58,7 @@ fn text(length: usize, rng: &mut ChaCha8Rng) -> String {
 }
 
 fn samples(lengths: &[(usize, usize)], rng: &mut ChaCha8Rng) -> Vec<Sample> {
-    lengths.iter().map(|&(p, c)| Sample { task: 0, prompt: text(p, rng), completion: text(c, rng) }).collect()
+    lengths.iter().map(|&(p, c)| Sample::written(0, text(p, rng), text(c, rng))).collect()
 }
 
 fn batch_of(samples: &[Sample], context: usize) -> Batch {

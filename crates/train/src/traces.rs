@@ -1,5 +1,8 @@
 //! Training samples for an executor: the next step of a reference trace. Knows states and prompts, but no models.
 
+use std::ops::Range;
+
+use prime_lessons::{QUERY_END, Segment};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore;
 
@@ -32,12 +35,43 @@ impl Traces {
         let walked = states.names().iter().map(|_| None).collect();
         let mut traces = Self { walked, states, by_form: data.by_form, vocabulary: Vocabulary::default() };
         traces.vocabulary = words::vocabulary(&mut traces, &data.words)?;
+        if traces.states.names().iter().any(|task| prime_lessons::reads_max(task) > 0) {
+            check_words(&traces.vocabulary)?;
+        }
         Ok(traces)
     }
 
     fn sample(task: usize, machine: &dyn Machine) -> Sample {
         let completion = prime_lessons::completion(machine).expect("invariant: the state has a next step");
-        Sample { task, prompt: prime_lessons::compact(machine), completion }
+        let appended = appended(machine.spec().slug, &completion);
+        Sample { task, prompt: prime_lessons::compact(machine), completion, appended }
+    }
+}
+
+/// Where the values stand that the completion looks up.
+fn appended(slug: &str, completion: &str) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let mut end = 0;
+    for segment in prime_lessons::segments(slug, completion) {
+        let (Segment::Written(text) | Segment::Appended(text)) = segment;
+        let start = end;
+        end += text.len();
+        if matches!(segment, Segment::Appended(_)) {
+            ranges.push(start..end);
+        }
+    }
+    ranges
+}
+
+/// A serving engine cuts a text with its values as a whole, so no word may reach from a query into its value, or from a
+/// value into what follows.
+fn check_words(vocabulary: &Vocabulary) -> Result<(), TrainError> {
+    let ends_text = |word: &&String| word[..word.len() - 1].contains([QUERY_END, ' ']);
+    match vocabulary.words().iter().find(ends_text) {
+        Some(word) => Err(TrainError::Recipe(format!(
+            "data.words: {word:?} could reach over the end of a value that is looked up: leave it out, or the tasks with reads"
+        ))),
+        None => Ok(()),
     }
 }
 
@@ -77,5 +111,35 @@ impl Samples for Traces {
         let sample = Self::sample(task, machine);
         self.walked[task] = Some((steps, drawn + 1));
         sample
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prime_bench::tasks::{Difficulty, find};
+
+    #[test]
+    fn what_a_completion_looks_up_is_known() {
+        let mut machine = find("introsort").expect("a task").generate(Difficulty::Easy, 1).start();
+        machine.follow_reference();
+        let sample = Traces::sample(0, machine.as_ref());
+        assert!(sample.appended.len() >= 3, "the median of three values: {sample:?}");
+        for value in &sample.appended {
+            let (before, value) = (&sample.completion[..value.start], &sample.completion[value.clone()]);
+            assert!(before.ends_with('?') && value.starts_with('=') && value.ends_with(' '), "{sample:?}");
+        }
+    }
+
+    #[test]
+    fn a_word_that_could_reach_over_a_value_is_refused() {
+        let words = |word: &str| Vocabulary::new(vec![word.to_owned()]).expect("a vocabulary");
+        for word in ["cmp ", "i=", "5?"] {
+            check_words(&words(word)).expect("it ends with its separator");
+        }
+        for word in ["?=", " lt", "a b"] {
+            let message = check_words(&words(word)).expect_err("refused").to_string();
+            assert!(message.contains("data.words") && message.contains(word), "{message}");
+        }
     }
 }

@@ -115,7 +115,7 @@ impl Samples for Verdicts {
             Some(line) => (line, WRONG),
             None => (right_line(machine, &lines.reference, &mut rng), RIGHT),
         };
-        Sample { task, prompt: prime_lessons::token_check(machine, &line), completion: verdict.to_owned() }
+        Sample::written(task, prime_lessons::token_check(machine, &line), verdict)
     }
 }
 

@@ -34,6 +34,8 @@ fn engine_request(request: CompletionRequest, is_chat: bool) -> Request {
         format,
         excluded: if request.grammar.is_some() { newest(request.excluded) } else { Vec::new() },
         excluded_prefixes: if request.grammar.is_some() { request.excluded_prefixes } else { Vec::new() },
+        // A chat model could not go on behind a value: it answers the whole prompt.
+        stop: request.stop.filter(|_| request.grammar.is_some() && !is_chat),
         grammar: request.grammar,
         sampling: Sampling { temperature, top_p, seed },
         max_tokens: request.max_tokens,
@@ -74,6 +76,7 @@ impl Model for EngineModel {
             is_truncated: generation.finish == Finish::Length,
             // In the midst of a text only that text is at its end.
             is_exhausted: generation.finish == Finish::Exhausted && is_empty,
+            is_stopped: generation.finish == Finish::Stopped,
             source: None,
         })
     }
@@ -89,6 +92,7 @@ mod tests {
             grammar: Some("root ::= \"4\"".into()),
             excluded: vec!["4".into()],
             excluded_prefixes: vec!["5".into()],
+            stop: Some('?'),
             sampling: crate::agents::Sampling { temperature: 0.5, top_p: 0.9, seed: 7 },
             max_tokens: 3,
             logprobs: true,

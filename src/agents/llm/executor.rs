@@ -7,11 +7,16 @@ use async_trait::async_trait;
 use dashmap::DashMap;
 
 use super::avoided_prefixes::avoided_prefixes;
+use super::reads::ReadCompletion;
 use super::{affinity, label, rendered};
 use crate::agents::model::{Completion, CompletionRequest, Model};
 use crate::agents::prompt::{self, History, Prompt, PromptContext, TemplateError, Templates};
 use crate::agents::{AgentError, AsyncExecutor, Proposal, Sampling};
+use prime_bench::tasks::spec::Spec;
 use prime_protocol::{Role, Trajectory};
+
+/// The template of models that have learnt the lessons: they alone know queries.
+const COMPACT: &str = "executor/compact.j2";
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExecutorOptions {
@@ -46,7 +51,7 @@ impl ExecutorOptions {
     pub fn compact(name: impl Into<String>, max_tokens: u32) -> Self {
         Self {
             name: name.into(),
-            template: "executor/compact.j2".to_owned(),
+            template: COMPACT.to_owned(),
             variants: Vec::new(),
             system: None,
             history: History::None,
@@ -79,7 +84,21 @@ pub struct LlmExecutor {
     options: ExecutorOptions,
     agent: String,
     /// By task, and whether a free line may come first. Engines cache grammars by their text.
-    grammars: DashMap<(&'static str, bool), Arc<str>>,
+    grammars: DashMap<(&'static str, bool), TaskGrammar>,
+}
+
+#[derive(Clone)]
+struct TaskGrammar {
+    text: Arc<str>,
+    /// Most values that a derivation under it looks up.
+    reads_max: usize,
+}
+
+impl TaskGrammar {
+    fn new(spec: &Spec, may_derive: bool) -> Self {
+        let reads_max = if may_derive { prime_lessons::reads_max(spec.slug) } else { 0 };
+        Self { text: prompt::grammar(spec, may_derive).into(), reads_max }
+    }
 }
 
 impl LlmExecutor {
@@ -93,7 +112,7 @@ impl LlmExecutor {
         Ok(Self { model, prompts, system, options, agent, grammars: DashMap::new() })
     }
 
-    async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
+    pub(super) async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
         self.model.complete(request).await.map_err(|error| AgentError { agent: self.agent.clone(), ..error })
     }
 
@@ -101,31 +120,36 @@ impl LlmExecutor {
     async fn complete_under_grammar(
         &self,
         request: CompletionRequest,
+        template: &str,
         trajectory: &Trajectory,
-    ) -> Result<Completion, AgentError> {
-        let (spec, top) = (trajectory.machine.spec(), trajectory.stack.top());
+    ) -> Result<ReadCompletion, AgentError> {
+        let (machine, top) = (trajectory.machine.as_ref(), trajectory.stack.top());
+        let spec = machine.spec();
         let may_derive = self.options.derive_after_rejection || top.avoided().next().is_none();
         let grammar = self.grammars.entry((spec.slug, may_derive));
-        let grammar = grammar.or_insert_with(|| prompt::grammar(spec, may_derive).into()).clone();
-        let request = CompletionRequest { grammar: Some(grammar), ..request };
+        let TaskGrammar { text, reads_max } = grammar.or_insert_with(|| TaskGrammar::new(spec, may_derive)).clone();
+        let reads_max = if template == COMPACT { reads_max } else { 0 };
+        let request = CompletionRequest { grammar: Some(text), ..request };
         if !self.options.exclude_rejected {
-            return self.complete(request).await;
+            return self.complete_reading(request, machine, reads_max).await;
         }
         let request = CompletionRequest { excluded: top.avoided().map(Into::into).collect(), ..request };
         let excluded_prefixes = avoided_prefixes(spec.actions, top.avoided());
         if excluded_prefixes.is_empty() {
-            return self.complete(request).await;
+            return self.complete_reading(request, machine, reads_max).await;
         }
-        let completion = self.complete(CompletionRequest { excluded_prefixes, ..request.clone() }).await?;
-        if !completion.is_exhausted {
-            return Ok(completion);
+        let avoiding = CompletionRequest { excluded_prefixes, ..request.clone() };
+        let read = self.complete_reading(avoiding, machine, reads_max).await?;
+        if !read.completion.is_exhausted {
+            return Ok(read);
         }
-        let Completion { usage: spent, .. } = completion;
+        let Completion { usage: spent, .. } = read.completion;
         let used = u32::try_from(spent.completion).unwrap_or(u32::MAX);
         let max_tokens = request.max_tokens.saturating_sub(used).max(1);
-        let mut completion = self.complete(CompletionRequest { max_tokens, ..request }).await?;
-        completion.usage.add(spent);
-        Ok(completion)
+        let request = CompletionRequest { max_tokens, ..request };
+        let mut read = self.complete_reading(request, machine, reads_max).await?;
+        read.completion.usage.add(spent);
+        Ok(read)
     }
 }
 
@@ -164,16 +188,18 @@ impl AsyncExecutor for LlmExecutor {
             affinity: affinity(trajectory),
             ..CompletionRequest::raw(trajectory.machine.spec().slug, rendered(&self.agent, prompt, &context)?)
         };
-        let completion = if options.grammar {
-            self.complete_under_grammar(request, trajectory).await?
+        let ReadCompletion { completion, failed } = if options.grammar {
+            self.complete_under_grammar(request, prompt.name(), trajectory).await?
         } else {
-            self.complete(request).await?
+            self.complete(request).await?.into()
         };
         if completion.is_exhausted {
             let Completion { usage, source, .. } = completion;
             return Ok(Proposal { usage, source, is_exhausted: true, ..Proposal::default() });
         }
-        let line = if options.grammar {
+        let line = if failed.is_some() {
+            completion.text.rsplit([' ', '\n']).next().unwrap_or_default()
+        } else if options.grammar {
             prime_lessons::action_line(&completion.text)
         } else {
             prompt::last_line(&completion.text)
@@ -189,6 +215,7 @@ impl AsyncExecutor for LlmExecutor {
             logprobs: completion.logprobs,
             source: completion.source,
             is_exhausted: false,
+            failed_read: failed.map(|failed| failed.to_string().into()),
         })
     }
 }

@@ -7,6 +7,7 @@ mod coordinator;
 mod engine;
 mod executor;
 pub mod from_settings;
+mod reads;
 mod report;
 mod verifier;
 

@@ -59,3 +59,10 @@ pub fn grammar(spec: &Spec, may_derive: bool) -> String {
     let derivation = if may_derive { "([^\\n]* \"\\n\")? " } else { "" };
     format!("root ::= {derivation}action\n{}", pattern::gbnf(spec.actions))
 }
+
+/// The grammar of what follows a value that the derivation has looked up: its rest, with another query where it may read on,
+/// and the action line.
+pub fn continued_grammar(spec: &Spec, may_read: bool) -> String {
+    let letter = if may_read { "[^\\n]" } else { "[^?\\n]" };
+    format!("root ::= {letter}* \"\\n\" action\n{}", pattern::gbnf(spec.actions))
+}

@@ -50,6 +50,7 @@ pub(super) fn completion(body: &[u8], source: &Arc<str>) -> Result<Completion, R
         logprobs: logprobs(balancer).unwrap_or_default(),
         is_truncated,
         is_exhausted: false,
+        is_stopped: false,
         source: Some(Arc::clone(source)),
     })
 }
@@ -120,6 +121,7 @@ mod tests {
             logprobs: vec![-0.25, -3.0],
             is_truncated: false,
             is_exhausted: false,
+            is_stopped: false,
             source: Some("s".into()),
         };
         assert_eq!(found, Ok(expected));

@@ -234,3 +234,29 @@ fn an_executor_with_nothing_left_ends_its_trajectory_with_one_proposal() {
     assert_eq!((outcome.ending, outcome.proposals, outcome.backtracks), (Ending::Exhausted, 2, 2));
     assert!(recorder.seen().ends.iter().all(|(_, end)| *end == End::Exhausted));
 }
+
+/// Its derivation asks for a value that the state does not have.
+struct Lost;
+
+#[async_trait]
+impl AsyncExecutor for Lost {
+    async fn propose(&self, _: &Trajectory, _: Sampling) -> Result<Proposal, AgentError> {
+        Ok(Proposal { line: "999?".to_owned(), failed_read: Some("no `999`".into()), ..Proposal::default() })
+    }
+}
+
+#[test]
+fn a_read_that_fails_is_a_rejected_proposal_with_the_reason() {
+    let recorder = Recorder::default();
+    let submission = Submission { observer: Arc::new(recorder.clone()), ..submission(&problem("introsort"), plan(1)) };
+    let outcome = in_system(async {
+        let (agents, _) = checked(|_| Lost);
+        outcome_of(shared(agents).submit(submission)).await
+    });
+    assert!(!outcome.verified);
+    let seen = recorder.seen();
+    assert!(!seen.steps.is_empty());
+    for step in &seen.steps {
+        assert_eq!((step.feedback.as_deref(), step.decision), (Some("no `999`"), Decision::Backtrack));
+    }
+}

@@ -7,6 +7,7 @@ mod exclusions;
 mod grammars;
 mod idle;
 mod prefixes;
+mod reads;
 mod survival;
 
 use std::path::{Path, PathBuf};
@@ -68,6 +69,7 @@ pub fn request(prompt: &str, seed: u64) -> Request {
         grammar: None,
         excluded: Vec::new(),
         excluded_prefixes: Vec::new(),
+        stop: None,
         sampling: Sampling { temperature: 1.0, top_p: 1.0, seed },
         max_tokens: 24,
         logprobs: true,

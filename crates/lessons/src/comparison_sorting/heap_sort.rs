@@ -5,7 +5,7 @@ use prime_bench::tasks::comparison_sorting::Input;
 use prime_bench::tasks::comparison_sorting::heap_sort::{Action, HeapSort, State};
 
 use crate::Lesson;
-use crate::numbers::{comparison, comparison_of_naturals, counter, low_first, value_at};
+use crate::numbers::{comparison, comparison_of_naturals, counter, doubled_plus_one, low_first, value_at};
 
 pub struct Of;
 
@@ -61,16 +61,4 @@ impl Lesson for Of {
         }
         Some(steps.join(" "))
     }
-}
-
-/// 2x + 1 from the lowest digit on: the digit of x, that of the result, and the carry. The first carry is the 1.
-fn doubled_plus_one(x: usize, width: usize) -> String {
-    let mut carry = 1;
-    let digits = low_first(x, width);
-    let digit = |digit: char| {
-        let doubled = 2 * digit.to_digit(10).unwrap_or(0) + carry;
-        carry = doubled / 10;
-        format!("{digit}{}{carry}", doubled % 10)
-    };
-    digits.chars().map(digit).collect::<Vec<_>>().join(".")
 }

@@ -40,6 +40,7 @@ fn the_compact_executor_prompts_as_in_training() {
         logprobs: vec![-0.1, -0.2],
         source: Some("a".into()),
         is_exhausted: false,
+        failed_read: None,
     };
     assert_eq!(proposal, expected);
     assert!(model.last().excluded.is_empty());

@@ -14,15 +14,15 @@ const BLOCK: usize = 16;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    a: Vec<i64>,
-    base: Option<usize>,
-    lo: Option<usize>,
-    mid: Option<usize>,
-    hi: Option<usize>,
+    pub a: Vec<i64>,
+    pub base: Option<usize>,
+    pub lo: Option<usize>,
+    pub mid: Option<usize>,
+    pub hi: Option<usize>,
     merges: u64,
     rotations: u64,
     moved: u64,
-    last: Last<Action>,
+    pub last: Last<Action>,
 }
 
 word_actions!(Action { Insert(k, p) = "insert", Merge(lo, mid, hi) = "merge", Rotate(lo, mid, e) = "rotate", Done = "done" });

@@ -18,21 +18,21 @@ const LEAF: usize = 16;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    a: Vec<i64>,
-    lo: Option<usize>,
-    hi: Option<usize>,
+    pub a: Vec<i64>,
+    pub lo: Option<usize>,
+    pub hi: Option<usize>,
     depth: Option<i64>,
-    i: Option<usize>,
-    size: Option<usize>,
+    pub i: Option<usize>,
+    pub size: Option<usize>,
     pivots: Vec<usize>,
     heaps: Vec<[usize; 2]>,
     depth_limit: i64,
     /// Start, end (exclusive) and depth left.
-    stack: Vec<(usize, usize, i64)>,
+    pub stack: Vec<(usize, usize, i64)>,
     leaves: u64,
     comparisons: u64,
     swaps: u64,
-    last: Last<Action>,
+    pub last: Last<Action>,
     /// `pivots` in ascending order.
     #[serde(skip)]
     pivots_sorted: Vec<usize>,

@@ -14,14 +14,14 @@ const SPREAD: usize = 4;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    cells: Vec<Option<i64>>,
-    count: usize,
-    lo: usize,
-    hi: usize,
+    pub cells: Vec<Option<i64>>,
+    pub count: usize,
+    pub lo: usize,
+    pub hi: usize,
     rebalances: u64,
     shifts: u64,
     comparisons: u64,
-    last: Last<Action>,
+    pub last: Last<Action>,
     /// Whether the values are in order. Only an insertion can change that.
     #[serde(skip)]
     ordered: bool,
@@ -37,7 +37,7 @@ impl State {
     }
 
     /// Cell of the element of this rank.
-    fn cell_of(&self, rank: usize) -> Option<usize> {
+    pub fn cell_of(&self, rank: usize) -> Option<usize> {
         self.cells.iter().enumerate().filter(|(_, cell)| cell.is_some()).nth(rank).map(|(place, _)| place)
     }
 

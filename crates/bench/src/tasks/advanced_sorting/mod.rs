@@ -2,9 +2,9 @@
 
 pub mod batcher_merge;
 pub mod bitonic_sort;
-mod block_sort;
-mod introsort;
-mod library_sort;
+pub mod block_sort;
+pub mod introsort;
+pub mod library_sort;
 mod merge;
 mod moves;
 pub mod network;

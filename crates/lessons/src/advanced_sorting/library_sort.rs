@@ -1,0 +1,113 @@
+//! Library Sort: halves the ranks that are left and reads the cell of the middle one; then halves the gap.
+
+use prime_bench::tasks::Task as _;
+use prime_bench::tasks::advanced_sorting::library_sort::{Action, LibrarySort, State};
+use prime_bench::tasks::comparison_sorting::Input;
+
+use crate::Lesson;
+use crate::bits;
+use crate::cells::{middle, number};
+use crate::numbers::low_first;
+use crate::reads::looked_up;
+
+pub struct Of;
+
+/// Bits of a count of elements.
+const COUNT_BITS: usize = 9;
+
+impl Lesson for Of {
+    type Task = LibrarySort;
+
+    fn view(input: &Input, state: &State) -> String {
+        let State { count, lo, hi, .. } = state;
+        let search = format!("{lo:03} {hi:03} {count:03} of {:04}", state.cells.len());
+        let elements = || format!("{} {count:03}/{:03}", bits::interleaved([*count], COUNT_BITS), input.a.len());
+        match state.last.0 {
+            None => format!("start {} {search}", elements()),
+            Some(Action::Insert(..)) => format!("insert {} {search}", elements()),
+            // Which of both it was decides nothing.
+            Some(Action::Rebalance | Action::Cmp(..)) => search,
+            Some(Action::Done) => "done".to_owned(),
+        }
+    }
+
+    fn derivation(input: &Input, state: &State) -> Option<String> {
+        let action = LibrarySort::reference(input, state)?;
+        let State { lo, hi, .. } = *state;
+        match action {
+            Action::Cmp(..) => {
+                let rank = look_up_rank(state, usize::midpoint(lo, hi))?;
+                Some(middle(lo, hi, 3) + &rank)
+            }
+            Action::Insert(..) => Some(middle(lo, hi, 3) + " " + &gap(state)?),
+            Action::Rebalance | Action::Done => Some(String::new()),
+        }
+    }
+
+    /// Two ranks, and the cells from one on up to a free one.
+    const READS_MAX: usize = 30;
+
+    /// `r012` is the cell of the element of rank 12, `-` behind the last one; `0012` is a cell: `.` if it is free, `x` if not,
+    /// `-` behind the last one.
+    fn read(_: &Input, state: &State, address: &str) -> Option<String> {
+        match address.strip_prefix('r') {
+            Some(rank) => cell_of(state, number(rank, 3)?),
+            None => occupation(state, number(address, 4)?),
+        }
+    }
+}
+
+fn cell_of(state: &State, rank: usize) -> Option<String> {
+    if rank == state.count {
+        return Some("-".to_owned());
+    }
+    state.cell_of(rank).map(|cell| format!("{cell:04}"))
+}
+
+fn look_up_rank(state: &State, rank: usize) -> Option<String> {
+    Some(looked_up(&format!("r{rank:03}"), &cell_of(state, rank)?))
+}
+
+fn occupation(state: &State, cell: usize) -> Option<String> {
+    let mark = match state.cells.get(cell) {
+        Some(Some(_)) => "x",
+        Some(None) => ".",
+        None if cell == state.cells.len() => "-",
+        None => return None,
+    };
+    Some(mark.to_owned())
+}
+
+/// The cells of the neighbours, and the middle between them. Where they have no gap between them, the cells from the
+/// second one on, up to a free one.
+fn gap(state: &State) -> Option<String> {
+    let rank = state.lo;
+    let end = state.cells.len();
+    let after = state.cell_of(rank).unwrap_or(end);
+    let mut line = String::new();
+    let before = match rank.checked_sub(1) {
+        Some(rank) => {
+            line += &format!("{} {}", low_first(rank, 3), look_up_rank(state, rank)?);
+            Some(state.cell_of(rank)?)
+        }
+        None => None,
+    };
+    line += &look_up_rank(state, rank)?;
+    match before {
+        Some(before) if before + 1 < after => {
+            line += &format!("{}{:04}", middle(before, after, 4), usize::midpoint(before, after));
+        }
+        // Before the first element the gap begins with the first cell.
+        None if after > 0 => line += &format!("{} {:04}", low_first(after - 1, 4), (after - 1) / 2),
+        _ => {
+            for cell in after..=end {
+                let mark = occupation(state, cell)?;
+                line += &looked_up(&format!("{cell:04}"), &mark);
+                if mark != "x" {
+                    break;
+                }
+            }
+        }
+    }
+    Some(line)
+}
