@@ -328,7 +328,7 @@ impl WriterThread {
                         } else {
                             tracing::error!(%error, "a write was refused");
                             single.give_up(&error.to_string());
-                            self.backpressure.wake_all();
+                            self.backpressure.wake();
                         }
                     }
                 },
@@ -346,6 +346,6 @@ impl WriterThread {
         let seconds = started.elapsed().as_secs_f64();
         tracing::debug!(events, runs, bytes, ms = seconds * 1e3, "journal_commit");
         (self.measure)(events, seconds);
-        self.backpressure.wake_all();
+        self.backpressure.wake();
     }
 }

@@ -8,6 +8,8 @@ mod sqlite;
 #[cfg(test)]
 pub mod conformance;
 
+use memchr::memchr_iter;
+
 pub use chain::{ChainHash, ChainVerifier, Damage, Head, verify};
 pub use error::JournalError;
 pub use sqlite::{SqliteJournal, SqliteOptions};
@@ -158,7 +160,7 @@ impl Segment {
         if self.body.last().is_some_and(|byte| *byte != b'\n') {
             return Err("its segment does not end with a newline".to_owned());
         }
-        Ok(self.body.iter().map(|byte| u64::from(*byte == b'\n')).sum())
+        Ok(memchr_iter(b'\n', &self.body).count() as u64)
     }
 }
 

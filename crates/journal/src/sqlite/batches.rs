@@ -34,6 +34,11 @@ impl Backlog {
         self.rows += more.rows;
         self.bytes += more.bytes;
     }
+
+    pub(super) fn remove(&mut self, folded: Self) {
+        self.rows -= folded.rows;
+        self.bytes -= folded.bytes;
+    }
 }
 
 /// The batch of the present transaction.
@@ -90,6 +95,7 @@ impl BatchBuffer {
 
 /// A batch as it was read: its entries and, if asked for, their bodies.
 pub(super) struct Batch {
+    pub(super) no: i64,
     pub(super) entries: Vec<Entry>,
     pub(super) body: Vec<u8>,
 }
@@ -105,17 +111,28 @@ impl Batch {
     }
 }
 
+/// Which batches are visited: those after a number up to another.
+struct Range {
+    after: i64,
+    last: i64,
+    is_newest_first: bool,
+}
+
+const ALL: Range = Range { after: 0, last: i64::MAX, is_newest_first: false };
+
 /// Calls `visit` with each batch until it returns false. `has_body` says of which the bodies are needed.
 fn each(
     connection: &Connection,
-    is_newest_first: bool,
+    range: &Range,
     mut has_body: impl FnMut(&[Entry]) -> bool,
     mut visit: impl FnMut(Batch) -> bool,
 ) -> Result<(), JournalError> {
-    let order = if is_newest_first { "DESC" } else { "ASC" };
-    let sql = format!("SELECT no, entries, digest, packing, bytes, body FROM batch ORDER BY no {order}");
+    let order = if range.is_newest_first { "DESC" } else { "ASC" };
+    let sql = format!(
+        "SELECT no, entries, digest, packing, bytes, body FROM batch WHERE no > ?1 AND no <= ?2 ORDER BY no {order}"
+    );
     let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query([])?;
+    let mut rows = statement.query([range.after, range.last])?;
     while let Some(row) = rows.next()? {
         let no: i64 = row.get(0)?;
         let damaged = |reason| JournalError::Damaged(format!("batch {no}: {reason}"));
@@ -127,7 +144,7 @@ fn each(
                 return Err(damaged("its body is not that of its entries".to_owned()));
             }
         }
-        if !visit(Batch { entries, body }) {
+        if !visit(Batch { no, entries, body }) {
             break;
         }
     }
@@ -139,7 +156,7 @@ pub(super) fn all(connection: &Connection) -> Result<Vec<Batch>, JournalError> {
     let mut batches = Vec::new();
     each(
         connection,
-        false,
+        &ALL,
         |_| true,
         |batch| {
             batches.push(batch);
@@ -149,12 +166,22 @@ pub(super) fn all(connection: &Connection) -> Result<Vec<Batch>, JournalError> {
     Ok(batches)
 }
 
+/// Calls `visit` with the batches after a number up to another, oldest first, until it returns false.
+pub(super) fn between(
+    connection: &Connection,
+    after: i64,
+    last: i64,
+    visit: impl FnMut(Batch) -> bool,
+) -> Result<(), JournalError> {
+    each(connection, &Range { after, last, ..ALL }, |_| true, visit)
+}
+
 /// The last event of each run that has some in batches, by the runs' numbers.
 pub(super) fn last_seqs(connection: &Connection) -> Result<HashMap<i64, u64>, JournalError> {
     let mut last = HashMap::new();
     each(
         connection,
-        false,
+        &ALL,
         |_| false,
         |batch| {
             last.extend(batch.entries.iter().map(|entry| (entry.run, entry.head().seq)));
@@ -164,7 +191,7 @@ pub(super) fn last_seqs(connection: &Connection) -> Result<HashMap<i64, u64>, Jo
     Ok(last)
 }
 
-/// Sets the heads of runs, given with their numbers, that have events in batches.
+/// Sets the heads of runs, given with their numbers, that have later events in batches.
 pub(super) fn set_heads(connection: &Connection, rows: &mut [(i64, RunRow)]) -> Result<(), JournalError> {
     let mut missing: HashMap<i64, usize> = rows.iter().enumerate().map(|(at, (no, _))| (*no, at)).collect();
     if missing.is_empty() {
@@ -172,11 +199,13 @@ pub(super) fn set_heads(connection: &Connection, rows: &mut [(i64, RunRow)]) -> 
     }
     each(
         connection,
-        true,
+        &Range { is_newest_first: true, ..ALL },
         |_| false,
         |batch| {
             for entry in batch.entries.iter().rev() {
-                if let Some(at) = missing.remove(&entry.run) {
+                if let Some(at) = missing.remove(&entry.run)
+                    && rows[at].1.head.seq < entry.head().seq
+                {
                     rows[at].1.head = entry.head();
                 }
             }
@@ -191,7 +220,7 @@ pub(super) fn segments(connection: &Connection, run: i64, page: &mut Page) -> Re
     let is_wanted = move |entry: &Entry| entry.run == run && entry.head().seq > after;
     each(
         connection,
-        false,
+        &ALL,
         |entries| entries.iter().any(is_wanted),
         |batch| {
             for (entry, body) in batch.segments().filter(|(entry, _)| is_wanted(entry)) {

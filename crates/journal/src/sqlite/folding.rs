@@ -1,23 +1,25 @@
-//! Folding: the events in batches go into the rows of their runs, many commits at once.
+//! Folding: the events in batches go into the rows of their runs, many commits at once. While commits go on, that is done in
+//! slices (`fold_pass.rs`); all at once where nobody waits or there is little room.
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
+use rusqlite::{Connection, TransactionBehavior, params};
 
-use super::batches::{self, Backlog, BatchBuffer};
+use super::batches::{self, Backlog, Batch, BatchBuffer};
 use super::compression::Packer;
 use super::connection::set_max_size;
 use super::entries::Entry;
+use super::fold_pass::{FoldPass, SLICE};
 use super::joined;
-use super::queries::hash;
+use super::queries::{blob, hash, unsigned};
 use super::schema::SEQ_BITS;
 use super::writer::Writer;
 use crate::{ChainHash, Head, JournalError};
 
-/// From when on folding is due. Longer batches fold cheaper, but slow down reads and the commit after.
-const DUE: Backlog = Backlog { rows: 128, bytes: 4 << 20 };
+/// From when on folding is due. Longer batches fold cheaper, but slow down reads, and a pass holds them in memory.
+const DUE: Backlog = Backlog { rows: 128, bytes: 32 << 20 };
 /// When a commit folds first, because nobody else did.
-const OVERDUE: Backlog = Backlog { rows: 512, bytes: 32 << 20 };
+const OVERDUE: Backlog = Backlog { rows: 512, bytes: 128 << 20 };
 
 impl Backlog {
     fn reaches(self, limit: Self) -> bool {
@@ -26,10 +28,17 @@ impl Backlog {
 }
 
 impl Writer {
-    /// Folds if that is due, or if there is time for it.
+    /// Folds slices if that is due, or everything if there is time for it.
     pub(super) fn fold(&mut self, is_idle: bool) -> Result<(), JournalError> {
-        let is_due = self.backlog.reaches(DUE) || (is_idle && self.backlog.rows > 0);
-        if is_due { self.fold_now(0) } else { Ok(()) }
+        if is_idle {
+            return if self.backlog.rows > 0 { self.fold_all(0) } else { Ok(()) };
+        }
+        if self.pass.is_none() && self.backlog.reaches(DUE) {
+            self.begin_pass()?;
+        }
+        // More where commits bring more than a slice folds.
+        let slices = 1 + self.backlog.bytes / DUE.bytes;
+        (0..slices).try_for_each(|_| self.fold_slice(SLICE))
     }
 
     /// Before a commit. A full disk is for the commit to find, which may fit.
@@ -42,47 +51,74 @@ impl Writer {
         if self.backlog.rows == 0 {
             return Ok(());
         }
-        match self.fold_now(spare_pages) {
+        match self.fold_all(spare_pages) {
             Err(JournalError::NotWritable(_)) => Ok(()),
             folded => folded,
         }
     }
 
-    fn fold_now(&mut self, spare_pages: u64) -> Result<(), JournalError> {
+    fn fold_all(&mut self, spare_pages: u64) -> Result<(), JournalError> {
+        self.pass = None;
         let bytes_max = self.bytes_max;
         self.backlog = self.write(|connection, state| {
             set_max_size(connection, bytes_max, spare_pages)?;
-            let left = fold(connection, &mut state.packer);
+            let left = fold_all(connection, &mut state.packer);
             set_max_size(connection, bytes_max, 0)?;
             let left = left?;
-            state.runs.folded(connection)?;
+            state.runs.reload_batches(connection)?;
             Ok(left)
         })?;
+        Ok(())
+    }
+
+    pub(super) fn begin_pass(&mut self) -> Result<(), JournalError> {
+        let backlog = self.backlog;
+        self.pass = Some(self.write(|connection, _| FoldPass::begin(connection, backlog))?);
+        Ok(())
+    }
+
+    /// Does the next part of a pass, if there is one. After an error, the next pass begins with what is left.
+    pub(super) fn fold_slice(&mut self, limit: Backlog) -> Result<(), JournalError> {
+        let Some(mut pass) = self.pass.take() else { return Ok(()) };
+        self.write(|connection, state| pass.advance(connection, state, limit))?;
+        if !pass.is_finished() {
+            self.pass = Some(pass);
+        } else if pass.has_refused() {
+            // Parts of it must stay, before later batches of the same runs.
+            self.fold_all(0)?;
+        } else {
+            self.backlog.remove(pass.backlog());
+            self.state.runs.forget_over();
+        }
         Ok(())
     }
 }
 
 /// A segment in a batch.
-struct Part<'b> {
-    entry: &'b Entry,
-    body: &'b [u8],
+#[derive(Clone, Copy)]
+pub(super) struct Part<'b> {
+    pub(super) entry: &'b Entry,
+    pub(super) body: &'b [u8],
 }
 
-/// Returns what is still in batches.
-fn fold(connection: &mut Connection, packer: &mut Packer) -> Result<Backlog, JournalError> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let batches = batches::all(&transaction)?;
+/// The segments of each run, by the runs' numbers.
+fn parts_of_runs(batches: &[Batch]) -> BTreeMap<i64, Vec<Part<'_>>> {
     let mut runs: BTreeMap<i64, Vec<Part<'_>>> = BTreeMap::new();
-    for (entry, body) in batches.iter().flat_map(|batch| batch.segments()) {
+    for (entry, body) in batches.iter().flat_map(Batch::segments) {
         runs.entry(entry.run).or_default().push(Part { entry, body });
     }
+    runs
+}
+
+/// Folds all batches in one transaction. Returns what is still in batches.
+fn fold_all(connection: &mut Connection, packer: &mut Packer) -> Result<Backlog, JournalError> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let batches = batches::all(&transaction)?;
     // First, because their pages are those that the rows take.
     transaction.prepare_cached("DELETE FROM batch")?.execute([])?;
     let mut refused = BatchBuffer::default();
-    for (run, parts) in &runs {
-        // A run that was removed has no row, and its number comes to no other.
-        let Some(before) = hash_before(&transaction, *run)? else { continue };
-        for part in append(&transaction, packer, before, parts)? {
+    for (run, parts) in parts_of_runs(&batches) {
+        for part in fold_run(&transaction, packer, run, &parts)? {
             refused.push(&transaction, packer, part.entry, part.body)?;
         }
     }
@@ -91,24 +127,38 @@ fn fold(connection: &mut Connection, packer: &mut Packer) -> Result<Backlog, Jou
     Ok(left)
 }
 
-/// The chain after the events in a run's own rows; `None` if there is no such run.
-fn hash_before(connection: &Connection, run: i64) -> Result<Option<ChainHash>, JournalError> {
-    let sql = "SELECT hash FROM segment WHERE at BETWEEN ?1 << 32 AND (?1 << 32) + 4294967295 ORDER BY at DESC LIMIT 1";
-    let last: Option<Vec<u8>> = connection.prepare_cached(sql)?.query_row([run], |row| row.get(0)).optional()?;
-    let exists = connection.prepare_cached("SELECT 1 FROM run WHERE no = ?1")?.exists([run])?;
-    if !exists {
-        return Ok(None);
-    }
-    if let Some(last) = last {
-        return hash(&last).map(Some);
+/// Writes parts of a run as rows, except those that it has already. Returns those from which on the journal refused them: they
+/// stay in a batch, so that they are no obstacle to other runs.
+pub(super) fn fold_run<'p, 'b>(
+    transaction: &Connection,
+    packer: &mut Packer,
+    run: i64,
+    parts: &'p [Part<'b>],
+) -> Result<&'p [Part<'b>], JournalError> {
+    // A run that was removed has no row, and its number comes to no other.
+    let Some(head) = head_of_rows(transaction, run)? else { return Ok(&[]) };
+    let folded = parts.iter().take_while(|part| part.entry.first_seq <= head.seq).count();
+    append(transaction, packer, head.hash, &parts[folded..])
+}
+
+/// The head of the events in a run's own rows; `None` if there is no such run.
+fn head_of_rows(connection: &Connection, run: i64) -> Result<Option<Head>, JournalError> {
+    let sql = "SELECT g.at & 4294967295, g.count, g.hash FROM run r
+        LEFT JOIN segment g
+            ON g.at = (SELECT max(at) FROM segment WHERE at BETWEEN r.no << 32 AND (r.no << 32) + 4294967295)
+        WHERE r.no = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([run])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    if let Some(count) = row.get::<_, Option<u32>>(1)? {
+        return Ok(Some(Head { seq: unsigned(row, 0)? + u64::from(count) - 1, hash: hash(blob(row, 2)?)? }));
     }
     let sql = "SELECT body FROM spec WHERE run = ?1";
     let spec: String = connection.prepare_cached(sql)?.query_row([run], |row| row.get(0))?;
-    Ok(Some(Head::genesis(&spec).hash))
+    Ok(Some(Head::genesis(&spec)))
 }
 
-/// Writes parts of a run as rows, and returns those from which on the journal refused them: they stay in a batch, so that
-/// they are no obstacle to other runs.
+/// Appends parts to a run's rows, and returns those from which on the journal refused them.
 fn append<'p, 'b>(
     transaction: &Connection,
     packer: &mut Packer,

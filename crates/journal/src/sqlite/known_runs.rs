@@ -16,16 +16,20 @@ pub(super) struct KnownRun {
     pub(super) is_over: bool,
     /// Number of its last event, 0 before the first.
     pub(super) last_seq: u64,
-    /// Its last events are in batches, so the next ones must be.
-    pub(super) is_in_batches: bool,
 }
 
 pub(super) struct KnownRuns {
     runs: HashMap<Arc<str>, KnownRun>,
-    /// Last events in batches, by the runs' numbers, as of [`KnownRuns::load`]. Runs with later ones are in `runs`.
+    /// Last events in batches, by the runs' numbers. Of a run that is not in `runs`, they may be in its own rows by now.
     in_batches: HashMap<i64, u64>,
     /// What the transaction has changed, oldest first.
-    undo: Vec<(Arc<str>, Option<KnownRun>)>,
+    undo: Vec<Change>,
+}
+
+/// The value before a change.
+enum Change {
+    Run(Arc<str>, Option<KnownRun>),
+    Batched(i64, Option<u64>),
 }
 
 impl KnownRuns {
@@ -43,13 +47,22 @@ impl KnownRuns {
         let mut statement = transaction.prepare_cached("SELECT no, is_over FROM run WHERE id = ?1")?;
         let found = statement.query_row([id], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
         let (no, is_over) = found.ok_or_else(|| refused(format!("there is no run {id:?}")))?;
-        let in_batches = self.in_batches.get(&no).copied();
-        let last_seq = in_batches.map_or_else(|| last_seq(transaction, no), Ok)?;
-        let run = KnownRun { no, is_over, last_seq, is_in_batches: in_batches.is_some() };
+        let mut last_seq = last_seq(transaction, no)?;
+        match self.in_batches.get(&no) {
+            Some(batched) if *batched > last_seq => last_seq = *batched,
+            Some(_) => drop(self.in_batches.remove(&no)),
+            None => {}
+        }
+        let run = KnownRun { no, is_over, last_seq };
         let id: Arc<str> = id.into();
-        self.undo.push((Arc::clone(&id), None));
+        self.undo.push(Change::Run(Arc::clone(&id), None));
         self.runs.insert(id, run);
         Ok(run)
+    }
+
+    /// Whether the last events of a run that was found are in batches, so that the next ones must be, too.
+    pub(super) fn is_in_batches(&self, run: KnownRun) -> bool {
+        self.in_batches.contains_key(&run.no)
     }
 
     /// Changes a run that was found.
@@ -57,9 +70,15 @@ impl KnownRuns {
         if let Some((id, before)) = self.runs.get_key_value(id).map(|(id, run)| (Arc::clone(id), *run)) {
             let mut run = before;
             change(&mut run);
-            self.undo.push((Arc::clone(&id), Some(before)));
+            self.undo.push(Change::Run(Arc::clone(&id), Some(before)));
             self.runs.insert(id, run);
         }
+    }
+
+    /// Events of a run up to `seq` are in a batch of the transaction.
+    pub(super) fn batched(&mut self, run: KnownRun, seq: u64) {
+        let before = self.in_batches.insert(run.no, seq);
+        self.undo.push(Change::Batched(run.no, before));
     }
 
     /// The transaction is committed.
@@ -69,21 +88,32 @@ impl KnownRuns {
 
     /// The transaction is rolled back.
     pub(super) fn roll_back(&mut self) {
-        while let Some((id, before)) = self.undo.pop() {
-            match before {
-                Some(run) => self.runs.insert(id, run),
-                None => self.runs.remove(&id),
-            };
+        while let Some(change) = self.undo.pop() {
+            match change {
+                Change::Run(id, Some(before)) => drop(self.runs.insert(id, before)),
+                Change::Run(id, None) => drop(self.runs.remove(&id)),
+                Change::Batched(run, Some(before)) => drop(self.in_batches.insert(run, before)),
+                Change::Batched(run, None) => drop(self.in_batches.remove(&run)),
+            }
         }
     }
 
-    /// The batches were folded, but for what they hold now. Forgets runs that are over: nothing more is appended to them.
-    pub(super) fn folded(&mut self, connection: &Connection) -> Result<(), JournalError> {
+    /// The events of a run up to `seq` were folded.
+    pub(super) fn folded(&mut self, run: i64, seq: u64) {
+        if self.in_batches.get(&run).is_some_and(|last| *last <= seq) {
+            self.in_batches.remove(&run);
+        }
+    }
+
+    /// A pass is over. Forgets runs that are over: nothing more is appended to them.
+    pub(super) fn forget_over(&mut self) {
+        self.runs.retain(|_, run| !run.is_over);
+    }
+
+    /// The batches were folded, but for what they hold now.
+    pub(super) fn reload_batches(&mut self, connection: &Connection) -> Result<(), JournalError> {
         self.in_batches = batches::last_seqs(connection)?;
-        self.runs.retain(|_, run| {
-            run.is_in_batches = self.in_batches.contains_key(&run.no);
-            !run.is_over
-        });
+        self.forget_over();
         Ok(())
     }
 }

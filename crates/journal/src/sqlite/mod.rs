@@ -9,6 +9,7 @@ mod compression;
 mod connection;
 mod entries;
 mod error_code;
+mod fold_pass;
 mod folding;
 mod joined;
 mod known_runs;

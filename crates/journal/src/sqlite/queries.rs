@@ -217,7 +217,7 @@ pub(super) fn open_runs(connection: &Connection) -> Result<RunRows, JournalError
     Found::read(&transaction, rest, &[])?.finish(&transaction, None)
 }
 
-/// Consecutive segments of a run that have events after `after_seq`, until their bodies reach `bytes`.
+/// Consecutive segments of a run, until their bodies reach `bytes`. `after_seq` is the last event before the next.
 pub(super) struct Page {
     pub(super) after_seq: u64,
     bytes: usize,
@@ -232,6 +232,7 @@ impl Page {
 
     pub(super) fn push(&mut self, segment: Segment) {
         if segment.last_seq() > self.after_seq && !self.is_full() {
+            self.after_seq = segment.last_seq();
             self.total += segment.body.len();
             self.segments.push(segment);
         }

@@ -7,6 +7,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use super::batches::{Backlog, BatchBuffer};
 use super::compression::Packer;
 use super::entries::Entry;
+use super::fold_pass::FoldPass;
 use super::folding::insert_row;
 use super::known_runs::{KnownRun, KnownRuns};
 use super::log_file::LogFile;
@@ -17,7 +18,7 @@ use crate::{Head, IdempotencyKey, JournalError, ReviewCounts, RunRow, Segment, S
 
 /// Bytes from which a segment becomes a row at once, unless the run has earlier events in batches: it fills a page, so that a
 /// batch would only write it twice.
-pub(super) const ROW_BYTES_MIN: usize = 4 << 10;
+pub(super) const ROW_BYTES_MIN: usize = 16 << 10;
 
 /// What the writer keeps between commits.
 pub(super) struct WriteState {
@@ -32,9 +33,10 @@ pub(super) struct Writer {
     pub(super) bytes_max: u64,
     /// `None` after an error that made it unusable; the next write opens another.
     connection: Option<Connection>,
-    state: WriteState,
-    /// What is in batches.
+    pub(super) state: WriteState,
+    /// What is in batches, also as far as it is folded by a pass that is not over.
     pub(super) backlog: Backlog,
+    pub(super) pass: Option<FoldPass>,
     log: LogFile,
     pub(super) reserve: Reserve,
     /// The sync that failed. Nothing is written any more, because the result of another sync would mean nothing.
@@ -63,7 +65,7 @@ impl Writer {
         let (log, reserve) = (LogFile::new(path), Reserve::new(path));
         reserve.fill();
         let (path, connection) = (path.to_owned(), Some(connection));
-        Ok(Self { path, bytes_max, connection, state, backlog, log, reserve, failed: None })
+        Ok(Self { path, bytes_max, connection, state, backlog, pass: None, log, reserve, failed: None })
     }
 
     /// Writes through the connection, reopening it if necessary.
@@ -225,16 +227,14 @@ fn append(
         Ok(_) => {}
     }
     let entry = Entry::of(run.no, segment);
-    let is_row = !run.is_in_batches && entry.length >= ROW_BYTES_MIN;
+    let is_row = entry.length >= ROW_BYTES_MIN && !state.runs.is_in_batches(run);
     if is_row {
         insert_row(transaction, &mut state.packer, &entry, &segment.body, None)?;
     } else {
         state.batch.push(transaction, &mut state.packer, &entry, &segment.body)?;
+        state.runs.batched(run, segment.last_seq());
     }
-    state.runs.change(id, |run| {
-        run.last_seq = segment.last_seq();
-        run.is_in_batches |= !is_row;
-    });
+    state.runs.change(id, |run| run.last_seq = segment.last_seq());
     Ok(())
 }
 

@@ -1,19 +1,27 @@
 //! Batches and folding: where the events are must not show.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::super::batches::Backlog;
 use super::*;
 use crate::conformance::{events, row};
 use crate::{FlaggedEvent, Query, Removed, Retention, RunRow, RunRows, Size, Snapshot, Write};
 
-/// A journal that folds after every second commit.
+/// A journal that folds after commits.
 struct Folding {
     journal: SqliteJournal,
-    commits: std::sync::atomic::AtomicU32,
+    commits: AtomicU32,
+    /// The smallest slice after each commit; otherwise everything after every second one.
+    in_slices: bool,
 }
 
 impl Journal for Folding {
     fn commit(&self, writes: &[Write]) -> Result<(), JournalError> {
         self.journal.commit(writes)?;
-        let commits = self.commits.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        if self.in_slices {
+            return fold_one(&self.journal);
+        }
+        let commits = self.commits.fetch_add(1, Ordering::Relaxed);
         if commits % 2 == 1 { self.journal.fold(true) } else { Ok(()) }
     }
 
@@ -67,14 +75,12 @@ struct FoldingInFolder {
     journal: Option<Folding>,
 }
 
-fn folding(folder: &TempDir) -> Folding {
-    Folding { journal: open(folder, 0), commits: 0.into() }
-}
-
-fn store() -> FoldingInFolder {
-    let folder = tempfile::tempdir().unwrap();
-    let journal = Some(folding(&folder));
-    FoldingInFolder { folder, journal }
+impl FoldingInFolder {
+    fn new(in_slices: bool) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Some(Folding { journal: open(&folder, 0), commits: 0.into(), in_slices });
+        Self { folder, journal }
+    }
 }
 
 impl Store for FoldingInFolder {
@@ -83,12 +89,39 @@ impl Store for FoldingInFolder {
     }
 
     fn reopen(&mut self) {
-        self.journal = None;
-        self.journal = Some(folding(&self.folder));
+        let in_slices = self.journal.take().unwrap().in_slices;
+        self.journal = Some(Folding { journal: open(&self.folder, 0), commits: 0.into(), in_slices });
     }
 }
 
-suite!(store);
+mod at_once {
+    use super::*;
+
+    fn store() -> FoldingInFolder {
+        FoldingInFolder::new(false)
+    }
+
+    suite!(store);
+}
+
+mod in_slices {
+    use super::*;
+
+    fn store() -> FoldingInFolder {
+        FoldingInFolder::new(true)
+    }
+
+    suite!(store);
+}
+
+/// The next slice of a pass, which begins if there is none: reads a batch, folds a run, or deletes a batch.
+fn fold_one(journal: &SqliteJournal) -> Result<(), JournalError> {
+    let mut writer = journal.lock();
+    if writer.pass.is_none() && writer.backlog.rows > 0 {
+        writer.begin_pass()?;
+    }
+    writer.fold_slice(Backlog { rows: 1, bytes: u64::MAX })
+}
 
 /// The numbers of rows in `batch` and `segment`.
 fn rows(journal: &SqliteJournal) -> (u32, u32) {
@@ -150,6 +183,82 @@ fn a_commit_is_a_row_and_so_is_a_run_after_folding() {
         let one = &all[1][after.min(5)..5.min(after + 1)];
         assert_eq!(journal.segments("b", after_u64, 1).unwrap(), one, "after {after}");
     }
+}
+
+#[test]
+fn commits_go_on_between_the_slices_of_a_pass() {
+    let ids = ["a", "b", "c", "d"];
+    // Three slices read, four fold, three delete; then another pass begins.
+    for slices in 0..=12_u32 {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = open(&folder, 0);
+        journal.commit(&ids.map(accept)).unwrap();
+        let mut all = commit_to_all(&journal, &ids, 3);
+        for slice in 1..=slices {
+            fold_one(&journal).unwrap();
+            if slice <= 10 {
+                let batches = 3 + (slice - 1) - slice.saturating_sub(7);
+                assert_eq!(rows(&journal), (batches, slice.saturating_sub(3).min(4)), "after slice {slice}");
+            }
+            check(&journal, &ids, &all);
+            all = continue_all(&journal, &ids);
+        }
+        // What is folded already is not folded again: by another process, or at once.
+        if slices % 2 == 0 {
+            drop(journal);
+            check(&open(&folder, 0), &ids, &all);
+        } else {
+            journal.fold(true).unwrap();
+            check(&journal, &ids, &all);
+            assert_eq!(rows(&journal).0, 0);
+        }
+    }
+}
+
+#[test]
+fn a_run_may_be_removed_between_slices() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(&folder, 0);
+    journal.commit(&[accept("a"), accept("b"), accept("c")]).unwrap();
+    let all = commit_to_all(&journal, &["a", "b", "c"], 3);
+    journal.commit(&[end("a", 1), end("b", 1)]).unwrap();
+    for _ in 0..4 {
+        fold_one(&journal).unwrap();
+    }
+    // As where there is no room to fold first: `a` is folded, `b` is not.
+    let old = Retention { updated_before_ms: Some(2), ..Retention::default() };
+    while journal.lock().collect(&old, &Measured::default()).unwrap().has_more {}
+    check(&journal, &["c"], &all[2..]);
+    for _ in 0..5 {
+        fold_one(&journal).unwrap();
+    }
+    assert_eq!((journal.size().unwrap().runs, rows(&journal)), (1, (0, 1)));
+    check(&journal, &["c"], &all[2..]);
+}
+
+#[test]
+fn long_segments_are_rows_as_soon_as_the_run_is_folded() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(&folder, 0);
+    let ids = ["a", "b"];
+    journal.commit(&ids.map(accept)).unwrap();
+    let mut all = commit_to_all(&journal, &ids, 2);
+    for _ in 0..3 {
+        fold_one(&journal).unwrap();
+    }
+    assert_eq!(rows(&journal), (2, 1));
+    for (id, segments) in ids.iter().zip(&mut all) {
+        segments.push(noise(segments[1].head(), 700_000));
+        journal.commit(&[append(id, &segments[2])]).unwrap();
+    }
+    // Of `a` in a row, although its batches are still there, of `b` in a batch.
+    assert_eq!(rows(&journal), (3, 2));
+    check(&journal, &ids, &all);
+    assert!(journal.segments("a", 1, usize::MAX).unwrap() == all[0][1..]);
+    drop(journal);
+    let journal = open(&folder, 0);
+    assert_eq!(rows(&journal), (0, 4));
+    check(&journal, &ids, &all);
 }
 
 #[test]
@@ -270,10 +379,15 @@ fn a_run_that_cannot_be_folded_is_no_obstacle() {
     let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON segment WHEN NEW.at >> 32 = 2
         BEGIN SELECT RAISE(ABORT, 'refused by a test'); END";
     change(&journal, refuse);
+    // Two slices read, three fold.
+    for _ in 0..5 {
+        fold_one(&journal).unwrap();
+        check(&journal, &["a", "b", "c"], &all);
+    }
     for _ in 0..2 {
-        journal.fold(true).unwrap();
         assert_eq!(rows(&journal), (1, 2), "only those of `b` are left");
         check(&journal, &["a", "b", "c"], &all);
+        journal.fold(true).unwrap();
     }
     let next = events(all[1][1].head(), 4);
     let flag = Write::Flag { id: "b".to_owned(), seqs: vec![1, 6] };
