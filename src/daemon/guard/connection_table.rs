@@ -123,7 +123,8 @@ impl Entries {
         let mut idle: BinaryHeap<_> = idle.map(Reverse).collect();
         let ended = loop {
             let Some(Reverse((since, id))) = idle.pop() else { return false };
-            let is_free = |entry: &Entry| since == DISPENSABLE || !entry.socket.has_input();
+            // The reserve must not fill, whatever its clients send.
+            let is_free = |entry: &Entry| since == DISPENSABLE || entry.is_reserve || !entry.socket.has_input();
             if self.open.get(&id).is_some_and(is_free) {
                 break id;
             }
@@ -319,7 +320,13 @@ mod tests {
                 made
             })
             .collect();
-        let idle: Vec<_> = (0..500).map(|_| connect(&table, ONE)).collect();
+        let idle: Vec<_> = (0..500)
+            .map(|_| {
+                let made = connect(&table, ONE);
+                (&made.1).write_all(b"GET /").unwrap();
+                made
+            })
+            .collect();
         assert!(idle.iter().all(|(place, _)| place.excess.is_some()));
         assert_eq!(idle.iter().filter(|(_, client)| is_open(client)).count(), RESERVE_IN_USE);
         assert!(is_open(&idle[499].1), "the newest may still ask");
