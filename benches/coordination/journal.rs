@@ -1,5 +1,5 @@
-//! A commit of the journal that takes the next record of every run that waits: what group commit comes to. The file is
-//! beside the build, on the disk that there is; each commit is synced.
+//! A commit of the journal that takes the next record of every run that waits, with its share of the folding after it: what
+//! group commit comes to. The file is beside the build, on the disk that there is; each commit is synced.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ impl Waiting {
         Self { journal, heads }
     }
 
-    /// Commits one more record of every run; the records are made before the clock starts.
+    /// Commits one more record of every run, and folds if that is due; the records are made before the clock starts.
     fn commit(&mut self) -> Duration {
         let append = |(id, head): &mut (String, Head)| {
             let segment = segment(*head, 1);
@@ -55,6 +55,7 @@ impl Waiting {
         let writes: Vec<Write> = self.heads.iter_mut().map(append).collect();
         let started = Instant::now();
         self.journal.commit(&writes).expect("committed");
+        self.journal.fold(false).expect("folded");
         started.elapsed()
     }
 }

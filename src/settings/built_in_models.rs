@@ -8,22 +8,23 @@ use serde::Deserialize;
 /// A value of `model` that is no path.
 pub struct BuiltInModel {
     pub name: &'static str,
-    /// Slugs of the tasks that it was trained on.
+    /// Slugs of the tasks that it has learnt.
     pub tasks: Vec<String>,
 }
 
 /// All of them.
-pub static BUILT_IN_MODELS: LazyLock<[BuiltInModel; 3]> = LazyLock::new(|| {
+pub static BUILT_IN_MODELS: LazyLock<[BuiltInModel; 4]> = LazyLock::new(|| {
     [
-        BuiltInModel::new("prime-tiny", include_str!("../../models/prime-tiny.toml")),
-        BuiltInModel::new("prime-automata", include_str!("../../models/prime-automata.toml")),
-        BuiltInModel::new("prime-sorts", include_str!("../../models/prime-sorts.toml")),
+        BuiltInModel::new("prime-tiny", include_str!("../../models/prime-tiny.toml"), &[]),
+        BuiltInModel::new("prime-automata", include_str!("../../models/prime-automata.toml"), &[]),
+        BuiltInModel::new("prime-sorts", include_str!("../../models/prime-sorts.toml"), &[]),
+        BuiltInModel::new("prime-structures", include_str!("../../models/prime-structures.toml"), &["lru-cache"]),
     ]
 });
 
 impl BuiltInModel {
-    /// The model that was trained by this recipe.
-    fn new(name: &'static str, recipe: &str) -> Self {
+    /// The model that was trained by this recipe, on some tasks in vain.
+    fn new(name: &'static str, recipe: &str, not_learnt: &[&str]) -> Self {
         #[derive(Deserialize)]
         struct Recipe {
             data: Data,
@@ -33,7 +34,9 @@ impl BuiltInModel {
             tasks: Vec<String>,
         }
         let recipe: Recipe = toml::from_str(recipe).expect("invariant: the recipe in the executable was trained by");
-        Self { name, tasks: recipe.data.tasks }
+        let mut tasks = recipe.data.tasks;
+        tasks.retain(|task| !not_learnt.contains(&task.as_str()));
+        Self { name, tasks }
     }
 
     /// The model that a value of `model` names. A file of that name is `./prime-tiny`.

@@ -28,7 +28,7 @@ const CONTEXT: usize = 512;
 const BASE_SEED: u64 = 5_000_000;
 
 /// What the shipped models were trained on: prompts and completions of these lessons must not change.
-const SHIPPED: [(&str, u64); 24] = [
+const SHIPPED: [(&str, u64); 36] = [
     ("bubble-sort", 86_278_280_731_138_789),
     ("tower-of-hanoi", 4_557_077_103_975_266_462),
     ("n-queens", 735_614_129_618_828_687),
@@ -53,6 +53,18 @@ const SHIPPED: [(&str, u64); 24] = [
     ("odd-even-sort", 11_360_150_514_008_702_164),
     ("pancake-sort", 2_766_747_364_156_528_589),
     ("stooge-sort", 12_531_018_425_025_196_051),
+    ("stack-simulator", 17_603_054_212_837_211_873),
+    ("queue-simulator", 10_540_164_802_915_719_511),
+    ("doubly-linked-list", 14_863_564_069_292_181_217),
+    ("union-find", 15_564_375_906_596_963_093),
+    ("bst-insertion", 5_783_101_750_969_033_797),
+    ("bst-inorder", 9_655_598_851_066_384_016),
+    ("heap-operations", 11_227_652_968_115_020_522),
+    ("dfs-on-tree", 10_517_659_870_622_690_910),
+    ("bfs-on-graph", 441_098_176_947_998_530),
+    ("topological-sort", 11_097_934_011_936_032_711),
+    ("packet-routing", 1_971_563_475_695_881_238),
+    ("assembly-line", 16_375_152_314_981_757_755),
 ];
 
 #[expect(clippy::disallowed_methods, reason = "a test is told in the environment how much to do")]

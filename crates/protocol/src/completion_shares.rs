@@ -41,6 +41,7 @@ impl CompletionShares {
     }
 
     /// Takes back the share of a turn that has ended.
+    #[inline]
     pub(super) fn release(&mut self, trajectory: &mut Trajectory) {
         if let Some(share) = trajectory.completion_max.take() {
             self.allotted -= u64::from(share);

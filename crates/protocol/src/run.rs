@@ -144,19 +144,27 @@ impl Run {
     }
 
     /// Asks for a trajectory's next proposal, as soon as the budget has completion tokens for it.
+    #[inline]
     fn propose(&mut self, id: TurnId, trajectory: Box<Trajectory>, effects: &mut Vec<Effect>) {
-        let proposable = match self.left().completion_tokens {
-            None => Some(trajectory),
-            Some(left) => self.completion_shares.allot(id, trajectory, left, self.plan.slots()),
-        };
+        if self.plan.budget.completion_tokens == 0 {
+            effects.push(Effect::Propose(id, trajectory));
+        } else {
+            self.propose_within_budget(id, trajectory, effects);
+        }
+    }
+
+    fn propose_within_budget(&mut self, id: TurnId, trajectory: Box<Trajectory>, effects: &mut Vec<Effect>) {
+        let left = self.left().completion_tokens.unwrap_or(u64::MAX);
+        let proposable = self.completion_shares.allot(id, trajectory, left, self.plan.slots());
         effects.extend(proposable.map(|trajectory| Effect::Propose(id, trajectory)));
     }
 
     /// Asks for the proposals that waited for completion tokens; a turn has ended and released some.
+    #[inline]
     fn resume_parked(&mut self, effects: &mut Vec<Effect>) {
-        if !self.is_over && self.completion_shares.has_parked() {
+        if self.completion_shares.has_parked() && !self.is_over {
             for (id, trajectory) in self.completion_shares.take_parked() {
-                self.propose(id, trajectory, effects);
+                self.propose_within_budget(id, trajectory, effects);
             }
         }
     }

@@ -77,10 +77,14 @@ impl Supervisor {
     }
 
     /// Takes the snapshot once all live turns of the run are held, and lets them continue.
+    #[inline]
     pub(super) fn snapshot_if_gathered(&mut self, run: RunId) {
-        if !self.takes_snapshots {
-            return;
+        if self.takes_snapshots {
+            self.take_snapshot_if_gathered(run);
         }
+    }
+
+    fn take_snapshot_if_gathered(&mut self, run: RunId) {
         let Some(live) = self.runs.get_mut(&run) else { return };
         if live.hold != Some(Hold::Snapshot) {
             return;

@@ -10,9 +10,9 @@ use crate::JournalError;
 
 /// How long to wait for another program that locks the file, such as a backup.
 const BUSY: Duration = Duration::from_secs(5);
-/// Pages in the log before a checkpoint: 16 MiB. Most pages are written by many commits and checkpointed once; the commit
-/// that checkpoints takes longer.
-const CHECKPOINT_PAGES: u32 = 4_096;
+/// Pages in the log before a checkpoint. With more of them, pages that many commits write are checkpointed less often, but the
+/// commit that checkpoints takes longer.
+const CHECKPOINT_PAGES: u32 = 1_000;
 /// Size to which the log's file is truncated when it restarts, in bytes.
 const LOG_BYTES: u32 = 32 << 20;
 /// Page caches, in KiB. The writer's holds the last page of each of thousands of runs.

@@ -11,7 +11,7 @@ use super::writer::WriteState;
 use crate::JournalError;
 
 /// What a slice may take: batches or runs, and bytes of their events.
-pub(super) const SLICE: Backlog = Backlog { rows: 128, bytes: 4 << 20 };
+pub(super) const SLICE: Backlog = Backlog { rows: 64, bytes: 2 << 20 };
 
 /// Where a segment is: in which batch, and at which of its entries and bytes.
 #[derive(Clone, Copy)]

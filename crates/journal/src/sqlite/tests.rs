@@ -241,7 +241,7 @@ fn writes_are_synced_and_the_log_is_bounded() {
         journal.lock().write(|connection, _| read(connection)).unwrap()
     };
     let found = ["synchronous", "foreign_keys", "auto_vacuum", "wal_autocheckpoint", "journal_size_limit"].map(pragma);
-    assert_eq!(found, [2, 1, 2, 4_096, 32 << 20]);
+    assert_eq!(found, [2, 1, 2, 1_000, 32 << 20]);
     // Twice what the log may hold before it is moved into the file.
     journal.commit(&[accept("r")]).unwrap();
     let mut body = random(1, 4 << 20);

@@ -1,4 +1,4 @@
-//! LRU Cache: looks the key up, then whether the cache is full.
+//! LRU Cache: looks the key up, then whether the cache is full. Keys are letters: one byte is found by itself, two are not.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::data_structures::lru_cache::{Action, Instance, LruCache, Operation, State};
@@ -13,12 +13,12 @@ impl Lesson for Of {
 
     fn view(instance: &Instance, state: &State) -> String {
         let Some(operation) = instance.operations.get(state.done).copied() else { return "-".to_owned() };
-        let cache: Vec<_> = state.cache.iter().map(|(key, value)| format!("{key:02}:{value}")).collect();
+        let cache: Vec<_> = state.cache.iter().map(|(key, value)| format!("{}:{value}", name(*key))).collect();
         let cache = if cache.is_empty() { "-".to_owned() } else { cache.join(" ") };
         let full = interleaved(state.cache.len(), instance.capacity, 2);
         match operation {
-            Operation::Get(key) => format!("get {cache} key {key:02}"),
-            Operation::Put(key, _) => format!("put {full} {cache} key {key:02}"),
+            Operation::Get(key) => format!("get {cache} key {}", name(key)),
+            Operation::Put(key, _) => format!("put {full} {cache} key {}", name(key)),
         }
     }
 
@@ -28,8 +28,14 @@ impl Lesson for Of {
         let found = state.place(key).map(|place| state.cache[place].1);
         let found = found.map_or_else(|| "-".to_owned(), |value| value.to_string());
         Some(match action {
-            Action::Evict(oldest) => format!("{key:02}:{found} full {oldest:02}"),
-            _ => format!("{key:02}:{found}"),
+            Action::Evict(oldest) => format!("{}:{found} full {}", name(key), name(oldest)),
+            _ => format!("{}:{found}", name(key)),
         })
     }
+}
+
+/// A letter, as far as there are letters.
+fn name(key: usize) -> String {
+    let letter = (b'a'..=b'z').chain(b'A'..=b'Z').nth(key);
+    letter.map_or_else(|| format!("#{key}"), |letter| char::from(letter).to_string())
 }
