@@ -123,8 +123,8 @@ pub struct ListQuery {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RunList {
     pub runs: Vec<RunRecord>,
-    /// Runs of this page that another version wrote and this one cannot read, which are therefore not in `runs`; left out
-    /// if there are none.
+    /// Runs of this page whose rows are damaged, or were written by another version and cannot be read by this one. They
+    /// are not in `runs`. Left out if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub unreadable: Vec<String>,

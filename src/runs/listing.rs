@@ -4,28 +4,36 @@ use super::live_run::LiveRun;
 use super::record::RunRecord;
 use super::replay::durable_counts;
 use super::service::{RunError, Runs};
-use prime_journal::Query;
+use prime_journal::{DamagedRow, JournalError, Query, RunRows};
 
 /// A page of a listing.
 #[derive(Default)]
 pub struct RunPage {
     pub runs: Vec<RunRecord>,
-    /// The runs whose rows this version cannot read.
+    /// The runs whose rows are damaged, or were written by a version that this one does not understand.
     pub unreadable: Vec<String>,
     /// Where the next page begins.
     pub next: Option<String>,
 }
 
+impl RunPage {
+    fn leave_out(&mut self, id: String, reason: &str) {
+        tracing::warn!(run = id, reason, "a list leaves out a row that cannot be read");
+        self.unreadable.push(id);
+    }
+}
+
 impl Runs {
-    /// Runs, newest first. A row that this version cannot read is named, and does not hide the others.
+    /// Runs, newest first. A row that cannot be read is named, and does not hide the others.
     ///
     /// # Errors
     /// When the journal cannot be read.
     pub async fn list(&self, query: Query) -> Result<RunPage, RunError> {
-        let limit = query.limit as usize;
-        let rows = self.read(move |journal| journal.list(&query)).await?;
-        let next = rows.last().filter(|_| rows.len() == limit).map(|row| row.id.clone());
+        let RunRows { rows, damaged, next } = self.read(move |journal| journal.list(&query)).await?;
         let mut page = RunPage { next, ..RunPage::default() };
+        for DamagedRow { id, reason } in damaged {
+            page.leave_out(id, &reason);
+        }
         for mut row in rows {
             if let Some(live) = self.open(&row.id) {
                 self.count_events(&live).await;
@@ -36,15 +44,16 @@ impl Runs {
                 // It ended after its row was read. One that was removed since is listed as it was.
                 row = match self.row(&row.id).await {
                     Err(RunError::NotFound(_)) => row,
+                    Err(RunError::Journal(JournalError::Damaged(reason))) => {
+                        page.leave_out(row.id, &reason);
+                        continue;
+                    }
                     read => read?,
                 };
             }
             match RunRecord::of_row(&row) {
                 Ok(record) => page.runs.push(record),
-                Err(error) => {
-                    tracing::warn!(run = %row.id, %error, "a list leaves out a row that this version cannot read");
-                    page.unreadable.push(row.id);
-                }
+                Err(error) => page.leave_out(row.id, &error.to_string()),
             }
         }
         Ok(page)

@@ -40,11 +40,19 @@ impl Status {
 
     /// The status of a run that ended like this.
     pub fn of(outcome: &Outcome) -> Self {
-        match &outcome.ending {
-            Ending::AgentFailed(_) => Self::Failed,
-            Ending::Cancelled => Self::Cancelled,
-            _ if outcome.verified => Self::Verified,
-            _ => Self::Unverified,
+        Self::of_ended(outcome.ending.name(), outcome.verified)
+    }
+
+    /// The same, by the name of the ending.
+    pub fn of_ended(ending: &str, is_verified: bool) -> Self {
+        if ending == Ending::AgentFailed(String::new()).name() {
+            Self::Failed
+        } else if ending == Ending::Cancelled.name() {
+            Self::Cancelled
+        } else if is_verified {
+            Self::Verified
+        } else {
+            Self::Unverified
         }
     }
 }

@@ -15,7 +15,7 @@ use super::service::{RunError, Runs, context_of};
 use super::spec::{RunSpec, UNRECORDED};
 use crate::agents::Basis;
 use crate::report::{RunResult, TraceLine};
-use prime_journal::RunRow;
+use prime_journal::{DamagedRow, RunRow, RunRows};
 use prime_protocol::Replayed;
 
 impl Runs {
@@ -24,7 +24,10 @@ impl Runs {
     /// # Errors
     /// When the journal cannot be read, or the thread cannot be started.
     pub fn resume(self: &Arc<Self>) -> Result<usize, RunError> {
-        let rows = self.journal.open_runs()?;
+        let RunRows { rows, damaged, .. } = self.journal.open_runs()?;
+        for DamagedRow { id, reason } in damaged {
+            tracing::error!(run = id, reason, "skipping a run whose row in the journal is damaged");
+        }
         let count = rows.len();
         let mut known = Vec::with_capacity(count);
         for row in rows {

@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 use serde_json::json;
 
-use crate::daemon::{Daemon, long_run};
+use crate::daemon::{Daemon, Home, long_run};
 use crate::records::chain;
 
 /// A run of 2^n - 1 steps.
@@ -95,8 +95,29 @@ fn an_unreadable_row_is_named_and_hides_no_other() {
     let listed = |run: &serde_json::Value| run["id"].as_str().unwrap().to_owned();
     let ids: Vec<_> = list.body["runs"].as_array().unwrap().iter().map(listed).collect();
     assert_eq!(ids, [id(&locations[2]), id(&locations[0])]);
+    // What SQLite itself cannot decode.
+    connection.execute("UPDATE run SET task = CAST(x'ff' AS TEXT) WHERE id = ?1", [id(&locations[1])]).unwrap();
+    assert_eq!(daemon.get("/v1/runs").body["unreadable"], json!([id(&locations[1])]));
     // It counts for the page.
     let page = daemon.get("/v1/runs?limit=2").body;
     assert_eq!(page["next"], json!(id(&locations[1])), "{page}");
     assert_eq!(daemon.get(&format!("/v1/runs?after={}", id(&locations[1]))).body["runs"][0]["id"], id(&locations[0]));
+}
+
+#[test]
+fn an_open_run_with_a_damaged_row_keeps_no_other_from_resuming() {
+    let home = Home::new();
+    let daemon = Daemon::start_in(&home, &[]);
+    let [damaged, other] = [20, 20].map(|n| daemon.submitted(&hanoi(n)));
+    [&damaged, &other].iter().for_each(|location| drop(daemon.with_events(location, 10)));
+    daemon.end_by(rustix::process::Signal::KILL);
+    let connection = Connection::open(home.journal()).unwrap();
+    let id = damaged.rsplit('/').next().unwrap();
+    connection.execute("UPDATE run SET summary = CAST(x'ff' AS TEXT) WHERE id = ?1", [id]).unwrap();
+    drop(connection);
+    let daemon = Daemon::start_in(&home, &[]);
+    assert_eq!(daemon.until(&other, |record| record["resumed"] == 1)["status"], "running");
+    let list = daemon.get("/v1/runs").body;
+    assert_eq!((&list["unreadable"], list["runs"].as_array().unwrap().len()), (&json!([id]), 1), "{list}");
+    daemon.get(&damaged).refused(500, None, &["journal is damaged", id, "summary"]);
 }

@@ -123,7 +123,7 @@ fn refused(journal: &dyn Journal, writes: &[Write], parts: &[&str]) {
     }
 }
 
-fn ids(rows: Vec<RunRow>) -> Vec<String> {
+pub fn ids(rows: Vec<RunRow>) -> Vec<String> {
     rows.into_iter().map(|row| row.id).collect()
 }
 
@@ -301,7 +301,7 @@ pub fn lists_are_paged_newest_first(make: Make<'_>) {
     let list = |owner, status, task, after, limit| {
         let (owner, status, task, after) = (text(owner), text(status), text(task), text(after));
         let query = Query { owner, status, task, after, limit, ..Query::default() };
-        store.journal().list(&query).map(ids)
+        store.journal().list(&query).map(|page| ids(page.rows))
     };
     type Case<'a> = (&'a str, &'a str, &'a str, &'a str, u32, &'a [&'a str]);
     let cases: [Case<'_>; 14] = [
@@ -335,7 +335,7 @@ pub fn open_runs_come_oldest_first(make: Make<'_>) {
     let first = events(row("b").head, 2);
     store.journal().commit(&[end("d", 4), append("b", &first)]).unwrap();
     for _ in 0..2 {
-        let open = store.journal().open_runs().unwrap();
+        let open = store.journal().open_runs().unwrap().rows;
         assert_eq!(open[2].head, first.head());
         assert_eq!(ids(open), ["c", "a", "b"]);
         store.reopen();

@@ -41,6 +41,25 @@ pub struct RunRow {
     pub head: Head,
 }
 
+/// Rows of runs, in the order that was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunRows {
+    pub rows: Vec<RunRow>,
+    /// The rows among them that cannot be decoded, which are therefore not in `rows`.
+    pub damaged: Vec<DamagedRow>,
+    /// [`Query::after`] of the next page, if this one is full.
+    pub next: Option<String>,
+}
+
+/// A run's row that was changed from outside, or by a broken disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DamagedRow {
+    /// Its id, as far as it is readable.
+    pub id: String,
+    /// Which column holds what.
+    pub reason: String,
+}
+
 /// How many events of a run need human review.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReviewCounts {
@@ -256,11 +275,11 @@ pub trait Journal: Send + Sync {
     /// [`Retention::keep_keys_ms`].
     fn run_of_key(&self, owner: &str, key: &str) -> Result<Option<(String, [u8; 32])>, JournalError>;
 
-    /// Runs, newest first; runs of the same millisecond in descending order of their ids.
-    fn list(&self, query: &Query) -> Result<Vec<RunRow>, JournalError>;
+    /// Runs, newest first; runs of the same millisecond in descending order of their ids. A damaged row hides no other.
+    fn list(&self, query: &Query) -> Result<RunRows, JournalError>;
 
-    /// The runs that are not over, oldest first.
-    fn open_runs(&self) -> Result<Vec<RunRow>, JournalError>;
+    /// The runs that are not over, oldest first. A damaged row hides no other.
+    fn open_runs(&self) -> Result<RunRows, JournalError>;
 
     /// The segments with events after `after_seq`, in order, until their bodies reach `bytes`; at least one, if there is
     /// any.

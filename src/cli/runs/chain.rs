@@ -12,7 +12,7 @@ use super::client::ClientError;
 use super::{Common, run_id, show, trace};
 use crate::cli::output::{Output, count, print};
 use crate::report::RunResult;
-use crate::runs::RunRecord;
+use crate::runs::{RunRecord, Status};
 use prime_journal::{ChainHash, Head};
 
 #[derive(Args)]
@@ -48,7 +48,7 @@ impl End {
     const PREFIX: &'static [u8] = br#"{"event":"finished""#;
 
     /// Where a finished run's record says something else. Events give a run that has no answer none.
-    fn contradiction(&self, record: &RunResult) -> Option<String> {
+    fn contradiction(&self, status: Status, record: &RunResult) -> Option<String> {
         let text = |value: Option<&Value>| value.map_or_else(|| "none".to_owned(), Value::to_string);
         if self.answer != record.answer {
             let (ours, theirs) = (text(self.answer.as_ref()), text(record.answer.as_ref()));
@@ -60,9 +60,17 @@ impl End {
                 record.verified, self.verified
             ));
         }
-        let outcome = self.outcome.as_ref().filter(|outcome| Some(*outcome) != record.outcome.as_ref())?;
         let recorded = record.outcome.as_deref().unwrap_or("none");
-        Some(format!("the record's outcome is {recorded}, that of its last event {outcome}"))
+        let outcome = self.outcome.as_deref().unwrap_or(recorded);
+        if outcome != recorded {
+            return Some(format!("the record's outcome is {recorded}, that of its last event {outcome}"));
+        }
+        let ended = Status::of_ended(outcome, self.verified);
+        if ended == status {
+            return None;
+        }
+        let (said, ended) = (status.name(), ended.name());
+        Some(format!("the record's status is {said}, but a run that ends as its last event says is {ended}"))
     }
 }
 
@@ -117,7 +125,7 @@ pub fn verify_chain(arguments: &VerifyChainArguments) -> anyhow::Result<ExitCode
         Ok((head, _)) if head.hash.to_string() != record.chain => {
             (Some(head), Some(format!("the trace hashes to {}, the record says {}", head.hash, record.chain)))
         }
-        Ok((head, end)) if record.status.is_over() => (Some(head), end.contradiction(&record.result)),
+        Ok((head, end)) if record.status.is_over() => (Some(head), end.contradiction(record.status, &record.result)),
         Ok((head, _)) => (Some(head), None),
         Err(ChainError::Read(error)) => return Err(ClientError::BrokenOff { url, reason: error.to_string() }.into()),
         Err(damaged @ ChainError::Damaged { .. }) => (None, Some(damaged.to_string())),

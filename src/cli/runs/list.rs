@@ -68,7 +68,9 @@ impl ListArguments {
             let page = self.page(client, after.as_deref())?;
             page.runs.iter().try_for_each(&mut see)?;
             for id in &page.unreadable {
-                note!("{id} is left out: the daemon's version cannot read its row");
+                note!(
+                    "{id} is left out: its row in the journal is damaged, or this version of the daemon cannot read it"
+                );
             }
             if !self.all || page.next.is_none() {
                 return Ok(page.next);

@@ -1,12 +1,14 @@
 //! Admits connections: so many in all and of one client address. One beyond takes the place of the connection that has been
 //! idle longest; if none is idle, it goes to a reserve, on which only `/livez` and `/readyz` are answered.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rustix::io::ioctl_fionread;
 use rustix::net::{Shutdown, shutdown};
 
 use super::address::network_of;
@@ -19,6 +21,8 @@ pub const RESERVE: usize = 64;
 const RESERVE_IN_USE: usize = RESERVE / 2;
 /// Of a connection that is in use.
 const IN_USE: u64 = 0;
+/// Of a connection that makes room before any idle one.
+const DISPENSABLE: u64 = 1;
 
 /// How many connections may be open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,13 +51,18 @@ pub enum Excess {
 /// A socket that another thread may shut down.
 pub struct Socket {
     fd: OwnedFd,
-    /// When it became idle, in ticks of the table; [`IN_USE`] while it is not.
+    /// When it became idle, in ticks of the table; [`IN_USE`] while it is not; [`DISPENSABLE`].
     idle_since: AtomicU64,
 }
 
 impl Socket {
     pub fn fd(&self) -> &OwnedFd {
         &self.fd
+    }
+
+    /// Whether a request has arrived that the server has not read yet.
+    fn has_input(&self) -> bool {
+        ioctl_fionread(&self.fd).is_ok_and(|bytes| bytes > 0)
     }
 
     /// Ends the connection: the server drops everything that it holds for the client.
@@ -104,14 +113,23 @@ impl Entries {
         Some(entry)
     }
 
-    /// Ends the connection that has been idle longest among those that fit. Returns whether there was one.
+    /// Ends a dispensable connection, or the one that has been idle longest, among those that fit. Returns whether there was
+    /// one. A client whose request was not read yet must not find its connection closed.
     fn end_idle(&mut self, fits: impl Fn(&Entry) -> bool) -> bool {
         let idle = self.open.iter().filter(|(_, entry)| fits(entry)).filter_map(|(id, entry)| {
             let since = entry.socket.idle_since.load(Ordering::Acquire);
             (since != IN_USE).then_some((since, *id))
         });
-        let Some((_, id)) = idle.min() else { return false };
-        if let Some(entry) = self.remove(id) {
+        let mut idle: BinaryHeap<_> = idle.map(Reverse).collect();
+        let ended = loop {
+            let Some(Reverse((since, id))) = idle.pop() else { return false };
+            // The reserve must not fill, whatever its clients send.
+            let is_free = |entry: &Entry| since == DISPENSABLE || entry.is_reserve || !entry.socket.has_input();
+            if self.open.get(&id).is_some_and(is_free) {
+                break id;
+            }
+        };
+        if let Some(entry) = self.remove(ended) {
             entry.socket.shut_down();
         }
         true
@@ -127,7 +145,7 @@ pub struct ConnectionTable {
 
 impl ConnectionTable {
     pub fn new(counts: ConnectionCounts) -> Arc<Self> {
-        Arc::new(Self { counts, ticks: AtomicU64::new(IN_USE), entries: Mutex::default() })
+        Arc::new(Self { counts, ticks: AtomicU64::new(DISPENSABLE), entries: Mutex::default() })
     }
 
     fn entries(&self) -> MutexGuard<'_, Entries> {
@@ -190,6 +208,11 @@ impl Place {
         self.socket.idle_since.store(now, Ordering::Release);
     }
 
+    /// From now on it makes room before those that are idle, although it is not.
+    pub fn set_dispensable(&self) {
+        self.socket.idle_since.store(DISPENSABLE, Ordering::Release);
+    }
+
     pub fn set_in_use(&self) {
         self.socket.idle_since.store(IN_USE, Ordering::Release);
     }
@@ -204,7 +227,7 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{ErrorKind, Read as _};
+    use std::io::{ErrorKind, Read as _, Write as _};
     use std::os::unix::net::UnixStream;
 
     const ONE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
@@ -235,6 +258,34 @@ mod tests {
         assert_eq!(next.0.excess, None);
         assert_eq!(first.iter().map(|(_, client)| is_open(client)).collect::<Vec<_>>(), [true, true, false]);
         assert!(is_open(&next.1));
+    }
+
+    #[test]
+    fn a_request_that_was_not_read_yet_keeps_its_connection() {
+        let table = table();
+        let first: Vec<_> = (0..3).map(|_| connect(&table, ONE)).collect();
+        (&first[0].1).write_all(b"GET /").unwrap();
+        let next = connect(&table, ONE);
+        assert_eq!(first.iter().map(|(_, client)| is_open(client)).collect::<Vec<_>>(), [true, false, true]);
+        (&first[2].1).write_all(b"GET /").unwrap();
+        (&next.1).write_all(b"GET /").unwrap();
+        assert_eq!(connect(&table, ONE).0.excess, Some(Excess::OfAddress(3)), "each has a request");
+    }
+
+    #[test]
+    fn dispensable_connections_make_room_first() {
+        let table = table();
+        let first: Vec<_> = (0..3).map(|_| connect(&table, ONE)).collect();
+        // Whatever its client sends.
+        first[1].0.set_dispensable();
+        (&first[1].1).write_all(b"GET /").unwrap();
+        first[2].0.set_in_use();
+        let next = connect(&table, ONE);
+        assert_eq!(first.iter().map(|(_, client)| is_open(client)).collect::<Vec<_>>(), [true, false, true]);
+        next.0.set_dispensable();
+        next.0.set_in_use();
+        drop(connect(&table, ONE));
+        assert!(is_open(&next.1), "it is in use again");
     }
 
     #[test]
@@ -269,7 +320,13 @@ mod tests {
                 made
             })
             .collect();
-        let idle: Vec<_> = (0..500).map(|_| connect(&table, ONE)).collect();
+        let idle: Vec<_> = (0..500)
+            .map(|_| {
+                let made = connect(&table, ONE);
+                (&made.1).write_all(b"GET /").unwrap();
+                made
+            })
+            .collect();
         assert!(idle.iter().all(|(place, _)| place.excess.is_some()));
         assert_eq!(idle.iter().filter(|(_, client)| is_open(client)).count(), RESERVE_IN_USE);
         assert!(is_open(&idle[499].1), "the newest may still ask");

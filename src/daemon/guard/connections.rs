@@ -285,6 +285,13 @@ impl Exchange {
         self.enter(Phase::Busy);
     }
 
+    /// Its answer is delayed; meanwhile its connection may make room for others.
+    pub fn is_delayed(&self) {
+        if let Some(connection) = &self.0 {
+            connection.place.set_dispensable();
+        }
+    }
+
     /// Data was sent; the client must read it.
     pub fn sends(&self) {
         self.enter(Phase::Sending);

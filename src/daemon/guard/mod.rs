@@ -187,7 +187,12 @@ where
                 Err(error) => {
                     if error.kind() == ErrorKind::AuthenticationError {
                         let address = request.peer_addr().map(|address| address.ip());
-                        tokio::time::sleep(rules.failed.note(address, &error)).await;
+                        let delay = rules.failed.note(address, &error);
+                        if !delay.is_zero() {
+                            exchange.is_delayed();
+                            tokio::time::sleep(delay).await;
+                            exchange.waits();
+                        }
                     } else {
                         tracing::info!(code = error.code(), "refused: {error}");
                     }

@@ -258,7 +258,7 @@ impl Model {
         let mut open = self.listed(None, None);
         open.retain(|row| !row.is_over);
         open.reverse();
-        assert_eq!(journal.open_runs().unwrap(), open);
+        assert_eq!(journal.open_runs().unwrap(), crate::RunRows { rows: open.clone(), ..crate::RunRows::default() });
         let size = journal.size().unwrap();
         assert_eq!((size.runs, size.open_runs), (self.runs.len() as u64, open.len() as u64));
     }
@@ -302,11 +302,13 @@ fn paged(journal: &dyn Journal, owner: Option<&str>, status: Option<&str>, limit
         let after = rows.last().map(|row| row.id.clone());
         let (owner, status) = (owner.map(str::to_owned), status.map(str::to_owned));
         let page = journal.list(&Query { owner, status, after, limit, ..Query::default() }).unwrap();
-        assert!(page.len() <= limit as usize);
-        if page.is_empty() {
+        assert_eq!(page.damaged, []);
+        let last = page.rows.last().map(|row| row.id.clone());
+        assert_eq!(page.next, last.filter(|_| page.rows.len() == limit as usize));
+        rows.extend(page.rows);
+        if page.next.is_none() {
             return rows;
         }
-        rows.extend(page);
     }
 }
 

@@ -21,7 +21,7 @@ pub(super) fn collect(journal: &dyn Journal, retention: &Retention) -> Removed {
 }
 
 pub(super) fn all_ids(journal: &dyn Journal) -> Vec<String> {
-    let mut ids = ids(journal.list(&Query { limit: 1_000, ..Query::default() }).unwrap());
+    let mut ids = ids(journal.list(&Query { limit: 1_000, ..Query::default() }).unwrap().rows);
     ids.sort();
     ids
 }

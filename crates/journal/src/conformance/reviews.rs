@@ -105,7 +105,7 @@ pub fn runs_to_review_are_listed(make: Make<'_>) {
         journal.commit(&[Write::Accept { row, key: None }, append(id, &first)]).unwrap();
     }
     journal.commit(&[flag("a", &[1, 2]), flag("b", &[1]), flag("d", &[2]), end("d", 5)]).unwrap();
-    let list = |query: Query| ids(journal.list(&Query { limit: 9, ..query }).unwrap());
+    let list = |query: Query| ids(journal.list(&Query { limit: 9, ..query }).unwrap().rows);
     let to_review = || list(Query { needs_review: true, ..Query::default() });
     assert_eq!(to_review(), ["d", "b", "a"]);
     let ok = said(5, "ada", false, "");

@@ -1,6 +1,6 @@
 //! The lock that gives a journal to one process, under whatever name that process knows it.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,8 @@ use crate::JournalError;
 #[derive(Debug)]
 pub(super) struct Lock {
     _name: File,
-    _journal: File,
+    path: PathBuf,
+    journal: File,
     /// The journal's file, if it was made for a new journal that is not complete yet.
     new: Option<PathBuf>,
 }
@@ -38,7 +39,27 @@ impl Lock {
             let reason = format!("the file has {links} names (hard links): remove all but one, or copy it instead");
             return Err(JournalError::Open { path: path.to_owned(), reason });
         }
-        Ok(Self { _name: name, _journal: journal, new: is_new.then(|| path.to_owned()) })
+        Ok(Self { _name: name, path: path.to_owned(), journal, new: is_new.then(|| path.to_owned()) })
+    }
+
+    /// Checks that the journal's file still has its name. SQLite would go on writing to one that was deleted or moved, and
+    /// the next process would not find what it holds.
+    ///
+    /// # Errors
+    /// `NotWritable`.
+    pub(super) fn check_name(&self) -> Result<(), JournalError> {
+        let place = |metadata: Metadata| (metadata.dev(), metadata.ino());
+        let ours = self.journal.metadata().map(place);
+        if let (Ok(ours), Ok(named)) = (ours, std::fs::metadata(&self.path).map(place))
+            && ours == named
+        {
+            return Ok(());
+        }
+        Err(JournalError::NotWritable(format!(
+            "its file {} was deleted, moved or replaced while it is in use: put it back; what it holds can be read until \
+             this process ends",
+            self.path.display()
+        )))
     }
 
     /// The journal is complete: its file stays. Returns whether it was new.

@@ -32,7 +32,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{FlaggedEvent, Journal, JournalError, Query, Removed, Retention, RunRow, Segment, Size, Snapshot, Write};
+use super::{
+    FlaggedEvent, Journal, JournalError, Query, Removed, Retention, RunRow, RunRows, Segment, Size, Snapshot, Write,
+};
 use connection::{Readers, as_open_error};
 use lock::Lock;
 use schema::Found;
@@ -50,7 +52,7 @@ pub struct SqliteJournal {
     // Dropped in this order: the last connection to close checkpoints the log, for which it must be able to write.
     readers: Readers,
     writer: Mutex<Writer>,
-    _lock: Lock,
+    lock: Lock,
     /// The path of a file that this made.
     new: Option<PathBuf>,
 }
@@ -67,7 +69,7 @@ impl SqliteJournal {
         let readers = Readers::new(path);
         readers.read(queries::bytes)?;
         let new = lock.keep().then(|| path.clone());
-        Ok(Self { readers, writer: Mutex::new(writer), _lock: lock, new })
+        Ok(Self { readers, writer: Mutex::new(writer), lock, new })
     }
 
     /// Removes the file, if this made it and nobody put a run into it: after a start that failed for another reason.
@@ -100,6 +102,12 @@ impl SqliteJournal {
     fn lock(&self) -> MutexGuard<'_, Writer> {
         // A panic in a transaction has rolled it back.
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The writer, for what must be found again by the next process.
+    fn durable_writer(&self) -> Result<MutexGuard<'_, Writer>, JournalError> {
+        self.lock.check_name()?;
+        Ok(self.lock())
     }
 }
 
@@ -136,7 +144,7 @@ fn create_folders(folder: &Path) -> io::Result<()> {
 
 impl Journal for SqliteJournal {
     fn commit(&self, writes: &[Write]) -> Result<(), JournalError> {
-        self.lock().commit(writes)
+        self.durable_writer()?.commit(writes)
     }
 
     fn run(&self, id: &str) -> Result<Option<RunRow>, JournalError> {
@@ -147,11 +155,11 @@ impl Journal for SqliteJournal {
         self.readers.read(|connection| queries::run_of_key(connection, owner, key))
     }
 
-    fn list(&self, query: &Query) -> Result<Vec<RunRow>, JournalError> {
+    fn list(&self, query: &Query) -> Result<RunRows, JournalError> {
         self.readers.read(|connection| queries::list(connection, query))
     }
 
-    fn open_runs(&self) -> Result<Vec<RunRow>, JournalError> {
+    fn open_runs(&self) -> Result<RunRows, JournalError> {
         self.readers.read(queries::open_runs)
     }
 
@@ -168,7 +176,7 @@ impl Journal for SqliteJournal {
     }
 
     fn collect(&self, retention: &Retention) -> Result<Removed, JournalError> {
-        self.lock().prepare_collection()?;
+        self.durable_writer()?.prepare_collection()?;
         // Measured before the writer is locked: a finished run does not grow.
         let measured = match retention.bytes_max {
             Some(_) => self.readers.read(usage::measure)?,
@@ -182,7 +190,7 @@ impl Journal for SqliteJournal {
     }
 
     fn probe(&self) -> Result<(), JournalError> {
-        self.lock().probe()
+        self.durable_writer()?.probe()
     }
 
     fn fold(&self, is_idle: bool) -> Result<(), JournalError> {

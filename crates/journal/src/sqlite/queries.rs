@@ -1,18 +1,19 @@
 //! Reads. Each is one transaction, so that its result is a consistent snapshot, in batches and in rows.
 
+use rusqlite::types::{FromSql, Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
 use super::compression::unpack;
 use super::schema::FIRST_SEQ_MAX;
 use super::{batches, joined};
-use crate::{ChainHash, Head, JournalError, Query, ReviewCounts, RunRow, Segment, Size, Snapshot};
+use crate::{ChainHash, DamagedRow, Head, JournalError, Query, ReviewCounts, RunRow, RunRows, Segment, Size, Snapshot};
 
-/// A run's row with its last segment, if it has one of its own.
+/// A run's row with its last segment, if it has one of its own. A run whose spec is lost has a row, too.
 const RUNS: &str = "
-    SELECT r.id, r.owner, r.created_ms, r.updated_ms, r.task, r.status, r.is_over, r.resumed, s.body, r.summary,
-           g.at & 4294967295, g.count, g.hash, r.split, r.flagged, r.reviewed, r.rejected, r.no
+    SELECT r.id, r.owner, r.created_ms, r.updated_ms, r.task, r.status, r.is_over, r.resumed, s.body AS spec, r.summary,
+           g.at & 4294967295 AS first_seq, g.count, g.hash, r.split, r.flagged, r.reviewed, r.rejected, r.no
     FROM run r
-    JOIN spec s ON s.run = r.no
+    LEFT JOIN spec s ON s.run = r.no
     LEFT JOIN segment g
         ON g.at = (SELECT max(at) FROM segment WHERE at BETWEEN r.no << 32 AND (r.no << 32) + 4294967295)";
 
@@ -39,42 +40,117 @@ pub(super) fn blob<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r [u8], Jour
     row.get_ref(column)?.as_blob().map_err(|error| JournalError::Damaged(error.to_string()))
 }
 
+/// A column's value, or what is wrong with it.
+fn value<T: FromSql>(row: &Row<'_>, column: usize) -> Result<T, String> {
+    let found = row.get_ref(column).map_err(|error| error.to_string())?;
+    T::column_result(found).map_err(|error| {
+        let name = row.as_ref().column_name(column).unwrap_or("?");
+        format!("its column `{name}` holds {}: {error}", found.data_type())
+    })
+}
+
+fn natural(row: &Row<'_>, column: usize) -> Result<u64, String> {
+    let number: i64 = value(row, column)?;
+    u64::try_from(number).map_err(|_| {
+        let name = row.as_ref().column_name(column).unwrap_or("?");
+        format!("its column `{name}` holds {number}, which must not be negative")
+    })
+}
+
 /// A run with its number.
-fn run_row(row: &Row<'_>) -> Result<(i64, RunRow), JournalError> {
-    let spec: String = row.get(8)?;
-    let head = match row.get::<_, Option<u32>>(11)? {
-        Some(count) => Head { seq: unsigned(row, 10)? + u64::from(count) - 1, hash: hash(blob(row, 12)?)? },
+///
+/// # Errors
+/// What is wrong with the row.
+fn run_row(row: &Row<'_>) -> Result<(i64, RunRow), String> {
+    let spec: String = value(row, 8)?;
+    let head = match value::<Option<u32>>(row, 11)? {
+        Some(count) => {
+            let seq = (natural(row, 10)? + u64::from(count)).checked_sub(1).ok_or("its last segment is empty")?;
+            Head { seq, hash: ChainHash(value(row, 12)?) }
+        }
         None => Head::genesis(&spec),
     };
-    let (needed, reviewed, rejected) = (unsigned(row, 14)?, unsigned(row, 15)?, unsigned(row, 16)?);
+    let (needed, reviewed, rejected) = (natural(row, 14)?, natural(row, 15)?, natural(row, 16)?);
     let run = RunRow {
-        id: row.get(0)?,
-        owner: row.get(1)?,
-        created_ms: unsigned(row, 2)?,
-        updated_ms: unsigned(row, 3)?,
-        task: row.get(4)?,
-        status: row.get(5)?,
-        is_over: row.get(6)?,
-        resumed: row.get(7)?,
-        summary: row.get(9)?,
-        split: row.get(13)?,
+        id: value(row, 0)?,
+        owner: value(row, 1)?,
+        created_ms: natural(row, 2)?,
+        updated_ms: natural(row, 3)?,
+        task: value(row, 4)?,
+        status: value(row, 5)?,
+        is_over: value(row, 6)?,
+        resumed: value(row, 7)?,
+        summary: value(row, 9)?,
+        split: value(row, 13)?,
         reviews: ReviewCounts { needed, open: needed.saturating_sub(reviewed), rejected },
         spec,
         head,
     };
-    Ok((row.get(17)?, run))
+    Ok((value(row, 17)?, run))
 }
 
-fn runs(connection: &Connection, rest: &str, values: &[&dyn ToSql]) -> Result<Vec<RunRow>, JournalError> {
-    let transaction = connection.unchecked_transaction()?;
-    let mut statement = transaction.prepare_cached(&format!("{RUNS} {rest}"))?;
-    let mut rows = statement.query_and_then(values, run_row)?.collect::<Result<Vec<_>, _>>()?;
-    batches::set_heads(&transaction, &mut rows)?;
-    Ok(rows.into_iter().map(|(_, row)| row).collect())
+/// What a run is called whose row may be damaged, and whether that is its id.
+fn name(row: &Row<'_>) -> Result<(String, bool), JournalError> {
+    Ok(match row.get_ref(0)? {
+        ValueRef::Text(text) => (String::from_utf8_lossy(text).into_owned(), std::str::from_utf8(text).is_ok()),
+        ValueRef::Blob(bytes) => (String::from_utf8_lossy(bytes).into_owned(), false),
+        ValueRef::Integer(number) => (number.to_string(), false),
+        ValueRef::Real(number) => (number.to_string(), false),
+        ValueRef::Null => (String::new(), false),
+    })
+}
+
+/// Rows of runs as they were read.
+#[derive(Default)]
+struct Found {
+    rows: Vec<(i64, RunRow)>,
+    damaged: Vec<DamagedRow>,
+    /// Rows of which not even the id can be read.
+    nameless: u32,
+    /// The last id that can be read.
+    last: Option<String>,
+}
+
+impl Found {
+    fn read(transaction: &Connection, rest: &str, values: &[&dyn ToSql]) -> Result<Self, JournalError> {
+        let mut statement = transaction.prepare_cached(&format!("{RUNS} {rest}"))?;
+        let mut rows = statement.query(values)?;
+        let mut found = Self::default();
+        while let Some(row) = rows.next()? {
+            let (id, is_id) = name(row)?;
+            match run_row(row) {
+                Ok(run) => found.rows.push(run),
+                Err(reason) => found.damaged.push(DamagedRow { id: id.clone(), reason }),
+            }
+            if is_id {
+                found.last = Some(id);
+            } else {
+                found.nameless += 1;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Rows of which the id can be read.
+    fn named(&self) -> usize {
+        self.rows.len() + self.damaged.len() - self.nameless as usize
+    }
+
+    fn finish(mut self, transaction: &Connection, limit: Option<u32>) -> Result<RunRows, JournalError> {
+        batches::set_heads(transaction, &mut self.rows)?;
+        let is_full = limit.is_some_and(|limit| self.named() >= limit as usize);
+        let next = self.last.take().filter(|_| is_full);
+        Ok(RunRows { rows: self.rows.into_iter().map(|(_, row)| row).collect(), damaged: self.damaged, next })
+    }
 }
 
 pub(super) fn run(connection: &Connection, id: &str) -> Result<Option<RunRow>, JournalError> {
-    Ok(runs(connection, "WHERE r.id = ?1", &[&id])?.pop())
+    let transaction = connection.unchecked_transaction()?;
+    let mut found = Found::read(&transaction, "WHERE r.id = ?1", &[&id])?.finish(&transaction, None)?;
+    if let Some(DamagedRow { id, reason }) = found.damaged.pop() {
+        return Err(JournalError::Damaged(format!("run {id:?}: {reason}")));
+    }
+    Ok(found.rows.pop())
 }
 
 pub(super) fn run_of_key(
@@ -88,7 +164,7 @@ pub(super) fn run_of_key(
     Ok(statement.query_row([owner, key], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
 }
 
-pub(super) fn list(connection: &Connection, query: &Query) -> Result<Vec<RunRow>, JournalError> {
+pub(super) fn list(connection: &Connection, query: &Query) -> Result<RunRows, JournalError> {
     let mut conditions = Vec::new();
     let mut values: Vec<&dyn ToSql> = Vec::new();
     for (column, value) in [("owner", &query.owner), ("status", &query.status), ("task", &query.task)] {
@@ -108,7 +184,7 @@ pub(super) fn list(connection: &Connection, query: &Query) -> Result<Vec<RunRow>
         values.push(since);
         conditions.push(format!("r.created_ms >= ?{}", values.len()));
     }
-    let created: i64;
+    let created: Value;
     if let Some(after) = &query.after {
         // Read before the list, because a removed run must be an error and not the end of the list. The time never
         // changes, so the list is still consistent.
@@ -120,14 +196,25 @@ pub(super) fn list(connection: &Connection, query: &Query) -> Result<Vec<RunRow>
         values.extend([&created as &dyn ToSql, after]);
         conditions.push(format!("(r.created_ms, r.id) < (?{}, ?{})", values.len() - 1, values.len()));
     }
-    values.push(&query.limit);
     let filter = if conditions.is_empty() { String::new() } else { format!("WHERE {}", conditions.join(" AND ")) };
-    let rest = format!("{filter} ORDER BY r.created_ms DESC, r.id DESC LIMIT ?{}", values.len());
-    runs(connection, &rest, &values)
+    let rest = format!("{filter} ORDER BY r.created_ms DESC, r.id DESC LIMIT ?{}", values.len() + 1);
+    let transaction = connection.unchecked_transaction()?;
+    // The next page begins after an id, so rows without one do not count.
+    let mut nameless = 0;
+    loop {
+        let limit = query.limit.saturating_add(nameless);
+        let found = Found::read(&transaction, &rest, &[&values[..], &[&limit as &dyn ToSql]].concat())?;
+        if found.nameless == nameless || found.named() == query.limit as usize {
+            return found.finish(&transaction, Some(query.limit));
+        }
+        nameless = found.nameless;
+    }
 }
 
-pub(super) fn open_runs(connection: &Connection) -> Result<Vec<RunRow>, JournalError> {
-    runs(connection, "WHERE r.is_over = 0 ORDER BY r.created_ms, r.id", &[])
+pub(super) fn open_runs(connection: &Connection) -> Result<RunRows, JournalError> {
+    let transaction = connection.unchecked_transaction()?;
+    let rest = "WHERE r.is_over = 0 ORDER BY r.created_ms, r.id";
+    Found::read(&transaction, rest, &[])?.finish(&transaction, None)
 }
 
 /// Consecutive segments of a run, until their bodies reach `bytes`. `after_seq` is the last event before the next.

@@ -3,7 +3,7 @@
 //! A run's row goes first, which makes the run invisible. Its flags and segments follow in as many rounds as needed; the
 //! table `removing` remembers them. Free pages are then returned to the file system.
 
-use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, TransactionBehavior, params_from_iter};
 
 use super::connection::set_max_size;
 use super::known_runs::KnownRuns;
@@ -118,7 +118,8 @@ fn next_expired(
     measured: &Measured,
 ) -> Result<Option<i64>, JournalError> {
     let owner = retention.owner.as_deref();
-    let Some((run, updated)) = first_ended(transaction, owner)? else { return Ok(None) };
+    let whose = owner.map_or(Whose::Everybodys, Whose::Owners);
+    let Some((run, updated)) = first_ended(transaction, whose)? else { return Ok(None) };
     if retention.updated_before_ms.is_some_and(|before| updated.unsigned_abs() < before) {
         return Ok(Some(run));
     }
@@ -133,16 +134,31 @@ fn next_expired(
     if bytes(transaction)? <= most {
         return Ok(None);
     }
-    let largest = usage::largest(transaction)?;
-    Ok(first_ended(transaction, largest.as_deref())?.map(|(run, _)| run))
+    let of_largest = first_ended(transaction, Whose::Largest)?;
+    let first = if of_largest.is_some() { of_largest } else { first_ended(transaction, Whose::Everybodys)? };
+    Ok(first.map(|(run, _)| run))
 }
 
-/// The run that ended first, of an owner or of all, and when.
-fn first_ended(transaction: &Transaction<'_>, owner: Option<&str>) -> Result<Option<(i64, i64)>, JournalError> {
-    let of_owner = if owner.is_some() { "AND owner = ?1" } else { "AND ?1 IS NULL" };
+/// Whose runs.
+#[derive(Clone, Copy)]
+enum Whose<'o> {
+    Everybodys,
+    Owners(&'o str),
+    /// Those of the owner whose finished runs hold the most.
+    Largest,
+}
+
+/// The run that ended first, and when. A time that is no number is that of a damaged row, which goes last.
+fn first_ended(transaction: &Transaction<'_>, whose: Whose<'_>) -> Result<Option<(i64, i64)>, JournalError> {
+    let (of_owner, owner) = match whose {
+        Whose::Everybodys => (String::new(), None),
+        Whose::Owners(owner) => ("AND owner = ?1".to_owned(), Some(owner)),
+        Whose::Largest => (format!("AND owner = {}", usage::LARGEST), None),
+    };
     let sql = format!("SELECT no, updated_ms FROM run WHERE is_over = 1 {of_owner} ORDER BY updated_ms, no LIMIT 1");
     let mut statement = transaction.prepare_cached(&sql)?;
-    Ok(statement.query_row([owner], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get_ref(1)?.as_i64().unwrap_or(i64::MAX)));
+    Ok(statement.query_row(params_from_iter(owner), read).optional()?)
 }
 
 /// Removes a run except its flags and segments.

@@ -13,8 +13,12 @@ pub(super) fn keep(transaction: &Transaction<'_>, run: i64, retention: &Retentio
     let until = retention.now_ms.saturating_add(retention.keep_keys_ms);
     let sql = "INSERT INTO spent_key (owner, key, fingerprint, run, until_ms)
         SELECT owner, key, fingerprint, id, ?2 FROM run WHERE no = ?1 AND key IS NOT NULL";
-    transaction.prepare_cached(sql)?.execute(params![run, i64::try_from(until).unwrap_or(i64::MAX)])?;
-    Ok(())
+    let values = params![run, i64::try_from(until).unwrap_or(i64::MAX)];
+    match transaction.prepare_cached(sql)?.execute(values).map_err(JournalError::from) {
+        // The row is damaged.
+        Err(JournalError::Refused(_)) => Ok(()),
+        kept => kept.map(drop),
+    }
 }
 
 /// Removes keys whose time is over, at most `limit`. Returns how many.

@@ -1,5 +1,6 @@
 //! What is peculiar to the store in a file: the file.
 
+mod damaged_rows;
 mod folding;
 
 use std::fs;
@@ -109,6 +110,31 @@ fn a_deleted_log_is_noticed_and_nothing_is_lost() {
     fs::copy(folder.path().join("runs.db"), other.path().join("runs.db")).unwrap();
     let after = open(&other, 0);
     assert!(after.run("r").unwrap().is_some() && after.run("s").unwrap().is_none());
+}
+
+#[test]
+fn a_file_that_lost_its_name_takes_nothing_until_it_is_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(&folder, 0);
+    journal.commit(&[accept("r")]).unwrap();
+    let (path, elsewhere) = (folder.path().join("runs.db"), folder.path().join("moved.db"));
+    let no_longer_writes = |what: &str| {
+        let collected = journal.collect(&Retention::default()).map(drop);
+        for error in [journal.commit(&[accept("s")]), journal.probe(), collected] {
+            let error = error.expect_err(what);
+            let reason = "runs.db was deleted, moved or replaced";
+            assert!(matches!(&error, JournalError::NotWritable(said) if said.contains(reason)), "{what}: {error}");
+        }
+        assert!(journal.run("r").unwrap().is_some(), "{what}: it can still be read");
+    };
+    fs::rename(&path, &elsewhere).unwrap();
+    no_longer_writes("moved");
+    fs::copy(&elsewhere, &path).unwrap();
+    no_longer_writes("replaced");
+    fs::rename(&elsewhere, &path).unwrap();
+    journal.commit(&[accept("t")]).unwrap();
+    fs::remove_file(&path).unwrap();
+    no_longer_writes("deleted");
 }
 
 #[test]
@@ -320,10 +346,13 @@ fn a_broken_connection_is_replaced() {
 fn use_all(path: &Path) -> Result<Vec<Segment>, JournalError> {
     let journal = SqliteJournal::open(path, SqliteOptions::default())?;
     journal.size()?;
-    journal.open_runs()?;
+    let open = journal.open_runs()?;
     let listed = journal.list(&Query { limit: 100, owner: Some("ada".to_owned()), ..Query::default() })?;
+    if let Some(damaged) = open.damaged.iter().chain(&listed.damaged).next() {
+        return Err(JournalError::Damaged(damaged.reason.clone()));
+    }
     let mut all = Vec::new();
-    for row in listed {
+    for row in listed.rows {
         journal.run(&row.id)?;
         journal.run_of_key(&row.owner, &row.id)?;
         journal.snapshot(&row.id)?;

@@ -49,14 +49,17 @@ pub(super) fn measure(connection: &Connection) -> Result<Measured, JournalError>
 /// Adds what was measured.
 pub(super) fn record(transaction: &Transaction<'_>, measured: &Measured) -> Result<(), JournalError> {
     for (run, bytes) in &measured.runs {
-        let sql = "UPDATE run SET bytes = ?2 WHERE no = ?1 AND bytes IS NULL RETURNING owner";
-        let mut statement = transaction.prepare_cached(sql)?;
-        // Another round may have measured or removed it.
-        let owner: Option<String> = statement.query_row(params![run, bytes], |row| row.get(0)).optional()?;
-        let Some(owner) = owner else { continue };
-        let sql = "INSERT INTO usage (owner, bytes) VALUES (?1, ?2)
+        let sql = "UPDATE run SET bytes = ?2 WHERE no = ?1 AND bytes IS NULL";
+        let changed = transaction.prepare_cached(sql)?.execute(params![run, bytes]).map_err(JournalError::from);
+        match changed {
+            // Another round measured or removed it, or SQLite finds other columns damaged: then it counts for nobody.
+            Ok(0) | Err(JournalError::Refused(_)) => continue,
+            changed => changed?,
+        };
+        // The owner is not read here: in a damaged row it may be no text.
+        let sql = "INSERT INTO usage (owner, bytes) SELECT owner, ?2 FROM run WHERE no = ?1
             ON CONFLICT (owner) DO UPDATE SET bytes = bytes + excluded.bytes";
-        transaction.prepare_cached(sql)?.execute(params![owner, bytes])?;
+        transaction.prepare_cached(sql)?.execute(params![run, bytes])?;
     }
     Ok(())
 }
@@ -76,8 +79,5 @@ pub(super) fn of(transaction: &Transaction<'_>, owner: Option<&str>) -> Result<u
     Ok(bytes.map_or(0, i64::unsigned_abs))
 }
 
-/// The owner whose finished runs hold the most, if any holds something.
-pub(super) fn largest(transaction: &Transaction<'_>) -> Result<Option<String>, JournalError> {
-    let sql = "SELECT owner FROM usage WHERE bytes > 0 ORDER BY bytes DESC, owner LIMIT 1";
-    Ok(transaction.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?)
-}
+/// The owner whose finished runs hold the most, if any holds something, as SQL.
+pub(super) const LARGEST: &str = "(SELECT owner FROM usage WHERE bytes > 0 ORDER BY bytes DESC, owner LIMIT 1)";

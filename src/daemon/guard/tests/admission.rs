@@ -113,6 +113,21 @@ fn with_keys_all_but_the_probes_need_one() {
 }
 
 #[test]
+fn a_right_key_finds_a_connection_while_wrong_ones_wait_for_their_answers() {
+    let limits = Server { connections_max: 200, address_connections_max: 100, ..with_key(None, None) };
+    let server = Running::start(limits, routes);
+    let wrong = "GET /owner HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer wrong\r\n\r\n";
+    // Those that are answered at once.
+    for _ in 0..20 {
+        assert_eq!(server.send(wrong).answer().status, 401);
+    }
+    let _waiting: Vec<_> = (0..300).map(|_| server.send(wrong)).collect();
+    for _ in 0..10 {
+        assert_eq!(server.get("/owner", "Authorization: Bearer abc\r\n").text(), "ci");
+    }
+}
+
+#[test]
 fn too_many_requests_are_told_when_to_come_again() {
     let server = Running::start(with_key(Some(1), None), routes);
     let refused = (0..10_000).find_map(|_| {

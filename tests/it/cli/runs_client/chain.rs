@@ -69,6 +69,7 @@ fn a_changed_lost_or_added_event_is_found() {
         (changed("answer", json!(null)), "the record's answer is none"),
         (changed("verified", json!(false)), "`verified` is false in the record, but true"),
         (changed("outcome", json!("stuck")), "the record's outcome is stuck"),
+        (changed("status", json!("failed")), "the record's status is failed"),
     ] {
         let (url, server) = server_of(vec![("200 OK", record.to_string()), ("200 OK", whole.clone())]);
         let verified = done(&["runs", "verify-chain", "run_1", "--url", &url]);

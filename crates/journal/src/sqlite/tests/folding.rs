@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::super::batches::Backlog;
 use super::*;
 use crate::conformance::{events, row};
-use crate::{FlaggedEvent, Query, Removed, Retention, RunRow, Size, Snapshot, Write};
+use crate::{FlaggedEvent, Query, Removed, Retention, RunRow, RunRows, Size, Snapshot, Write};
 
 /// A journal that folds after commits.
 struct Folding {
@@ -33,11 +33,11 @@ impl Journal for Folding {
         self.journal.run_of_key(owner, key)
     }
 
-    fn list(&self, query: &Query) -> Result<Vec<RunRow>, JournalError> {
+    fn list(&self, query: &Query) -> Result<RunRows, JournalError> {
         self.journal.list(query)
     }
 
-    fn open_runs(&self) -> Result<Vec<RunRow>, JournalError> {
+    fn open_runs(&self) -> Result<RunRows, JournalError> {
         self.journal.open_runs()
     }
 
