@@ -28,8 +28,8 @@ use crate::settings::Server;
 const SEND_BUFFER_BYTES: usize = 128 * 1_024;
 /// How much later than `stalled_reader_ms` the kernel itself drops a client that reads nothing.
 const KERNEL_LATER: Duration = Duration::from_secs(5);
-/// Longest idle time of a connection in the reserve: it is for one probe.
-const RESERVE_IDLE: Duration = Duration::from_secs(1);
+/// The share of `keep_alive` that a connection in the reserve may be idle: it is for one probe.
+const RESERVE_IDLE_SHARE: u32 = 5;
 /// `Retry-After` where too many connections are open.
 const SOON: Duration = Duration::from_secs(1);
 /// Longest wait for room to send the 408.
@@ -184,7 +184,7 @@ impl Connection {
             Phase::Busy => return Due::Later(now + limits.stalled_reader.min(limits.disconnect)),
             Phase::Sending => (limits.stalled_reader, Due::Stalled),
             Phase::Idle if self.ends.get() => (limits.disconnect, Due::Ended),
-            Phase::Idle if self.is_in_reserve() => (RESERVE_IDLE, Due::Ended),
+            Phase::Idle if self.is_in_reserve() => (limits.keep_alive / RESERVE_IDLE_SHARE, Due::Ended),
             Phase::Idle => (limits.keep_alive + limits.head, Due::HalfHead),
         };
         let at = since + limit;

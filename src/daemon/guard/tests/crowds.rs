@@ -26,7 +26,13 @@ fn busy(server: &Server, happens: &Receiver<&'static str>, count: usize) -> Vec<
 #[test]
 fn probes_are_answered_while_all_connections_are_in_use() {
     for (all, of_address, limit) in [(2, 9, "server.connections_max"), (9, 2, "server.address_connections_max")] {
-        let limits = Limits { connections_max: all, address_connections_max: of_address, ..settings() };
+        let limits = Limits {
+            connections_max: all,
+            address_connections_max: of_address,
+            head_timeout_ms: 600_000,
+            keep_alive_ms: 600_000,
+            ..settings()
+        };
         let (server, happens) = start(limits);
         let mut clients = busy(&server, &happens, 2);
         for _ in 0..500 {
