@@ -3,6 +3,8 @@
 //! A run's row goes first, which makes the run invisible. Its flags and segments follow in as many rounds as needed; the
 //! table `removing` remembers them. Free pages are then returned to the file system.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, TransactionBehavior, params_from_iter};
 
 use super::connection::set_max_size;
@@ -85,6 +87,7 @@ fn round(
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     usage::record(&transaction, measured)?;
     let expired = spent_keys::expire(&transaction, retention.now_ms, limits.rows)?;
+    let mut owners = BTreeSet::new();
     loop {
         let pending = pending(&transaction)?;
         let next_expired = if pending.is_none() { next_expired(&transaction, retention, measured)? } else { None };
@@ -94,9 +97,12 @@ fn round(
         }
         match (pending, next_expired) {
             (Some(run), _) => remove_body(&transaction, run, &mut budget, &mut removed)?,
-            (None, Some(run)) => remove_row(&transaction, run, retention, &mut budget, &mut removed)?,
+            (None, Some(run)) => owners.extend(remove_row(&transaction, run, retention, &mut budget, &mut removed)?),
             (None, None) => break,
         }
+    }
+    for owner in &owners {
+        spent_keys::trim(&transaction, owner, spent_keys::OWNER_KEYS_MAX)?;
     }
     removed.bytes = before.saturating_sub(bytes(&transaction)?);
     transaction.commit()?;
@@ -161,15 +167,15 @@ fn first_ended(transaction: &Transaction<'_>, whose: Whose<'_>) -> Result<Option
     Ok(statement.query_row(params_from_iter(owner), read).optional()?)
 }
 
-/// Removes a run except its flags and segments.
+/// Removes a run except its flags and segments. Returns its owner if its key is kept.
 fn remove_row(
     transaction: &Transaction<'_>,
     run: i64,
     retention: &Retention,
     budget: &mut Budget,
     removed: &mut Removed,
-) -> Result<(), JournalError> {
-    spent_keys::keep(transaction, run, retention)?;
+) -> Result<Option<String>, JournalError> {
+    let owner = spent_keys::keep(transaction, run, retention)?;
     usage::forget(transaction, run)?;
     for sql in [
         "DELETE FROM snapshot WHERE run = ?1",
@@ -181,7 +187,7 @@ fn remove_row(
     }
     budget.rows -= RUN_ROWS;
     removed.runs += 1;
-    Ok(())
+    Ok(owner)
 }
 
 /// Removes a run's flags, then its segments, as far as the budget goes.

@@ -1,24 +1,45 @@
 //! Idempotency keys of removed runs. A client may repeat its request long after the run was removed: without the key, the
 //! repetition would be a second run.
 
-use rusqlite::{Transaction, params};
+use rusqlite::{OptionalExtension as _, Transaction, params};
 
 use crate::{JournalError, Retention};
 
-/// Keeps the key of a run that is about to be removed, if it has one.
-pub(super) fn keep(transaction: &Transaction<'_>, run: i64, retention: &Retention) -> Result<(), JournalError> {
+/// Keys that are kept of an owner. Without a bound, one that submits and removes runs would fill the journal with them.
+pub(super) const OWNER_KEYS_MAX: u32 = 50_000;
+
+/// Keeps the key of a run that is about to be removed. Returns the run's owner if it has a key.
+pub(super) fn keep(
+    transaction: &Transaction<'_>,
+    run: i64,
+    retention: &Retention,
+) -> Result<Option<String>, JournalError> {
     if retention.keep_keys_ms == 0 {
-        return Ok(());
+        return Ok(None);
     }
     let until = retention.now_ms.saturating_add(retention.keep_keys_ms);
     let sql = "INSERT INTO spent_key (owner, key, fingerprint, run, until_ms)
-        SELECT owner, key, fingerprint, id, ?2 FROM run WHERE no = ?1 AND key IS NOT NULL";
+        SELECT owner, key, fingerprint, id, ?2 FROM run WHERE no = ?1 AND key IS NOT NULL RETURNING owner";
     let values = params![run, i64::try_from(until).unwrap_or(i64::MAX)];
-    match transaction.prepare_cached(sql)?.execute(values).map_err(JournalError::from) {
+    let mut statement = transaction.prepare_cached(sql)?;
+    match statement.query_row(values, |row| row.get(0)).optional().map_err(JournalError::from) {
         // The row is damaged.
-        Err(JournalError::Refused(_)) => Ok(()),
-        kept => kept.map(drop),
+        Err(JournalError::Refused(_)) => Ok(None),
+        kept => kept,
     }
+}
+
+/// Forgets the keys of an owner that would be kept least long, if there are more than `most`: a tenth of them, because
+/// finding them takes long.
+pub(super) fn trim(transaction: &Transaction<'_>, owner: &str, most: u32) -> Result<(), JournalError> {
+    let sql = "SELECT count(*) FROM spent_key WHERE owner = ?1";
+    let kept: u32 = transaction.prepare_cached(sql)?.query_row([owner], |row| row.get(0))?;
+    if kept > most {
+        let sql = "DELETE FROM spent_key WHERE owner = ?1 AND key IN
+            (SELECT key FROM spent_key WHERE owner = ?1 ORDER BY until_ms LIMIT ?2)";
+        transaction.prepare_cached(sql)?.execute(params![owner, kept - most + most / 10])?;
+    }
+    Ok(())
 }
 
 /// Removes keys whose time is over, at most `limit`. Returns how many.

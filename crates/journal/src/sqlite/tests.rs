@@ -2,6 +2,7 @@
 
 mod damaged_rows;
 mod folding;
+mod spent_keys;
 
 use std::fs;
 use std::os::unix::fs::symlink;
