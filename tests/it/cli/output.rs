@@ -166,5 +166,5 @@ fn an_interrupted_measurement_prints_what_is_complete() {
     assert!(done > 0 && rows.len() < 516, "{} rows", rows.len());
     // What is complete, and perhaps the runs of the one under way.
     let (complete, under_way) = rows.split_at(done);
-    assert!(complete.iter().all(|row| row["instances"] == 20) && under_way.len() <= 1, "{rows:?}");
+    assert!(complete.iter().all(|row| row["accuracy"]["of"] == 20) && under_way.len() <= 1, "{rows:?}");
 }
