@@ -16,7 +16,7 @@ use crate::JournalError;
 /// It must be dropped after every connection: closing a file releases the locks that SQLite has on it.
 #[derive(Debug)]
 pub(super) struct Lock {
-    _name: File,
+    name: File,
     path: PathBuf,
     journal: File,
     /// The journal's file, if it was made for a new journal that is not complete yet.
@@ -39,7 +39,7 @@ impl Lock {
             let reason = format!("the file has {links} names (hard links): remove all but one, or copy it instead");
             return Err(JournalError::Open { path: path.to_owned(), reason });
         }
-        Ok(Self { _name: name, path: path.to_owned(), journal, new: is_new.then(|| path.to_owned()) })
+        Ok(Self { name, path: path.to_owned(), journal, new: is_new.then(|| path.to_owned()) })
     }
 
     /// Checks that the journal's file still has its name. SQLite would go on writing to one that was deleted or moved, and
@@ -74,6 +74,10 @@ impl Drop for Lock {
             // What stays is empty, and the next start takes it.
             let _ = std::fs::remove_file(new);
         }
+        // A process that is being started has these files too, until it executes its program: closing them would not do.
+        for file in [&self.journal, &self.name] {
+            let _ = flock(file, FlockOperation::Unlock);
+        }
     }
 }
 
@@ -100,5 +104,24 @@ fn locked(path: &Path, file: &Path) -> Result<(File, bool), JournalError> {
         Ok(()) => Ok((opened, is_new)),
         Err(Errno::WOULDBLOCK) => Err(JournalError::InUse { path: path.to_owned() }),
         Err(errno) => Err(cannot(errno.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn duplicates_of_its_files_do_not_keep_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        let mut lock = Lock::take(&path).unwrap();
+        lock.keep();
+        // As a process has them that was forked and executes its program soon.
+        let duplicates = [lock.name.try_clone().unwrap(), lock.journal.try_clone().unwrap()];
+        assert!(matches!(Lock::take(&path), Err(JournalError::InUse { .. })));
+        drop(lock);
+        Lock::take(&path).unwrap();
+        drop(duplicates);
     }
 }
