@@ -12,7 +12,7 @@ pub struct BuiltInModel {
     pub tasks: Vec<String>,
 }
 
-/// Tasks of a recipe that its model has not learnt: it solves no, or hardly any, hard instance of them.
+/// Tasks of the recipe that the model has not learnt well enough to be asked (models/README.md).
 const UNLEARNT_STRUCTURES: &[&str] = &["assembly-line", "lru-cache"];
 
 /// All of them.
