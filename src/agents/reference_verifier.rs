@@ -1,7 +1,7 @@
 //! Verifier `reference`: exact process supervision by the task's own algorithm. It gives the algorithm away, so it is for
 //! training and for evaluating other verifiers; every result says so.
 
-use super::{AgentError, AgentReply, Basis, Failure, Verifier, rules};
+use super::{AgentError, AgentReply, Basis, Failure, Verifier};
 use prime_bench::judge::is_right;
 use prime_bench::tasks::Kinds;
 use prime_protocol::{Trajectory, Verdict};
@@ -31,7 +31,7 @@ impl Verifier for ReferenceVerifier {
                 "a client's problem has no reference algorithm: use verifier `rules`, or a language model",
             )));
         }
-        AgentReply::now(Ok(rules::violated(machine, Kinds::ALL)
+        AgentReply::now(Ok(Verdict::by_rules(machine, Kinds::ALL)
             .filter(|_| !is_right(machine, line))
             .unwrap_or_default()))
     }

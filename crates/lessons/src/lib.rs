@@ -27,7 +27,7 @@ mod tree_structures;
 use prime_bench::tasks::machine::typed;
 use prime_bench::tasks::{Machine, Task};
 
-pub use prompt::{action_line, compact, completion, token_check};
+pub use prompt::{action_line, alternatives, compact, completion, token_check};
 pub use reads::{NoSuchAddress, QUERY_END, Segment, query, read, reads_max, segments};
 
 /// How one task is taught.
@@ -40,6 +40,15 @@ trait Lesson: Sync {
 
     /// A short derivation of the reference action from the view. `None` if the state has no next step.
     fn derivation(instance: &<Self::Task as Task>::Instance, state: &<Self::Task as Task>::State) -> Option<String>;
+
+    /// Other steps that are as good as the reference's, each with its derivation, where the task leaves a choice. A model
+    /// that has learnt them too has something to choose from; by default there are none.
+    fn alternatives(
+        _instance: &<Self::Task as Task>::Instance,
+        _state: &<Self::Task as Task>::State,
+    ) -> Vec<(<Self::Task as Task>::Action, String)> {
+        Vec::new()
+    }
 
     /// Most values that a derivation looks up by their addresses ([`reads`]); 0 if the view has all that it needs.
     const READS_MAX: usize = 0;
@@ -60,6 +69,7 @@ struct AnyLesson {
     slug: &'static str,
     view: fn(&dyn Machine) -> Option<String>,
     derivation: fn(&dyn Machine) -> Option<String>,
+    alternatives: fn(&dyn Machine) -> Vec<String>,
     reads_max: usize,
     read: fn(&dyn Machine, &str) -> Option<String>,
 }
@@ -71,6 +81,11 @@ impl AnyLesson {
             view: |machine| typed::<L::Task>(machine).map(|(instance, state)| L::view(instance, state)),
             derivation: |machine| {
                 typed::<L::Task>(machine).and_then(|(instance, state)| L::derivation(instance, state))
+            },
+            alternatives: |machine| {
+                let Some((instance, state)) = typed::<L::Task>(machine) else { return Vec::new() };
+                let lines = L::alternatives(instance, state).into_iter();
+                lines.map(|(action, derivation)| format!("{derivation}\n{action}")).collect()
             },
             reads_max: L::READS_MAX,
             read: |machine, address| {

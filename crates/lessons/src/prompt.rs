@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use minijinja::{Environment, UndefinedBehavior, context};
 use prime_bench::tasks::Machine;
 
-use super::{derivation, view};
+use super::{derivation, lesson, view};
 
 const COMPACT: &str = "executor/compact.j2";
 const TOKEN: &str = "verifier/token.j2";
@@ -48,6 +48,12 @@ pub fn completion(machine: &dyn Machine) -> Option<String> {
     })
 }
 
+/// Completions for other steps that are as good as the reference step, where the task's lesson knows some: they leave a model
+/// something to choose from.
+pub fn alternatives(machine: &dyn Machine) -> Vec<String> {
+    lesson(machine.spec().slug).map_or_else(Vec::new, |lesson| (lesson.alternatives)(machine))
+}
+
 /// The action line of a completion: its last line that is not empty.
 pub fn action_line(completion: &str) -> &str {
     completion.trim_end_matches(['\n', '\r']).rsplit('\n').next().unwrap_or("").trim_end_matches('\r')
@@ -63,6 +69,25 @@ mod tests {
         assert_eq!(action_line("12 so 3\nmove 1 0 2"), "move 1 0 2");
         assert_eq!(action_line("done\r\n"), "done");
         assert_eq!(action_line(""), "");
+    }
+
+    #[test]
+    fn alternatives_are_other_steps_that_no_constraint_forbids() {
+        let mut machine = tasks::find("n-queens").expect("a task").generate(Difficulty::Easy, 5).start();
+        let first = alternatives(machine.as_ref());
+        let columns = machine.choices().expect("columns").len();
+        assert_eq!(first.len(), columns - 1, "every column of an empty board is free");
+        machine.follow_reference();
+        let reference = machine.reference().expect("a step");
+        let others = alternatives(machine.as_ref());
+        assert!(!others.is_empty() && others.len() < columns - 1, "the queen attacks some: {others:?}");
+        for other in &others {
+            let line = action_line(other);
+            assert_ne!(line, reference);
+            let mut copy = machine.fork();
+            copy.propose(line).expect("an action");
+            assert!(copy.violations(tasks::Kinds::WITHOUT_TRANSITION).is_empty(), "{line}");
+        }
     }
 
     #[test]

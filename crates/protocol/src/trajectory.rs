@@ -11,7 +11,7 @@ use super::progress::Progress;
 use super::rejection::{Rejection, StuckAt};
 use super::score::Score;
 use super::stack::StateStack;
-use prime_bench::tasks::Machine;
+use prime_bench::tasks::{Kinds, Machine};
 
 /// Limits of each trajectory. A missing one in a stored plan was no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +58,25 @@ pub struct Verdict {
     pub needs_review: bool,
     /// Tokens that a model spent on it.
     pub usage: Usage,
+}
+
+impl Verdict {
+    /// The verdict on the machine's candidate if it breaks constraints of these kinds: V is the sum of their severities
+    /// (the paper's lightweight verifier).
+    pub fn by_rules(machine: &dyn Machine, kinds: Kinds) -> Option<Self> {
+        let violations = machine.violations(kinds);
+        if violations.is_empty() {
+            return None;
+        }
+        let broken = machine.broken(violations);
+        let feedback: Vec<_> = broken.iter().map(|c| format!("{}: {}", c.name, c.meaning)).collect();
+        Some(Self {
+            score: Score::from_tenths(broken.iter().map(|c| c.severity.tenths()).sum()),
+            violations: broken.into_iter().map(|c| c.name).collect(),
+            feedback: Some(feedback.join("; ")),
+            ..Self::default()
+        })
+    }
 }
 
 /// The score of one verifier of an ensemble.

@@ -55,6 +55,11 @@ impl Encoded {
         Self { task: sample.task, prompt: vocabulary.encode(&sample.prompt), completion, appended }
     }
 
+    /// A completion that a model drew: all of it is supervised.
+    pub fn drawn(task: usize, prompt: Vec<u16>, completion: Vec<u16>) -> Self {
+        Self { task, prompt, completion, appended: Vec::new() }
+    }
+
     /// Number of tokens that the model reads.
     pub fn inputs(&self) -> usize {
         1 + self.prompt.len() + self.completion.len()

@@ -10,7 +10,7 @@ use super::{
     TrainError,
     gguf::{TOKENS_KEY, TYPE_ARRAY, TYPE_STRING, metadata, places},
     layout::Layout,
-    recipe::{Precision, Recipe, Words},
+    recipe::{Architecture, Precision, Recipe, Words},
     vocabulary::{BASE, Vocabulary},
 };
 
@@ -39,6 +39,19 @@ impl Recipe {
         let Some(path) = &self.init else { return Ok(layout.initialize(self.seed)) };
         weights(&read(path)?, layout, vocabulary).map_err(|reason| TrainError::Init { path: path.clone(), reason })
     }
+}
+
+/// The policy in a file: its layout, vocabulary and weights.
+///
+/// # Errors
+/// If the file cannot be read, or is not an export of a model of this architecture by this trainer.
+pub(crate) fn policy(path: &Path, model: Architecture) -> Result<(Layout, Vocabulary, Vec<f32>), TrainError> {
+    let refuse = |reason| TrainError::Init { path: path.to_owned(), reason };
+    let bytes = read(path)?;
+    let vocabulary = Vocabulary::new(words(&bytes).map_err(refuse)?)?;
+    let layout = Layout::new(model, vocabulary.size());
+    let weights = weights(&bytes, &layout, &vocabulary).map_err(refuse)?;
+    Ok((layout, vocabulary, weights))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, TrainError> {
@@ -156,7 +169,7 @@ fn number(value: &[u8]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::super::gguf::encode;
-    use super::super::recipe::{Architecture, Data};
+    use super::super::recipe::Data;
     use super::*;
 
     const SMALL: Architecture = Architecture { d_model: 32, layers: 2, heads: 4, ff: 48, context: 128 };

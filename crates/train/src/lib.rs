@@ -1,7 +1,7 @@
-//! Supervised training of small decoders on (prompt, completion) pairs, and their export as GGUF.
+//! Training of small decoders, supervised on (prompt, completion) pairs and by reinforcement (`rl`), and their export as GGUF.
 //!
 //! Trains a byte-level llama-architecture model on the CPU, from scratch or from an earlier export, with burn's flex backend
-//! and autodiff. It knows samples, not tasks; only `traces` and `verdicts` know what a task's steps look like.
+//! and autodiff. It knows samples, not tasks; only `traces`, `verdicts` and `rl` know what a task's steps look like.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -14,6 +14,7 @@
 
 mod batch;
 mod checkpoint;
+mod decoder;
 mod evaluate;
 mod gguf;
 mod initial;
@@ -26,6 +27,7 @@ mod ops;
 mod optimizer;
 mod progress;
 mod recipe;
+pub mod rl;
 mod sft;
 mod states;
 #[cfg(test)]

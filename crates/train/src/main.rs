@@ -1,6 +1,6 @@
 //! `prime-train`: trains models for agents. `prime-agents train` starts this program.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
 
 use prime_bench::interval::Proportion;
+use prime_train::rl::{Ending, Record, RlRecipe, rl};
 use prime_train::{Accuracy, Budget, Mistakes, Recipe, Role, Samples, Session, Traces, TrainError, Verdicts, sft};
 
 /// Trains models for agents.
@@ -23,6 +24,8 @@ struct Arguments {
 enum TrainCommand {
     /// Supervised training of an executor or a verifier on reference traces; exports a GGUF file.
     Sft(SftArguments),
+    /// Reinforcement learning of an executor from its own attempts; exports the best policy as a GGUF file.
+    Rl(RlArguments),
 }
 
 #[derive(Args)]
@@ -41,18 +44,37 @@ struct SftArguments {
     minutes: Option<f64>,
 }
 
+#[derive(Args)]
+struct RlArguments {
+    /// The recipe, a TOML file (docs/reinforcement.md).
+    #[arg(long, value_name = "FILE")]
+    recipe: PathBuf,
+    /// The GGUF file to write, with its checkpoint and its records beside it. Defaults to the recipe's path with the extension `.gguf`.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Continue from the checkpoint of an earlier run.
+    #[arg(long)]
+    resume: bool,
+}
+
 fn main() -> ExitCode {
-    let TrainCommand::Sft(arguments) = Arguments::parse().command;
-    train(&arguments).unwrap_or_else(|error| {
+    let done = match Arguments::parse().command {
+        TrainCommand::Sft(arguments) => train(&arguments),
+        TrainCommand::Rl(arguments) => reinforce(&arguments),
+    };
+    done.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");
         ExitCode::from(2)
     })
 }
 
+fn read(path: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("--recipe {}: cannot be read", path.display()))
+}
+
 fn train(arguments: &SftArguments) -> anyhow::Result<ExitCode> {
     let path = arguments.recipe.display();
-    let text =
-        std::fs::read_to_string(&arguments.recipe).with_context(|| format!("--recipe {path}: cannot be read"))?;
+    let text = read(&arguments.recipe)?;
     let mut recipe = Recipe::from_toml(&text).with_context(|| format!("--recipe {path}"))?;
     if let Some(minutes) = arguments.minutes {
         anyhow::ensure!(minutes > 0.0 && minutes.is_finite(), "--minutes {minutes}: give a number above 0");
@@ -76,6 +98,75 @@ fn train(arguments: &SftArguments) -> anyhow::Result<ExitCode> {
     );
     // An interrupted run can be resumed: neither success nor an error of usage.
     Ok(ExitCode::from(u8::from(!summary.finished)))
+}
+
+fn reinforce(arguments: &RlArguments) -> anyhow::Result<ExitCode> {
+    let path = arguments.recipe.display();
+    let recipe = RlRecipe::from_toml(&read(&arguments.recipe)?).with_context(|| format!("--recipe {path}"))?;
+    let out = arguments.out.clone().unwrap_or_else(|| arguments.recipe.with_extension("gguf"));
+    anyhow::ensure!(
+        out != recipe.init,
+        "{}: the model to start from would be overwritten, choose another --out",
+        out.display()
+    );
+    let stop = Arc::new(AtomicBool::new(false));
+    stop_on_interrupt(Arc::clone(&stop))?;
+    let session = Session { resume: arguments.resume, stop: &stop };
+    let summary = rl(&recipe, &out, &session, &mut |record| eprintln!("{}", line_of_record(record)))?;
+    for (held, initial) in summary.best.iter().zip(&summary.initial) {
+        println!(
+            "{} {}: right {} of {} (initially {}), {:.1} proposals (initially {:.1}), {:.0} tokens (initially {:.0})",
+            held.task,
+            held.difficulty.name(),
+            held.right,
+            held.instances,
+            initial.right,
+            held.proposals,
+            initial.proposals,
+            held.tokens,
+            initial.tokens
+        );
+    }
+    println!(
+        "{}; {} iterations, {:.0} processor seconds; the model is that of iteration {}: {}",
+        summary.ending.text(),
+        summary.iterations,
+        summary.cpu_s,
+        summary.best_iteration,
+        summary.model.display()
+    );
+    // Neither an interruption nor a collapse is a success or an error of usage.
+    Ok(ExitCode::from(u8::from(summary.ending != Ending::Finished)))
+}
+
+/// An iteration's line.
+fn line_of_record(record: &Record) -> String {
+    let held: Vec<String> = record
+        .held_out
+        .iter()
+        .map(|held| {
+            format!(
+                "{} {} {}/{} right, {:.1} proposals",
+                held.task,
+                held.difficulty.name(),
+                held.right,
+                held.instances,
+                held.proposals
+            )
+        })
+        .collect();
+    let held = if held.is_empty() { String::new() } else { format!(" | {}", held.join("; ")) };
+    format!(
+        "{:7.0} s iteration {}: reward {:.3}, solved {:.2}, mixed {:.2}, kl {:.4}, entropy {:.4}, clipped {:.3}{held}",
+        record.cpu_s,
+        record.iteration,
+        record.reward,
+        record.solved,
+        record.mixed,
+        record.kl,
+        record.entropy,
+        record.clipped
+    )
 }
 
 /// The training samples for the recipe's role.

@@ -14,7 +14,7 @@ use super::{
 
 pub const NORM_EPSILON: f32 = 1e-5;
 /// Tensors per layer: attention norm; query, key, value, output; feed-forward norm; gate, up, down.
-const LAYER_TENSORS: usize = 9;
+pub const LAYER_TENSORS: usize = 9;
 
 /// Per target: cross entropy in nats, and whether the most likely token is the right one.
 pub struct Scores {
@@ -52,7 +52,7 @@ fn transpose(values: &[f32], rows: usize, columns: usize) -> Vec<f32> {
     (0..rows * columns).map(|index| values[index % rows * columns + index / rows]).collect()
 }
 
-fn floats<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+pub fn floats<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().try_into_vec::<f32>().expect("invariant: the network computes in f32")
 }
 
@@ -68,6 +68,14 @@ impl Network {
         Self { rotation: ops::Rotation::new(architecture.context, architecture.head_dim()), architecture }
     }
 
+    pub fn architecture(&self) -> Architecture {
+        self.architecture
+    }
+
+    pub fn rotation(&self) -> &ops::Rotation {
+        &self.rotation
+    }
+
     /// Losses and hits at the batch's targets.
     pub fn score(&self, weights: &[Tensor<2>], batch: &Batch) -> Scores {
         let logits = self.logits(weights, batch);
@@ -77,21 +85,41 @@ impl Network {
 
     /// As `score`, and the gradient of `weight` times the summed losses. `weights` are not on an autodiff device.
     pub fn learn(&self, weights: &[Tensor<2>], batch: &Batch, weight: f32) -> (Scores, Vec<Tensor<2>>) {
+        let mut right = Vec::new();
+        let (losses, gradients) = self.minimise(weights, batch, weight, |logits| {
+            right = hits(batch, logits.clone().inner());
+            ops::cross_entropy(logits, tokens(batch))
+        });
+        (Scores { losses, hits: right }, gradients)
+    }
+
+    /// The losses [targets] that `losses` makes of the logits [targets, vocabulary] at the batch's targets, and the gradient
+    /// of `weight` times their sum. `weights` are not on an autodiff device.
+    pub fn minimise(
+        &self,
+        weights: &[Tensor<2>],
+        batch: &Batch,
+        weight: f32,
+        losses: impl FnOnce(Tensor<2>) -> Tensor<2>,
+    ) -> (Vec<f32>, Vec<Tensor<2>>) {
         let leaves: Vec<Tensor<2>> = weights.iter().map(|tensor| tensor.clone().autodiff().require_grad()).collect();
-        let logits = self.logits(&leaves, batch);
-        let hits = hits(batch, logits.clone().inner());
-        let losses = ops::cross_entropy(logits, tokens(batch));
-        let scores = Scores { losses: floats(losses.clone().inner()), hits };
+        let losses = losses(self.logits(&leaves, batch));
+        let values = floats(losses.clone().inner());
         let mut gradients = losses.sum().mul_scalar(weight).backward();
         let gradients = leaves
             .iter()
             .map(|leaf| leaf.grad_remove(&mut gradients).expect("invariant: every weight is used"))
             .collect();
-        (scores, gradients)
+        (values, gradients)
     }
 
     /// Logits [targets, vocabulary] at the batch's targets.
     pub fn logits(&self, weights: &[Tensor<2>], batch: &Batch) -> Tensor<2> {
+        self.features(weights, batch).matmul(weights[0].clone().transpose())
+    }
+
+    /// The last hidden states [targets, d_model] at the batch's targets, from which the logits are projected.
+    pub fn features(&self, weights: &[Tensor<2>], batch: &Batch) -> Tensor<2> {
         let Architecture { heads, layers, .. } = self.architecture;
         let head_dim = self.architecture.head_dim();
         let sequences = batch.sequences.len();
@@ -141,7 +169,7 @@ impl Network {
             stream = middle + hidden.matmul(down);
         }
         let gain = weights[weights.len() - 1].clone();
-        ops::norm(stream, gain).matmul(embedding.clone().transpose())
+        ops::norm(stream, gain)
     }
 }
 

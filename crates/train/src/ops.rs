@@ -19,10 +19,10 @@ use burn::{
 
 use super::model::NORM_EPSILON;
 
-type Values = FloatTensor<Flex>;
+pub(crate) type Values = FloatTensor<Flex>;
 
 /// An operation with its own gradient. Tensors are contiguous and may be overwritten.
-trait Fused<const N: usize>: Send + Debug + 'static {
+pub(crate) trait Fused<const N: usize>: Send + Debug + 'static {
     /// What the gradient needs from the forward pass.
     type Saved: Clone + Send + Debug + 'static;
     fn forward(&self, inputs: [Values; N]) -> (Values, Self::Saved);
@@ -47,7 +47,7 @@ impl<O: Fused<N>, const N: usize> Backward<Flex, N> for Step<O> {
     }
 }
 
-fn apply<O: Fused<N>, const N: usize, const D: usize>(op: O, inputs: [Tensor<D>; N]) -> Tensor<D> {
+pub(crate) fn apply<O: Fused<N>, const N: usize, const D: usize>(op: O, inputs: [Tensor<D>; N]) -> Tensor<D> {
     if !inputs.iter().any(|input| input.is_autodiff()) {
         let inputs = inputs.map(|input| {
             let input = input.try_into_primitive::<Flex>();
@@ -79,7 +79,7 @@ fn like(values: Vec<f32>, model: &Values) -> Values {
 }
 
 /// Length of a row.
-fn width(values: &Values) -> usize {
+pub(crate) fn width(values: &Values) -> usize {
     let shape = values.layout().shape();
     shape[shape.num_dims() - 1]
 }
@@ -175,6 +175,17 @@ impl Rotation {
             .map(|angle| [angle.cos() as f32, angle.sin() as f32])
             .collect();
         Self { table, head_dim }
+    }
+
+    /// Rotates a row by the angles of one position.
+    pub fn turn(&self, row: &mut [f32], position: usize) {
+        let half = self.head_dim / 2;
+        let table = &self.table[position * half..(position + 1) * half];
+        for head in row.chunks_exact_mut(2 * half) {
+            for ([x, y], [cosine, sine]) in head.as_chunks_mut::<2>().0.iter_mut().zip(table) {
+                (*x, *y) = (*x * cosine - *y * sine, *x * sine + *y * cosine);
+            }
+        }
     }
 
     /// `x` [n, d], rows being sequences of `length` positions, rotated and scaled.
@@ -309,7 +320,7 @@ impl Fused<1> for CrossEntropy {
 const LANES: usize = 16;
 
 #[inline(always)]
-fn dot(left: &[f32], right: &[f32]) -> f32 {
+pub(crate) fn dot(left: &[f32], right: &[f32]) -> f32 {
     let mut lanes = [0.0f32; LANES];
     let (left_chunks, left_rest) = left.as_chunks::<LANES>();
     let (right_chunks, right_rest) = right.as_chunks::<LANES>();
@@ -323,7 +334,7 @@ fn dot(left: &[f32], right: &[f32]) -> f32 {
 }
 
 #[inline(always)]
-fn maximum(values: &[f32]) -> f32 {
+pub(crate) fn maximum(values: &[f32]) -> f32 {
     let larger = |a: f32, b: f32| if a > b { a } else { b };
     let mut lanes = [f32::NEG_INFINITY; LANES];
     let (chunks, rest) = values.as_chunks::<LANES>();
@@ -337,7 +348,7 @@ fn maximum(values: &[f32]) -> f32 {
 
 /// Turns each value into e^(value - `most`), and returns their sum.
 #[inline(always)]
-fn exponentials(values: &mut [f32], most: f32) -> f32 {
+pub(crate) fn exponentials(values: &mut [f32], most: f32) -> f32 {
     let mut lanes = [0.0f32; LANES];
     let (chunks, rest) = values.as_chunks_mut::<LANES>();
     for chunk in chunks {

@@ -5,6 +5,7 @@ use burn::{
     optim::{AdamW, AdamWConfig, AdamWState, AdaptiveMomentumState, Optimizer as _},
     tensor::{Device, Tensor},
 };
+use serde::{Deserialize, Serialize};
 
 use super::{
     layout::Layout,
@@ -13,7 +14,7 @@ use super::{
 };
 
 /// First and second moments of the gradient, laid out as the weights are.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Moments {
     pub first: Vec<f32>,
     pub second: Vec<f32>,

@@ -95,6 +95,9 @@ pub struct Data {
     /// Executors: the share of the training samples that are drawn so that each form of completion in a trace is equally
     /// likely; the others are uniform over its steps. Held-out samples are all uniform.
     pub by_form: f64,
+    /// Executors: the share of the training samples whose step is drawn among all that are as good as the reference's, where the
+    /// task leaves a choice. Reinforcement learning needs a policy that has something to choose from.
+    pub choices: f64,
     /// Words that become one token each. With `init`, those of its file unless they are listed here.
     pub words: Words,
 }
@@ -118,6 +121,7 @@ impl Default for Data {
             training_base_seed: 1_000_000,
             held_out_base_seed: 2_000_000,
             by_form: 0.5,
+            choices: 0.0,
             words: Words::Frequent(0),
         }
     }
@@ -237,6 +241,7 @@ impl Recipe {
             ((0.0..1.0).contains(&optimizer.warmup), "warmup is a fraction of the budget"),
             ((0.0..1.0).contains(&optimizer.stable), "stable is a fraction of the budget"),
             ((0.0..=1.0).contains(&self.data.by_form), "by_form is a share of the samples"),
+            ((0.0..=1.0).contains(&self.data.choices), "choices is a share of the samples"),
             ((0.0..=1.0).contains(&optimizer.decay_to), "decay_to is a fraction of the peak"),
             (optimizer.clip_norm > 0.0, "clip_norm must be positive"),
             (self.evaluation.every_s > 0.0, "every_s must be positive"),

@@ -19,6 +19,7 @@ const SAMPLES_PER_TRACE: u32 = 12;
 pub struct Traces {
     states: States,
     by_form: f64,
+    choices: f64,
     vocabulary: Vocabulary,
     /// By task: the trace that is drawn from, and how often it was.
     walked: Vec<Option<(TraceSteps, u32)>>,
@@ -33,7 +34,8 @@ impl Traces {
             return Err(TrainError::NoLesson { task: task.clone() });
         }
         let walked = states.names().iter().map(|_| None).collect();
-        let mut traces = Self { walked, states, by_form: data.by_form, vocabulary: Vocabulary::default() };
+        let mut traces =
+            Self { walked, states, by_form: data.by_form, choices: data.choices, vocabulary: Vocabulary::default() };
         traces.vocabulary = words::vocabulary(&mut traces, &data.words)?;
         if traces.states.names().iter().any(|task| prime_lessons::reads_max(task) > 0) {
             check_words(&traces.vocabulary)?;
@@ -43,6 +45,23 @@ impl Traces {
 
     fn sample(task: usize, machine: &dyn Machine) -> Sample {
         let completion = prime_lessons::completion(machine).expect("invariant: the state has a next step");
+        Self::sample_of(task, machine, completion)
+    }
+
+    /// The state with the reference step or, for a share of the samples, any step that is as good.
+    fn choice(&self, task: usize, machine: &dyn Machine, rng: &mut TaskRng) -> Sample {
+        if self.choices > 0.0 && rng.chance((self.choices * 1_000.0) as u64, 1_000) {
+            let mut others = prime_lessons::alternatives(machine);
+            // The last place stands for the reference step.
+            let place = rng.index(others.len() + 1);
+            if place < others.len() {
+                return Self::sample_of(task, machine, others.swap_remove(place));
+            }
+        }
+        Self::sample(task, machine)
+    }
+
+    fn sample_of(task: usize, machine: &dyn Machine, completion: String) -> Sample {
         let appended = appended(machine.spec().slug, &completion);
         Sample { task, prompt: prime_lessons::compact(machine), completion, appended }
     }
@@ -102,13 +121,13 @@ impl Samples for Traces {
                 // Traces that can be jumped into are too long to be walked.
                 let draw = if is_by_form { PathDraw::ByAction } else { PathDraw::Uniform };
                 if let Some(machine) = problem.on_path(draw, &mut rng) {
-                    return Self::sample(task, machine.as_ref());
+                    return self.choice(task, machine.as_ref(), &mut rng);
                 }
                 (TraceSteps::walk(problem.as_ref(), &mut rng), 0)
             }
         };
         let machine = if is_by_form { steps.draw_by_form(&mut rng) } else { steps.draw_uniform(&mut rng) };
-        let sample = Self::sample(task, machine);
+        let sample = self.choice(task, machine, &mut rng);
         self.walked[task] = Some((steps, drawn + 1));
         sample
     }

@@ -64,6 +64,21 @@ impl Vocabulary {
         tokens
     }
 
+    /// The text of tokens; control tokens have none, and what is not UTF-8 is replaced.
+    pub fn decode(&self, tokens: &[u16]) -> String {
+        let mut bytes = Vec::with_capacity(tokens.len());
+        for &token in tokens {
+            match u8::try_from(token) {
+                Ok(byte) => bytes.push(byte),
+                Err(_) => {
+                    let word = usize::from(token).checked_sub(BASE).and_then(|index| self.words.get(index));
+                    bytes.extend(word.map_or(&[][..], |word| word.as_bytes()));
+                }
+            }
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
     /// Cuts `text` by the words from `first` on.
     fn cut(&self, mut text: &str, first: usize, tokens: &mut Vec<u16>) {
         let Some((index, word)) = self.words.iter().enumerate().skip(first).find(|(_, word)| text.contains(*word))
@@ -101,6 +116,10 @@ mod tests {
         assert_eq!(vocabulary.encode("swapped=1 swap 0"), [259, 49, 32, 261, 32, 48]);
         assert_eq!(vocabulary.encode("cmp cmp5é"), [260, 99, 109, 112, 53, 0xc3, 0xa9]);
         assert_eq!(Vocabulary::default().encode("ab"), [97, 98]);
+        for text in ["swapped=1 swap 0", "cmp cmp5é", ""] {
+            assert_eq!(vocabulary.decode(&vocabulary.encode(text)), text);
+        }
+        assert_eq!(vocabulary.decode(&[BOS, 97, EOS, 0xff]), "a\u{fffd}");
     }
 
     #[test]

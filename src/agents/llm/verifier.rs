@@ -11,7 +11,6 @@ use super::report::{Report, parse_report, report_grammar};
 use super::{affinity, label, malformed, rendered, seed};
 use crate::agents::model::{Completion, CompletionRequest, Model};
 use crate::agents::prompt::{self, History, Prompt, PromptContext, TemplateError, Templates};
-use crate::agents::rules;
 use crate::agents::{AgentError, AsyncVerifier, Basis, Failure, Method, Sampling};
 use prime_bench::tasks::{Kind, Kinds, Problem, Rule};
 use prime_protocol::{Role, Score, Trajectory, Verdict};
@@ -253,7 +252,7 @@ impl AsyncVerifier for LlmVerifier {
     async fn judge(&self, trajectory: &Trajectory, line: &str) -> Result<Verdict, AgentError> {
         let problem = trajectory.machine.problem();
         let evaluated = if problem.has_reference() { Kinds::from_iter([Kind::Format]) } else { Kinds::ALL };
-        if let Some(verdict) = rules::violated(trajectory.machine.as_ref(), evaluated) {
+        if let Some(verdict) = Verdict::by_rules(trajectory.machine.as_ref(), evaluated) {
             return Ok(verdict);
         }
         let rules = self.rules(problem.as_ref());

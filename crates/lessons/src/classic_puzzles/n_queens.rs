@@ -19,25 +19,37 @@ impl Lesson for Of {
 
     fn derivation(instance: &Instance, state: &State) -> Option<String> {
         let action = NQueens::reference(instance, state)?;
-        let row = state.queens.len();
-        let on_board = |column: Option<usize>| column.filter(|c| *c < instance.n).map_or('.', letter);
-        let mut line = String::new();
-        // What each queen attacks in this row: both diagonals and her column.
-        for (r, c) in state.queens.iter().enumerate() {
-            let away = row - r;
-            let diagonals = (on_board(c.checked_sub(away)), on_board(Some(c + away)));
-            line += &format!("{}{away}{}{}{} ", letter(*c).to_ascii_lowercase(), diagonals.0, letter(*c), diagonals.1);
-        }
-        line += "try";
+        let mut line = attacked(instance, state) + "try";
         for column in &instance.order[state.next..] {
-            let attacked = attacks(&state.queens, row, *column);
-            line += &format!(" {}{}", letter(*column), if attacked { '-' } else { '+' });
-            if !attacked {
+            let is_attacked = attacks(&state.queens, state.queens.len(), *column);
+            line += &format!(" {}{}", letter(*column), if is_attacked { '-' } else { '+' });
+            if !is_attacked {
                 break;
             }
         }
         Some(line + if matches!(action, Action::Place(..)) { "" } else { " none" })
     }
+
+    /// A later free column, tried at once.
+    fn alternatives(instance: &Instance, state: &State) -> Vec<(Action, String)> {
+        let row = state.queens.len();
+        let free = instance.order[state.next..].iter().filter(|column| !attacks(&state.queens, row, **column));
+        let line = attacked(instance, state);
+        free.skip(1).map(|column| (Action::Place(row, *column), format!("{line}try {}+", letter(*column)))).collect()
+    }
+}
+
+/// What each queen attacks in this row: both diagonals and her column.
+fn attacked(instance: &Instance, state: &State) -> String {
+    let row = state.queens.len();
+    let on_board = |column: Option<usize>| column.filter(|c| *c < instance.n).map_or('.', letter);
+    let mut line = String::new();
+    for (r, c) in state.queens.iter().enumerate() {
+        let away = row - r;
+        let diagonals = (on_board(c.checked_sub(away)), on_board(Some(c + away)));
+        line += &format!("{}{away}{}{}{} ", letter(*c).to_ascii_lowercase(), diagonals.0, letter(*c), diagonals.1);
+    }
+    line
 }
 
 /// Derivations name columns by letters, unlike the digits of the view.

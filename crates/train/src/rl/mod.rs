@@ -1,0 +1,24 @@
+//! Reinforcement learning of an executor: iterations of rollouts, rewards, advantages and updates, with evaluation on held-out
+//! instances. `docs/reinforcement.md` has the equations.
+
+mod advantage;
+mod critic;
+mod evaluation;
+mod groups;
+pub mod objective;
+mod practice;
+mod recipe;
+mod record;
+mod rollout;
+mod run;
+mod state;
+#[cfg(test)]
+mod tests;
+mod update;
+
+pub use evaluation::Held;
+pub use recipe::{
+    Algorithm, Budget, Curriculum, Data, Evaluation, RewardPlan, RlRecipe, Rollout, Source, Stop, Unit, Update,
+};
+pub use record::{Ending, Record};
+pub use run::{RlSummary, rl};

@@ -1,0 +1,256 @@
+//! The objective that reinforcement learning minimises, per token, as one operation with its own gradient.
+//!
+//! With π the policy softmax(z / T), A the advantage of the token's sample, and π_old and π_ref the policies before the
+//! iteration and before the training:
+//!
+//! ```text
+//! ρ = π(a) / π_old(a)
+//! L = −min(ρ A, clip(ρ, 1 − ε, 1 + ε) A) + β (π_ref(a)/π(a) − ln(π_ref(a)/π(a)) − 1) − c H(π)
+//! ```
+//!
+//! The first term and the weights 1/|o_g| are the paper's (eq. "grpo loss"; PPO and REINFORCE differ in A); the second is the
+//! estimator "k3" of its KL divergence, which is never negative; the third is the entropy bonus.
+
+use burn::tensor::{Tensor, TensorData};
+use serde::{Deserialize, Serialize};
+
+use crate::model::floats;
+use crate::ops::{Fused, Values, apply, exponentials, maximum, width};
+
+/// The constants of the objective.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Objective {
+    /// ε: how far π may move from π_old before its gain no longer counts; 0 turns clipping off.
+    pub clip: f64,
+    /// β of the KL divergence from the initial policy.
+    pub kl: f64,
+    /// c of the entropy bonus.
+    pub entropy: f64,
+}
+
+impl Default for Objective {
+    fn default() -> Self {
+        Self { clip: 0.2, kl: 0.03, entropy: 0.0 }
+    }
+}
+
+/// What is maximised of a token's advantage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gain {
+    /// min(ρ A, clip(ρ) A): GRPO and PPO.
+    Ratio,
+    /// A ln π(a): REINFORCE, and supervised training with A = 1.
+    Likelihood,
+}
+
+/// An objective for a policy at a temperature.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Loss {
+    pub objective: Objective,
+    pub gain: Gain,
+    /// T of the draws.
+    pub temperature: f32,
+}
+
+/// A token that was drawn, as far as the objective depends on it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Drawn {
+    pub token: u16,
+    /// ln π_old(a), at the temperature of the draw.
+    pub old: f32,
+    /// ln π_ref(a), likewise.
+    pub reference: f32,
+    pub advantage: f32,
+    /// What the token counts in the sum.
+    pub weight: f32,
+}
+
+/// What the objective says of one token.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Terms {
+    pub loss: f32,
+    /// β's factor: the estimate of the divergence from the initial policy, in nats.
+    pub kl: f32,
+    /// In nats.
+    pub entropy: f32,
+    pub is_clipped: bool,
+}
+
+impl Loss {
+    /// Weighted losses [n, 1] of `logits` [n, vocabulary], of which row i predicted `drawn[i]`.
+    pub fn losses(self, logits: Tensor<2>, drawn: Vec<Drawn>) -> Tensor<2> {
+        apply(Step { loss: self, drawn }, [logits])
+    }
+
+    /// The terms of each token, without gradients.
+    pub fn terms(self, logits: Tensor<2>, drawn: &[Drawn]) -> Vec<Terms> {
+        let [_, width] = logits.dims();
+        let mut rows = floats(logits);
+        rows.chunks_exact_mut(width).zip(drawn).map(|(row, drawn)| self.evaluate(row, drawn).0).collect()
+    }
+
+    /// The terms, and the derivative of the first two by ln π(a). The row of logits becomes π.
+    fn evaluate(self, row: &mut [f32], drawn: &Drawn) -> (Terms, f32) {
+        let Drawn { token, old, reference, advantage, .. } = *drawn;
+        let own = policy(row, self.temperature, token);
+        let (clip, beta) = (self.objective.clip as f32, self.objective.kl as f32);
+        // Beyond e^20 the number says no more, and it must stay finite.
+        let ratio = (own - old).min(20.0).exp();
+        let bounded = if clip > 0.0 { ratio.clamp(1.0 - clip, 1.0 + clip) } else { ratio };
+        let is_clipped = self.gain == Gain::Ratio && bounded * advantage < ratio * advantage;
+        let (gain, slope) = match self.gain {
+            Gain::Likelihood => (own * advantage, advantage),
+            Gain::Ratio if is_clipped => (bounded * advantage, 0.0),
+            Gain::Ratio => (ratio * advantage, ratio * advantage),
+        };
+        let away = (reference - own).min(20.0);
+        let divergence = away.exp() - away - 1.0;
+        let entropy = entropy(row);
+        let loss = -gain + beta * divergence - self.objective.entropy as f32 * entropy;
+        (Terms { loss, kl: divergence, entropy, is_clipped }, -slope + beta * (1.0 - away.exp()))
+    }
+}
+
+/// H(π) in nats.
+pub fn entropy(policy: &[f32]) -> f32 {
+    -policy.iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum::<f32>()
+}
+
+#[derive(Debug)]
+struct Step {
+    loss: Loss,
+    drawn: Vec<Drawn>,
+}
+
+/// ln π(token) for each row, which becomes π: softmax(row / T).
+pub fn policy(row: &mut [f32], temperature: f32, token: u16) -> f32 {
+    row.iter_mut().for_each(|logit| *logit /= temperature);
+    let own = row[usize::from(token)];
+    let most = maximum(row);
+    let sum = exponentials(row, most);
+    row.iter_mut().for_each(|p| *p /= sum);
+    own - most - sum.ln()
+}
+
+impl Fused<1> for Step {
+    /// π, and per row the slope by ln π(a) and the entropy.
+    type Saved = (Values, Vec<[f32; 2]>);
+
+    fn forward(&self, [mut logits]: [Values; 1]) -> (Values, Self::Saved) {
+        let width = width(&logits);
+        let mut slopes = Vec::with_capacity(self.drawn.len());
+        let rows = logits.storage_mut::<f32>().chunks_exact_mut(width);
+        let losses: Vec<f32> = rows
+            .zip(&self.drawn)
+            .map(|(row, drawn)| {
+                let (terms, slope) = self.loss.evaluate(row, drawn);
+                slopes.push([slope, terms.entropy]);
+                terms.loss * drawn.weight
+            })
+            .collect();
+        let shape = [losses.len(), 1];
+        (Values::from_data(TensorData::new(losses, shape)), (logits, slopes))
+    }
+
+    fn backward(&self, (mut policy, slopes): Self::Saved, gradient: Values) -> [Values; 1] {
+        let width = width(&policy);
+        let bonus = self.loss.objective.entropy as f32;
+        let rows = policy.storage_mut::<f32>().chunks_exact_mut(width);
+        let outer = gradient.storage::<f32>();
+        for (((row, drawn), [slope, entropy]), outer) in rows.zip(&self.drawn).zip(slopes).zip(outer) {
+            let scale = outer * drawn.weight / self.loss.temperature;
+            // ∂ln π(a)/∂z_j = (1[j = a] − π_j) / T; ∂H/∂z_j = −π_j (ln π_j + H) / T.
+            for p in row.iter_mut() {
+                let entropy = if *p > 0.0 { bonus * *p * (p.ln() + entropy) } else { 0.0 };
+                *p = scale * (entropy - slope * *p);
+            }
+            row[usize::from(drawn.token)] += scale * slope;
+        }
+        [policy]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+
+    const PLAIN: Objective = Objective { clip: 0.2, kl: 0.0, entropy: 0.0 };
+
+    fn drawn(token: u16, old: f32, advantage: f32) -> Drawn {
+        Drawn { token, old, reference: old, advantage, weight: 1.0 }
+    }
+
+    fn one(objective: Objective, logits: [f32; 3], drawn: Drawn) -> Terms {
+        let logits = Tensor::<2>::from_data([logits], &Device::flex());
+        Loss { objective, gain: Gain::Ratio, temperature: 1.0 }.terms(logits, &[drawn])[0]
+    }
+
+    #[test]
+    fn terms_are_those_computed_by_hand() {
+        // π = (1/2, 1/4, 1/4).
+        let logits = [2f32.ln(), 0.0, 0.0];
+        let quarter = 0.25f32.ln();
+        let close = |found: f32, expected: f32| assert!((found - expected).abs() < 1e-5, "{found} is not {expected}");
+        // ρ = 1/2 : 1/4 = 2, clipped to 1.2 if that is a gain; a loss is not clipped there.
+        let gain = one(PLAIN, logits, drawn(0, quarter, 3.0));
+        close(gain.loss, -3.6);
+        assert!(gain.is_clipped);
+        let loss = one(PLAIN, logits, drawn(0, quarter, -3.0));
+        close(loss.loss, 6.0);
+        assert!(!loss.is_clipped);
+        close(loss.entropy, 1.5 * 2f32.ln());
+        // π_ref = 1/2, π = 1/4: k3 = 2 − ln 2 − 1.
+        let with_kl = Objective { kl: 0.5, ..PLAIN };
+        let moved = Drawn { reference: 0.5f32.ln(), ..drawn(1, quarter, 1.0) };
+        close(one(with_kl, logits, moved).kl, 1.0 - 2f32.ln());
+        close(one(with_kl, logits, moved).loss, -1.0 + 0.5 * (1.0 - 2f32.ln()));
+    }
+
+    /// Losses and gradient of a weighted sum, by burn.
+    fn learn(loss: Loss, logits: &[f32], drawn: &[Drawn]) -> (f32, Vec<f32>) {
+        let shape = [drawn.len(), logits.len() / drawn.len()];
+        let leaf =
+            Tensor::<2>::from_data(TensorData::new(logits.to_vec(), shape), &Device::flex().autodiff()).require_grad();
+        let total = loss.losses(leaf.clone(), drawn.to_vec()).sum();
+        let value = total.clone().inner().into_scalar::<f32>();
+        let gradient = leaf.grad(&total.backward()).expect("a gradient");
+        (value, gradient.into_data().try_into_vec().expect("numbers"))
+    }
+
+    #[test]
+    fn gradients_are_those_of_finite_differences() {
+        let objective = Objective { clip: 0.2, kl: 0.3, entropy: 0.1 };
+        let logits = [0.3, -0.7, 1.1, 0.4, 0.2, -0.1, 0.8, -1.3];
+        // Within the clip range, outside of it on the side that counts, and on the one that does not.
+        for (old, advantage) in [(-1.9, 0.7), (-3.0, -0.5), (-3.0, 0.5), (-0.2, -0.5), (-0.2, 0.5)] {
+            let first = Drawn { token: 1, old, reference: -1.2, advantage, weight: 0.25 };
+            let second = Drawn { token: 2, old: -0.9, reference: -0.8, advantage: -0.4, weight: 0.5 };
+            for (temperature, gain) in [(1.0, Gain::Ratio), (0.7, Gain::Ratio), (0.7, Gain::Likelihood)] {
+                let loss = Loss { objective, gain, temperature };
+                let (_, gradient) = learn(loss, &logits, &[first, second]);
+                for (place, found) in gradient.iter().enumerate() {
+                    let at = |step: f32| {
+                        let mut moved = logits;
+                        moved[place] += step;
+                        learn(loss, &moved, &[first, second]).0
+                    };
+                    let expected = (at(0.01) - at(-0.01)) / 0.02;
+                    assert!((found - expected).abs() < 2e-3, "{place}: {found} is not {expected} ({old}, {advantage})");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn extreme_logits_stay_finite() {
+        let logits = [80.0, -80.0, 0.0];
+        for token in 0..3 {
+            let hot = Loss { objective: Objective::default(), gain: Gain::Ratio, temperature: 0.1 };
+            let (loss, gradient) = learn(hot, &logits, &[drawn(token, -0.1, 1.0)]);
+            assert!(loss.is_finite() && gradient.iter().all(|slope| slope.is_finite()), "{token}: {loss} {gradient:?}");
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! Recipes of reinforcement learning: the TOML file that determines everything a run depends on. Text in, checked values out.
+
+use std::path::PathBuf;
+
+use prime_bench::tasks::Difficulty;
+use prime_protocol::RewardWeights;
+use serde::{Deserialize, Serialize};
+
+use super::objective::Objective;
+use crate::{
+    TrainError,
+    recipe::{Architecture, Export, Optimizer},
+};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RlRecipe {
+    /// Name of the model; written into the GGUF.
+    pub name: String,
+    /// Seeds instances, draws and the held-out set.
+    pub seed: u64,
+    /// The policy to start from, an export of this trainer. It is also the reference of the KL divergence. A relative path
+    /// starts at the working directory.
+    pub init: PathBuf,
+    pub budget: Budget,
+    /// Must be that of `init`.
+    #[serde(default)]
+    pub model: Architecture,
+    pub data: Data,
+    #[serde(default)]
+    pub rollout: Rollout,
+    #[serde(default)]
+    pub reward: RewardPlan,
+    #[serde(default)]
+    pub algorithm: Algorithm,
+    #[serde(default)]
+    pub objective: Objective,
+    #[serde(default = "optimizer")]
+    pub optimizer: Optimizer,
+    #[serde(default)]
+    pub update: Update,
+    #[serde(default)]
+    pub evaluation: Evaluation,
+    #[serde(default)]
+    pub stop: Stop,
+    #[serde(default)]
+    pub export: Export,
+}
+
+/// The length of a run. The learning rate depends on the fraction used.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Budget {
+    /// The run is reproducible.
+    Iterations(u64),
+    /// Seconds of processor time, over all resumed parts of the run: what runs are compared by.
+    CpuSeconds(f64),
+}
+
+/// What is practised.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Data {
+    /// Slugs of the tasks.
+    pub tasks: Vec<String>,
+    #[serde(default)]
+    pub curriculum: Curriculum,
+    /// First of the thousand base seeds of training instances; never the benchmark's own (42).
+    #[serde(default = "training_base_seed")]
+    pub training_base_seed: u64,
+    /// First of the thousand base seeds of held-out instances.
+    #[serde(default = "held_out_base_seed")]
+    pub held_out_base_seed: u64,
+}
+
+fn training_base_seed() -> u64 {
+    1_000_000
+}
+
+fn held_out_base_seed() -> u64 {
+    2_000_000
+}
+
+/// Which levels are practised when.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Curriculum {
+    /// These levels from the beginning, equally often.
+    Levels(Vec<Difficulty>),
+    /// The paper's three phases (table "Training Curriculum Phases"): easy for the first sixth of the budget, then easy and
+    /// medium up to its half, then all levels.
+    Phases,
+    /// Easy first; the next level is added once this share of the held-out instances of those practised is solved.
+    Success(f64),
+}
+
+impl Default for Curriculum {
+    fn default() -> Self {
+        Self::Levels(Difficulty::ALL.to_vec())
+    }
+}
+
+/// What is drawn from the policy in one iteration.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Rollout {
+    pub unit: Unit,
+    /// Groups of an iteration: states or instances.
+    pub groups: usize,
+    /// G: completions of a state, or trajectories of an instance.
+    pub group: usize,
+    /// T of the draws; the policy that is trained is the one at this temperature.
+    pub temperature: f64,
+    /// Most tokens of a completion.
+    pub tokens_max: usize,
+    /// Most proposals of a trajectory.
+    pub proposals_max: u64,
+    /// With `unit = "state"`: trajectories whose states are drawn from.
+    pub trajectories: usize,
+    /// Whether the verifier `rules` judges each step, as it does when the model is served (kinds format, invariant and
+    /// terminal). Without it every line that can be applied is committed.
+    pub verify: bool,
+}
+
+impl Default for Rollout {
+    fn default() -> Self {
+        Self {
+            unit: Unit::State,
+            groups: 64,
+            group: 8,
+            temperature: 1.0,
+            tokens_max: 128,
+            proposals_max: 400,
+            trajectories: 24,
+            verify: true,
+        }
+    }
+}
+
+/// What a group is drawn at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Completions at one state that the policy itself has reached.
+    State,
+    /// Whole trajectories of one instance: the paper's groups.
+    Trajectory,
+}
+
+/// Where rewards come from. Sources are not to be mixed in one table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The paper's composite reward of whole trajectories; with `unit = "state"`, of what the policy does from there on.
+    Composite,
+    /// What the reference still needs after the step: 1 − ln(1 + steps) / ln(1 + cap). Knows the reference.
+    Oracle,
+    /// RLAIF (eq. 12 of the paper): −V of the step, plus λ times the share of the group that proposed the same line.
+    Verifier,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RewardPlan {
+    pub source: Source,
+    /// α, β, γ, λ of the composite reward.
+    pub weights: RewardWeights,
+    /// λ_cons of RLAIF.
+    pub consistency: f64,
+    /// Steps of the reference beyond which the oracle does not count.
+    pub oracle_cap: u64,
+}
+
+impl Default for RewardPlan {
+    fn default() -> Self {
+        Self {
+            source: Source::Composite,
+            weights: RewardWeights { task: 10.0, verify: 1.0, efficiency: 0.5, format: 0.1 },
+            consistency: 0.2,
+            oracle_cap: 400,
+        }
+    }
+}
+
+/// How rewards become advantages.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Algorithm {
+    /// Relative to the group, divided by its deviation, as in the paper; or by `scale`, if that is given.
+    Grpo {
+        #[serde(default)]
+        scale: Option<f64>,
+    },
+    /// Generalised advantage estimates by a linear critic on the last position of the prompt.
+    Ppo { discount: f64, lambda: f64, value_clip: f64 },
+    /// Returns less the value of the same critic, without clipping.
+    Reinforce { discount: f64 },
+    /// Supervised training on the best sample of each group: the control that has seen the same samples.
+    BestOf,
+}
+
+impl Default for Algorithm {
+    fn default() -> Self {
+        Self::Grpo { scale: None }
+    }
+}
+
+/// How an iteration's samples are learnt.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Update {
+    /// Passes over the samples of an iteration.
+    pub epochs: usize,
+    /// Tokens of an optimizer step, on average.
+    pub tokens: usize,
+    /// Tokens per pass through the network.
+    pub pass_tokens: usize,
+}
+
+impl Default for Update {
+    fn default() -> Self {
+        Self { epochs: 2, tokens: 16_384, pass_tokens: 1_024 }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Evaluation {
+    /// Iterations between evaluations; each also writes a checkpoint and, if it is the best so far, the model.
+    pub every: u64,
+    /// Held-out instances per task and level.
+    pub instances: u32,
+}
+
+impl Default for Evaluation {
+    fn default() -> Self {
+        Self { every: 20, instances: 20 }
+    }
+}
+
+/// When to stop before the budget is spent.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Stop {
+    /// Mean divergence per token from the initial policy, in nats.
+    pub kl_max: f64,
+    /// The share of held-out instances solved may fall so far below the initial policy's.
+    pub solved_drop: f64,
+}
+
+impl Default for Stop {
+    fn default() -> Self {
+        Self { kl_max: 0.5, solved_drop: 0.1 }
+    }
+}
+
+/// Small steps without decay: the policy is to move, not to be rebuilt.
+fn optimizer() -> Optimizer {
+    Optimizer {
+        learning_rate: 1e-4,
+        warmup: 0.0,
+        stable: 0.9,
+        decay_to: 0.1,
+        beta1: 0.9,
+        beta2: 0.98,
+        weight_decay: 0.0,
+        clip_norm: 1.0,
+    }
+}
+
+impl RlRecipe {
+    /// Reads and checks a recipe.
+    ///
+    /// # Errors
+    /// Names the field that is unknown, missing or out of range.
+    pub fn from_toml(text: &str) -> Result<Self, TrainError> {
+        let recipe: Self = toml::from_str(text).map_err(|e| TrainError::Recipe(e.to_string()))?;
+        recipe.check()?;
+        Ok(recipe)
+    }
+
+    /// Checks what the types do not.
+    ///
+    /// # Errors
+    /// Names the rule that is broken.
+    pub fn check(&self) -> Result<(), TrainError> {
+        let Self { rollout, optimizer, update, evaluation, stop, objective, reward, .. } = self;
+        let discount = |discount: f64| (0.0..=1.0).contains(&discount);
+        let algorithm = match self.algorithm {
+            Algorithm::Grpo { scale } => scale.is_none_or(|scale| scale > 0.0 && scale.is_finite()),
+            Algorithm::Ppo { discount: d, lambda, value_clip } => discount(d) && discount(lambda) && value_clip > 0.0,
+            Algorithm::Reinforce { discount: d } => discount(d),
+            Algorithm::BestOf => true,
+        };
+        let compares = matches!(self.algorithm, Algorithm::Grpo { .. } | Algorithm::BestOf);
+        let rules = [
+            (!self.data.tasks.is_empty(), "data.tasks: list some"),
+            (
+                match &self.data.curriculum {
+                    Curriculum::Levels(levels) => !levels.is_empty(),
+                    Curriculum::Phases => true,
+                    Curriculum::Success(share) => (0.0..=1.0).contains(share),
+                },
+                "data.curriculum: levels = [...] needs one, success is a share",
+            ),
+            (
+                match self.budget {
+                    Budget::Iterations(iterations) => iterations > 0,
+                    Budget::CpuSeconds(seconds) => seconds > 0.0 && seconds.is_finite(),
+                },
+                "budget: must be positive",
+            ),
+            (rollout.groups > 0 && rollout.group > 0, "rollout: groups and group must be positive"),
+            (!compares || rollout.group > 1, "rollout.group: this algorithm compares samples, it needs two or more"),
+            (rollout.temperature > 0.0 && rollout.temperature.is_finite(), "rollout.temperature: must be positive"),
+            (
+                rollout.tokens_max > 1 && rollout.proposals_max > 0,
+                "rollout: tokens_max and proposals_max are too small",
+            ),
+            (rollout.trajectories > 0, "rollout.trajectories: must be positive"),
+            (
+                algorithm,
+                "algorithm: a factor is out of range (discount and lambda 0 to 1, scale and value_clip above 0)",
+            ),
+            (
+                reward.source == Source::Composite || rollout.unit == Unit::State,
+                "reward.source: oracle and verifier reward steps, so they need rollout.unit = \"state\"",
+            ),
+            ((0.0..1.0).contains(&objective.clip), "objective.clip: 0 (off) to 1"),
+            (objective.kl >= 0.0 && objective.entropy >= 0.0, "objective: kl and entropy must not be negative"),
+            (optimizer.learning_rate > 0.0, "optimizer.learning_rate: must be positive"),
+            (optimizer.clip_norm > 0.0, "optimizer.clip_norm: must be positive"),
+            (update.epochs > 0 && update.tokens > 0 && update.pass_tokens > 0, "update: all fields must be positive"),
+            (evaluation.every > 0 && evaluation.instances > 0, "evaluation: all fields must be positive"),
+            (stop.kl_max > 0.0 && stop.solved_drop > 0.0, "stop: all fields must be positive"),
+        ];
+        match rules.iter().find(|(holds, _)| !holds) {
+            Some((_, rule)) => Err(TrainError::Recipe((*rule).to_owned())),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEAST: &str = "name = 'a'\nseed = 1\ninit = 'models/prime-tiny.gguf'\nbudget = { iterations = 3 }\n[data]\ntasks = ['n-queens']\n";
+
+    #[test]
+    fn what_a_recipe_leaves_out_has_a_default() {
+        let recipe = RlRecipe::from_toml(LEAST).expect("a valid recipe");
+        assert_eq!(recipe.algorithm, Algorithm::Grpo { scale: None });
+        assert_eq!(recipe.data.curriculum, Curriculum::Levels(Difficulty::ALL.to_vec()));
+        assert_eq!((recipe.rollout.group, recipe.reward.weights.task), (8, 10.0));
+    }
+
+    #[test]
+    fn bad_recipes_are_refused_with_the_field() {
+        for (more, part) in [
+            ("[rollout]\ngroup = 1\n", "rollout.group"),
+            ("[rollout]\ntemperature = 0.0\n", "rollout.temperature"),
+            ("[rollout]\nunit = 'trajectory'\n[reward]\nsource = 'oracle'\n", "reward.source"),
+            ("[algorithm]\nppo = { discount = 1.5, lambda = 1.0, value_clip = 0.2 }\n", "algorithm"),
+            ("[algorithm.grpo]\nscal = 1.0\n", "scal"),
+            ("[rollouts]\n", "rollouts"),
+            ("[objective]\nclip = 2.0\n", "objective.clip"),
+        ] {
+            let message = RlRecipe::from_toml(&format!("{LEAST}{more}")).expect_err(more).to_string();
+            assert!(message.contains(part), "{more}: {message}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Trajectories of the policy, many at a time, with the protocol's own state stack, verifier and coordinator.
+
+use std::sync::Arc;
+
+use prime_bench::tasks::{Kinds, Machine, Problem};
+use prime_lessons::{action_line, compact};
+use prime_protocol::reward::Merits;
+use prime_protocol::trajectory::Summary;
+use prime_protocol::{End, Limits, Next, Score, Thresholds, Trajectory, Verdict};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+use crate::decoder::{Completion, Decoder, Request, Sampling};
+use crate::vocabulary::Vocabulary;
+
+/// What the verifier `rules` of the default configuration looks at.
+const SERVED: Kinds = Kinds::WITHOUT_TRANSITION;
+/// The coordinator of the default configuration: τ_soft = τ_hard = 0.3, two retries.
+const THRESHOLDS: Thresholds = Thresholds { soft: Score::from_tenths(3), hard: Score::from_tenths(3), retries_max: 2 };
+
+/// A proposal, with the state that it was made at.
+pub struct Proposed {
+    pub task: usize,
+    pub machine: Box<dyn Machine>,
+    pub prompt: Vec<u16>,
+    pub completion: Completion,
+}
+
+/// A trajectory that has ended.
+pub struct Played {
+    pub proposals: Vec<Proposed>,
+    pub merits: Merits,
+    /// The answer is right, by the task's goal test or the reference.
+    pub is_right: bool,
+    /// Committed steps, those that were taken back included.
+    pub committed: u64,
+    /// Tokens drawn.
+    pub tokens: u64,
+}
+
+/// Plays with one policy.
+pub struct Player<'a> {
+    pub decoder: Decoder<'a>,
+    pub vocabulary: &'a Vocabulary,
+    pub sampling: Sampling,
+    pub proposals_max: u64,
+    /// Whether steps are verified; otherwise every line that can be applied is committed.
+    pub verify: bool,
+    /// Whether proposals are kept, or only what became of the trajectories.
+    pub keep: bool,
+}
+
+/// A trajectory under way.
+struct Attempt {
+    place: usize,
+    task: usize,
+    trajectory: Trajectory,
+    problem: Arc<dyn Problem>,
+    stream: ChaCha8Rng,
+    proposals: Vec<Proposed>,
+    tokens: u64,
+}
+
+/// A problem to be attempted, from its start or from a state.
+pub struct Start {
+    /// Index among the recipe's tasks.
+    pub task: usize,
+    pub machine: Box<dyn Machine>,
+    /// All draws of the trajectory.
+    pub seed: u64,
+}
+
+impl Player<'_> {
+    /// One trajectory from each start, in their order.
+    pub fn play(&self, starts: Vec<Start>) -> Vec<Played> {
+        let mut played: Vec<Option<Played>> = starts.iter().map(|_| None).collect();
+        let mut attempts: Vec<Attempt> = Vec::with_capacity(starts.len());
+        for (place, Start { task, machine, seed }) in starts.into_iter().enumerate() {
+            let problem = machine.problem();
+            let trajectory = Trajectory::new(machine, &Limits::DEFAULT);
+            let stream = ChaCha8Rng::seed_from_u64(seed);
+            attempts.push(Attempt { place, task, trajectory, problem, stream, proposals: Vec::new(), tokens: 0 });
+        }
+        while !attempts.is_empty() {
+            let drawn = self.draw(&mut attempts);
+            let mut left = Vec::with_capacity(attempts.len());
+            for (mut attempt, (prompt, completion)) in attempts.into_iter().zip(drawn) {
+                match self.settle(&mut attempt, prompt, completion) {
+                    Next::Propose => left.push(attempt),
+                    Next::Ended(end) => {
+                        let place = attempt.place;
+                        played[place] = Some(attempt.ended(&end));
+                    }
+                }
+            }
+            attempts = left;
+        }
+        played.into_iter().map(|played| played.expect("invariant: every attempt has ended")).collect()
+    }
+
+    /// A prompt and a completion for each attempt.
+    fn draw(&self, attempts: &mut [Attempt]) -> Vec<(Vec<u16>, Completion)> {
+        let prompts: Vec<Vec<u16>> = attempts
+            .iter()
+            .map(|attempt| self.vocabulary.encode(&compact(attempt.trajectory.machine.as_ref())))
+            .collect();
+        let requests = attempts.iter_mut().zip(&prompts).map(|(attempt, prompt)| {
+            // The next proposal goes on with the stream behind the words that this one can use.
+            let stream = attempt.stream.clone();
+            attempt.stream.set_stream(attempt.stream.get_stream() + 1);
+            Request { prompt, streams: vec![stream] }
+        });
+        let drawn = self.decoder.complete(requests.collect(), self.sampling);
+        let completions = drawn.into_iter().map(|mut completions| completions.remove(0));
+        prompts.into_iter().zip(completions).collect()
+    }
+
+    /// Judges a proposal and lets the protocol decide.
+    fn settle(&self, attempt: &mut Attempt, prompt: Vec<u16>, completion: Completion) -> Next {
+        let Attempt { task, trajectory, proposals, tokens, .. } = attempt;
+        let text = self.vocabulary.decode(&completion.tokens);
+        let line = action_line(&text);
+        *tokens += completion.logprobs.len() as u64;
+        let before = self.keep.then(|| trajectory.machine.fork());
+        // A completion that became too long has no action.
+        let is_applicable = trajectory.machine.propose(if completion.has_ended { line } else { "" }).is_ok();
+        let kinds = if self.verify { SERVED } else { Kinds::NONE };
+        let verdict = Verdict::by_rules(trajectory.machine.as_ref(), kinds).unwrap_or_default();
+        let decision = THRESHOLDS.decide(verdict.score, trajectory.stack.top().retries);
+        let next = trajectory.settle(line, is_applicable, &verdict, decision, &Limits::DEFAULT);
+        if let Some(machine) = before {
+            proposals.push(Proposed { task: *task, machine, prompt, completion });
+        }
+        match next {
+            Next::Propose if trajectory.counts.proposals >= self.proposals_max => Next::Ended(End::StepsSpent),
+            next => next,
+        }
+    }
+}
+
+impl Attempt {
+    fn ended(self, end: &End) -> Played {
+        let Self { trajectory, problem, proposals, tokens, .. } = self;
+        let summary = Summary::of(&trajectory);
+        let answer = if let End::Answered(answer) = end { Some(answer) } else { None };
+        Played {
+            proposals,
+            merits: Merits {
+                solved: answer.is_some() && summary.last_score == Score::ZERO,
+                last_score: summary.last_score,
+                steps: summary.steps,
+                steps_max: problem.steps_max(),
+                proposals: summary.proposals,
+                applicable: summary.applicable,
+            },
+            is_right: answer.is_some_and(|answer| problem.accepts(answer)),
+            committed: trajectory.counts.committed,
+            tokens,
+        }
+    }
+}

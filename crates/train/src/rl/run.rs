@@ -1,0 +1,295 @@
+//! The loop: collect groups, learn from them, evaluate now and then. Stops only between iterations.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use burn::tensor::{Device, Tensor};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use rustix::time::{ClockId, clock_gettime};
+use serde::Serialize;
+
+use super::evaluation::{self, Held, evaluate, is_better};
+use super::groups::{Collected, Collector, Episode};
+use super::practice::Practice;
+use super::recipe::{Budget, RlRecipe, Source};
+use super::record::{self, Ending, Record};
+use super::rollout::Player;
+use super::state::State;
+use super::update::{Learner, Outcome};
+use crate::checkpoint::replace;
+use crate::decoder::{Decoder, Sampling};
+use crate::layout::Layout;
+use crate::model::{Network, tensors, values};
+use crate::optimizer::Updater;
+use crate::vocabulary::Vocabulary;
+use crate::{Session, TrainError, gguf, initial};
+
+/// Separates these random streams from those of supervised training under the same seed.
+const STREAMS: u64 = 0x726c;
+
+/// The outcome of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RlSummary {
+    pub ending: Ending,
+    pub iterations: u64,
+    pub cpu_s: f64,
+    /// Held-out results before the first iteration, and of the model that was kept.
+    pub initial: Vec<Held>,
+    pub best: Vec<Held>,
+    /// After how many iterations it was; 0 if none was better than the initial one.
+    pub best_iteration: u64,
+    pub model: PathBuf,
+    pub records: PathBuf,
+}
+
+/// Processor seconds of this process.
+fn cpu_s() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// Trains the policy of `recipe` and writes the best one to `out`, a GGUF file; checkpoint and records lie beside it, with
+/// `.checkpoint` and `.records.jsonl` appended.
+///
+/// # Errors
+/// If the recipe, its initial model or a checkpoint is invalid, a file cannot be written, or a gradient is not finite.
+pub fn rl(
+    recipe: &RlRecipe,
+    out: &Path,
+    session: &Session<'_>,
+    report: &mut dyn FnMut(&Record),
+) -> Result<RlSummary, TrainError> {
+    recipe.check()?;
+    let mut run = Run::open(recipe, out, session.resume)?;
+    if run.state.initial.is_empty() {
+        let record = run.before()?;
+        report(&record);
+    }
+    let ending = loop {
+        if run.spent() >= 1.0 {
+            break Ending::Finished;
+        }
+        if session.stop.load(Ordering::Relaxed) {
+            break Ending::Interrupted;
+        }
+        let record = run.iterate()?;
+        report(&record);
+        if let Some(ending) = run.collapse(&record) {
+            break ending;
+        }
+    };
+    run.save()?;
+    Ok(RlSummary {
+        ending,
+        iterations: run.state.iteration,
+        cpu_s: run.elapsed_s(),
+        initial: run.state.initial,
+        best: run.state.best,
+        best_iteration: run.state.best_iteration,
+        model: run.out,
+        records: run.records,
+    })
+}
+
+struct Run<'a> {
+    recipe: &'a RlRecipe,
+    practice: Practice,
+    vocabulary: Vocabulary,
+    layout: Layout,
+    network: Network,
+    weights: Vec<Tensor<2>>,
+    reference: Vec<Tensor<2>>,
+    updater: Updater,
+    state: State,
+    out: PathBuf,
+    checkpoint: PathBuf,
+    records: PathBuf,
+    /// Processor time of the process when the run was opened.
+    opened_s: f64,
+}
+
+impl<'a> Run<'a> {
+    fn open(recipe: &'a RlRecipe, out: &Path, resume: bool) -> Result<Self, TrainError> {
+        let practice = Practice::new(&recipe.data)?;
+        let (layout, vocabulary, initial) = initial::policy(&recipe.init, recipe.model)?;
+        let mut name = out.as_os_str().to_owned();
+        name.push(".checkpoint");
+        let checkpoint = PathBuf::from(name);
+        let state = if resume && checkpoint.exists() {
+            State::load(&checkpoint, recipe, &vocabulary)?
+        } else {
+            State::fresh(recipe, &vocabulary, initial.clone())
+        };
+        let records = record::path(out);
+        record::truncate(&records, state.iteration)?;
+        let device = Device::flex();
+        Ok(Self {
+            recipe,
+            practice,
+            network: Network::new(recipe.model),
+            weights: tensors(&layout, &state.weights, &device),
+            reference: tensors(&layout, &initial, &device),
+            updater: Updater::new(&recipe.optimizer, &layout, &state.moments, state.steps, &device),
+            vocabulary,
+            layout,
+            state,
+            out: out.to_owned(),
+            checkpoint,
+            records,
+            opened_s: cpu_s(),
+        })
+    }
+
+    fn elapsed_s(&self) -> f64 {
+        self.state.cpu_s + cpu_s() - self.opened_s
+    }
+
+    /// Fraction of the budget used.
+    fn spent(&self) -> f64 {
+        match self.recipe.budget {
+            Budget::Iterations(iterations) => self.state.iteration as f64 / iterations as f64,
+            Budget::CpuSeconds(seconds) => self.elapsed_s() / seconds,
+        }
+    }
+
+    fn player(&self, temperature: f64, keep: bool) -> Player<'_> {
+        let rollout = &self.recipe.rollout;
+        Player {
+            decoder: Decoder::new(&self.network, &self.weights),
+            vocabulary: &self.vocabulary,
+            sampling: Sampling { temperature, tokens_max: rollout.tokens_max },
+            proposals_max: rollout.proposals_max,
+            verify: rollout.verify,
+            keep,
+        }
+    }
+
+    /// Held-out results, always with the verifier: it is how the model will be served.
+    fn evaluate(&self) -> Vec<Held> {
+        let player = Player { verify: true, ..self.player(evaluation::TEMPERATURE, false) };
+        evaluate(&player, &self.practice, self.recipe.evaluation.instances)
+    }
+
+    /// Evaluates the initial policy, which is the best one so far.
+    fn before(&mut self) -> Result<Record, TrainError> {
+        let start_s = cpu_s();
+        let held = self.evaluate();
+        self.state.initial.clone_from(&held);
+        self.state.best.clone_from(&held);
+        self.state.latest.clone_from(&held);
+        self.export()?;
+        let evaluation_s = cpu_s() - start_s;
+        let record = Record { cpu_s: self.elapsed_s(), evaluation_s, held_out: held, ..Record::default() };
+        record::append(&self.records, &record)?;
+        Ok(record)
+    }
+
+    fn iterate(&mut self) -> Result<Record, TrainError> {
+        let rate = self.recipe.optimizer.rate_at(self.spent());
+        let mut rng = ChaCha8Rng::seed_from_u64(self.recipe.seed ^ STREAMS);
+        rng.set_stream(self.state.iteration + 1);
+        let start_s = cpu_s();
+        let collected = self.collect(&mut rng);
+        let rolled_s = cpu_s();
+        let mut learner = Learner {
+            recipe: self.recipe,
+            network: &self.network,
+            weights: &mut self.weights,
+            reference: &self.reference,
+            updater: &mut self.updater,
+            critic: &mut self.state.critic,
+            rate,
+        };
+        let outcome = learner.learn(&collected.groups, &mut rng, self.state.iteration)?;
+        let updated_s = cpu_s();
+        self.state.iteration += 1;
+        self.state.steps += outcome.steps;
+        let is_due = self.state.iteration.is_multiple_of(self.recipe.evaluation.every) || self.spent() >= 1.0;
+        let held_out = if is_due { self.evaluate() } else { Vec::new() };
+        let record = Record {
+            rollout_s: rolled_s - start_s,
+            update_s: updated_s - rolled_s,
+            evaluation_s: cpu_s() - updated_s,
+            rate,
+            held_out,
+            ..self.record(&collected, &outcome)
+        };
+        record::append(&self.records, &record)?;
+        if is_due {
+            self.state.latest.clone_from(&record.held_out);
+            if is_better(&record.held_out, &self.state.best) {
+                self.state.best.clone_from(&record.held_out);
+                self.state.best_iteration = self.state.iteration;
+                self.export()?;
+            }
+            self.save()?;
+        }
+        Ok(record)
+    }
+
+    fn collect(&self, rng: &mut ChaCha8Rng) -> Collected {
+        let levels = self.practice.levels(self.spent(), &self.state.latest);
+        let collector = Collector {
+            player: self.player(self.recipe.rollout.temperature, true),
+            rollout: self.recipe.rollout,
+            reward: self.recipe.reward,
+        };
+        collector.collect(&mut |rng| self.practice.draw(&levels, rng), rng)
+    }
+
+    fn record(&self, collected: &Collected, outcome: &Outcome) -> Record {
+        let episodes: Vec<&Episode> = collected.groups.iter().flatten().collect();
+        let completions: usize = episodes.iter().map(|episode| episode.steps.len()).sum();
+        let tokens: usize =
+            episodes.iter().flat_map(|episode| &episode.steps).map(|step| step.completion.logprobs.len()).sum();
+        let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
+        let rewarded = collected.rewarded.max(1) as f64;
+        Record {
+            iteration: self.state.iteration,
+            cpu_s: self.elapsed_s(),
+            reward: episodes.iter().map(|episode| episode.total()).sum::<f64>() / episodes.len().max(1) as f64,
+            reward_parts: (self.recipe.reward.source == Source::Composite)
+                .then(|| collected.parts.map(|sum| sum / rewarded)),
+            solved: share(collected.solved, collected.played),
+            right: share(collected.right, collected.played),
+            mixed: outcome.mixed,
+            samples: outcome.samples as u64,
+            length: tokens as f64 / completions.max(1) as f64,
+            kl: outcome.kl,
+            entropy: outcome.entropy,
+            clipped: outcome.clipped,
+            loss: outcome.loss,
+            gradient_norm: outcome.norm,
+            drawn: collected.tokens,
+            learnt: outcome.tokens,
+            ..Record::default()
+        }
+    }
+
+    /// Whether the policy has collapsed.
+    fn collapse(&self, record: &Record) -> Option<Ending> {
+        let solved = |held: &[Held]| held.iter().map(Held::solved_share).sum::<f64>() / held.len().max(1) as f64;
+        if record.kl > self.recipe.stop.kl_max {
+            return Some(Ending::KlCollapse);
+        }
+        let is_worse = !record.held_out.is_empty()
+            && solved(&record.held_out) < solved(&self.state.initial) - self.recipe.stop.solved_drop;
+        is_worse.then_some(Ending::HeldOutCollapse)
+    }
+
+    fn save(&mut self) -> Result<(), TrainError> {
+        self.state.cpu_s = self.elapsed_s();
+        self.opened_s = cpu_s();
+        self.state.weights = values(&self.layout, &self.weights);
+        self.state.moments = self.updater.moments(&self.layout);
+        self.state.save(&self.checkpoint)
+    }
+
+    /// Writes the present policy as the model.
+    fn export(&self) -> Result<(), TrainError> {
+        let weights = values(&self.layout, &self.weights);
+        let matrices = self.recipe.export.matrices;
+        replace(&self.out, &gguf::encode(&self.recipe.name, &self.layout, &self.vocabulary, &weights, matrices))
+    }
+}

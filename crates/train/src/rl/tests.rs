@@ -1,0 +1,179 @@
+//! The loop as a whole, and what its algorithms have in common.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use burn::tensor::Device;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+
+use super::critic::Critic;
+use super::groups::{Episode, Group, Sampled};
+use super::record::{self, Ending, Record};
+use super::state::State;
+use super::update::Learner;
+use super::{Algorithm, Budget, RlRecipe, rl};
+use crate::decoder::{Decoder, Request, Sampling};
+use crate::layout::Layout;
+use crate::model::{Network, tensors};
+use crate::optimizer::{Moments, Updater};
+use crate::recipe::Architecture;
+use crate::vocabulary::{EOS, Vocabulary};
+use crate::{Session, initial};
+
+const SHIPPED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/prime-tiny.gguf");
+const TINY: Architecture = Architecture { d_model: 32, layers: 2, heads: 2, ff: 48, context: 16 };
+
+fn recipe(more: &str) -> RlRecipe {
+    let text = format!(
+        "name = 'a'\nseed = 7\ninit = '{SHIPPED}'\nbudget = {{ iterations = 2 }}\n\
+         data = {{ tasks = ['n-queens'], curriculum = {{ levels = ['easy'] }} }}\n\
+         evaluation = {{ every = 1, instances = 2 }}\n{more}"
+    );
+    RlRecipe::from_toml(&text).expect("a recipe")
+}
+
+/// Groups of single tokens, of which the even ones are rewarded, and the share of these.
+fn bandit(network: &Network, weights: &[burn::tensor::Tensor<2>], rng: &mut ChaCha8Rng) -> (Vec<Group>, f64) {
+    let prompts: Vec<Vec<u16>> = (97..105).map(|letter| vec![letter]).collect();
+    let requests = prompts.iter().map(|prompt| Request {
+        prompt,
+        streams: (0..16).map(|_| ChaCha8Rng::seed_from_u64(rng.next_u64())).collect(),
+    });
+    let sampling = Sampling { temperature: 1.0, tokens_max: 1 };
+    let drawn = Decoder::new(network, weights).complete(requests.collect(), sampling);
+    let mut rewarded = 0.0;
+    let groups = prompts.iter().zip(drawn).map(|(prompt, completions)| {
+        let episodes = completions.into_iter().map(|completion| {
+            let is_even = completion.tokens.first().unwrap_or(&EOS).is_multiple_of(2);
+            rewarded += f64::from(u8::from(is_even)) / 128.0;
+            let sampled = Sampled { task: 0, prompt: prompt.clone(), completion };
+            Episode { steps: vec![sampled], rewards: vec![f64::from(u8::from(is_even))] }
+        });
+        episodes.collect()
+    });
+    (groups.collect(), rewarded)
+}
+
+#[test]
+fn every_algorithm_makes_what_is_rewarded_more_likely() {
+    for algorithm in [
+        Algorithm::Grpo { scale: None },
+        Algorithm::Grpo { scale: Some(0.5) },
+        Algorithm::Ppo { discount: 1.0, lambda: 0.95, value_clip: 0.2 },
+        Algorithm::Reinforce { discount: 1.0 },
+        Algorithm::BestOf,
+    ] {
+        let mut recipe = recipe("[update]\nepochs = 1\n");
+        (recipe.model, recipe.algorithm) = (TINY, algorithm);
+        let layout = Layout::new(TINY, Vocabulary::default().size());
+        let network = Network::new(TINY);
+        let device = Device::flex();
+        let mut weights = tensors(&layout, &layout.initialize(1), &device);
+        let reference = weights.clone();
+        let moments = Moments { first: vec![0.0; layout.len], second: vec![0.0; layout.len] };
+        let mut updater = Updater::new(&recipe.optimizer, &layout, &moments, 0, &device);
+        let mut critic = Critic::new(TINY.d_model);
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let before = bandit(&network, &weights, &mut rng).1;
+        for iteration in 0..30 {
+            let (groups, _) = bandit(&network, &weights, &mut rng);
+            let mut learner = Learner {
+                recipe: &recipe,
+                network: &network,
+                weights: &mut weights,
+                reference: &reference,
+                updater: &mut updater,
+                critic: &mut critic,
+                rate: 2e-3,
+            };
+            learner.learn(&groups, &mut rng, iteration).expect("finite");
+        }
+        let after = bandit(&network, &weights, &mut rng).1;
+        assert!(before < 0.65 && after > before + 0.2, "{algorithm:?}: {before} to {after}");
+    }
+}
+
+#[test]
+fn a_group_of_equals_teaches_nothing() {
+    let recipe = recipe("");
+    let (layout, _, initial) = initial::policy(Path::new(SHIPPED), recipe.model).expect("the shipped model");
+    let device = Device::flex();
+    let mut weights = tensors(&layout, &initial, &device);
+    let reference = weights.clone();
+    let moments = Moments { first: vec![0.0; layout.len], second: vec![0.0; layout.len] };
+    let mut updater = Updater::new(&recipe.optimizer, &layout, &moments, 0, &device);
+    let network = Network::new(recipe.model);
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let (mut groups, _) = bandit(&network, &weights, &mut rng);
+    for episode in groups.iter_mut().flatten() {
+        episode.rewards = vec![1.0];
+    }
+    let mut critic = Critic::new(recipe.model.d_model);
+    let mut learner = Learner {
+        recipe: &recipe,
+        network: &network,
+        weights: &mut weights,
+        reference: &reference,
+        updater: &mut updater,
+        critic: &mut critic,
+        rate: 1e-3,
+    };
+    let outcome = learner.learn(&groups, &mut rng, 0).expect("finite");
+    assert_eq!((outcome.mixed, outcome.samples, outcome.steps), (0.0, 0, 0));
+}
+
+fn records(out: &Path) -> Vec<Record> {
+    let text = std::fs::read_to_string(record::path(out)).expect("records");
+    text.lines().map(|line| serde_json::from_str(line).expect("a record")).collect()
+}
+
+#[test]
+fn a_resumed_run_continues_as_if_it_had_not_stopped() {
+    let more = "[rollout]\ngroups = 6\ngroup = 4\ntrajectories = 3\ntemperature = 1.6\nproposals_max = 30\ntokens_max = 90\n\
+                [reward]\nsource = 'oracle'\n";
+    let folder = tempfile::tempdir().expect("a folder");
+    let stop = AtomicBool::new(false);
+    let session = |resume| Session { resume, stop: &stop };
+    let (whole, parts) = (folder.path().join("whole.gguf"), folder.path().join("parts.gguf"));
+    let recipe = recipe(more);
+    let summary = rl(&recipe, &whole, &session(false), &mut |_| ()).expect("a run");
+    assert_eq!((summary.ending, summary.iterations), (Ending::Finished, 2));
+    let mut first = recipe.clone();
+    first.budget = Budget::Iterations(1);
+    rl(&first, &parts, &session(false), &mut |_| ()).expect("the first half");
+    rl(&recipe, &parts, &session(true), &mut |_| ()).expect("the second half");
+    let (_, vocabulary, initial) = initial::policy(Path::new(SHIPPED), recipe.model).expect("the shipped model");
+    let state = |out: &Path| {
+        State::load(Path::new(&format!("{}.checkpoint", out.display())), &recipe, &vocabulary).expect("a checkpoint")
+    };
+    let (whole_state, parts_state) = (state(&whole), state(&parts));
+    assert_ne!(whole_state.weights, initial, "something was learnt");
+    assert_eq!(whole_state.weights, parts_state.weights);
+    assert_eq!(whole_state.moments, parts_state.moments);
+    let shape = |records: &[Record]| records.iter().map(|r| (r.iteration, r.reward, r.drawn)).collect::<Vec<_>>();
+    let (whole, parts) = (records(&whole), records(&parts));
+    assert_eq!(shape(&whole), shape(&parts));
+    assert_eq!(whole.iter().map(|record| record.iteration).collect::<Vec<_>>(), [0, 1, 2]);
+    assert!(whole[1].mixed > 0.0 && whole[0].held_out.len() == 3, "{whole:?}");
+
+    // Another recipe cannot go on with this checkpoint.
+    let mut other = recipe.clone();
+    other.rollout.group = 5;
+    let refused = rl(&other, &folder.path().join("parts.gguf"), &session(true), &mut |_| ()).expect_err("refused");
+    assert!(refused.to_string().contains("the recipe differs"), "{refused}");
+}
+
+#[test]
+fn whole_trajectories_are_rewarded_as_the_paper_does() {
+    let more = "[rollout]\nunit = 'trajectory'\ngroups = 1\ngroup = 2\nproposals_max = 40\n";
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut recipe = recipe(more);
+    recipe.budget = Budget::Iterations(1);
+    let out = folder.path().join("m.gguf");
+    rl(&recipe, &out, &Session { resume: false, stop: &AtomicBool::new(false) }, &mut |_| ()).expect("a run");
+    let record = &records(&out)[1];
+    let [task, verify, efficiency, format] = record.reward_parts.expect("a composite reward has parts");
+    assert!((record.reward - (10.0 * task + verify + 0.5 * efficiency + 0.1 * format)).abs() < 1e-9, "{record:?}");
+    assert!(task > 0.0 && (0.0..1.0).contains(&efficiency), "the shipped model solves easy boards: {record:?}");
+}

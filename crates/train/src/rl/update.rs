@@ -1,0 +1,293 @@
+//! One iteration's update: advantages of its samples, then optimizer steps on the objective.
+
+use burn::tensor::Tensor;
+use rand_chacha::ChaCha8Rng;
+
+use super::advantage::{self, Scale};
+use super::critic::Critic;
+use super::groups::{Group, Sampled};
+use super::objective::{self, Drawn, Gain, Loss, Terms};
+use super::recipe::{Algorithm, RlRecipe, Update};
+use crate::TrainError;
+use crate::batch::{Batch, Encoded};
+use crate::layout::uniform;
+use crate::model::{Network, floats};
+use crate::optimizer::Updater;
+
+/// A completion to learn from.
+struct Lesson<'a> {
+    sampled: &'a Sampled,
+    advantage: f64,
+    /// What each of its tokens counts: 1/|o| of its episode.
+    weight: f64,
+}
+
+/// What an update did.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Outcome {
+    /// Share of the groups whose rewards differ.
+    pub mixed: f64,
+    /// Completions learnt from.
+    pub samples: usize,
+    /// Means over the tokens of the first epoch.
+    pub kl: f64,
+    pub entropy: f64,
+    pub clipped: f64,
+    pub loss: f64,
+    /// Optimizer steps.
+    pub steps: u64,
+    /// Tokens that went through the network with gradients.
+    pub tokens: u64,
+    /// The largest gradient norm.
+    pub norm: f64,
+}
+
+/// Policy, reference and optimizer.
+pub struct Learner<'a> {
+    pub recipe: &'a RlRecipe,
+    pub network: &'a Network,
+    pub weights: &'a mut Vec<Tensor<2>>,
+    pub reference: &'a [Tensor<2>],
+    pub updater: &'a mut Updater,
+    pub critic: &'a mut Critic,
+    pub rate: f64,
+}
+
+impl Learner<'_> {
+    /// Learns from the groups of an iteration.
+    ///
+    /// # Errors
+    /// If a completion with its prompt is longer than the context, or a gradient is not finite.
+    pub fn learn(&mut self, groups: &[Group], rng: &mut ChaCha8Rng, iteration: u64) -> Result<Outcome, TrainError> {
+        let mixed = groups.iter().filter(|group| is_mixed(group)).count();
+        let mut outcome = Outcome { mixed: mixed as f64 / groups.len().max(1) as f64, ..Outcome::default() };
+        let lessons = self.lessons(groups)?;
+        outcome.samples = lessons.len();
+        let gain = match self.recipe.algorithm {
+            Algorithm::Reinforce { .. } | Algorithm::BestOf => Gain::Likelihood,
+            Algorithm::Grpo { .. } | Algorithm::Ppo { .. } => Gain::Ratio,
+        };
+        let temperature = self.recipe.rollout.temperature as f32;
+        let loss = Loss { objective: self.recipe.objective, gain, temperature };
+        let context = self.recipe.model.context;
+        let plan = self.recipe.update;
+        let mut order: Vec<usize> = (0..lessons.len()).collect();
+        let mut seen = 0.0;
+        for epoch in 0..plan.epochs {
+            shuffle(&mut order, rng);
+            for step in portions(&order, &lessons, plan) {
+                let total: f64 = step.iter().map(|at| lessons[*at].weight * lessons[*at].tokens() as f64).sum();
+                let mut gradients: Vec<Tensor<2>> = Vec::new();
+                for pass in passes(&step, &lessons, plan) {
+                    let mut batch = Batch::default();
+                    for at in &pass {
+                        batch.push(&lessons[*at].encoded(), context)?;
+                    }
+                    let drawn = self.drawn(&pass, &lessons, &batch, total);
+                    let mut terms: Vec<Terms> = Vec::new();
+                    let (values, slopes) = self.network.minimise(self.weights, &batch, 1.0, |logits| {
+                        if epoch == 0 {
+                            terms = loss.terms(logits.clone().inner(), &drawn);
+                        }
+                        loss.losses(logits, drawn.clone())
+                    });
+                    outcome.tokens += batch.inputs.len() as u64;
+                    outcome.loss += values.iter().map(|value| f64::from(*value)).sum::<f64>();
+                    for (term, _) in terms.iter().zip(&drawn).filter(|(_, drawn)| drawn.weight > 0.0) {
+                        outcome.kl += f64::from(term.kl);
+                        outcome.entropy += f64::from(term.entropy);
+                        outcome.clipped += f64::from(u8::from(term.is_clipped));
+                        seen += 1.0;
+                    }
+                    gradients = if gradients.is_empty() {
+                        slopes
+                    } else {
+                        gradients.into_iter().zip(slopes).map(|(sum, slope)| sum + slope).collect()
+                    };
+                }
+                let squares = gradients.iter().map(|gradient| gradient.clone().square().sum().into_scalar::<f32>());
+                let norm = squares.map(f64::from).sum::<f64>().sqrt();
+                if !norm.is_finite() {
+                    return Err(TrainError::Diverged { step: iteration });
+                }
+                self.updater.update(self.weights, gradients, norm.max(1e-12), self.rate);
+                outcome.norm = outcome.norm.max(norm);
+                outcome.steps += 1;
+            }
+        }
+        if seen > 0.0 {
+            outcome.kl /= seen;
+            outcome.entropy /= seen;
+            outcome.clipped /= seen;
+        }
+        outcome.loss /= outcome.steps.max(1) as f64;
+        Ok(outcome)
+    }
+
+    /// What each algorithm makes of the same groups.
+    fn lessons<'g>(&mut self, groups: &'g [Group]) -> Result<Vec<Lesson<'g>>, TrainError> {
+        let mut lessons = Vec::new();
+        match self.recipe.algorithm {
+            Algorithm::Grpo { scale } => {
+                let scale = scale.map_or(Scale::Deviation, Scale::Constant);
+                for group in groups.iter().filter(|group| is_mixed(group)) {
+                    for (episode, advantage) in group.iter().zip(advantage::group(&totals(group), scale)) {
+                        teach(&mut lessons, &episode.steps, |_| advantage);
+                    }
+                }
+            }
+            Algorithm::BestOf => {
+                for group in groups.iter().filter(|group| is_mixed(group)) {
+                    teach(&mut lessons, &group[advantage::best(&totals(group))].steps, |_| 1.0);
+                }
+            }
+            Algorithm::Ppo { discount, lambda, value_clip } => {
+                self.criticised(groups, value_clip, &mut lessons, |rewards, values| {
+                    let advantages = advantage::generalised(rewards, values, discount, lambda);
+                    let targets = advantages.iter().zip(values).map(|(advantage, value)| advantage + value).collect();
+                    (advantages, targets)
+                })?;
+            }
+            Algorithm::Reinforce { discount } => {
+                self.criticised(groups, f64::INFINITY, &mut lessons, |rewards, values| {
+                    let returns = advantage::returns(rewards, discount);
+                    (returns.iter().zip(values).map(|(to_come, value)| to_come - value).collect(), returns)
+                })?;
+            }
+        }
+        Ok(lessons)
+    }
+
+    /// Lessons by a critic: `estimate` makes advantages and the critic's targets of an episode's rewards and values.
+    fn criticised<'g>(
+        &mut self,
+        groups: &'g [Group],
+        value_clip: f64,
+        lessons: &mut Vec<Lesson<'g>>,
+        estimate: impl Fn(&[f64], &[f64]) -> (Vec<f64>, Vec<f64>),
+    ) -> Result<(), TrainError> {
+        let episodes: Vec<_> = groups.iter().flatten().collect();
+        let prompts = episodes.iter().flat_map(|episode| &episode.steps);
+        let features = self.features(prompts)?;
+        let values = self.critic.values(&features);
+        let mut all_targets = Vec::with_capacity(values.len());
+        let mut at = 0;
+        for episode in episodes {
+            let own = &values[at..at + episode.steps.len()];
+            at += episode.steps.len();
+            let (advantages, targets) = estimate(&episode.rewards, own);
+            teach(lessons, &episode.steps, |step| advantages[step]);
+            all_targets.extend(targets);
+        }
+        self.critic.learn(&features, &all_targets, value_clip);
+        Ok(())
+    }
+
+    /// The hidden state at the end of each prompt, [prompts, d_model].
+    fn features<'s>(&self, sampled: impl Iterator<Item = &'s Sampled>) -> Result<Vec<f32>, TrainError> {
+        let mut features = Vec::new();
+        let mut batch = Batch::default();
+        for sampled in sampled {
+            // The only target is what follows the prompt.
+            batch.push(&Encoded::drawn(sampled.task, sampled.prompt.clone(), Vec::new()), self.recipe.model.context)?;
+            if batch.inputs.len() >= self.recipe.update.pass_tokens {
+                features.extend(floats(self.network.features(self.weights, &std::mem::take(&mut batch))));
+            }
+        }
+        if !batch.sequences.is_empty() {
+            features.extend(floats(self.network.features(self.weights, &batch)));
+        }
+        Ok(features)
+    }
+
+    /// The drawn tokens of a pass, one for each target of its batch.
+    fn drawn(&self, pass: &[usize], lessons: &[Lesson<'_>], batch: &Batch, total: f64) -> Vec<Drawn> {
+        let mut drawn = Vec::with_capacity(batch.targets.len());
+        for (at, sequence) in pass.iter().zip(&batch.sequences) {
+            let Lesson { sampled, advantage, weight } = &lessons[*at];
+            let weight = (weight / total) as f32;
+            for (index, target) in batch.targets[sequence.targets.clone()].iter().enumerate() {
+                // A completion that became too long was not ended by the policy.
+                let old = sampled.completion.logprobs.get(index);
+                drawn.push(Drawn {
+                    token: target.token,
+                    old: old.copied().unwrap_or(0.0),
+                    reference: old.copied().unwrap_or(0.0),
+                    advantage: *advantage as f32,
+                    weight: if old.is_some() { weight } else { 0.0 },
+                });
+            }
+        }
+        if self.recipe.objective.kl > 0.0 {
+            let temperature = self.recipe.rollout.temperature as f32;
+            let logits = self.network.logits(self.reference, batch);
+            let [_, width] = logits.dims();
+            for (row, drawn) in floats(logits).chunks_exact_mut(width).zip(&mut drawn) {
+                drawn.reference = objective::policy(row, temperature, drawn.token);
+            }
+        }
+        drawn
+    }
+}
+
+impl Lesson<'_> {
+    fn tokens(&self) -> usize {
+        self.sampled.completion.logprobs.len()
+    }
+
+    fn encoded(&self) -> Encoded {
+        let Sampled { task, prompt, completion } = self.sampled;
+        Encoded::drawn(*task, prompt.clone(), completion.tokens.clone())
+    }
+}
+
+fn totals(group: &Group) -> Vec<f64> {
+    group.iter().map(super::groups::Episode::total).collect()
+}
+
+fn is_mixed(group: &Group) -> bool {
+    advantage::is_mixed(&totals(group))
+}
+
+/// Adds the steps of an episode.
+fn teach<'g>(lessons: &mut Vec<Lesson<'g>>, steps: &'g [Sampled], advantage: impl Fn(usize) -> f64) {
+    let tokens: usize = steps.iter().map(|step| step.completion.logprobs.len()).sum();
+    let weight = 1.0 / tokens.max(1) as f64;
+    lessons.extend(steps.iter().enumerate().map(|(index, sampled)| Lesson {
+        sampled,
+        advantage: advantage(index),
+        weight,
+    }));
+}
+
+fn shuffle(order: &mut [usize], rng: &mut ChaCha8Rng) {
+    for index in (1..order.len()).rev() {
+        let other = (uniform(rng) * index as f64).round() as usize;
+        order.swap(index, other.min(index));
+    }
+}
+
+/// Lessons of each optimizer step, about `plan.tokens` inputs each.
+fn portions(order: &[usize], lessons: &[Lesson<'_>], plan: Update) -> Vec<Vec<usize>> {
+    let total: usize = order.iter().map(|at| lessons[*at].encoded().inputs()).sum();
+    let parts = (total as f64 / plan.tokens as f64).round().max(1.0) as usize;
+    let size = order.len().div_ceil(parts).max(1);
+    order.chunks(size).map(<[usize]>::to_vec).collect()
+}
+
+/// The lessons of a step in passes of similar length.
+fn passes(step: &[usize], lessons: &[Lesson<'_>], plan: Update) -> Vec<Vec<usize>> {
+    let mut sorted: Vec<(usize, usize)> = step.iter().map(|at| (lessons[*at].encoded().inputs(), *at)).collect();
+    sorted.sort_unstable();
+    let mut passes: Vec<Vec<usize>> = Vec::new();
+    let mut used = usize::MAX;
+    for (inputs, at) in sorted {
+        if used.saturating_add(inputs) > plan.pass_tokens {
+            passes.push(Vec::new());
+            used = 0;
+        }
+        used += inputs;
+        passes.last_mut().expect("invariant: a pass was begun").push(at);
+    }
+    passes
+}
