@@ -12,7 +12,6 @@ use std::task::{Context as TaskContext, Poll};
 
 use actix::{Actor, ActorFuture, AsyncContext, Context, Recipient};
 use rustc_hash::FxHashMap;
-use tokio::time::Instant;
 
 use super::cell::CellPlan;
 use super::cooperative_yield::{OnIdle, YieldBudget};
@@ -23,7 +22,7 @@ use super::ring::{Ring, SupervisorLink};
 use super::submission::RunId;
 use super::turn::{Returned, TurnBody};
 use crate::agents::AgentSetId;
-use live::Live;
+use live::{CellClock, Live};
 use prime_protocol::Effect;
 
 /// Mishaps of one turn (panics and errors of agents working on it) before its trajectory fails.
@@ -54,7 +53,8 @@ pub struct Supervisor {
     deadlines: Deadlines,
     budget: YieldBudget,
     /// Read once per batch, and once after the mailbox was empty: what happens in between takes less than a millisecond.
-    clock: Option<Instant>,
+    now_ms: Option<u64>,
+    cell: CellClock,
     /// Allocations of finished turns.
     #[expect(clippy::vec_box, reason = "the box is what is reused")]
     spare: Vec<Box<TurnBody>>,
@@ -81,7 +81,8 @@ impl Supervisor {
             sets: FxHashMap::default(),
             deadlines: Deadlines::default(),
             budget: YieldBudget::default(),
-            clock: None,
+            now_ms: None,
+            cell: CellClock::start(),
             spare: Vec::new(),
             waiting: VecDeque::new(),
             parked: Default::default(),
@@ -104,7 +105,7 @@ impl Supervisor {
 
 impl OnIdle for Supervisor {
     fn on_idle(&mut self, ctx: &mut Context<Self>, task: &mut TaskContext<'_>) {
-        self.clock = None;
+        self.now_ms = None;
         while let Some(run) = self.deadlines.poll_expired(task) {
             self.exclusively(ctx, |this, ctx| this.expire(run, ctx));
         }

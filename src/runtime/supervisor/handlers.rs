@@ -50,18 +50,19 @@ impl Handler<Decided> for Supervisor {
     type Result = ();
     fn handle(&mut self, message: Decided, ctx: &mut Context<Self>) {
         let mut turns = message.0;
-        let now = *self.clock.get_or_insert_with(Instant::now);
+        let cell = self.cell;
+        let now_ms = *self.now_ms.get_or_insert_with(|| cell.now_ms());
         let yields = self.budget.spend(turns.len(), ctx);
         self.exclusively(ctx, |this, ctx| {
             for turn in turns.drain(..) {
-                this.settle(turn, now, ctx);
+                this.settle(turn, now_ms, ctx);
             }
         });
         if let Some(ring) = &mut self.ring {
             ring.recycle(turns);
         }
         if yields {
-            self.clock = None;
+            self.now_ms = None;
             self.flush_proposals();
         }
     }
@@ -69,7 +70,7 @@ impl Handler<Decided> for Supervisor {
 
 impl Supervisor {
     /// Hands a decided turn to its run.
-    fn settle(&mut self, turn: Turn, now: Instant, ctx: &mut Context<Self>) {
+    fn settle(&mut self, turn: Turn, now_ms: u64, ctx: &mut Context<Self>) {
         let mut body = turn.land();
         body.end_stage(Stage::Home);
         let (run, trajectory) = (body.run, body.take_trajectory());
@@ -78,7 +79,7 @@ impl Supervisor {
             if !live.run.wants(turn.id) {
                 return;
             }
-            let elapsed_ms = live.elapsed_ms_at(now);
+            let elapsed_ms = live.elapsed_ms_at(now_ms);
             let decision = live.run.plan().strategy.ruling(turn.ruling.decision);
             if decision != Decision::Proceed || !turn.is_applicable {
                 turn.discard_speculation();

@@ -12,6 +12,20 @@ use crate::runtime::speculation::Speculation;
 use crate::runtime::submission::Submission;
 use prime_protocol::{Run, Trajectory, TurnId};
 
+/// Milliseconds since a cell began: differences of whole numbers cost a step less than those of instants.
+#[derive(Clone, Copy)]
+pub struct CellClock(Instant);
+
+impl CellClock {
+    pub fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    pub fn now_ms(self) -> u64 {
+        u64::try_from(self.0.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
 /// A run that has begun and not ended.
 pub struct Live {
     pub run: Run,
@@ -21,6 +35,9 @@ pub struct Live {
     pub span: Option<Arc<Span>>,
     pub submission: Submission,
     pub started: Instant,
+    pub cell: CellClock,
+    /// On this clock.
+    pub started_ms: u64,
     /// `None` if its time is unlimited, or up.
     pub deadline: Option<delay_queue::Key>,
     /// Milliseconds before this process took the run over.
@@ -53,11 +70,11 @@ pub enum Hold {
 
 impl Live {
     pub fn elapsed_ms(&self) -> u64 {
-        self.elapsed_ms_at(Instant::now())
+        self.elapsed_ms_at(self.cell.now_ms())
     }
 
-    pub fn elapsed_ms_at(&self, now: Instant) -> u64 {
-        let here = u64::try_from(now.duration_since(self.started).as_millis()).unwrap_or(u64::MAX);
-        here.saturating_add(self.elapsed_before_ms)
+    /// `now_ms`: on the clock of the cell.
+    pub fn elapsed_ms_at(&self, now_ms: u64) -> u64 {
+        now_ms.saturating_sub(self.started_ms).saturating_add(self.elapsed_before_ms)
     }
 }

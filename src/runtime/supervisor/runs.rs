@@ -168,6 +168,8 @@ impl Supervisor {
             span,
             submission,
             started,
+            cell: self.cell,
+            started_ms: self.cell.now_ms(),
             deadline,
             elapsed_before_ms,
             held: Vec::new(),

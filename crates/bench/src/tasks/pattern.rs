@@ -106,6 +106,11 @@ enum Part<'p> {
     Field(&'p str),
 }
 
+/// Forms are so short that a plain loop is faster than `str::find`.
+fn find(text: &str, byte: u8) -> Option<usize> {
+    text.bytes().position(|other| other == byte)
+}
+
 fn parts(form: &str) -> impl Iterator<Item = Part<'_>> {
     let mut rest = form;
     std::iter::from_fn(move || {
@@ -114,12 +119,12 @@ fn parts(form: &str) -> impl Iterator<Item = Part<'_>> {
         }
         if let Some(inside) = rest.strip_prefix('<') {
             // A class may contain the closing bracket.
-            let class = if inside.starts_with('[') { inside.find(']').unwrap_or(0) } else { 0 };
-            let end = class + inside[class..].find('>').expect("invariant: forms close their brackets");
+            let class = if inside.starts_with('[') { find(inside, b']').unwrap_or(0) } else { 0 };
+            let end = class + find(&inside[class..], b'>').expect("invariant: forms close their brackets");
             rest = &inside[end + 1..];
             return Some(Part::Field(&inside[..end]));
         }
-        let (literal, after) = rest.split_at(rest.find('<').unwrap_or(rest.len()));
+        let (literal, after) = rest.split_at(find(rest, b'<').unwrap_or(rest.len()));
         rest = after;
         Some(Part::Literal(literal))
     })
