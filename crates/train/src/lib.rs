@@ -27,6 +27,7 @@ mod ops;
 mod optimizer;
 mod progress;
 mod recipe;
+mod records;
 pub mod rl;
 mod sft;
 mod states;

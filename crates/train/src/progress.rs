@@ -53,13 +53,14 @@ impl Progress {
         self.before_s + self.started.elapsed().as_secs_f64()
     }
 
-    pub fn step(&mut self, status: &Status) {
+    /// Shows a step now and then. Returns the smoothed loss and share of exact samples when it does.
+    pub fn step(&mut self, status: &Status) -> Option<[f64; 2]> {
         let smooth = |old: Option<f64>, new: f64| old.map_or(new, |old| 0.98 * old + 0.02 * new);
         let (loss, exact) = (smooth(self.loss, status.loss), smooth(self.exact, status.exact));
         (self.loss, self.exact) = (Some(loss), Some(exact));
         let since = self.logged.elapsed();
         if since < if self.bar.is_some() { Duration::from_secs(1) } else { LOG_EVERY } {
-            return;
+            return None;
         }
         let speed = (status.tokens - self.tokens_logged) as f64 / since.as_secs_f64();
         (self.logged, self.tokens_logged) = (Instant::now(), status.tokens);
@@ -80,6 +81,7 @@ impl Progress {
             }
             None => eprintln!("{} {:5.1}% {line}", clock(elapsed), status.spent * 100.0),
         }
+        Some([loss, exact])
     }
 
     pub fn evaluation(&self, step: u64, results: &[Accuracy], seconds: f64) {

@@ -22,6 +22,7 @@ use super::{
     optimizer::Updater,
     progress::{Progress, Status},
     recipe::{Budget, Recipe},
+    records::Records,
     vocabulary::Vocabulary,
 };
 
@@ -49,7 +50,27 @@ pub struct Summary {
     pub checkpoint: PathBuf,
 }
 
-/// Trains `recipe` and writes the model to `out`, a GGUF file; the checkpoint is `out` with `.checkpoint` appended.
+/// A line of the records: the state of the training now and then, and the evaluations.
+#[derive(Serialize)]
+struct Record<'a> {
+    step: u64,
+    elapsed_s: f64,
+    tokens: u64,
+    /// Smoothed over about fifty steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    loss: Option<f64>,
+    /// Share of the training samples that were entirely right, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exact: Option<f64>,
+    rate: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gradient_norm: Option<f64>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    held_out: &'a [Accuracy],
+}
+
+/// Trains `recipe` and writes the model to `out`, a GGUF file; the checkpoint is `out` with `.checkpoint` appended, the records
+/// are lines of JSON in `out` with `.records.jsonl` appended.
 ///
 /// # Errors
 /// If the recipe, a checkpoint or a sample is invalid, a file cannot be written, or the loss diverges.
@@ -99,6 +120,7 @@ struct Run<'a> {
     held_out: Vec<Vec<Encoded>>,
     vocabulary: Vocabulary,
     progress: Progress,
+    records: Records,
     /// Measured cost of grading one sample of every task; 0 before the first evaluation.
     round_s: f64,
     out: PathBuf,
@@ -138,6 +160,7 @@ impl<'a> Run<'a> {
             pool: Vec::new(),
             held_out: evaluate::held_out(recipe, samples, most),
             progress: Progress::start(state.elapsed_s, state.tokens),
+            records: Records::open(out, "step", (state.step > 0).then_some(state.step))?,
             round_s: 0.0,
             out: out.to_owned(),
             checkpoint,
@@ -175,7 +198,14 @@ impl<'a> Run<'a> {
             rate,
             gradient_norm: step.norm,
         };
-        self.progress.step(&status);
+        if let Some([loss, exact]) = self.progress.step(&status) {
+            self.records.append(&Record {
+                loss: Some(loss),
+                exact: Some(exact),
+                gradient_norm: Some(step.norm),
+                ..self.record(&[])
+            })?;
+        }
         Ok(())
     }
 
@@ -254,7 +284,21 @@ impl<'a> Run<'a> {
             self.state.mix = results.iter().map(|result| floor + 1.0 - result.rate()).collect();
         }
         self.progress.evaluation(self.state.step, &results, seconds);
+        self.records.append(&self.record(&results))?;
         Ok(results)
+    }
+
+    fn record<'r>(&self, held_out: &'r [Accuracy]) -> Record<'r> {
+        Record {
+            step: self.state.step,
+            elapsed_s: self.progress.elapsed_s(),
+            tokens: self.state.tokens,
+            loss: None,
+            exact: None,
+            rate: self.recipe.optimizer.rate_at(self.spent()),
+            gradient_norm: None,
+            held_out,
+        }
     }
 
     fn save(&mut self) -> Result<(), TrainError> {

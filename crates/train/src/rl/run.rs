@@ -13,7 +13,7 @@ use super::evaluation::{self, Held, evaluate, is_better};
 use super::groups::{Collected, Collector, Episode};
 use super::practice::Practice;
 use super::recipe::{Budget, RlRecipe, Source};
-use super::record::{self, Ending, Record};
+use super::record::{Ending, Record};
 use super::rollout::Player;
 use super::state::State;
 use super::update::{Learner, Outcome};
@@ -22,6 +22,7 @@ use crate::decoder::{Decoder, Sampling};
 use crate::layout::Layout;
 use crate::model::{Network, tensors, values};
 use crate::optimizer::Updater;
+use crate::records::Records;
 use crate::vocabulary::Vocabulary;
 use crate::{Session, TrainError, gguf, initial};
 
@@ -88,7 +89,7 @@ pub fn rl(
         best: run.state.best,
         best_iteration: run.state.best_iteration,
         model: run.out,
-        records: run.records,
+        records: run.records.path().to_owned(),
     })
 }
 
@@ -104,7 +105,7 @@ struct Run<'a> {
     state: State,
     out: PathBuf,
     checkpoint: PathBuf,
-    records: PathBuf,
+    records: Records,
     /// Processor time of the process when the run was opened.
     opened_s: f64,
 }
@@ -121,8 +122,8 @@ impl<'a> Run<'a> {
         } else {
             State::fresh(recipe, &vocabulary, initial.clone())
         };
-        let records = record::path(out);
-        record::truncate(&records, state.iteration)?;
+        let done = (!state.initial.is_empty()).then_some(state.iteration);
+        let records = Records::open(out, "iteration", done)?;
         let device = Device::flex();
         Ok(Self {
             recipe,
@@ -181,7 +182,7 @@ impl<'a> Run<'a> {
         self.export()?;
         let evaluation_s = cpu_s() - start_s;
         let record = Record { cpu_s: self.elapsed_s(), evaluation_s, held_out: held, ..Record::default() };
-        record::append(&self.records, &record)?;
+        self.records.append(&record)?;
         Ok(record)
     }
 
@@ -215,7 +216,7 @@ impl<'a> Run<'a> {
             held_out,
             ..self.record(&collected, &outcome)
         };
-        record::append(&self.records, &record)?;
+        self.records.append(&record)?;
         if is_due {
             self.state.latest.clone_from(&record.held_out);
             if is_better(&record.held_out, &self.state.best) {

@@ -9,7 +9,7 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 
 use super::critic::Critic;
 use super::groups::{Episode, Group, Sampled};
-use super::record::{self, Ending, Record};
+use super::record::{Ending, Record};
 use super::state::State;
 use super::update::Learner;
 use super::{Algorithm, Budget, RlRecipe, rl};
@@ -124,7 +124,7 @@ fn a_group_of_equals_teaches_nothing() {
 }
 
 fn records(out: &Path) -> Vec<Record> {
-    let text = std::fs::read_to_string(record::path(out)).expect("records");
+    let text = std::fs::read_to_string(format!("{}.records.jsonl", out.display())).expect("records");
     text.lines().map(|line| serde_json::from_str(line).expect("a record")).collect()
 }
 
