@@ -2,6 +2,7 @@
 
 mod blind_maze;
 mod n_queens;
+mod sudoku;
 mod task_24_game;
 mod tower_of_hanoi;
 
@@ -12,4 +13,5 @@ pub(super) const LESSONS: &[AnyLesson] = &[
     AnyLesson::of::<n_queens::Of>(),
     AnyLesson::of::<blind_maze::Of>(),
     AnyLesson::of::<task_24_game::Of>(),
+    AnyLesson::of::<sudoku::Of>(),
 ];
