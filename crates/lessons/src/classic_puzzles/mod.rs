@@ -1,6 +1,7 @@
 //! Classic puzzles: a lesson a file.
 
 mod blind_maze;
+mod logic_grid;
 mod n_queens;
 mod sudoku;
 mod task_24_game;
@@ -14,4 +15,5 @@ pub(super) const LESSONS: &[AnyLesson] = &[
     AnyLesson::of::<blind_maze::Of>(),
     AnyLesson::of::<task_24_game::Of>(),
     AnyLesson::of::<sudoku::Of>(),
+    AnyLesson::of::<logic_grid::Of>(),
 ];
