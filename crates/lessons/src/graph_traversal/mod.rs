@@ -3,6 +3,7 @@
 mod bfs_on_graph;
 mod dfs_on_tree;
 mod dijkstra;
+mod floyd_warshall;
 mod topological_sort;
 
 use crate::AnyLesson;
@@ -12,4 +13,5 @@ pub(super) const LESSONS: &[AnyLesson] = &[
     AnyLesson::of::<bfs_on_graph::Of>(),
     AnyLesson::of::<dijkstra::Of>(),
     AnyLesson::of::<topological_sort::Of>(),
+    AnyLesson::of::<floyd_warshall::Of>(),
 ];
