@@ -2,6 +2,7 @@
 
 mod batcher_merge;
 mod bitonic_sort;
+mod block_sort;
 mod introsort;
 mod library_sort;
 mod network;
@@ -21,4 +22,5 @@ pub(super) const LESSONS: &[AnyLesson] = &[
     AnyLesson::of::<library_sort::Of>(),
     AnyLesson::of::<smoothsort::Of>(),
     AnyLesson::of::<tournament_sort::Of>(),
+    AnyLesson::of::<block_sort::Of>(),
 ];
