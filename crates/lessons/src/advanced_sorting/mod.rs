@@ -9,6 +9,7 @@ mod network;
 mod patience_sort;
 mod smoothsort;
 mod strand_sort;
+mod timsort;
 mod tournament_sort;
 
 use crate::AnyLesson;
@@ -23,4 +24,5 @@ pub(super) const LESSONS: &[AnyLesson] = &[
     AnyLesson::of::<smoothsort::Of>(),
     AnyLesson::of::<tournament_sort::Of>(),
     AnyLesson::of::<block_sort::Of>(),
+    AnyLesson::of::<timsort::Of>(),
 ];
