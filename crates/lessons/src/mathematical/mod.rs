@@ -1,5 +1,6 @@
 //! Mathematics: a lesson a file.
 
+mod gaussian_elimination;
 mod gcd_euclidean;
 mod long_division;
 mod matrix_multiply;
@@ -14,4 +15,5 @@ pub(super) const LESSONS: &[AnyLesson] = &[
     AnyLesson::of::<gcd_euclidean::Of>(),
     AnyLesson::of::<polynomial_gcd::Of>(),
     AnyLesson::of::<symbolic_diff::Of>(),
+    AnyLesson::of::<gaussian_elimination::Of>(),
 ];
