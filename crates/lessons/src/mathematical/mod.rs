@@ -5,6 +5,7 @@ mod gcd_euclidean;
 mod long_division;
 mod matrix_multiply;
 mod polynomial_gcd;
+mod simplex_method;
 mod symbolic_diff;
 
 use crate::AnyLesson;
@@ -16,4 +17,5 @@ pub(super) const LESSONS: &[AnyLesson] = &[
     AnyLesson::of::<polynomial_gcd::Of>(),
     AnyLesson::of::<symbolic_diff::Of>(),
     AnyLesson::of::<gaussian_elimination::Of>(),
+    AnyLesson::of::<simplex_method::Of>(),
 ];
