@@ -1,5 +1,6 @@
 //! Graph algorithms: a lesson a file.
 
+mod a_star;
 mod bfs_on_graph;
 mod dfs_on_tree;
 mod dijkstra;
@@ -14,4 +15,5 @@ pub(super) const LESSONS: &[AnyLesson] = &[
     AnyLesson::of::<dijkstra::Of>(),
     AnyLesson::of::<topological_sort::Of>(),
     AnyLesson::of::<floyd_warshall::Of>(),
+    AnyLesson::of::<a_star::Of>(),
 ];
