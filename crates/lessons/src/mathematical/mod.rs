@@ -1,5 +1,6 @@
 //! Mathematics: a lesson a file.
 
+mod continued_fraction;
 mod gaussian_elimination;
 mod gcd_euclidean;
 mod long_division;
@@ -18,4 +19,5 @@ pub(super) const LESSONS: &[AnyLesson] = &[
     AnyLesson::of::<symbolic_diff::Of>(),
     AnyLesson::of::<gaussian_elimination::Of>(),
     AnyLesson::of::<simplex_method::Of>(),
+    AnyLesson::of::<continued_fraction::Of>(),
 ];
