@@ -42,7 +42,22 @@ pub fn middle(lo: usize, hi: usize, width: usize) -> String {
 
 /// A binary search for the first of the ascending cells `lo..hi` that is greater than `key`, and where it ends: of each
 /// middle the value, its characters up to the first that differs from the key's, and `l` or `g`; `=` if none differs.
-pub fn bisection(a: &[i64], mut lo: usize, mut hi: usize, key: i64) -> Option<(String, usize)> {
+pub fn bisection(a: &[i64], lo: usize, hi: usize, key: i64) -> Option<(String, usize)> {
+    bisection_for(a, lo, hi, key, |value| value > key)
+}
+
+/// [`bisection`] for the first cell that is not less than `key`.
+pub fn bisection_not_less(a: &[i64], lo: usize, hi: usize, key: i64) -> Option<(String, usize)> {
+    bisection_for(a, lo, hi, key, |value| value >= key)
+}
+
+fn bisection_for(
+    a: &[i64],
+    mut lo: usize,
+    mut hi: usize,
+    key: i64,
+    is_behind: impl Fn(i64) -> bool,
+) -> Option<(String, usize)> {
     let mut line = String::new();
     while lo < hi {
         let place = usize::midpoint(lo, hi);
@@ -50,7 +65,7 @@ pub fn bisection(a: &[i64], mut lo: usize, mut hi: usize, key: i64) -> Option<(S
         line += &look_up(a, place)?;
         line += &up_to_difference(a[place], key);
         line.push(' ');
-        if a[place] > key {
+        if is_behind(a[place]) {
             hi = place;
         } else {
             lo = place + 1;

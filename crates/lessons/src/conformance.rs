@@ -10,7 +10,8 @@ use prime_bench::fnv1a;
 use prime_bench::tasks::{self, Difficulty, Kinds, Machine, PathDraw, TaskRng};
 
 use crate::{
-    AnyLesson, QUERY_END, Segment, action_line, compact, completion, derivation, lessons, query, read, segments, view,
+    AnyLesson, BYTES_MAX, QUERY_END, Segment, action_line, compact, completion, derivation, lessons, query, read,
+    segments, view,
 };
 
 /// Instances at the easy, medium and hard level: traces of the hard level are longer.
@@ -24,8 +25,6 @@ const OF_FORM: u32 = 60;
 /// Walks that take wrong lines, at each level, and their steps.
 const WALKS: u32 = 6;
 const WALK_STEPS: u32 = 100;
-/// Tokens of the model's context. A token is a byte, and two tokens delimit the sequence.
-const CONTEXT: usize = 512;
 /// Addresses that a model may make up.
 const MADE_UP: [&str; 12] =
     ["", "0", "-1", "000", "999", "9999", "x", "h999", "r999", "é", " 000", "99999999999999999999999"];
@@ -95,6 +94,9 @@ fn lessons_keep_their_contract() {
         for level in &report.levels {
             write!(lengths, " {:4.0} {:4}", level.bytes as f64 / f64::from(level.tested), level.bytes_max)
                 .expect("a string");
+            if level.untaught > 0 {
+                write!(lengths, " ({:.2} % too long)", level.untaught_percent()).expect("a string");
+            }
         }
         write!(lengths, " {:6} prompts", report.completions.len()).expect("a string");
         if report.reads_max > 0 {
@@ -127,8 +129,16 @@ fn the_shipped_models_lessons_are_unchanged() {
 #[derive(Default)]
 struct Level {
     tested: u32,
+    /// Steps whose derivation is too long.
+    untaught: u32,
     bytes: usize,
     bytes_max: usize,
+}
+
+impl Level {
+    fn untaught_percent(&self) -> f64 {
+        100.0 * f64::from(self.untaught) / f64::from((self.untaught + self.tested).max(1))
+    }
 }
 
 struct Report {
@@ -169,6 +179,12 @@ impl Report {
                 if index < WALKS * times {
                     report.stray(problem.start(), &place, &mut rng);
                 }
+            }
+        }
+        for (level, permitted) in report.levels.iter().zip(lesson.untaught) {
+            if level.untaught_percent() > f64::from(permitted) {
+                let (slug, percent) = (lesson.slug, level.untaught_percent());
+                report.faults.push(format!("{slug}: {percent:.2} % of the steps too long, not {permitted} %"));
             }
         }
         if (report.reads_max > 0) != (report.reads_most > 0) {
@@ -212,14 +228,17 @@ impl Report {
     /// Tests a state of a reference trace.
     fn test(&mut self, level: usize, machine: &dyn Machine, place: &str) {
         let prompt = compact(machine);
-        let Some(completion) = completion(machine) else { return };
+        let Some(completion) = completion(machine) else {
+            self.levels[level].untaught += u32::from(machine.reference().is_some());
+            return;
+        };
         let bytes = prompt.len() + completion.len();
         let of_level = &mut self.levels[level];
         of_level.tested += 1;
         of_level.bytes += bytes;
         of_level.bytes_max = of_level.bytes_max.max(bytes);
         let tested = of_level.tested;
-        if bytes + 2 > CONTEXT {
+        if bytes > BYTES_MAX {
             self.fault(format!("{place}: {bytes} bytes: {prompt}{completion}"));
         }
         if !prompt.is_ascii() || !completion.is_ascii() {

@@ -12,6 +12,7 @@ mod comparison_sorting;
 #[cfg(test)]
 mod conformance;
 mod data_structures;
+mod fractions;
 mod graph_traversal;
 mod logic;
 mod mathematical;
@@ -29,6 +30,10 @@ use prime_bench::tasks::{Machine, Task};
 
 pub use prompt::{action_line, alternatives, compact, completion, token_check};
 pub use reads::{NoSuchAddress, QUERY_END, Segment, query, read, reads_max, segments};
+
+/// Most bytes of prompt, completion and values together. A token is at worst a byte, and two more delimit the 512 of the
+/// smallest context.
+pub const BYTES_MAX: usize = 510;
 
 /// How one task is taught.
 trait Lesson: Sync {
@@ -50,6 +55,10 @@ trait Lesson: Sync {
         Vec::new()
     }
 
+    /// The share of the steps of reference traces, in percent at the easy, medium and hard level, whose derivation may be
+    /// too long for [`BYTES_MAX`]. They are not taught, and a model has no room to write them down.
+    const UNTAUGHT: [u32; 3] = [0; 3];
+
     /// Most values that a derivation looks up by their addresses ([`reads`]); 0 if the view has all that it needs.
     const READS_MAX: usize = 0;
 
@@ -70,6 +79,7 @@ struct AnyLesson {
     view: fn(&dyn Machine) -> Option<String>,
     derivation: fn(&dyn Machine) -> Option<String>,
     alternatives: fn(&dyn Machine) -> Vec<String>,
+    untaught: [u32; 3],
     reads_max: usize,
     read: fn(&dyn Machine, &str) -> Option<String>,
 }
@@ -87,11 +97,18 @@ impl AnyLesson {
                 let lines = L::alternatives(instance, state).into_iter();
                 lines.map(|(action, derivation)| format!("{derivation}\n{action}")).collect()
             },
+            untaught: L::UNTAUGHT,
             reads_max: L::READS_MAX,
             read: |machine, address| {
                 typed::<L::Task>(machine).and_then(|(instance, state)| L::read(instance, state, address))
             },
         }
+    }
+}
+
+impl AnyLesson {
+    fn may_be_too_long(&self) -> bool {
+        self.untaught != [0; 3]
     }
 }
 
@@ -132,4 +149,10 @@ pub fn view(machine: &dyn Machine) -> String {
 /// The derivation of the reference action; `None` without a lesson or a next step.
 pub fn derivation(machine: &dyn Machine) -> Option<String> {
     lesson(machine.spec().slug).and_then(|lesson| (lesson.derivation)(machine))
+}
+
+/// Whether the state has a next step that is not taught, since its derivation is longer than [`BYTES_MAX`] permits.
+pub fn is_too_long(machine: &dyn Machine) -> bool {
+    let may_be = lesson(machine.spec().slug).is_some_and(AnyLesson::may_be_too_long);
+    may_be && machine.reference().is_some() && completion(machine).is_none()
 }

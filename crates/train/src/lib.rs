@@ -62,6 +62,11 @@ pub enum TrainError {
     UnknownTask(#[from] prime_bench::tasks::UnknownTask),
     #[error("data.tasks: {task} has no lesson, so there is nothing to learn it from (see docs/lessons.md)")]
     NoLesson { task: String },
+    #[error(
+        "data.tasks: the lesson of {task} is too long for nearly all steps of these levels (see docs/lessons.md): leave the \
+         task out, or change data.difficulty_mix"
+    )]
+    LessonTooLong { task: String },
     #[error("a sample of task {task} has {tokens} tokens, the context is {context}: shorten it or raise model.context")]
     SampleTooLong { task: usize, tokens: usize, context: usize },
     #[error("the loss is not finite at step {step}: lower optimizer.learning_rate and resume from the checkpoint")]

@@ -51,15 +51,20 @@ pub struct TraceSteps {
 }
 
 impl TraceSteps {
-    /// Walks the whole reference trace.
+    /// Walks the whole reference trace. Steps that are not taught are left out.
     pub fn walk(problem: &dyn Problem, rng: &mut TaskRng) -> Self {
         let mut uniform = Reservoir::new(UNIFORM_MAX);
         let mut by_form: BTreeMap<String, Reservoir> = BTreeMap::new();
         let mut machine = problem.start();
         let mut step = 0;
         while let Some(action) = machine.reference() {
+            step += 1;
+            if prime_lessons::is_too_long(machine.as_ref()) {
+                machine.follow_reference();
+                continue;
+            }
             uniform.see(machine.as_ref(), rng);
-            let derivation = if step < DERIVED_MAX { prime_lessons::derivation(machine.as_ref()) } else { None };
+            let derivation = if step <= DERIVED_MAX { prime_lessons::derivation(machine.as_ref()) } else { None };
             let form = form_of(&derivation.unwrap_or_default(), &action);
             let is_known = by_form.contains_key(&form);
             if is_known || by_form.len() < FORMS_MAX {
@@ -67,9 +72,13 @@ impl TraceSteps {
                 reservoir.see(machine.as_ref(), rng);
             }
             machine.follow_reference();
-            step += 1;
         }
         Self { uniform, by_form: by_form.into_values().collect() }
+    }
+
+    /// Whether no step of the trace is taught.
+    pub fn is_empty(&self) -> bool {
+        self.by_form.is_empty()
     }
 
     /// A step; all are equally likely.

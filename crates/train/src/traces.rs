@@ -15,6 +15,9 @@ use prime_bench::tasks::{Machine, PathDraw, TaskRng};
 /// Samples drawn from one trace before the next is walked.
 const SAMPLES_PER_TRACE: u32 = 12;
 
+/// Steps drawn of a task to find one whose lesson is not too long.
+const TRIES: u32 = 200;
+
 /// Draws steps from the reference traces of some tasks.
 pub struct Traces {
     states: States,
@@ -27,13 +30,15 @@ pub struct Traces {
 
 impl Traces {
     /// # Errors
-    /// If there is no task of a name, a task has no lesson, or a listed word cannot be a token.
+    /// If there is no task of a name, a task has no lesson, or one that is too long for its levels, or a listed word cannot be
+    /// a token.
     pub fn new(data: &Data) -> Result<Self, TrainError> {
         let states = States::new(data)?;
         if let Some(task) = states.names().iter().find(|task| !prime_lessons::has_lesson(task)) {
             return Err(TrainError::NoLesson { task: task.clone() });
         }
         let walked = states.names().iter().map(|_| None).collect();
+        check_lengths(&states)?;
         let mut traces =
             Self { walked, states, by_form: data.by_form, choices: data.choices, vocabulary: Vocabulary::default() };
         traces.vocabulary = words::vocabulary(&mut traces, &data.words)?;
@@ -43,19 +48,19 @@ impl Traces {
         Ok(traces)
     }
 
-    fn sample(task: usize, machine: &dyn Machine) -> Sample {
-        let completion = prime_lessons::completion(machine).expect("invariant: the state has a next step");
-        Self::sample_of(task, machine, completion)
+    /// `None` if the state's lesson is too long.
+    fn sample(task: usize, machine: &dyn Machine) -> Option<Sample> {
+        Some(Self::sample_of(task, machine, prime_lessons::completion(machine)?))
     }
 
     /// The state with the reference step or, for a share of the samples, any step that is as good.
-    fn choice(&self, task: usize, machine: &dyn Machine, rng: &mut TaskRng) -> Sample {
+    fn choice(&self, task: usize, machine: &dyn Machine, rng: &mut TaskRng) -> Option<Sample> {
         if self.choices > 0.0 && rng.chance((self.choices * 1_000.0) as u64, 1_000) {
             let mut others = prime_lessons::alternatives(machine);
             // The last place stands for the reference step.
             let place = rng.index(others.len() + 1);
             if place < others.len() {
-                return Self::sample_of(task, machine, others.swap_remove(place));
+                return Some(Self::sample_of(task, machine, others.swap_remove(place)));
             }
         }
         Self::sample(task, machine)
@@ -65,6 +70,19 @@ impl Traces {
         let appended = appended(machine.spec().slug, &completion);
         Sample { task, prompt: prime_lessons::compact(machine), completion, appended }
     }
+}
+
+/// Finds out whether each task has steps that are taught at the recipe's levels: the others are drawn again.
+fn check_lengths(states: &States) -> Result<(), TrainError> {
+    for (task, name) in states.names().iter().enumerate() {
+        let mut rng = TaskRng::new(0);
+        for held_out in [false, true] {
+            if !(0..TRIES).any(|_| !prime_lessons::is_too_long(states.draw(task, held_out, &mut rng).as_ref())) {
+                return Err(TrainError::LessonTooLong { task: name.clone() });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Where the values stand that the completion looks up.
@@ -109,25 +127,39 @@ impl Samples for Traces {
 
     fn draw(&mut self, task: usize, held_out: bool, rng: &mut ChaCha8Rng) -> Sample {
         let mut rng = TaskRng::new(rng.next_u64());
+        loop {
+            if let Some(sample) = self.draw_taught(task, held_out, &mut rng) {
+                return sample;
+            }
+        }
+    }
+}
+
+impl Traces {
+    /// `None` if the lesson is too long for what was drawn.
+    fn draw_taught(&mut self, task: usize, held_out: bool, rng: &mut TaskRng) -> Option<Sample> {
         if held_out || self.by_form == 0.0 {
-            return Self::sample(task, self.states.draw(task, held_out, &mut rng).as_ref());
+            return Self::sample(task, self.states.draw(task, held_out, rng).as_ref());
         }
         let is_by_form = rng.chance((self.by_form * 1_000.0) as u64, 1_000);
         let kept = self.walked[task].take().filter(|(_, drawn)| *drawn < SAMPLES_PER_TRACE);
         let (steps, drawn) = match kept {
             Some(kept) => kept,
             None => {
-                let problem = self.states.instance(task, &mut rng);
+                let problem = self.states.instance(task, rng);
                 // Traces that can be jumped into are too long to be walked.
                 let draw = if is_by_form { PathDraw::ByAction } else { PathDraw::Uniform };
-                if let Some(machine) = problem.on_path(draw, &mut rng) {
-                    return self.choice(task, machine.as_ref(), &mut rng);
+                if let Some(machine) = problem.on_path(draw, rng) {
+                    return self.choice(task, machine.as_ref(), rng);
                 }
-                (TraceSteps::walk(problem.as_ref(), &mut rng), 0)
+                (TraceSteps::walk(problem.as_ref(), rng), 0)
             }
         };
-        let machine = if is_by_form { steps.draw_by_form(&mut rng) } else { steps.draw_uniform(&mut rng) };
-        let sample = self.choice(task, machine, &mut rng);
+        if steps.is_empty() {
+            return None;
+        }
+        let machine = if is_by_form { steps.draw_by_form(rng) } else { steps.draw_uniform(rng) };
+        let sample = self.choice(task, machine, rng);
         self.walked[task] = Some((steps, drawn + 1));
         sample
     }
@@ -142,7 +174,7 @@ mod tests {
     fn what_a_completion_looks_up_is_known() {
         let mut machine = find("introsort").expect("a task").generate(Difficulty::Easy, 1).start();
         machine.follow_reference();
-        let sample = Traces::sample(0, machine.as_ref());
+        let sample = Traces::sample(0, machine.as_ref()).expect("a step that is taught");
         assert!(sample.appended.len() >= 3, "the median of three values: {sample:?}");
         for value in &sample.appended {
             let (before, value) = (&sample.completion[..value.start], &sample.completion[value.clone()]);

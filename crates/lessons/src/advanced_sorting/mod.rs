@@ -2,12 +2,14 @@
 
 mod batcher_merge;
 mod bitonic_sort;
+mod block_sort;
 mod introsort;
 mod library_sort;
 mod network;
 mod patience_sort;
 mod smoothsort;
 mod strand_sort;
+mod timsort;
 mod tournament_sort;
 
 use crate::AnyLesson;
@@ -21,4 +23,6 @@ pub(super) const LESSONS: &[AnyLesson] = &[
     AnyLesson::of::<library_sort::Of>(),
     AnyLesson::of::<smoothsort::Of>(),
     AnyLesson::of::<tournament_sort::Of>(),
+    AnyLesson::of::<block_sort::Of>(),
+    AnyLesson::of::<timsort::Of>(),
 ];

@@ -1,7 +1,9 @@
 //! Classic puzzles: a lesson a file.
 
 mod blind_maze;
+mod logic_grid;
 mod n_queens;
+mod sudoku;
 mod task_24_game;
 mod tower_of_hanoi;
 
@@ -12,4 +14,6 @@ pub(super) const LESSONS: &[AnyLesson] = &[
     AnyLesson::of::<n_queens::Of>(),
     AnyLesson::of::<blind_maze::Of>(),
     AnyLesson::of::<task_24_game::Of>(),
+    AnyLesson::of::<sudoku::Of>(),
+    AnyLesson::of::<logic_grid::Of>(),
 ];

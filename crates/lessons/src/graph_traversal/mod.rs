@@ -1,8 +1,10 @@
 //! Graph algorithms: a lesson a file.
 
+mod a_star;
 mod bfs_on_graph;
 mod dfs_on_tree;
 mod dijkstra;
+mod floyd_warshall;
 mod topological_sort;
 
 use crate::AnyLesson;
@@ -12,4 +14,6 @@ pub(super) const LESSONS: &[AnyLesson] = &[
     AnyLesson::of::<bfs_on_graph::Of>(),
     AnyLesson::of::<dijkstra::Of>(),
     AnyLesson::of::<topological_sort::Of>(),
+    AnyLesson::of::<floyd_warshall::Of>(),
+    AnyLesson::of::<a_star::Of>(),
 ];

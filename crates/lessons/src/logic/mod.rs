@@ -2,6 +2,7 @@
 
 mod dependency_sat;
 mod lambda_reduction;
+mod sat_dpll;
 mod type_inference;
 mod unification;
 
@@ -12,4 +13,5 @@ pub(super) const LESSONS: &[AnyLesson] = &[
     AnyLesson::of::<type_inference::Of>(),
     AnyLesson::of::<lambda_reduction::Of>(),
     AnyLesson::of::<dependency_sat::Of>(),
+    AnyLesson::of::<sat_dpll::Of>(),
 ];

@@ -1,9 +1,12 @@
 //! Mathematics: a lesson a file.
 
+mod continued_fraction;
+mod gaussian_elimination;
 mod gcd_euclidean;
 mod long_division;
 mod matrix_multiply;
 mod polynomial_gcd;
+mod simplex_method;
 mod symbolic_diff;
 
 use crate::AnyLesson;
@@ -14,4 +17,7 @@ pub(super) const LESSONS: &[AnyLesson] = &[
     AnyLesson::of::<gcd_euclidean::Of>(),
     AnyLesson::of::<polynomial_gcd::Of>(),
     AnyLesson::of::<symbolic_diff::Of>(),
+    AnyLesson::of::<gaussian_elimination::Of>(),
+    AnyLesson::of::<simplex_method::Of>(),
+    AnyLesson::of::<continued_fraction::Of>(),
 ];

@@ -2,6 +2,7 @@
 
 mod assembly_line;
 mod blockchain_ledger;
+mod chemical_reaction;
 mod elevator_scheduling;
 mod file_system;
 mod meeting_scheduler;
@@ -18,4 +19,5 @@ pub(super) const LESSONS: &[AnyLesson] = &[
     AnyLesson::of::<elevator_scheduling::Of>(),
     AnyLesson::of::<packet_routing::Of>(),
     AnyLesson::of::<assembly_line::Of>(),
+    AnyLesson::of::<chemical_reaction::Of>(),
 ];

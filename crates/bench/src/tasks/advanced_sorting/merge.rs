@@ -15,12 +15,12 @@ const GALLOP: u64 = 7;
 pub struct Merge {
     pub at: usize,
     lo: usize,
-    mid: usize,
-    hi: usize,
-    i: usize,
-    j: usize,
-    lw: u64,
-    rw: u64,
+    pub mid: usize,
+    pub hi: usize,
+    pub i: usize,
+    pub j: usize,
+    pub lw: u64,
+    pub rw: u64,
     buf: Vec<i64>,
 }
 

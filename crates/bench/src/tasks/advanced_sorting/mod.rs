@@ -5,7 +5,7 @@ pub mod bitonic_sort;
 pub mod block_sort;
 pub mod introsort;
 pub mod library_sort;
-mod merge;
+pub mod merge;
 mod moves;
 pub mod network;
 pub mod patience_sort;
@@ -13,7 +13,7 @@ pub mod smoothsort;
 pub mod strand_sort;
 #[cfg(test)]
 mod tests;
-mod timsort;
+pub mod timsort;
 pub mod tournament_sort;
 
 use super::AnyTask;

@@ -14,19 +14,19 @@ pub struct Timsort;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    a: Vec<i64>,
-    pos: usize,
-    end: usize,
+    pub a: Vec<i64>,
+    pub pos: usize,
+    pub end: usize,
     /// Start and length.
-    stack: Vec<[usize; 2]>,
-    merge: Option<Merge>,
-    minrun: usize,
+    pub stack: Vec<[usize; 2]>,
+    pub merge: Option<Merge>,
+    pub minrun: usize,
     natural: Vec<usize>,
     runs: Vec<usize>,
     merges: Vec<[usize; 2]>,
     gallops: u64,
     comparisons: u64,
-    last: Last<Action>,
+    pub last: Last<Action>,
 }
 
 words!(

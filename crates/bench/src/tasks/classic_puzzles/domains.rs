@@ -29,12 +29,13 @@ impl Domains {
         Self { n, sets: vec![(1 << n) - 1; n * k] }
     }
 
-    fn of(&self, item: Item) -> u16 {
+    /// The houses of an item, as a bit set.
+    pub fn of(&self, item: Item) -> u16 {
         self.sets[item.attribute * self.n + item.value]
     }
 
     /// The domains of each attribute's values.
-    fn attributes(&self) -> impl Iterator<Item = &[u16]> {
+    pub fn attributes(&self) -> impl Iterator<Item = &[u16]> {
         self.sets.chunks(self.n)
     }
 

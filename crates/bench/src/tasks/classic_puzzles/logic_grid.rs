@@ -20,9 +20,9 @@ const CLUES_MAX: usize = 1_000;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    n: usize,
-    k: usize,
-    clues: Vec<Clue>,
+    pub n: usize,
+    pub k: usize,
+    pub clues: Vec<Clue>,
     /// What the clues lead to, found once, when the instance is made: the constraint `solution` compares with it.
     #[serde(skip)]
     solution: OnceLock<Option<Domains>>,
@@ -43,15 +43,15 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    domains: Domains,
+    pub domains: Domains,
     last: Last<Action>,
 }
 
 /// The item is not in this house.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Action {
-    item: Item,
-    house: usize,
+    pub item: Item,
+    pub house: usize,
 }
 
 impl TaskAction for Action {

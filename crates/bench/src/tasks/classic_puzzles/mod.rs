@@ -3,15 +3,15 @@
 pub mod arithmetic_search;
 pub mod blind_maze;
 mod chessboard;
-mod clue;
-mod domains;
+pub mod clue;
+pub mod domains;
 mod expression;
 mod last_queen;
-mod logic_grid;
+pub mod logic_grid;
 mod maze_tour;
 pub mod n_queens;
-mod sudoku;
-mod sudoku_grid;
+pub mod sudoku;
+pub mod sudoku_grid;
 pub mod task_24_game;
 #[cfg(test)]
 mod tests;

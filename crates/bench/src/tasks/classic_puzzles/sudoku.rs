@@ -17,7 +17,7 @@ pub struct Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    grid: Grid,
+    pub grid: Grid,
     naked: u64,
     hidden: u64,
     last: Last<Action>,

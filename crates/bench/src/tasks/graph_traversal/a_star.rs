@@ -16,10 +16,10 @@ const SIDE_MAX: usize = 100;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    n: usize,
-    grid: Grid,
+    pub n: usize,
+    pub grid: Grid,
     start: usize,
-    goal: usize,
+    pub goal: usize,
 }
 
 impl Instance {
@@ -33,11 +33,11 @@ impl Instance {
 #[serde(deny_unknown_fields)]
 pub struct State {
     /// -1 where there is none.
-    g: Vec<i64>,
+    pub g: Vec<i64>,
     parent: Vec<OptionalIndex>,
-    open: Vec<usize>,
-    expanded: Vec<usize>,
-    last: Last<Action>,
+    pub open: Vec<usize>,
+    pub expanded: Vec<usize>,
+    pub last: Last<Action>,
 }
 
 word_actions!(Action { Expand(c) = "expand", Open(v, g) = "open", Done = "done" });

@@ -20,7 +20,7 @@ type Matrix = Vec<Vec<Option<usize>>>;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    n: usize,
+    pub n: usize,
     w: Matrix,
     #[serde(skip)]
     distances: OnceLock<Matrix>,
@@ -40,10 +40,10 @@ impl Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    dist: Matrix,
-    k: OptionalIndex,
+    pub dist: Matrix,
+    pub k: OptionalIndex,
     updates: Vec<u64>,
-    last: Last<Action>,
+    pub last: Last<Action>,
 }
 
 word_actions!(Action { Mid(k) = "mid", Set(i, j, x) = "set", Done = "done" });

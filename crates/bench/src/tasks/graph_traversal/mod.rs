@@ -1,10 +1,10 @@
 //! The graph algorithms of PRIME-Bench, one file each.
 
-mod a_star;
+pub mod a_star;
 pub mod bfs_on_graph;
 pub mod dfs_on_tree;
 pub mod dijkstra;
-mod floyd_warshall;
+pub mod floyd_warshall;
 #[cfg(test)]
 mod tests;
 pub mod topological_sort;

@@ -5,12 +5,12 @@ pub mod dependency_sat;
 pub mod first_order;
 pub mod lambda_reduction;
 pub mod lambda_term;
-mod literals;
+pub mod literals;
 mod packages;
 mod random_clauses;
 mod random_program;
-mod resolution_proof;
-mod sat_dpll;
+pub mod resolution_proof;
+pub mod sat_dpll;
 mod scheme;
 pub mod simple_type;
 #[cfg(test)]

@@ -20,7 +20,7 @@ const CLAUSES_MAX: usize = 2_000;
 #[serde(deny_unknown_fields)]
 pub struct Instance {
     variables: usize,
-    clauses: Vec<Literals>,
+    pub clauses: Vec<Literals>,
     /// Built from the clauses when first needed.
     #[serde(skip)]
     clauses_of: OnceLock<ClausesOf>,
@@ -45,14 +45,14 @@ enum Satisfiability {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    trail: Vec<i64>,
-    open: Vec<usize>,
+    pub trail: Vec<i64>,
+    pub open: Vec<usize>,
     decisions: u64,
     units: u64,
     pures: u64,
     conflicts: u64,
     result: Satisfiability,
-    last: Last<Action>,
+    pub last: Last<Action>,
     /// The literals of the trail as a set.
     #[serde(skip)]
     assigned: Literals,

@@ -36,16 +36,16 @@ pub struct Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    p: Decimal,
-    q: Decimal,
+    pub p: Decimal,
+    pub q: Decimal,
     terms: Vec<u64>,
-    convergents: Vec<Convergent>,
+    pub convergents: Vec<Convergent>,
     last: Last<Action>,
 }
 
 /// A convergent, shared by all later states.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Convergent(Arc<Rational>);
+pub struct Convergent(Arc<Rational>);
 
 impl Serialize for Convergent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -60,11 +60,11 @@ impl<'de> Deserialize<'de> for Convergent {
 }
 
 impl Convergent {
-    fn numer(&self) -> &BigInt {
+    pub fn numer(&self) -> &BigInt {
         self.0.0.numer()
     }
 
-    fn denom(&self) -> &BigInt {
+    pub fn denom(&self) -> &BigInt {
         self.0.0.denom()
     }
 }
@@ -84,7 +84,7 @@ impl LineField for Convergent {
 line_actions! {
     /// The next term, and the convergent with it.
     #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct Action { term: u64, convergent: Convergent } = "<nat> <ratio>", "{term} {convergent}"
+    pub struct Action { pub term: u64, convergent: Convergent } = "<nat> <ratio>", "{term} {convergent}"
 }
 
 /// a · (the latest of the list) + (the one before), where `first` and `second` come before the list.

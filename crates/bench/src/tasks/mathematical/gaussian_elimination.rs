@@ -30,10 +30,10 @@ pub struct Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    matrix: Vec<Rationals>,
+    pub matrix: Vec<Rationals>,
     swaps: u64,
-    solution: Vec<OptionalText<Rational>>,
-    last: Last<Action>,
+    pub solution: Vec<OptionalText<Rational>>,
+    pub last: Last<Action>,
 }
 
 line_actions! {

@@ -1,17 +1,17 @@
 //! The mathematical tasks of PRIME-Bench, one file each.
 
-mod continued_fraction;
-mod decimal;
+pub mod continued_fraction;
+pub mod decimal;
 pub mod expression;
-mod gaussian_elimination;
+pub mod gaussian_elimination;
 pub mod gcd_euclidean;
 pub mod long_division;
 pub mod matrix_multiply;
 mod numeric;
 pub mod polynomial;
 pub mod polynomial_gcd;
-mod rationals;
-mod simplex_method;
+pub mod rationals;
+pub mod simplex_method;
 pub mod symbolic_diff;
 mod template_value;
 #[cfg(test)]

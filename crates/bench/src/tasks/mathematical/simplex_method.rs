@@ -27,10 +27,10 @@ pub struct Instance {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    tableau: Vec<Rationals>,
-    basis: Vec<usize>,
-    pivots: Vec<(usize, usize)>,
-    last: Last<Action>,
+    pub tableau: Vec<Rationals>,
+    pub basis: Vec<usize>,
+    pub pivots: Vec<(usize, usize)>,
+    pub last: Last<Action>,
 }
 
 impl State {

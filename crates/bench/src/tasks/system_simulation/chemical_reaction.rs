@@ -19,21 +19,21 @@ const SPECIES_MAX: usize = 1_000;
 pub struct Instance {
     masses: Vec<i64>,
     counts: Vec<i64>,
-    reactions: Vec<Reaction>,
-    draws: Vec<i64>,
+    pub reactions: Vec<Reaction>,
+    pub draws: Vec<i64>,
 }
 
 /// One side of a reaction: species, ascending, and how often each.
-type Side = Vec<(usize, i64)>;
+pub type Side = Vec<(usize, i64)>;
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Reaction {
+pub struct Reaction {
     #[serde(rename = "in")]
-    reactants: Side,
+    pub reactants: Side,
     #[serde(rename = "out")]
     products: Side,
-    rate: i64,
+    pub rate: i64,
 }
 
 impl Reaction {
@@ -74,8 +74,8 @@ fn side_mass(side: &Side, masses: &[i64]) -> i64 {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    t: usize,
-    counts: Vec<i64>,
+    pub t: usize,
+    pub counts: Vec<i64>,
     fired: Vec<i64>,
     last: Last<Action>,
 }

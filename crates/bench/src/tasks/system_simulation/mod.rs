@@ -2,7 +2,7 @@
 
 pub mod assembly_line;
 pub mod blockchain_ledger;
-mod chemical_reaction;
+pub mod chemical_reaction;
 pub mod elevator_scheduling;
 pub mod elevator_turn;
 pub mod file_command;

@@ -1,0 +1,130 @@
+//! Block Sort: insertions search their block by halves; rotations read on from both halves' first cells.
+
+use prime_bench::tasks::Task as _;
+use prime_bench::tasks::advanced_sorting::block_sort::{Action, BlockSort, State};
+use prime_bench::tasks::comparison_sorting::Input;
+
+use crate::Lesson;
+use crate::cells::{self, bisection, bisection_not_less, look_up};
+use crate::numbers::{comparison_of_naturals, counter, difference, place, sum, up_to_difference};
+
+pub struct Of;
+
+const WIDTH: usize = 3;
+const BLOCK: usize = 16;
+
+/// Cells that a search reads in turn.
+const NEAR: usize = 6;
+
+impl Lesson for Of {
+    type Task = BlockSort;
+
+    fn view(input: &Input, state: &State) -> String {
+        let [base, lo, mid, hi] = [state.base, state.lo, state.mid, state.hi].map(|number| place(number, WIDTH));
+        let n = input.a.len();
+        match state.last.0 {
+            None => format!("start of {n:03}"),
+            Some(Action::Insert(k, _)) => format!("insert {k:03} {} of {n:03} base {base}", in_blocks(k)),
+            // Which of both it was decides nothing.
+            Some(Action::Merge(..) | Action::Rotate(..)) => {
+                format!("merge {lo} {mid} {hi} base {base} of {n:03}")
+            }
+            Some(Action::Done) => "done".to_owned(),
+        }
+    }
+
+    fn derivation(input: &Input, state: &State) -> Option<String> {
+        let action = BlockSort::reference(input, state)?;
+        let n = input.a.len();
+        Some(match (state.last.0, action) {
+            (None, action) => insertion(state, 0, n, action)?,
+            (Some(Action::Insert(k, _)), action) => insertion(state, k + 1, n, action)?,
+            (_, Action::Rotate(..)) => rotation(state)?,
+            _ => rotation(state)? + " " + &next_merge(n, state.base?, state.hi?),
+        })
+    }
+
+    /// The first cell of the right half; of both halves the next few, and one for each halving.
+    const READS_MAX: usize = 30;
+
+    const UNTAUGHT: [u32; 3] = [1, 1, 1];
+
+    fn read(_: &Input, state: &State, address: &str) -> Option<String> {
+        cells::read(&state.a, address)
+    }
+}
+
+/// A place as the number of its block and the place in it.
+fn in_blocks(k: usize) -> String {
+    format!("{:02}:{:02}", k / BLOCK, k % BLOCK)
+}
+
+/// The next place, and the search of its block.
+fn insertion(state: &State, k: usize, n: usize, action: Action) -> Option<String> {
+    let line = format!("{} {}", in_blocks(k), counter(k, n, WIDTH));
+    let Action::Insert(next, _) = action else {
+        let next = if k < n { format!(" {}", counter(k + 1, n, WIDTH)) } else { String::new() };
+        return Some(format!("{line}{next} merge {} ", counter(2 * BLOCK, n, WIDTH)));
+    };
+    let after = if next == k { String::new() } else { format!(" {}", counter(next, n, WIDTH)) };
+    let base = next - next % BLOCK;
+    let (search, _) = bisection(&state.a, base, next, *state.a.get(next)?)?;
+    Some(format!("{line}{after} {base:03} {}{search}", look_up(&state.a, next)?))
+}
+
+/// Searches the ascending cells `from..to` for the first that is greater than `key` or, with `or_equal`, not less. It is
+/// mostly one of the next few: these are read in turn, each with its characters up to the first that differs from the
+/// key's, and only then the others are halved. `Some(None)` if no cell is.
+fn search(a: &[i64], from: usize, to: usize, key: i64, or_equal: bool, line: &mut String) -> Option<Option<usize>> {
+    let near = to.min(from + NEAR);
+    for cell in from..near {
+        *line += &look_up(a, cell)?;
+        *line += &up_to_difference(a[cell], key);
+        line.push(' ');
+        if a[cell] > key || or_equal && a[cell] == key {
+            return Some(Some(cell));
+        }
+    }
+    let halving = if or_equal { bisection_not_less } else { bisection };
+    let (halved, place) = halving(a, near, to, key)?;
+    *line += &format!("{halved} ");
+    Some((place < to).then_some(place))
+}
+
+/// The first cell of the right half, the first of the left one that is greater, and the first of the right one that is
+/// not less than this.
+fn rotation(state: &State) -> Option<String> {
+    let (lo, mid, hi) = (state.lo?, state.mid?, state.hi?);
+    let a = &state.a;
+    if mid >= hi {
+        return Some(format!("{mid:03}."));
+    }
+    let mut line = look_up(a, mid)?;
+    if let Some(first) = search(a, lo, mid, a[mid], false, &mut line)? {
+        line.push(' ');
+        search(a, mid, hi, *a.get(first)?, true, &mut line)?;
+    }
+    Some(line)
+}
+
+/// Width of the merge that is complete, and the bounds of the next one: of the same width, or of twice as much.
+fn next_merge(n: usize, base: usize, hi: usize) -> String {
+    let mut width = BLOCK;
+    while 2 * width < hi.saturating_sub(base) {
+        width *= 2;
+    }
+    let lo = base + 2 * width;
+    let same = format!("{} {width:03} {}", difference(hi, base, WIDTH), sum(base, 2 * width, WIDTH));
+    let line = format!("{same} {}", bounds(lo, width, n));
+    if lo + width < n { line } else { format!("{line} twice {}", bounds(0, 2 * width, n)) }
+}
+
+/// The middle of a merge and, if the array goes on there, its end: the smaller one of the sum and n.
+fn bounds(lo: usize, width: usize, n: usize) -> String {
+    let mid = lo + width;
+    let line = format!("{lo:03} {} {}", sum(lo, width, WIDTH), comparison_of_naturals(mid, n, WIDTH));
+    if mid >= n {
+        return line;
+    }
+    format!("{line} {} {}", sum(mid, width, WIDTH), comparison_of_naturals(mid + width, n, WIDTH))
+}

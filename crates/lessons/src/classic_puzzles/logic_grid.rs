@@ -1,0 +1,127 @@
+//! Logic Grid: the clues in turn up to one that rules a house out; then the houses taken, then those that need their only
+//! value.
+// A domain is two octal digits, for the houses 0 to 2 and 3 to 5, the lowest house in the lowest bit; three for more houses.
+// Clues have letters. A clue has its items with their domains, and between them `=` for same, `<` for left, `~` for next.
+
+use prime_bench::tasks::Task as _;
+use prime_bench::tasks::classic_puzzles::clue::{Clue, Item, Relation};
+use prime_bench::tasks::classic_puzzles::logic_grid::{Instance, LogicGrid, State};
+
+use crate::Lesson;
+
+pub struct Of;
+
+/// Digits of a domain: a street of the benchmark has at most six houses.
+const STREET: usize = 6;
+
+fn octal(set: u16, houses: usize) -> String {
+    let digits = houses.max(STREET).div_ceil(3);
+    (0..digits).map(|place| char::from(b'0' + u8::try_from(set >> (3 * place) & 7).unwrap_or(0))).collect()
+}
+
+fn attribute(place: usize) -> char {
+    u8::try_from(place).map_or('?', |place| char::from(b'A' + place % 26))
+}
+
+fn clue_key(place: usize) -> String {
+    let letter = ('a'..='z').chain('A'..='Z').nth(place % 52).unwrap_or('?');
+    "+".repeat(place / 52) + &letter.to_string()
+}
+
+fn sign(relation: Relation) -> char {
+    match relation {
+        Relation::Same => '=',
+        Relation::Left => '<',
+        Relation::Next => '~',
+    }
+}
+
+impl Lesson for Of {
+    type Task = LogicGrid;
+
+    fn view(instance: &Instance, state: &State) -> String {
+        let with_domain = |item: Item| format!("{item}:{}", octal(state.domains.of(item), instance.n));
+        let mut view = String::new();
+        for (place, clue) in instance.clues.iter().enumerate() {
+            view += &clue_key(place);
+            view += &match *clue {
+                Clue::At(item, house) => format!("{}@{house}", with_domain(item)),
+                Clue::Pair(relation, first, second) => {
+                    format!("{}{}{}", with_domain(first), sign(relation), with_domain(second))
+                }
+            };
+        }
+        for (place, values) in state.domains.attributes().enumerate() {
+            view += &format!(" {}", attribute(place));
+            values.iter().for_each(|set| view += &octal(*set, instance.n));
+        }
+        view
+    }
+
+    fn derivation(instance: &Instance, state: &State) -> Option<String> {
+        let action = LogicGrid::reference(instance, state)?;
+        let (domains, n) = (&state.domains, instance.n);
+        let octal = |set: u16| octal(set, n);
+        let street = (1 << n) - 1;
+        let mut line = String::new();
+        for (place, clue) in instance.clues.iter().enumerate() {
+            line += &clue_key(place);
+            let ruled_out = match *clue {
+                Clue::At(item, house) => {
+                    let others = domains.of(item) & !(1 << house);
+                    (others != 0).then(|| octal(others))
+                }
+                Clue::Pair(relation, first, second) => {
+                    let (x, y) = (domains.of(first), domains.of(second));
+                    let others = x & !relation.fitting_first(y);
+                    // What fits the one item, then what is left of the other's houses: first of the first item's.
+                    let fitting = |set: u16| octal(set & street);
+                    let of_first = fitting(relation.fitting_first(y));
+                    if others != 0 {
+                        Some(format!("{of_first}-{}", octal(others)))
+                    } else {
+                        let others = y & !relation.fitting_second(x);
+                        let of_second = fitting(relation.fitting_second(x));
+                        (others != 0).then(|| format!("{of_first}-{}{of_second}-{}", octal(0), octal(others)))
+                    }
+                }
+            };
+            match ruled_out {
+                Some(ruled_out) => return Some(format!("{line}!{ruled_out}")),
+                None => line.push('.'),
+            }
+        }
+        line.push(' ');
+        for (place, values) in domains.attributes().enumerate() {
+            line.push(attribute(place));
+            let others = |owner: usize| (0..values.len()).filter(move |value| *value != owner);
+            let taken = (0..n).find_map(|owner| {
+                let value = others(owner).find(|value| values[*value] & values[owner] != 0)?;
+                values[owner].is_power_of_two().then_some((owner, value))
+            });
+            match taken {
+                Some((owner, value)) => return Some(format!("{line}!{owner}:{}{value}", octal(values[owner]))),
+                None => line.push('.'),
+            }
+        }
+        line.push(' ');
+        for (place, values) in domains.attributes().enumerate() {
+            line.push(attribute(place));
+            for house in 0..n {
+                let mut able = (0..n).filter(|value| values[*value] & (1 << house) != 0);
+                let (first, second) = (able.next(), able.next());
+                let digit = |value: Option<usize>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
+                line += &format!("{house}{}{}", digit(first), digit(second));
+                if (first, second) == (Some(action.item.value), None) && place == action.item.attribute {
+                    let left = values[action.item.value] & !(1 << house);
+                    if left != 0 {
+                        return Some(format!("{line}!{}", octal(left)));
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    const UNTAUGHT: [u32; 3] = [0, 0, 1];
+}
