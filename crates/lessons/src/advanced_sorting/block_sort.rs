@@ -74,21 +74,21 @@ fn insertion(state: &State, k: usize, n: usize, action: Action) -> Option<String
 
 /// Searches the ascending cells `from..to` for the first that is greater than `key` or, with `or_equal`, not less. It is
 /// mostly one of the next few: these are read in turn, each with its characters up to the first that differs from the
-/// key's, and only then the others are halved. `Some(None)` if no cell is.
-fn search(a: &[i64], from: usize, to: usize, key: i64, or_equal: bool, line: &mut String) -> Option<Option<usize>> {
+/// key's, and only then the others are halved. Its place, `to` if there is none.
+fn search(a: &[i64], from: usize, to: usize, key: i64, or_equal: bool, line: &mut String) -> Option<usize> {
     let near = to.min(from + NEAR);
     for cell in from..near {
         *line += &look_up(a, cell)?;
         *line += &up_to_difference(a[cell], key);
         line.push(' ');
         if a[cell] > key || or_equal && a[cell] == key {
-            return Some(Some(cell));
+            return Some(cell);
         }
     }
     let halving = if or_equal { bisection_not_less } else { bisection };
     let (halved, place) = halving(a, near, to, key)?;
     *line += &format!("{halved} ");
-    Some((place < to).then_some(place))
+    Some(place)
 }
 
 /// The first cell of the right half, the first of the left one that is greater, and the first of the right one that is
@@ -100,9 +100,10 @@ fn rotation(state: &State) -> Option<String> {
         return Some(format!("{mid:03}."));
     }
     let mut line = look_up(a, mid)?;
-    if let Some(first) = search(a, lo, mid, a[mid], false, &mut line)? {
+    let first = search(a, lo, mid, a[mid], false, &mut line)?;
+    if first < mid {
         line.push(' ');
-        search(a, mid, hi, *a.get(first)?, true, &mut line)?;
+        search(a, mid, hi, a[first], true, &mut line)?;
     }
     Some(line)
 }

@@ -91,9 +91,9 @@ fn row(state: &State, k: usize, i: usize, from: usize) -> Option<String> {
     let entries = state.dist.get(i)?;
     let Some(to_k) = entries[k] else { return Some("-".to_owned()) };
     let mut row = low_first(to_k) + ":";
-    for j in from..entries.len() {
+    for (j, entry) in entries.iter().enumerate().skip(from) {
         let Some(on) = state.dist[k][j] else { continue };
-        let known = entries[j].map_or_else(|| "--".to_owned(), low_first);
+        let known = entry.map_or_else(|| "--".to_owned(), low_first);
         row += &format!("{}{known}{}", column_name(j), low_first(on));
     }
     Some(row)
@@ -103,17 +103,17 @@ fn row(state: &State, k: usize, i: usize, from: usize) -> Option<String> {
 fn scan(state: &State, k: usize, i: usize, from: usize, line: &mut String) -> bool {
     let Some(entries) = state.dist.get(i) else { return false };
     let Some(to_k) = entries[k] else { return false };
-    for j in from..entries.len() {
+    for (j, entry) in entries.iter().enumerate().skip(from) {
         let Some(on) = state.dist[k][j] else { continue };
         *line += &column_name(j);
         // A way to k that is as long as the known distance is not worth an addition.
-        if entries[j].is_some_and(|known| known <= to_k) {
+        if entry.is_some_and(|known| known <= to_k) {
             line.push('.');
             continue;
         }
         let sum = to_k.saturating_add(on);
         *line += &low_first(sum);
-        if entries[j].is_none_or(|known| sum < known) {
+        if entry.is_none_or(|known| sum < known) {
             line.push('<');
             return true;
         }
