@@ -44,7 +44,8 @@ use std::path::PathBuf;
 pub use batch::{Sample, Samples};
 pub use evaluate::{Accuracy, Mistakes};
 pub use recipe::{
-    Architecture, BatchPlan, Budget, Data, Evaluation, Export, Optimizer, Precision, Recipe, Role, Words,
+    Architecture, BatchPlan, Budget, Data, Evaluation, Export, MatrixOptimizer, Optimizer, Precision, Recipe, Role,
+    Words,
 };
 pub use sft::{Session, Summary, sft};
 pub use traces::Traces;

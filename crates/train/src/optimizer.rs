@@ -1,8 +1,11 @@
-//! AdamW (burn-optim's) over every tensor, with decay on matrices only and clipping by the gradient's global norm.
-//! The caller decides the learning rate.
+//! Burn-optim's AdamW over every tensor or, if the recipe says so, its Muon over the matrices within the layers; decay on
+//! matrices only, and clipping by the gradient's global norm. The caller decides the learning rate.
 
 use burn::{
-    optim::{AdamW, AdamWConfig, AdamWState, AdaptiveMomentumState, Optimizer as _},
+    optim::{
+        AdamW, AdamWConfig, AdamWState, AdaptiveMomentumState, AdjustLrFn, Muon, MuonConfig, Optimizer as _,
+        decay::WeightDecayConfig, momentum::MomentumConfig,
+    },
     tensor::{Device, Tensor},
 };
 use serde::{Deserialize, Serialize};
@@ -10,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     layout::Layout,
     model::{tensors, values},
-    recipe::Optimizer,
+    recipe::{MatrixOptimizer, Optimizer},
 };
 
 /// First and second moments of the gradient, laid out as the weights are.
@@ -23,6 +26,8 @@ pub struct Moments {
 pub struct Updater {
     matrices: AdamW,
     gains: AdamW,
+    /// For the matrices within the layers, with its momentum.
+    muon: Option<(Muon, f32)>,
     clip_norm: f64,
     state: Vec<AdaptiveMomentumState<2>>,
 }
@@ -45,6 +50,7 @@ impl Updater {
         Self {
             matrices: config.clone().with_weight_decay(plan.weight_decay as f32).build(),
             gains: config.with_weight_decay(0.0).build(),
+            muon: (plan.matrices == MatrixOptimizer::Muon).then(|| (muon(plan), plan.beta2 as f32)),
             clip_norm: plan.clip_norm,
             state,
         }
@@ -58,8 +64,19 @@ impl Updater {
             .into_iter()
             .zip(weights)
             .zip(gradients)
-            .map(|((state, weight), gradient)| {
+            .enumerate()
+            .map(|(place, ((mut state, weight), gradient))| {
                 let gradient = if scale < 1.0 { gradient.mul_scalar(scale) } else { gradient };
+                // The first tensor is the embedding, and gains have one row.
+                if let Some((muon, momentum)) = self.muon.as_ref().filter(|_| place > 0 && weight.dims()[0] > 1) {
+                    // Nesterov's momentum, kept here because checkpoints need it.
+                    state.moment_1 = gradient.clone() + state.moment_1.mul_scalar(*momentum);
+                    state.time += 1;
+                    let ahead = gradient + state.moment_1.clone().mul_scalar(*momentum);
+                    let old = std::mem::replace(weight, Tensor::empty([1, 1], &ahead.device()));
+                    *weight = muon.step(rate, old, ahead, None).0;
+                    return state;
+                }
                 let kind = if weight.dims()[0] == 1 { &self.gains } else { &self.matrices };
                 let old = std::mem::replace(weight, Tensor::empty([1, 1], &gradient.device()));
                 let (new, state) = kind.step(rate, old, gradient, Some(AdamWState::new(state)));
@@ -74,4 +91,14 @@ impl Updater {
             self.state.iter().map(|state| (state.moment_1.clone(), state.moment_2.clone())).unzip();
         Moments { first: values(layout, &first), second: values(layout, &second) }
     }
+}
+
+/// Muon (Jordan et al. 2024): the momentum of each matrix is made orthogonal. Its steps are scaled to the size of AdamW's
+/// (Liu et al. 2025, "Muon is Scalable for LLM Training"), so that one learning rate serves both.
+fn muon(plan: &Optimizer) -> Muon {
+    MuonConfig::new()
+        .with_momentum(MomentumConfig { momentum: 0.0, dampening: 0.0, nesterov: false })
+        .with_weight_decay(Some(WeightDecayConfig { penalty: plan.weight_decay as f32 }))
+        .with_adjust_lr_fn(AdjustLrFn::MatchRmsAdamW)
+        .build()
 }

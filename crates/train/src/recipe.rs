@@ -146,10 +146,21 @@ impl Default for BatchPlan {
     }
 }
 
-/// AdamW with linear warm-up, a stable phase and cosine decay.
+/// The rule by which matrices are updated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MatrixOptimizer {
+    #[default]
+    Adamw,
+    Muon,
+}
+
+/// AdamW, or Muon for matrices, with linear warm-up, a stable phase and cosine decay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Optimizer {
+    /// What updates the matrices within the layers; embedding and norms are AdamW's.
+    pub matrices: MatrixOptimizer,
     /// Peak learning rate.
     pub learning_rate: f64,
     /// Fraction of the budget spent warming up.
@@ -159,6 +170,7 @@ pub struct Optimizer {
     /// Learning rate at the end, as a fraction of the peak.
     pub decay_to: f64,
     pub beta1: f64,
+    /// Also the momentum of Muon.
     pub beta2: f64,
     /// Applied to matrices, not to norm gains.
     pub weight_decay: f64,
@@ -169,6 +181,7 @@ pub struct Optimizer {
 impl Default for Optimizer {
     fn default() -> Self {
         Self {
+            matrices: MatrixOptimizer::Adamw,
             learning_rate: 2e-3,
             warmup: 0.02,
             stable: 0.0,

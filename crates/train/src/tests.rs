@@ -118,6 +118,16 @@ fn learns_a_toy_task() {
 }
 
 #[test]
+fn muon_learns_it_in_half_of_the_steps() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let muon = LEARNING.replace("learning_rate = 5e-3", "learning_rate = 5e-3, matrices = 'muon'");
+    let summary = train(&format!("budget = {{ steps = 250 }}\n{muon}"), &folder.path().join("toy.gguf"), false);
+    for accuracy in &summary.accuracy {
+        assert!(accuracy.rate() > 0.97, "{accuracy:?}");
+    }
+}
+
+#[test]
 fn weights_of_another_model_are_refused_with_their_path() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let init = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/prime-tiny.gguf");
@@ -139,17 +149,18 @@ fn weights_of_another_model_are_refused_with_their_path() {
 fn a_resumed_run_equals_an_uninterrupted_one() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let tasks = Toy::new().tasks;
-    let recipe = |threads: usize| {
+    let recipe = |threads: usize, matrices: &str| {
         Recipe::from_toml(&format!(
             "name = 'toy'\nseed = 1\nbudget = {{ steps = 12 }}\n\
+             optimizer = {{ matrices = '{matrices}' }}\n\
              model = {{ d_model = 32, layers = 1, heads = 2, ff = 32, context = 32 }}\n\
              batch = {{ tokens = 128, threads = {threads} }}\n\
              evaluation = {{ every_s = 1e9, samples = 4, final_samples = 4 }}"
         ))
         .expect("a valid recipe")
     };
-    for threads in [1, 2] {
-        let recipe = recipe(threads);
+    for (threads, matrices) in [(1, "adamw"), (2, "adamw"), (1, "muon")] {
+        let recipe = recipe(threads, matrices);
         let weights = |out: &Path| {
             let mut path = out.as_os_str().to_owned();
             path.push(".checkpoint");
@@ -163,8 +174,8 @@ fn a_resumed_run_equals_an_uninterrupted_one() {
             let mut samples = Stopping { toy: Toy::new(), left: stop_at, stop: &stop };
             sft(&recipe, &mut samples, out, &Session { resume, stop: &stop }).expect("training works")
         };
-        let whole = folder.path().join(format!("whole{threads}.gguf"));
-        let parts = folder.path().join(format!("parts{threads}.gguf"));
+        let whole = folder.path().join(format!("whole-{threads}-{matrices}.gguf"));
+        let parts = folder.path().join(format!("parts-{threads}-{matrices}.gguf"));
         assert!(go(&whole, false, None).finished);
         let first = go(&parts, false, Some(70));
         assert!(!first.finished && first.steps > 0 && first.steps < 12, "{first:?}");

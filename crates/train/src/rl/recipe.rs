@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::objective::Objective;
 use crate::{
     TrainError,
-    recipe::{Architecture, Export, Optimizer},
+    recipe::{Architecture, Export, MatrixOptimizer, Optimizer},
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -257,6 +257,7 @@ impl Default for Stop {
 /// Small steps without decay: the policy is to move, not to be rebuilt.
 fn optimizer() -> Optimizer {
     Optimizer {
+        matrices: MatrixOptimizer::Adamw,
         learning_rate: 1e-4,
         warmup: 0.0,
         stable: 0.9,
