@@ -25,7 +25,7 @@ class PrimeConfig:
             raise ValueError(f"size: {self.size} is not positive")
 
 
-class PrimeDataset(ProceduralDataset):
+class PrimeDataset(ProceduralDataset):  # type: ignore[misc]  # it has no types
     """A task as a procedural data set. Subclasses, one for each task, say which."""
 
     slug: str

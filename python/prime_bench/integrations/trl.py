@@ -38,8 +38,8 @@ def _pairs(
     index: Sequence[int],
     base_seed: Sequence[int],
 ) -> list[tuple[str, Instance]]:
-    columns = zip(completions, task, difficulty, index, base_seed, strict=True)
-    return [(_text(completion), Instance(*name)) for completion, *name in columns]
+    named = map(Instance, task, difficulty, index, base_seed)
+    return [(_text(completion), instance) for completion, instance in zip(completions, named, strict=True)]
 
 
 def composite(
