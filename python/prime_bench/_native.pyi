@@ -1,5 +1,5 @@
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, final
 
 from ._rewards import Reward
 
@@ -8,6 +8,7 @@ __version__: str
 class EpisodeOver(RuntimeError):
     """A step was taken in an episode that has ended: call `reset()`."""
 
+@final
 class Instance:
     """One instance of a task: immutable, shared, picklable, hashable."""
 
@@ -35,11 +36,12 @@ class Instance:
     def reference_steps(self) -> int: ...
     def accepts(self, answer: Any) -> bool: ...
     def prompt(self, style: str = "structured", without: Sequence[str] = ()) -> str: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __copy__(self) -> Instance: ...
     def __deepcopy__(self, memo: Any) -> Instance: ...
 
+@final
 class StepEnv:
     """An instance as an environment: each line is judged, and rewarded."""
 
@@ -80,6 +82,7 @@ class StepEnv:
     def render(self) -> str: ...
     def close(self) -> None: ...
 
+@final
 class VectorStepEnv:
     """Many instances as environments that are stepped together."""
 

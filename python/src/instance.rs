@@ -119,7 +119,10 @@ impl Instance {
     ///
     /// An instance of the benchmark. Raises KeyError for an unknown task, ValueError for other values out of range.
     #[new]
-    #[pyo3(signature = (task, difficulty=None, index=None, base_seed=None))]
+    #[pyo3(
+        signature = (task, difficulty=None, index=None, base_seed=None),
+        text_signature = "(task, difficulty='easy', index=0, base_seed=42)"
+    )]
     fn new(
         py: Python<'_>,
         task: &Bound<'_, PyAny>,
@@ -233,7 +236,10 @@ impl Instance {
     ///
     /// The prompt for the whole problem: `baseline`, `structured` (without some of constraints, verification, examples,
     /// format), `sorting`, `state-machine` or `mathematical`. `judge` reads the output that it asks for.
-    #[pyo3(signature = (style="structured", without=Vec::new()))]
+    #[pyo3(
+        signature = (style="structured", without=Vec::new()),
+        text_signature = "($self, style='structured', without=())"
+    )]
     fn prompt(&self, style: &str, without: Vec<String>) -> PyResult<String> {
         let mut style: Style = style.parse().map_err(|error: String| value_error("style", error))?;
         if !without.is_empty() {

@@ -97,7 +97,10 @@ fn judge_all(work: &[(Arc<Named>, Body)], kinds: Kinds, threads: usize) -> Vec<P
 
 /// Judges outputs of instances, pair by pair.
 #[pyfunction(name = "_judge_many")]
-#[pyo3(signature = (outputs, instances, kinds=None, threads=None))]
+#[pyo3(
+    signature = (outputs, instances, kinds=None, threads=None),
+    text_signature = "(outputs, instances, kinds=None, threads=0)"
+)]
 pub fn judge_many<'py>(
     py: Python<'py>,
     outputs: &Bound<'py, PyAny>,

@@ -59,6 +59,15 @@ pub fn page<'py>(py: Python<'py>, task: &Bound<'py, PyAny>) -> PyResult<Bound<'p
     to_python(py, &page)
 }
 
+/// A terminal for each form: where one alternative of a terminal begins another, lexers may stop at the first.
+fn lark(forms: &[&str]) -> String {
+    let names: Vec<String> = (0..forms.len()).map(|place| format!("FORM_{place}")).collect();
+    let terminal =
+        |(name, form): (&String, &&str)| format!("{name}: /{}/\n", pattern::form_regex(form).replace('/', "\\/"));
+    let terminals: String = names.iter().zip(forms).map(terminal).collect();
+    format!("start: {}\n{terminals}", names.join(" | "))
+}
+
 /// grammar(task, form="gbnf") -> str
 ///
 /// The grammar of one action line: `gbnf` (llama.cpp; XGrammar, so SGLang's `ebnf` and vLLM's `grammar`), `regex` (vLLM,
@@ -71,7 +80,7 @@ pub fn grammar(task: &Bound<'_, PyAny>, form: &str) -> PyResult<String> {
     match form {
         "gbnf" => Ok(format!("root ::= action\n{}", pattern::gbnf(forms))),
         "regex" => Ok(pattern::regex(forms)),
-        "lark" => Ok(format!("start: ACTION\nACTION: /{}/\n", pattern::regex(forms).replace('/', "\\/"))),
+        "lark" => Ok(lark(forms)),
         _ => Err(value_error("form", format!("unknown form {form:?}: use gbnf, regex or lark"))),
     }
 }

@@ -100,7 +100,10 @@ impl VectorStepEnv {
 #[pymethods]
 impl VectorStepEnv {
     #[new]
-    #[pyo3(signature = (instances, *, threads=None, kinds=None, weights=None, max_steps=None, reject_violations=false))]
+    #[pyo3(
+        signature = (instances, *, threads=None, kinds=None, weights=None, max_steps=None, reject_violations=false),
+        text_signature = "(instances, *, threads=0, kinds=None, weights=None, max_steps=None, reject_violations=False)"
+    )]
     fn new(
         py: Python<'_>,
         instances: &Bound<'_, PyAny>,

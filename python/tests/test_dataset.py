@@ -48,7 +48,7 @@ def test_other_right_answers_score_one_too() -> None:
 def test_no_seed_gives_an_instance_of_the_benchmark() -> None:
     for seed in (0, 42, 2**32):
         data = create_dataset("bubble-sort", size=2_001, seed=seed)
-        assert {data.instance(index).base_seed for index in (0, 999, 1_000, 2_000)}.isdisjoint(range(2**40))
+        assert all((data.instance(index).base_seed or 0) > 2**40 for index in (0, 999, 1_000, 2_000))
     own = create_dataset("bubble-sort", size=200, base_seed=42)
     assert [own.instance(index) for index in range(200)] == list(prime_bench.instances("bubble-sort"))
     drawn = create_dataset("bubble-sort", size=1)

@@ -13,7 +13,7 @@ import prime_bench
 from prime_bench import Instance, StepEnv, VectorStepEnv, composite_reward, judge
 
 SLUGS = [task.slug for task in prime_bench.tasks()]
-EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+EXAMPLES = settings(max_examples=150, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=8),

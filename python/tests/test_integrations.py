@@ -18,7 +18,7 @@ from prime_bench.integrations.gymnasium import PrimeEnv, PrimeVectorEnv
 def test_gymnasium_s_own_checker_passes() -> None:
     env = PrimeEnv(list(prime_bench.instances("bubble-sort", count=5)), render_mode="ansi")
     check_env(env, skip_render_check=False)
-    drawn = {env.reset(seed=seed)[0] for seed in range(20)}
+    drawn = {env.reset(seed=seed)[0] for seed in range(40)}
     assert len(drawn) == 5 and env.reset(seed=3) == env.reset(seed=3)
 
 

@@ -173,7 +173,7 @@ def test_grammars_accept_the_reference_and_refuse_others(slug: str) -> None:
     for line in Instance(slug).reference()[:40]:
         assert expression.fullmatch(line), line
         parser.parse(line)
-    for line in ("", "\n", "no such action 99", "cmp 0 1 2 3 4 5 6\x00"):
+    for line in ("", "\n", "¿99?", "cmp 0 1 2 3 4 5 6\x00"):
         assert not expression.fullmatch(line), line
         with pytest.raises(lark.exceptions.LarkError):
             parser.parse(line)

@@ -327,8 +327,11 @@ fn field_regex(field: &str, out: &mut String) {
         "ints" => format!("{INT}(?: {INT})*"),
         class if class.starts_with('[') => class.to_owned(),
         words => {
+            // Some dialects take the first word that fits, not the longest.
+            let mut words: Vec<&str> = words.split('|').collect();
+            words.sort_by_key(|word| std::cmp::Reverse(word.len()));
             let mut all = String::new();
-            for (place, word) in words.split('|').enumerate() {
+            for (place, word) in words.into_iter().enumerate() {
                 all += if place > 0 { "|" } else { "" };
                 escaped(word, &mut all);
             }
@@ -337,20 +340,22 @@ fn field_regex(field: &str, out: &mut String) {
     };
 }
 
-/// A regular expression for the forms, without anchors: it matches one whole action line. It uses what all common dialects
+/// A regular expression for one form, without anchors: it matches one whole action line. It uses what all common dialects
 /// share, and no capturing groups.
-pub fn regex(forms: &[&str]) -> String {
+pub fn form_regex(form: &str) -> String {
     let mut out = String::new();
-    for (index, form) in forms.iter().enumerate() {
-        out += if index > 0 { "|" } else { "" };
-        for part in parts(form) {
-            match part {
-                Part::Literal(literal) => escaped(literal, &mut out),
-                Part::Field(field) => field_regex(field, &mut out),
-            }
+    for part in parts(form) {
+        match part {
+            Part::Literal(literal) => escaped(literal, &mut out),
+            Part::Field(field) => field_regex(field, &mut out),
         }
     }
-    format!("(?:{out})")
+    out
+}
+
+/// A regular expression for all of the forms, as [`form_regex`].
+pub fn regex(forms: &[&str]) -> String {
+    format!("(?:{})", forms.iter().map(|form| form_regex(form)).collect::<Vec<_>>().join("|"))
 }
 
 /// GBNF rules for the forms: the rule `action` matches one action line; `nat`, `int` and `big` are its
