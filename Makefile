@@ -115,11 +115,11 @@ python: $(PYTHON)/installed ## the Python package: source distribution, wheel, a
 	$(CARGO) fmt --manifest-path python/Cargo.toml --check
 	CARGO_TARGET_DIR=$(PYTHON)/build $(CARGO) clippy --manifest-path python/Cargo.toml --locked -- -D warnings
 	rm -rf $(PYTHON)/dist
-	$(PYTHON)/venv/bin/maturin sdist --quiet --manifest-path python/Cargo.toml --out $(PYTHON)/dist
+	$(PYTHON)/venv/bin/maturin sdist --manifest-path python/Cargo.toml --out $(PYTHON)/dist
 	cmp --silent $(PYTHON)/dist/*.tar.gz $(PYTHON)/unpacked.tar.gz || { rm -rf $(PYTHON)/unpacked && mkdir $(PYTHON)/unpacked && \
 		tar -xzmf $(PYTHON)/dist/*.tar.gz -C $(PYTHON)/unpacked --strip-components 1 && \
 		cp $(PYTHON)/dist/*.tar.gz $(PYTHON)/unpacked.tar.gz; }
-	cd $(PYTHON)/unpacked && CARGO_TARGET_DIR=$(PYTHON)/build $(PYTHON)/venv/bin/maturin build --quiet --release --locked \
+	cd $(PYTHON)/unpacked && CARGO_TARGET_DIR=$(PYTHON)/build $(PYTHON)/venv/bin/maturin build --release --locked \
 		--out $(PYTHON)/dist
 	$(PYTHON)/venv/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(PYTHON)/dist/*.whl
 	PYTHONDONTWRITEBYTECODE=1 $(PYTHON)/venv/bin/pytest -c python/pyproject.toml -p no:cacheprovider python/tests
