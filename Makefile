@@ -115,7 +115,8 @@ python: $(PYTHON)/installed ## the Python package: source distribution, wheel, a
 	$(CARGO) fmt --manifest-path python/Cargo.toml --check
 	CARGO_TARGET_DIR=$(PYTHON)/build $(CARGO) clippy --manifest-path python/Cargo.toml --locked -- -D warnings
 	rm -rf $(PYTHON)/dist
-	$(PYTHON)/venv/bin/maturin sdist --manifest-path python/Cargo.toml --out $(PYTHON)/dist
+	scripts/stage-python $(PYTHON)/staged
+	$(PYTHON)/venv/bin/maturin sdist --manifest-path $(PYTHON)/staged/python/Cargo.toml --out $(PYTHON)/dist
 	cmp --silent $(PYTHON)/dist/*.tar.gz $(PYTHON)/unpacked.tar.gz || { rm -rf $(PYTHON)/unpacked && mkdir $(PYTHON)/unpacked && \
 		tar -xzmf $(PYTHON)/dist/*.tar.gz -C $(PYTHON)/unpacked --strip-components 1 && \
 		cp $(PYTHON)/dist/*.tar.gz $(PYTHON)/unpacked.tar.gz; }
