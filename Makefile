@@ -17,6 +17,8 @@ TOOLS := $(TARGET)/tools
 # OpenAI's Python client and the fuzzer, in environments of their own.
 CLIENT := $(TARGET)/openai
 FUZZER := $(TARGET)/api
+# The Python package: its tools, its tests' environment, what it is built from and into.
+PYTHON := $(abspath $(TARGET))/python
 # Other frameworks, built and installed beside the build.
 PEERS := $(TARGET)/peers
 DENY_VERSION := 0.20.2
@@ -33,7 +35,7 @@ FAULTS ?= 100
 RUNS ?= 10
 LOAD ?= 2
 
-.PHONY: help setup cuda-arch gpu-check demo trainer test test-trainer chaos soak openai api recompute golden lint deny ci bench bench-check \
+.PHONY: help setup cuda-arch gpu-check demo trainer test test-trainer chaos soak openai api python recompute golden lint deny ci bench bench-check \
 	instructions peers coordination clean
 
 ##@ Build and try
@@ -108,6 +110,27 @@ $(FUZZER)/installed: tests/api/requirements.txt
 	$(FUZZER)/bin/pip install --quiet --disable-pip-version-check --requirement tests/api/requirements.txt
 	touch $@
 
+# The wheel is built from the source distribution, so that this is known to be whole. One with the same bytes is not built again.
+python: $(PYTHON)/installed ## the Python package: source distribution, wheel, and its tests against the installed wheel
+	$(CARGO) fmt --manifest-path python/Cargo.toml --check
+	CARGO_TARGET_DIR=$(PYTHON)/build $(CARGO) clippy --manifest-path python/Cargo.toml --locked -- -D warnings
+	rm -rf $(PYTHON)/dist
+	scripts/stage-python $(PYTHON)/staged
+	$(PYTHON)/venv/bin/maturin sdist --manifest-path $(PYTHON)/staged/python/Cargo.toml --out $(PYTHON)/dist
+	cmp --silent $(PYTHON)/dist/*.tar.gz $(PYTHON)/unpacked.tar.gz || { rm -rf $(PYTHON)/unpacked && mkdir $(PYTHON)/unpacked && \
+		tar -xzmf $(PYTHON)/dist/*.tar.gz -C $(PYTHON)/unpacked --strip-components 1 && \
+		cp $(PYTHON)/dist/*.tar.gz $(PYTHON)/unpacked.tar.gz; }
+	cd $(PYTHON)/unpacked && CARGO_TARGET_DIR=$(PYTHON)/build $(PYTHON)/venv/bin/maturin build --release --locked \
+		--out $(PYTHON)/dist
+	$(PYTHON)/venv/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(PYTHON)/dist/*.whl
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON)/venv/bin/pytest -c python/pyproject.toml -p no:cacheprovider python/tests
+
+$(PYTHON)/installed: python/tests/requirements.txt
+	@scripts/setup --python
+	python3 -m venv --clear $(PYTHON)/venv
+	$(PYTHON)/venv/bin/pip install --quiet --disable-pip-version-check --requirement python/tests/requirements.txt
+	touch $@
+
 recompute: ## generate the whole benchmark and recompute every answer with a second implementation (Python)
 	@scripts/setup --python
 	$(BUILD)
@@ -115,11 +138,15 @@ recompute: ## generate the whole benchmark and recompute every answer with a sec
 	$(PRIME) bench generate --all --out $(TARGET)/recompute
 	python3 -B tests/recompute/run.py $(TARGET)/recompute
 
-golden: setup ## record the digests of the benchmark, after a change that is meant
+golden: setup ## record the digests of the benchmark and judgements of outputs, after a change that is meant
 	$(BUILD)
 	rm -rf $(TARGET)/golden
 	$(PRIME) bench generate --all --out $(TARGET)/golden
 	cp $(TARGET)/golden/manifest.json tests/golden/benchmark.json
+	rm -rf $(TARGET)/golden-traces
+	$(PRIME) bench generate --all --difficulty easy --instances 6 --traces --out $(TARGET)/golden-traces
+	scripts/golden-outputs $(TARGET)/golden-traces tests/golden/outputs.jsonl
+	$(PRIME) bench check tests/golden/outputs.jsonl --details tests/golden/judgements.jsonl >/dev/null
 
 ##@ Check
 lint: setup deny ## format, clippy, rustdoc, licences, shared builds: every warning is an error

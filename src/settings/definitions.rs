@@ -15,6 +15,7 @@ use super::check::check;
 use super::error::SettingsError;
 use super::layers::Layer;
 use super::schema::child;
+use prime_bench::prompts::VERIFIER;
 use prime_protocol::Role;
 
 /// The default folder, which need not exist.
@@ -41,14 +42,16 @@ const DEFINITIONS: [(&str, &str, &str); 6] = built_in![
 ];
 
 /// Built-in templates: role, file, text.
-const TEMPLATES: [(&str, &str, &str); 6] = built_in![
-    "executor" / "compact.j2",
-    "executor" / "step.j2",
-    "verifier" / "check.j2",
-    "verifier" / "token.j2",
-    "verifier" / "likelihood.j2",
-    "coordinator" / "decide.j2",
-];
+const TEMPLATES: [(&str, &str, &str); 6] = {
+    let [compact, step, token, likelihood, decide] = built_in![
+        "executor" / "compact.j2",
+        "executor" / "step.j2",
+        "verifier" / "token.j2",
+        "verifier" / "likelihood.j2",
+        "coordinator" / "decide.j2",
+    ];
+    [compact, step, ("verifier", "check.j2", VERIFIER), token, likelihood, decide]
+};
 
 /// A named agent.
 #[derive(Clone, Debug, PartialEq, Serialize)]

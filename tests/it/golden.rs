@@ -25,3 +25,19 @@ fn all_instances_are_those_of_the_record() {
     let changed: Vec<_> = made.iter().filter(|(name, file)| recorded.get(*name) != Some(file)).collect();
     assert!(changed.is_empty(), "changed: {changed:?}; if that is intended, record it with `make golden`");
 }
+
+/// The Python package is tested against the same file.
+#[test]
+fn outputs_are_judged_as_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let details = folder.path().join("judgements.jsonl");
+    let outputs = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/outputs.jsonl");
+    let checked = done(&["bench", "check", outputs, "--details", shown(&details)]);
+    assert_eq!(checked.code, 0, "{}", checked.stderr);
+    let recorded = include_str!("../golden/judgements.jsonl");
+    let judged = std::fs::read_to_string(details).unwrap();
+    for (line, (wanted, found)) in recorded.lines().zip(judged.lines()).enumerate() {
+        assert_eq!(found, wanted, "line {}; if that is intended, record it with `make golden`", line + 1);
+    }
+    assert_eq!(recorded.lines().count(), judged.lines().count());
+}

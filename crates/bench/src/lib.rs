@@ -1,12 +1,15 @@
-//! PRIME-Bench: 86 algorithmic tasks as step machines, the lines of its instances and traces, and the judge of outputs.
+//! PRIME-Bench: 86 algorithmic tasks as step machines, the lines of its instances and traces, its prompts, and the judge of
+//! outputs.
 //!
 //! Pure: no I/O but to writers that the caller gives, no clock, no threads, no async.
 
+pub mod curriculum;
 pub mod dataset;
 mod fnv1a;
 pub mod interval;
 pub mod json_integer;
 pub mod judge;
+pub mod prompts;
 pub mod tasks;
 
 pub use fnv1a::fnv1a;

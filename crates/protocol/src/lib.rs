@@ -43,7 +43,7 @@ pub use plan::RunPlan;
 pub use rejection::{Rejection, StuckAt};
 pub use reliability::{Ahead, StepVotes};
 pub use replay::{Replay, Replayed, RunInput, SuspendedRun};
-pub use reward::{Reward, RewardWeights};
+pub use reward::{JudgedStep, Reward, RewardWeights, StepRewards};
 pub use role::Role;
 pub use run::{Effect, Run};
 pub use score::Score;

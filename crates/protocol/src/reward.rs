@@ -1,4 +1,5 @@
-//! The paper's composite reward (eq. "reward function"): R = α·r_task + β·r_verify + γ·r_eff + λ·r_format.
+//! The paper's composite reward (eq. "reward function"): R = α·r_task + β·r_verify + γ·r_eff + λ·r_format, of a trajectory
+//! and of each of its steps. Runs and the Python package compute their rewards here.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +15,7 @@ pub struct RewardWeights {
 }
 
 /// The inputs of a trajectory's reward.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Merits {
     /// The trajectory answered, and the verifier found nothing wrong with its last step. The reference answer is never
     /// consulted.
@@ -50,13 +51,85 @@ fn ratio(part: u64, whole: u64) -> f64 {
 }
 
 impl RewardWeights {
+    /// The paper's values.
+    pub const PAPER: Self = Self { task: 10.0, verify: 1.0, efficiency: 0.5, format: 0.1 };
+
+    /// The reward whose parts are these.
+    fn weigh(&self, task: f64, verify: f64, efficiency: f64, format: f64) -> Reward {
+        let total = self.task * task + self.verify * verify + self.efficiency * efficiency + self.format * format;
+        Reward { task, verify, efficiency, format, total }
+    }
+
+    /// R(τ) of a trajectory.
     pub fn reward(&self, merits: &Merits) -> Reward {
         let task = f64::from(u8::from(merits.solved));
         let verify = -merits.last_score.value();
         let efficiency = (1.0 - ratio(merits.steps, merits.steps_max)).max(0.0);
         let format = ratio(merits.applicable, merits.proposals);
-        let total = self.task * task + self.verify * verify + self.efficiency * efficiency + self.format * format;
-        Reward { task, verify, efficiency, format, total }
+        self.weigh(task, verify, efficiency, format)
+    }
+}
+
+/// What a verifier found about one proposed line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct JudgedStep {
+    /// The line matched the task's grammar and could be applied.
+    pub applicable: bool,
+    /// It became the state.
+    pub committed: bool,
+    /// V of the line.
+    pub score: Score,
+    /// The trace ends with it, in an answer.
+    pub answered: bool,
+    /// The trajectory ends with it, in an answer or not.
+    pub last: bool,
+}
+
+/// The rewards of a trajectory's steps, one after the other.
+///
+/// The reward of step t has the parts of R. r_task and r_eff count at the last step. r_verify is −V of the step. r_format is
+/// the change of the share of applicable proposals. So the rewards of all steps sum to R(τ) − β·Σ V(s_t) over the steps
+/// before the last: R(τ) itself where these break nothing. R takes V of the last step alone; here a violation costs at the
+/// step that makes it, and a clean step after it pays nothing back.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepRewards {
+    weights: RewardWeights,
+    merits: Merits,
+}
+
+impl StepRewards {
+    /// A trajectory without steps. `steps_max` is T_max.
+    pub fn new(weights: RewardWeights, steps_max: u64) -> Self {
+        Self { weights, merits: Merits { steps_max, ..Merits::default() } }
+    }
+
+    /// Adds a step and returns its reward.
+    pub fn add(&mut self, step: &JudgedStep) -> Reward {
+        let merits = &mut self.merits;
+        let format_before = ratio(merits.applicable, merits.proposals);
+        merits.proposals += 1;
+        merits.applicable += u64::from(step.applicable);
+        merits.steps += u64::from(step.committed);
+        merits.last_score = step.score;
+        merits.solved = step.answered && step.score == Score::ZERO;
+        let trajectory = self.trajectory();
+        let at_end = if step.last { 1.0 } else { 0.0 };
+        self.weights.weigh(
+            at_end * trajectory.task,
+            trajectory.verify,
+            at_end * trajectory.efficiency,
+            trajectory.format - format_before,
+        )
+    }
+
+    /// The merits of the steps so far.
+    pub fn merits(&self) -> &Merits {
+        &self.merits
+    }
+
+    /// R of the steps so far.
+    pub fn trajectory(&self) -> Reward {
+        self.weights.reward(&self.merits)
     }
 }
 
@@ -64,15 +137,60 @@ impl RewardWeights {
 mod tests {
     use super::*;
 
-    const PAPER: RewardWeights = RewardWeights { task: 10.0, verify: 1.0, efficiency: 0.5, format: 0.1 };
-
     #[test]
     fn the_parts_are_weighted_as_in_the_paper() {
         let good =
             Merits { solved: true, last_score: Score::ZERO, steps: 25, steps_max: 100, proposals: 50, applicable: 40 };
-        let reward = PAPER.reward(&good);
+        let reward = RewardWeights::PAPER.reward(&good);
         assert!((reward.total - (10.0 + 0.375 + 0.08)).abs() < 1e-12, "{reward:?}");
         let bad = Merits { solved: false, last_score: Score::from_tenths(16), steps: 300, ..good };
-        assert!((PAPER.reward(&bad).total - (-1.6 + 0.08)).abs() < 1e-12);
+        assert!((RewardWeights::PAPER.reward(&bad).total - (-1.6 + 0.08)).abs() < 1e-12);
+    }
+    fn step(score: u32, applicable: bool, last: bool) -> JudgedStep {
+        let score = Score::from_tenths(score);
+        JudgedStep { applicable, committed: applicable, score, answered: last && applicable, last }
+    }
+
+    fn totals(steps: &[JudgedStep]) -> (Vec<f64>, f64) {
+        let mut rewards = StepRewards::new(RewardWeights::PAPER, 10);
+        let of_steps = steps.iter().map(|step| rewards.add(step).total).collect();
+        (of_steps, rewards.trajectory().total)
+    }
+
+    fn assert_near(found: &[f64], wanted: &[f64]) {
+        assert_eq!(found.len(), wanted.len());
+        let near = found.iter().zip(wanted).all(|(found, wanted)| (found - wanted).abs() < 1e-12);
+        assert!(near, "{found:?}, not {wanted:?}");
+    }
+
+    #[test]
+    fn the_rewards_of_clean_steps_sum_to_the_trajectory_s() {
+        let (steps, trajectory) = totals(&[step(0, true, false), step(0, true, false), step(0, true, true)]);
+        // Of ten steps at most three were taken: 0.5 · 0.7 beside the task's 10.
+        assert_near(&steps, &[0.1, 0.0, 10.35]);
+        assert_near(&[trajectory], &[10.45]);
+    }
+
+    #[test]
+    fn a_violation_costs_where_it_is_made() {
+        let (steps, trajectory) =
+            totals(&[step(6, true, false), step(10, false, false), step(0, true, false), step(0, true, true)]);
+        let format = [1.0, 0.5, 2.0 / 3.0, 0.75];
+        let wanted = [
+            0.1 - 0.6,
+            0.1 * (format[1] - format[0]) - 1.0,
+            0.1 * (format[2] - format[1]),
+            10.0 + 0.35 + 0.1 * (format[3] - format[2]),
+        ];
+        assert_near(&steps, &wanted);
+        assert_near(&[trajectory], &[10.0 + 0.35 + 0.075]);
+        assert_near(&[steps.iter().sum::<f64>()], &[trajectory - 1.6]);
+    }
+
+    #[test]
+    fn a_trace_that_ends_in_a_violation_has_not_solved_its_task() {
+        let (steps, trajectory) = totals(&[step(10, true, true)]);
+        assert_near(&steps, &[-1.0 + 0.45 + 0.1]);
+        assert_near(&[trajectory], &steps);
     }
 }

@@ -92,8 +92,8 @@ impl Templates {
 mod tests {
     use serde_json::json;
 
-    use super::super::benchmark::{Style, whole};
     use super::*;
+    use prime_bench::prompts::{Style, whole};
     use prime_bench::tasks::page::Page;
     use prime_problems::Custom;
 

@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 
 use minijinja::{Environment, UndefinedBehavior};
 
+use prime_bench::prompts::TEMPLATES as TEMPLATES_OF_BENCHMARK;
 use prime_bench::tasks::pattern;
 use prime_bench::tasks::spec::Spec;
 
-pub mod benchmark;
 mod check;
 mod templates;
 mod variables;
@@ -20,16 +20,10 @@ macro_rules! built_in {
     ($($name:literal),+ $(,)?) => { [$(($name, include_str!(concat!("../../../agents/", $name)))),+] };
 }
 
-const BUILT_IN: [(&str, &str); 12] = built_in![
+/// The benchmark's own are in `prime_bench::prompts`.
+const BUILT_IN: [(&str, &str); 5] = built_in![
     "executor/compact.j2",
     "executor/step.j2",
-    "benchmark/parts.j2",
-    "benchmark/baseline.j2",
-    "benchmark/structured.j2",
-    "benchmark/sorting.j2",
-    "benchmark/state-machine.j2",
-    "benchmark/mathematical.j2",
-    "verifier/check.j2",
     "verifier/token.j2",
     "verifier/likelihood.j2",
     "coordinator/decide.j2",
@@ -41,7 +35,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     templates.set_keep_trailing_newline(true);
     // For line numbers in errors; costs nothing until one occurs.
     templates.set_debug(true);
-    for (name, text) in BUILT_IN {
+    for (name, text) in BUILT_IN.into_iter().chain(TEMPLATES_OF_BENCHMARK) {
         templates.add_template(name, text).expect("invariant: the built-in templates parse, as a test shows");
     }
     templates

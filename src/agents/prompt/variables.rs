@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dashmap::DashMap;
 use minijinja::{Value as Variable, context};
 
-use super::benchmark;
+use prime_bench::prompts;
 use prime_bench::tasks::{Problem, Rule};
 use prime_protocol::{Rejection, Role, Thresholds, Trajectory, Verdict};
 
@@ -139,14 +139,14 @@ pub(super) fn value(
                 return client_view(problem.as_ref());
             }
             let spec = machine.spec();
-            let view = || Variable::from_serialize(benchmark::view(spec));
+            let view = || Variable::from_serialize(prompts::view(spec));
             tasks.entry(spec.slug).or_insert_with(view).clone()
         }
         "client" => (!machine.problem().has_reference()).into(),
         "input" => {
             let data = machine.problem().data();
             // Only verifiers see the fields that a task hides.
-            let data = if role == Role::Verifier { data } else { benchmark::visible(machine.spec(), data) };
+            let data = if role == Role::Verifier { data } else { prompts::visible(machine.spec(), data) };
             data.to_string().into()
         }
         "state" => machine.state().to_string().into(),

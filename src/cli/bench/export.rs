@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::{Chosen, ensure_folder_name};
-use crate::agents::prompt::benchmark::{Components, Style, whole};
 use crate::cli::interrupt::end_with;
 use crate::cli::output::{count, note};
 use crate::cli::progress::{bar, interrupted};
+use prime_bench::prompts::{Components, Style, whole};
 use prime_bench::tasks::Problem;
 use prime_dataset::export::{Format, export as write_export};
 

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 
-use crate::agents::prompt::benchmark::{Components, Style, verifier, whole};
 use crate::cli::output::print;
 use crate::cli::values::{TaskParser, difficulty, index};
+use prime_bench::prompts::{Components, Style, verifier, whole};
 use prime_bench::tasks::{self, BASE_SEED, Difficulty, InstanceId, Machine};
 use prime_lessons::compact;
 

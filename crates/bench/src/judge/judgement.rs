@@ -4,10 +4,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::actions::ActionList;
-use super::extract::extract;
+use super::extract::{Extracted, extract};
 use super::submission::{Body, Submission};
 use super::taxonomy::{Circumstances, ErrorType, classify};
-use crate::tasks::{Kind, Kinds, Machine, Problem, Refusal, Severity, Spec, Violations, pattern};
+use crate::tasks::{Difficulty, Kind, Kinds, Machine, Problem, Refusal, Severity, Spec, Violations, pattern};
 
 /// The paper's four stages (appendix, "Verification Protocol").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -93,7 +93,7 @@ pub struct Judgement {
     #[serde(skip)]
     pub spec: &'static Spec,
     #[serde(skip)]
-    pub difficulty: crate::tasks::Difficulty,
+    pub difficulty: Difficulty,
 }
 
 impl Judgement {
@@ -264,19 +264,30 @@ fn sorted_texts(values: Option<&Value>) -> Option<Vec<String>> {
 
 /// Judges a submission. Constraints of `kinds` count; with [`Kind::Transition`] the algorithm runs beside the trace.
 pub fn judge(submission: &Submission, kinds: Kinds) -> Judgement {
-    let spec = submission.id.task.spec();
-    let problem = submission.id.problem();
+    let id = &submission.id;
+    judge_body(id.problem().as_ref(), id.to_string(), id.difficulty, &submission.body, kinds)
+}
+
+/// Takes actions and answer out of a model's free text.
+pub fn extract_from(text: &str, spec: &Spec) -> Extracted {
+    extract(text, |line| pattern::parse(spec.actions, line).is_some())
+}
+
+/// Judges what was submitted for a problem, which need not be one of the benchmark's. Reports name it by `id` and count it
+/// under `difficulty`.
+pub fn judge_body(problem: &dyn Problem, id: String, difficulty: Difficulty, body: &Body, kinds: Kinds) -> Judgement {
+    let spec = problem.spec();
     let is_action = |line: &str| pattern::parse(spec.actions, line).is_some();
-    let (actions, mut answer) = match &submission.body {
+    let (actions, mut answer) = match body {
         Body::Text(text) => {
-            let extracted = extract(text, is_action);
+            let extracted = extract_from(text, spec);
             (extracted.actions.map(std::borrow::Cow::Owned), extracted.answer)
         }
         Body::Structured { actions, answer } => {
             (actions.as_ref().map(std::borrow::Cow::Borrowed), answer.clone().filter(|answer| !answer.is_null()))
         }
     };
-    let walk = actions.as_ref().map(|lines| walk(problem.as_ref(), lines, kinds));
+    let walk = actions.as_ref().map(|lines| walk(problem, lines, kinds));
     let (reference_answer, reference_steps) = match &walk {
         Some(walk) => (walk.reference_answer.clone(), walk.reference_steps),
         None => {
@@ -315,7 +326,7 @@ pub fn judge(submission: &Submission, kinds: Kinds) -> Judgement {
         broken.collect()
     });
     Judgement {
-        id: submission.id.to_string(),
+        id,
         format: StageResult::of(format),
         syntax: StageResult::of(syntax),
         semantic: clean.map_or(StageResult::NotJudged, StageResult::of),
@@ -331,6 +342,6 @@ pub fn judge(submission: &Submission, kinds: Kinds) -> Judgement {
             given.is_some() && given == sorted_texts(problem.input().get("a"))
         }),
         spec,
-        difficulty: submission.id.difficulty,
+        difficulty,
     }
 }

@@ -1,4 +1,4 @@
-//! The parser of a task against its GBNF grammar, on reference actions and near misses.
+//! The parser of a task against its GBNF grammar and its regular expression, on reference actions and near misses.
 
 use std::collections::BTreeMap;
 
@@ -78,6 +78,7 @@ fn has_huge_number(line: &str) -> bool {
 fn parser_and_grammar_accept_the_same_lines(task: &'static dyn AnyTask) {
     let spec = task.spec();
     let grammar = regex_of(&pattern::gbnf(spec.actions));
+    let expression = Regex::new(&format!("^{}$", pattern::regex(spec.actions))).expect("a regular expression");
     let page: Vec<Option<Regex>> = spec
         .page
         .actions
@@ -93,12 +94,14 @@ fn parser_and_grammar_accept_the_same_lines(task: &'static dyn AnyTask) {
             }
             assert!(pattern::parse(spec.actions, &line).is_some(), "{}: {line:?} is parsed", spec.slug);
             assert!(grammar.is_match(&line), "{}: {line:?} is in the grammar {grammar}", spec.slug);
+            assert!(expression.is_match(&line), "{}: {line:?} matches {expression}", spec.slug);
             if place % 50 > 0 {
                 continue;
             }
             for mutant in near(&line).iter().filter(|mutant| !has_huge_number(mutant)) {
                 let parsed = pattern::parse(spec.actions, mutant).is_some();
                 assert_eq!(parsed, grammar.is_match(mutant), "{}: {mutant:?}", spec.slug);
+                assert_eq!(parsed, expression.is_match(mutant), "{}: {mutant:?}, {expression}", spec.slug);
                 // If the page gives a pattern for every form, the parser accepts nothing else.
                 let allowed = page.iter().any(|regex| regex.as_ref().is_none_or(|regex| regex.is_match(mutant)));
                 assert!(!parsed || allowed, "{}: {mutant:?} is not one of the page", spec.slug);

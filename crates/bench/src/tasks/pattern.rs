@@ -1,4 +1,4 @@
-//! One-line action grammars: from the same forms come the parser and the GBNF grammar.
+//! One-line action grammars: from the same forms come the parser, the GBNF grammar and a regular expression.
 //!
 //! A form is literal text with fields in angle brackets:
 //! `<nat>` a natural number below 2^53 without leading zeros; `<int>` the same with an optional minus sign (no `-0`);
@@ -301,6 +301,66 @@ fn field_gbnf(field: &str, out: &mut String) {
             out.push(')');
         }
     }
+}
+
+/// A literal in a regular expression, escaped as every common dialect reads it.
+fn escaped(text: &str, out: &mut String) {
+    for c in text.chars() {
+        if r"\.+*?()|[]{}^$".contains(c) {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+}
+
+fn field_regex(field: &str, out: &mut String) {
+    const NAT: &str = "(?:0|[1-9][0-9]{0,15})";
+    const INT: &str = "(?:0|-?[1-9][0-9]{0,15})";
+    const BIG: &str = "(?:0|[1-9][0-9]*)";
+    const BIGINT: &str = "(?:0|-?[1-9][0-9]*)";
+    *out += &match field {
+        "nat" => NAT.to_owned(),
+        "nat?" => format!("(?:{NAT}|-)"),
+        "int" => INT.to_owned(),
+        "digit" => "[0-9]".to_owned(),
+        "rat" => format!("{BIGINT}(?:/{BIG})?"),
+        "ratio" => format!("{BIG}(?:/{BIG})?"),
+        "big" => BIG.to_owned(),
+        "bigint" => BIGINT.to_owned(),
+        "nats" => format!("{NAT}(?: {NAT})*"),
+        "nats?" => format!("(?:{NAT}(?: {NAT})*|-)"),
+        "ints" => format!("{INT}(?: {INT})*"),
+        class if class.starts_with('[') => class.to_owned(),
+        words => {
+            // Some dialects take the first word that fits, not the longest.
+            let mut words: Vec<&str> = words.split('|').collect();
+            words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+            let mut all = String::new();
+            for (place, word) in words.into_iter().enumerate() {
+                all += if place > 0 { "|" } else { "" };
+                escaped(word, &mut all);
+            }
+            format!("(?:{all})")
+        }
+    };
+}
+
+/// A regular expression for one form, without anchors: it matches one whole action line. It uses what all common dialects
+/// share, and no capturing groups.
+pub fn form_regex(form: &str) -> String {
+    let mut out = String::new();
+    for part in parts(form) {
+        match part {
+            Part::Literal(literal) => escaped(literal, &mut out),
+            Part::Field(field) => field_regex(field, &mut out),
+        }
+    }
+    out
+}
+
+/// A regular expression for all of the forms, as [`form_regex`].
+pub fn regex(forms: &[&str]) -> String {
+    format!("(?:{})", forms.iter().map(|form| form_regex(form)).collect::<Vec<_>>().join("|"))
 }
 
 /// GBNF rules for the forms: the rule `action` matches one action line; `nat`, `int` and `big` are its

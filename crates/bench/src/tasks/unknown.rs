@@ -11,7 +11,7 @@ const SUGGESTIONS_MAX: usize = 3;
 
 /// A name that no task has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown task {name:?}: {}", suggestion(name))]
+#[error("{}", self.message(command))]
 pub struct UnknownTask {
     /// Cut to 64 characters.
     pub name: String,
@@ -21,21 +21,28 @@ impl UnknownTask {
     pub(super) fn new(name: &str) -> Self {
         Self { name: name.chars().take(NAME_MAX).collect() }
     }
+
+    /// What may have been meant. `list` says what lists all tasks, or those of a category.
+    pub fn message(&self, list: impl Fn(Option<Category>) -> String) -> String {
+        format!("unknown task {:?}: {}", self.name, suggestion(&self.name, list))
+    }
 }
 
-fn suggestion(name: &str) -> String {
+fn command(category: Option<Category>) -> String {
+    category.map_or("prime-agents bench list".to_owned(), |of| format!("prime-agents bench list --category {of}"))
+}
+
+fn suggestion(name: &str, list: impl Fn(Option<Category>) -> String) -> String {
     let name = name.to_lowercase().replace([' ', '_'], "-");
     if let Ok(category) = name.parse::<Category>() {
-        return format!("that is a category; `prime-agents bench list --category {category}` names its tasks");
+        return format!("that is a category; `{}` names its tasks", list(Some(category)));
     }
     let with_name = containing(&name);
-    let categories: Vec<_> = Category::ALL.map(Category::name).into_iter().filter(|of| of.contains(&name)).collect();
+    let categories: Vec<_> = Category::ALL.into_iter().filter(|of| of.name().contains(&name)).collect();
     if let ([], [first, ..], false) = (&with_name[..], &categories[..], name.is_empty()) {
-        let categories = categories.join(", ");
-        return format!(
-            "no task, but part of the name of a category ({categories}); `prime-agents bench list --category {first}` names \
-             its tasks"
-        );
+        let names = categories.iter().map(|of| of.name()).collect::<Vec<_>>().join(", ");
+        let list = list(Some(*first));
+        return format!("no task, but part of the name of a category ({names}); `{list}` names its tasks");
     }
     let meant = if with_name.is_empty() { vec![nearest(&name)] } else { with_name };
     let mut named: Vec<_> = meant.iter().take(SUGGESTIONS_MAX).map(|slug| format!("`{slug}`")).collect();
@@ -43,7 +50,7 @@ fn suggestion(name: &str) -> String {
     let last = if further > 0 { Some(format!("one of {further} more with {name:?}")) } else { named.pop() };
     let (first, last) = (named.join(", "), last.unwrap_or_default());
     let either = if first.is_empty() { last } else { format!("{first} or {last}") };
-    format!("did you mean {either}? `prime-agents bench list` names all")
+    format!("did you mean {either}? `{}` names all", list(None))
 }
 
 fn slugs(tasks: impl Iterator<Item = &'static dyn AnyTask>) -> impl Iterator<Item = &'static str> {

@@ -173,12 +173,7 @@ pub struct RewardPlan {
 
 impl Default for RewardPlan {
     fn default() -> Self {
-        Self {
-            source: Source::Composite,
-            weights: RewardWeights { task: 10.0, verify: 1.0, efficiency: 0.5, format: 0.1 },
-            consistency: 0.2,
-            oracle_cap: 400,
-        }
+        Self { source: Source::Composite, weights: RewardWeights::PAPER, consistency: 0.2, oracle_cap: 400 }
     }
 }
 

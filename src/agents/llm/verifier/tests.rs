@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::agents::llm::fake_model::{FakeModel, USAGE, advanced, completion, started};
-use crate::agents::prompt::benchmark;
+use prime_bench::prompts;
 use prime_bench::tasks::Severity;
 use prime_problems::Custom;
 
@@ -36,7 +36,7 @@ fn a_report_becomes_a_verdict() {
     let trajectory = advanced("bubble-sort", 1);
     let constraints = trajectory.machine.spec().constraints;
     let line = trajectory.machine.reference().expect("a next step");
-    let prompt = benchmark::verifier(trajectory.machine.as_ref(), &line).expect("legal");
+    let prompt = prompts::verifier(trajectory.machine.as_ref(), &line).expect("legal");
     let text = report(&[1, 3], "0.7");
     let model = FakeModel::new(move |_| Ok(completion(&text)));
     let verdict = judge(&model, VerifierOptions::report("judge", 500), trajectory, &line).expect("a verdict");

@@ -4,14 +4,38 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
-use minijinja::{Value as Variable, context};
+use minijinja::{Environment, UndefinedBehavior, Value as Variable, context};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::TEMPLATES;
-use prime_bench::tasks::page::{ActionPage, Example};
-use prime_bench::tasks::{Category, Constraint, Machine, Problem, Refusal, Spec};
+use crate::tasks::page::{ActionPage, Example};
+use crate::tasks::{Category, Constraint, Machine, Problem, Refusal, Spec};
+
+/// The templates by name. Templates of agents may import them.
+pub const TEMPLATES: [(&str, &str); 7] = [
+    ("benchmark/parts.j2", include_str!("parts.j2")),
+    ("benchmark/baseline.j2", include_str!("baseline.j2")),
+    ("benchmark/structured.j2", include_str!("structured.j2")),
+    ("benchmark/sorting.j2", include_str!("sorting.j2")),
+    ("benchmark/state-machine.j2", include_str!("state-machine.j2")),
+    ("benchmark/mathematical.j2", include_str!("mathematical.j2")),
+    ("verifier/check.j2", VERIFIER),
+];
+
+/// The paper's prompt for a verifier: one proposed step, each constraint to be marked.
+pub const VERIFIER: &str = include_str!("check.j2");
+
+static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut templates = Environment::new();
+    templates.set_undefined_behavior(UndefinedBehavior::Strict);
+    templates.set_keep_trailing_newline(true);
+    for (name, text) in TEMPLATES {
+        templates.add_template(name, text).expect("invariant: the built-in templates parse, as a test shows");
+    }
+    templates
+});
 
 /// A style of whole-problem prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +119,7 @@ impl FromStr for Style {
 
 /// The variable `task` of templates.
 #[derive(Serialize)]
-pub(super) struct TaskView {
+pub struct TaskView {
     slug: &'static str,
     title: &'static str,
     category: Category,
@@ -113,14 +137,15 @@ pub(super) struct TaskView {
 }
 
 /// An input without the fields that its task hides from executors.
-pub(super) fn visible(spec: &Spec, mut input: Value) -> Value {
+pub fn visible(spec: &Spec, mut input: Value) -> Value {
     if let Some(fields) = input.as_object_mut() {
         fields.retain(|name, _| !spec.hidden.contains(&name.as_str()));
     }
     input
 }
 
-pub(super) fn view(spec: &'static Spec) -> TaskView {
+/// What templates are shown of a task.
+pub fn view(spec: &'static Spec) -> TaskView {
     let page = spec.page;
     let example = serde_json::from_str(page.example.input).expect("invariant: examples are JSON, as a test shows");
     TaskView {
@@ -141,7 +166,7 @@ pub(super) fn view(spec: &'static Spec) -> TaskView {
 }
 
 fn render(name: &str, variables: Variable) -> String {
-    let template = TEMPLATES.get_template(name).expect("invariant: the template was added");
+    let template = ENVIRONMENT.get_template(name).expect("invariant: the template was added");
     template.render(variables).expect("invariant: the built-in templates use these variables, as a test shows")
 }
 
@@ -188,7 +213,7 @@ pub fn verifier(machine: &dyn Machine, action: &str) -> Result<String, Refusal> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use prime_bench::tasks::{self, Difficulty};
+    use crate::tasks::{self, Difficulty};
 
     #[test]
     fn every_task_has_every_prompt() {

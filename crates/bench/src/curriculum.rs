@@ -1,0 +1,24 @@
+//! The paper's training curriculum (table "Training Curriculum Phases"): all tasks, at levels that grow harder.
+
+use crate::tasks::Difficulty;
+
+/// Some epochs of training.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Phase {
+    pub name: &'static str,
+    /// From 1.
+    pub first_epoch: u32,
+    pub last_epoch: u32,
+    pub difficulties: &'static [Difficulty],
+}
+
+pub const PHASES: [Phase; 3] = [
+    Phase { name: "warm-up", first_epoch: 1, last_epoch: 5, difficulties: &[Difficulty::Easy] },
+    Phase {
+        name: "intermediate",
+        first_epoch: 6,
+        last_epoch: 15,
+        difficulties: &[Difficulty::Easy, Difficulty::Medium],
+    },
+    Phase { name: "full", first_epoch: 16, last_epoch: 30, difficulties: &Difficulty::ALL },
+];

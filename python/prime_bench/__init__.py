@@ -1,0 +1,46 @@
+"""PRIME-Bench: 86 algorithmic tasks as step environments, with a reward for every step from a hard verifier.
+
+    import prime_bench
+
+    env = prime_bench.StepEnv(prime_bench.Instance("bubble-sort"))
+    observation, info = env.reset()
+    observation, reward, terminated, truncated, info = env.step("cmp 0 1")
+
+Everything is computed in this process: no server, no model, no network.
+"""
+
+from ._judging import FirstError, Judgement, Violation, judge, judge_many
+from ._native import EpisodeOver, Instance, StepEnv, VectorStepEnv, __version__, grammar
+from ._rewards import WEIGHTS, Reward, TrajectoryReward, composite_reward
+from ._tasks import Action, Constraint, Phase, TaskInfo, curriculum, instances, task, tasks
+from .dataset import Dataset, Entry, create_dataset, score_answer
+
+__all__ = [
+    "WEIGHTS",
+    "Action",
+    "Constraint",
+    "Dataset",
+    "Entry",
+    "EpisodeOver",
+    "FirstError",
+    "Instance",
+    "Judgement",
+    "Phase",
+    "Reward",
+    "StepEnv",
+    "TaskInfo",
+    "TrajectoryReward",
+    "VectorStepEnv",
+    "Violation",
+    "__version__",
+    "composite_reward",
+    "create_dataset",
+    "curriculum",
+    "grammar",
+    "instances",
+    "judge",
+    "judge_many",
+    "score_answer",
+    "task",
+    "tasks",
+]

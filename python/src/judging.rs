@@ -1,0 +1,160 @@
+//! Judges whole outputs: the four stages, and the composite reward of their traces.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use prime_bench::judge::{ActionList, Body, Judgement, extract_from, judge_body};
+use prime_bench::tasks::Kinds;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use crate::episode::{Episode, Rules};
+use crate::errors::{detached, guarded, type_error, value_error};
+use crate::instance::{Named, instance};
+use crate::values::{self, RewardParts, integer, parts, to_json, to_python};
+
+fn lines(field: &str, object: &Bound<'_, PyAny>) -> PyResult<ActionList> {
+    let wanted = || type_error(field, "a sequence of str", object);
+    if object.is_instance_of::<PyString>() {
+        return Err(wanted());
+    }
+    let mut list = ActionList::default();
+    for (place, line) in object.try_iter().map_err(|_| wanted())?.enumerate() {
+        let line = line?;
+        let text = line.cast::<PyString>().map_err(|_| type_error(&format!("{field}[{place}]"), "a str", &line))?;
+        list.push(text.to_str()?);
+    }
+    Ok(list)
+}
+
+/// A model's text, or a dict of `actions` and `answer`.
+fn body(field: &str, output: &Bound<'_, PyAny>) -> PyResult<Body> {
+    if let Ok(text) = output.cast::<PyString>() {
+        return Ok(Body::Text(text.to_str()?.to_owned()));
+    }
+    let Ok(fields) = output.cast::<PyDict>() else {
+        return Err(type_error(field, "a str, or a dict of actions and answer", output));
+    };
+    let (mut actions, mut answer) = (None, None);
+    for (name, value) in fields.iter() {
+        match values::text(field, &name)?.as_str() {
+            "actions" if value.is_none() => {}
+            "actions" => actions = Some(lines(&format!("{field}[\"actions\"]"), &value)?),
+            "answer" => answer = Some(to_json(&format!("{field}[\"answer\"]"), &value)?),
+            other => return Err(value_error(field, format!("unknown key {other:?}: there are actions and answer"))),
+        }
+    }
+    Ok(Body::Structured { actions, answer })
+}
+
+fn judge_one(named: &Named, body: &Body, kinds: Kinds) -> PyResult<Judgement> {
+    named.check_reference()?;
+    guarded(|| judge_body(named.problem.as_ref(), named.name(), named.difficulty(), body, kinds))
+}
+
+fn as_dict<'py>(py: Python<'py>, judgement: &Judgement) -> PyResult<Bound<'py, PyAny>> {
+    let value = serde_json::to_value(judgement).map_err(|error| value_error("output", error))?;
+    to_python(py, &value)
+}
+
+/// Judges an output; a dict as `bench check --details` writes it.
+#[pyfunction(name = "_judge")]
+#[pyo3(signature = (output, instance, kinds=None))]
+pub fn judge<'py>(
+    py: Python<'py>,
+    output: &Bound<'py, PyAny>,
+    instance: &Bound<'py, PyAny>,
+    kinds: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (named, kinds) = (self::instance("instance", instance)?, values::kinds(kinds, Kinds::ALL)?);
+    let body = body("output", output)?;
+    let judgement = detached(py, || judge_one(&named, &body, kinds))??;
+    as_dict(py, &judgement)
+}
+
+/// Judges on several threads, each taking the next output that is left.
+fn judge_all(work: &[(Arc<Named>, Body)], kinds: Kinds, threads: usize) -> Vec<PyResult<Judgement>> {
+    let next = AtomicUsize::new(0);
+    let judge_some = || {
+        let mut judged = Vec::new();
+        while let Some((place, (named, body))) = {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            work.get(place).map(|pair| (place, pair))
+        } {
+            judged.push((place, judge_one(named, body, kinds)));
+        }
+        judged
+    };
+    let mut all: Vec<_> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads.clamp(1, work.len().max(1))).map(|_| scope.spawn(judge_some)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("invariant: panics are caught in each")).collect()
+    });
+    all.sort_by_key(|(place, _)| *place);
+    all.into_iter().map(|(_, judged)| judged).collect()
+}
+
+/// Judges outputs of instances, pair by pair.
+#[pyfunction(name = "_judge_many")]
+#[pyo3(
+    signature = (outputs, instances, kinds=None, threads=None),
+    text_signature = "(outputs, instances, kinds=None, threads=0)"
+)]
+pub fn judge_many<'py>(
+    py: Python<'py>,
+    outputs: &Bound<'py, PyAny>,
+    instances: &Bound<'py, PyAny>,
+    kinds: Option<&Bound<'py, PyAny>>,
+    threads: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let kinds = values::kinds(kinds, Kinds::ALL)?;
+    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let threads = threads.map_or(Ok(0), |threads| integer("threads", threads, 0, 1024))?;
+    let threads = usize::try_from(threads).ok().filter(|threads| *threads > 0).unwrap_or(cores);
+    let sequence = |field, object: &Bound<'py, PyAny>| {
+        let is_text = object.is_instance_of::<PyString>() || object.is_instance_of::<PyDict>();
+        let items = if is_text { None } else { object.try_iter().ok() };
+        items.ok_or_else(|| type_error(field, "a sequence", object))?.collect::<PyResult<Vec<_>>>()
+    };
+    let (outputs, instances) = (sequence("outputs", outputs)?, sequence("instances", instances)?);
+    if outputs.len() != instances.len() {
+        let message = format!("there are {} for {} outputs", instances.len(), outputs.len());
+        return Err(value_error("instances", message));
+    }
+    let mut work = Vec::with_capacity(outputs.len());
+    for (place, (output, instance)) in outputs.iter().zip(&instances).enumerate() {
+        let named = self::instance(&format!("instances[{place}]"), instance)?;
+        work.push((named, body(&format!("outputs[{place}]"), output)?));
+    }
+    let judged = detached(py, || judge_all(&work, kinds, threads))?;
+    judged.into_iter().map(|judgement| as_dict(py, &judgement?)).collect()
+}
+
+/// The composite reward of an output's trace, or of lines, and of each line.
+#[pyfunction(name = "_composite_reward")]
+#[pyo3(signature = (output, instance, kinds=None, weights=None))]
+pub fn composite_reward(
+    py: Python<'_>,
+    output: &Bound<'_, PyAny>,
+    instance: &Bound<'_, PyAny>,
+    kinds: Option<&Bound<'_, PyAny>>,
+    weights: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(RewardParts, Vec<f64>)> {
+    let named = self::instance("instance", instance)?;
+    let kinds = values::kinds(kinds, Kinds::WITHOUT_TRANSITION)?;
+    let rules = Rules::new(kinds, values::weights(weights)?, u64::MAX, false);
+    let spec = named.task.spec();
+    let actions = match output.cast::<PyString>() {
+        Ok(text) => extract_from(text.to_str()?, spec).actions,
+        Err(_) => Some(lines("output", output)?),
+    };
+    // Without a trace there is one line, which is no action.
+    let actions = actions.filter(|actions| !actions.is_empty()).unwrap_or_else(|| [""].into_iter().collect());
+    detached(py, || {
+        let mut episode = Episode::new(named, rules);
+        let lines: Vec<&str> = actions.iter().collect();
+        let steps = episode.judge_all(lines.into_iter());
+        (parts(&episode.rewards.trajectory()), steps.iter().map(|reward| reward.total).collect())
+    })
+}
