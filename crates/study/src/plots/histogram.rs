@@ -24,6 +24,7 @@ const BINS_MAX: i64 = 400;
 
 impl Histogram {
     /// Start of each bin and its count. A value on an edge belongs to the bin above.
+    #[expect(clippy::cast_possible_truncation, reason = "casts of floats saturate, and bins are limited")]
     pub fn bins(&self) -> Vec<(f64, usize)> {
         // The slack keeps 15.000000000000002 and 14.999999999999998 in one bin.
         let bin = |value: &f64| (value / self.bin_width + 1e-9).floor() as i64;

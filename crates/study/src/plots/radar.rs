@@ -22,6 +22,7 @@ const HEIGHT: u32 = 460;
 const RADIUS: f64 = 175.0;
 
 /// The pixel at a share of the radius along an axis.
+#[expect(clippy::cast_possible_truncation, reason = "pixels of the drawing")]
 fn at(axis: usize, axes: usize, share: f64) -> (i32, i32) {
     let angle = std::f64::consts::TAU * axis as f64 / axes as f64;
     let (x, y) = (f64::from(WIDTH) / 2.0, f64::from(HEIGHT) / 2.0);

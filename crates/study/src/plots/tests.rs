@@ -43,8 +43,8 @@ fn check(svg: &str) {
 
 const TITLE: &str = "a <title>";
 
-fn measured(value: f64) -> Option<Measured> {
-    Some(Measured { value, interval: Some((value - 5.0, value + 5.0)), is_hollow: value > 50.0 })
+fn measured(value: f64) -> Measured {
+    Measured { value, interval: Some((value - 5.0, value + 5.0)), is_hollow: value > 50.0 }
 }
 
 #[test]
@@ -53,7 +53,13 @@ fn drawings_are_well_formed_with_and_without_values() {
     let rows = |count: usize| {
         let row = |index: usize| IntervalRow {
             name: format!("<{index}>"),
-            values: vec![measured(index as f64), None, measured(90.0), measured(-7.0), measured(3.0)],
+            values: vec![
+                Some(measured(index as f64)),
+                None,
+                Some(measured(90.0)),
+                Some(measured(-7.0)),
+                Some(measured(3.0)),
+            ],
         };
         (0..count).map(row).collect::<Vec<_>>()
     };

@@ -19,7 +19,7 @@ pub enum AppendError {
     #[error("{}: another process adds records to it; wait for it, or choose another file", path.display())]
     InUse { path: PathBuf },
     #[error("{}: {key} is there already; a run counts once", path.display())]
-    Duplicate { path: PathBuf, key: Key },
+    Duplicate { path: PathBuf, key: Box<Key> },
 }
 
 /// A file of records, open for appending by this process alone.
@@ -82,7 +82,7 @@ impl RecordLog {
     pub fn append(&mut self, record: &Record) -> Result<(), AppendError> {
         let key = record.key();
         if self.is_measured(&key) {
-            return Err(AppendError::Duplicate { path: self.path.clone(), key });
+            return Err(AppendError::Duplicate { path: self.path.clone(), key: Box::new(key) });
         }
         let mut line = serde_json::to_vec(record).expect("invariant: a record serialises");
         line.push(b'\n');

@@ -27,7 +27,7 @@ pub enum ReadError {
     #[error(
         "{}, line {line}: {key} is in {} already; a run counts once", path.display(), first.display()
     )]
-    Duplicate { path: PathBuf, line: usize, key: Key, first: PathBuf },
+    Duplicate { path: PathBuf, line: usize, key: Box<Key>, first: PathBuf },
 }
 
 /// Adds a record, in place of one of the same run that was not measured. Returns false if the run was measured already.
@@ -116,7 +116,7 @@ pub fn read(path: &Path) -> Result<Records, ReadError> {
                 let key = record.key();
                 if !add(&mut records.records, &mut places, record) {
                     let (path, first) = (path.to_owned(), path.to_owned());
-                    return Err(ReadError::Duplicate { path, line, key, first });
+                    return Err(ReadError::Duplicate { path, line, key: Box::new(key), first });
                 }
                 records.whole_bytes += bytes as u64;
                 records.lacks_newline = !is_whole;
@@ -141,7 +141,8 @@ pub fn read_all(paths: &[PathBuf]) -> Result<Records, ReadError> {
             let key = record.key();
             if !add(&mut all.records, &mut places, record) {
                 let first = places.get(&key).and_then(|place| origins.get(*place)).copied().unwrap_or(path);
-                return Err(ReadError::Duplicate { path: path.clone(), line, key, first: first.clone() });
+                let (path, first) = (path.clone(), first.clone());
+                return Err(ReadError::Duplicate { path, line, key: Box::new(key), first });
             }
             origins.resize(all.records.len(), path);
         }

@@ -188,7 +188,7 @@ record! {
     commit: Option<String>,
     /// Hash of the system's configuration.
     config_hash: String,
-    /// Digest of the model file, or the served model's name.
+    /// SHA-256 of the model files after the names of their engines, or the served model's name.
     model_digest: Option<String>,
     /// Processor and cores.
     machine: String,

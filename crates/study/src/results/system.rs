@@ -71,13 +71,13 @@ pub(super) fn group(records: &[Record]) -> Vec<SystemResults<'_>> {
         });
         group.push(record);
     }
-    let systems = order.into_iter().map(|key| system(key, groups.remove(&key).unwrap_or_default()));
+    let systems = order.into_iter().map(|key| system(key, &groups.remove(&key).unwrap_or_default()));
     systems.collect()
 }
 
-fn system<'r>((name, saw_transition): (&str, bool), records: Vec<&'r Record>) -> SystemResults<'r> {
+fn system<'r>((name, saw_transition): (&str, bool), records: &[&'r Record]) -> SystemResults<'r> {
     let mut by_task: BTreeMap<(u16, &str), Vec<&'r Record>> = BTreeMap::new();
-    for record in &records {
+    for record in records {
         let spec = find(&record.task).expect("invariant: records are checked when they are read").spec();
         by_task.entry((spec.id, spec.slug)).or_default().push(record);
     }

@@ -47,7 +47,7 @@ fn at_most(ranks: &[usize], limit: usize) -> f64 {
         highest += rank;
         for sum in (0..=highest).rev() {
             let with = if sum >= *rank { probability[sum - rank] } else { 0.0 };
-            probability[sum] = (probability[sum] + with) / 2.0;
+            probability[sum] = f64::midpoint(probability[sum], with);
         }
     }
     probability[..=limit.min(total)].iter().sum()
