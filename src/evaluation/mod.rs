@@ -7,6 +7,7 @@ mod null_problem;
 pub mod single_step;
 pub mod solve;
 pub mod strategies;
+pub mod study;
 pub mod stub_server;
 #[cfg(test)]
 mod systems;

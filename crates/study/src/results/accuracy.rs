@@ -35,7 +35,8 @@ fn of_task(values: &[f64]) -> (Computed<Interval>, &'static str) {
     (repeats(&instances).map(|repeats| clamped(repeats.estimate.interval)), "t over instances")
 }
 
-fn clamped(interval: Interval) -> Interval {
+/// An interval of a share, without what no share can be.
+pub(crate) fn clamped(interval: Interval) -> Interval {
     Interval { low: interval.low.max(0.0), high: interval.high.min(1.0) }
 }
 

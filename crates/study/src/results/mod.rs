@@ -5,7 +5,7 @@ mod accuracy;
 mod pairs;
 mod system;
 
-pub(crate) use accuracy::BOOTSTRAP_SEED;
+pub(crate) use accuracy::{BOOTSTRAP_SEED, clamped};
 pub use accuracy::{Accuracy, over_instances, over_tasks};
 pub use pairs::{PairResults, PairedTask, PairingError};
 pub use system::{Instance, SystemResults, TaskResults};

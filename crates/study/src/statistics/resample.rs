@@ -1,43 +1,86 @@
 //! Means of resampled values: one draw with replacement of as many values as there are.
 
-use rand::Rng;
+use std::cell::OnceCell;
 
-/// Values of one task, ready to be resampled.
+use rand::Rng;
+use statrs::function::factorial::ln_binomial;
+
+/// Values of one task, ready to be resampled. Right and wrong answers and their differences have at most three values, of
+/// which the counts of a resample are binomial: a draw or two in place of one for each instance.
 pub(super) enum Resampler<'v> {
     /// All values are equal.
     Constant(f64),
-    /// Two different values, as right and wrong: the count of the second is binomial, and one draw finds it.
-    Two {
-        first: f64,
-        second: f64,
-        cumulative: Vec<f64>,
-    },
+    Few(Box<FewValues>),
     Many(&'v [f64]),
+}
+
+/// Two or three different values.
+pub(super) struct FewValues {
+    values: [f64; 3],
+    n: usize,
+    /// P(at most k times the first value), for k from 0.
+    first: Vec<f64>,
+    /// Share of the second value among those that are not the first.
+    share: f64,
+    /// The same of the second value, for each number of values that are not the first; computed when it is drawn.
+    second: Vec<OnceCell<Vec<f64>>>,
+}
+
+fn count_of(cumulative: &[f64], u: f64) -> usize {
+    cumulative.partition_point(|below| *below <= u).min(cumulative.len() - 1)
+}
+
+impl FewValues {
+    fn new(all: &[f64], values: [f64; 3]) -> Self {
+        let count = |wanted: f64| all.iter().filter(|value| **value == wanted).count();
+        let (n, first, second) = (all.len(), count(values[0]), count(values[1]));
+        Self {
+            values,
+            n,
+            first: binomial_cdf(n, first as f64 / n as f64),
+            share: second as f64 / (n - first) as f64,
+            second: vec![OnceCell::new(); n + 1],
+        }
+    }
+
+    fn draw(&self, rng: &mut impl Rng) -> f64 {
+        let first = count_of(&self.first, rng.random());
+        let rest = self.n - first;
+        let second = if self.share >= 1.0 {
+            rest
+        } else {
+            count_of(self.second[rest].get_or_init(|| binomial_cdf(rest, self.share)), rng.random())
+        };
+        let [a, b, c] = self.values;
+        (a * first as f64 + b * second as f64 + c * (rest - second) as f64) / self.n as f64
+    }
 }
 
 impl<'v> Resampler<'v> {
     /// `values` has one at least.
     pub fn new(values: &'v [f64]) -> Self {
-        let first = values[0];
-        let Some(second) = values.iter().copied().find(|value| *value != first) else { return Self::Constant(first) };
-        if values.iter().any(|value| *value != first && *value != second) {
-            return Self::Many(values);
+        let mut different: Vec<f64> = Vec::new();
+        for value in values {
+            if !different.contains(value) {
+                different.push(*value);
+            }
+            if different.len() > 3 {
+                return Self::Many(values);
+            }
         }
-        let n = values.len();
-        let share = values.iter().filter(|value| **value == second).count() as f64 / n as f64;
-        Self::Two { first, second, cumulative: binomial_cdf(n, share) }
+        match different[..] {
+            [value] => Self::Constant(value),
+            // The third has no share.
+            [a, b] => Self::Few(Box::new(FewValues::new(values, [a, b, b]))),
+            _ => Self::Few(Box::new(FewValues::new(values, [different[0], different[1], different[2]]))),
+        }
     }
 
     /// The mean of one resample.
     pub fn draw(&self, rng: &mut impl Rng) -> f64 {
         match self {
             Self::Constant(value) => *value,
-            Self::Two { first, second, cumulative } => {
-                let u: f64 = rng.random();
-                let n = cumulative.len() - 1;
-                let count = cumulative.partition_point(|below| *below <= u).min(n);
-                first + (second - first) * count as f64 / n as f64
-            }
+            Self::Few(few) => few.draw(rng),
             Self::Many(values) => {
                 let sum: f64 = (0..values.len()).map(|_| values[rng.random_range(0..values.len())]).sum();
                 sum / values.len() as f64
@@ -48,7 +91,6 @@ impl<'v> Resampler<'v> {
 
 /// P(X ≤ k) for k from 0 to n, `share` strictly between 0 and 1.
 fn binomial_cdf(n: usize, share: f64) -> Vec<f64> {
-    use statrs::function::factorial::ln_binomial;
     let (yes, no) = (share.ln(), (1.0 - share).ln());
     let log = |k: usize| ln_binomial(n as u64, k as u64) + k as f64 * yes + (n - k) as f64 * no;
     let mut sum = 0.0;
@@ -76,7 +118,14 @@ mod tests {
 
     #[test]
     fn draws_have_the_mean_and_the_variance_of_the_values() {
-        for values in [&[0.0, 0.0, 1.0, 1.0, 1.0][..], &[0.0, 0.5, 1.0, 1.0, 0.5], &[-1.0, 0.0, 1.0, 0.0]] {
+        let cases: [&[f64]; 5] = [
+            &[0.0, 0.0, 1.0, 1.0, 1.0],
+            &[0.0, 0.5, 1.0, 1.0, 0.5],
+            &[-1.0, 0.0, 1.0, 0.0],
+            &[0.0, 0.25, 0.5, 1.0, 0.75],
+            &[1.0, 0.0],
+        ];
+        for values in cases {
             let n = values.len() as f64;
             let mean = values.iter().sum::<f64>() / n;
             let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n / n;

@@ -4,7 +4,7 @@ use prime_bench::tasks::Category;
 
 use super::summary::{accuracy_cells, methods};
 use super::table::{Cell, Column, Table};
-use crate::results::{PairResults, Results, over_tasks};
+use crate::results::{PairResults, Results, clamped, over_tasks};
 use crate::statistics::{Computed, Interval, RESAMPLES, bca_of_means, mean, standard_deviation, stratified};
 
 /// Accuracy of each system in each category.
@@ -31,7 +31,7 @@ pub(super) fn categories(results: &Results<'_>) -> Table {
                 Cell::count(accuracy.n),
             ];
             row.extend(accuracy_cells(&accuracy));
-            let stratified = stratified(&values).map(|estimate| estimate.interval);
+            let stratified = stratified(&values).map(|estimate| clamped(estimate.interval));
             row.extend([deviation, Cell::percent_interval(&stratified)]);
             rows.push(row);
             used.push(accuracy);

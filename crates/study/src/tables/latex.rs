@@ -16,6 +16,7 @@ fn escaped(text: &str) -> String {
             '<' => out += "\\textless{}",
             '>' => out += "\\textgreater{}",
             '→' => out += "$\\rightarrow$",
+            '−' => out += "$-$",
             '–' => out += "--",
             '±' => out += "$\\pm$",
             'τ' => out += "$\\tau$",

@@ -28,10 +28,10 @@ impl Table {
                 let is_interval = column.kind == ColumnKind::Interval;
                 match cell {
                     Cell::Interval { interval, .. } => {
-                        line.extend([interval.low.to_string(), interval.high.to_string()]);
+                        line.extend([interval.low, interval.high].map(|end| format!("{end:?}")));
                         continue;
                     }
-                    Cell::Number { value, .. } | Cell::P(value) => line.push(value.to_string()),
+                    Cell::Number { value, .. } | Cell::P(value) => line.push(format!("{value:?}")),
                     Cell::LeftOut(reason) => {
                         reasons.push(format!("{}: {reason}", column.name));
                         line.push(String::new());
