@@ -19,6 +19,7 @@ mod remote;
 mod run;
 mod runs;
 mod serve;
+mod study;
 mod table;
 mod train;
 mod values;
@@ -54,6 +55,8 @@ enum Command {
     Loadtest(loadtest::LoadtestArguments),
     /// Generate and judge benchmark instances, and measure agents on them
     Bench(bench::BenchArguments),
+    /// Run studies that a file describes, and make their tables, figures and page
+    Study(study::StudyArguments),
     /// Check this machine: processor, devices, models, memory, servers, port
     Doctor(doctor::DoctorArguments),
     /// List, show, check and try the configurable agents
@@ -111,6 +114,7 @@ pub fn main() -> ExitCode {
         Command::Serve(arguments) => serve::serve(&arguments),
         Command::Loadtest(arguments) => loadtest::loadtest(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),
+        Command::Study(arguments) => study::study(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Agents(arguments) => agents::agents(&arguments),
         Command::Config(arguments) => config::config(&arguments),

@@ -106,7 +106,7 @@ impl SystemRuns {
 }
 
 /// The budget of proposals for a run whose reference has `reference_steps`.
-fn steps_budget(plan: &RunPlan, reference_steps: u64) -> u64 {
+pub(super) fn steps_budget(plan: &RunPlan, reference_steps: u64) -> u64 {
     let a_step = match &plan.strategy {
         Strategy::Iterative | Strategy::Greedy | Strategy::BestOfN | Strategy::Beam(_) => plan.fanout,
         // A vote takes whole batches.

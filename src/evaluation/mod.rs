@@ -8,6 +8,7 @@ pub mod single_step;
 pub mod solve;
 pub mod strategies;
 pub mod stub_server;
+pub mod study;
 #[cfg(test)]
 mod systems;
 pub mod task_speed;

@@ -10,6 +10,7 @@ fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     Some(line.split_once(':')?.1.trim())
 }
 
+/// This machine, as its kernel describes it.
 pub fn host_info() -> HostInfo {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let names = rustix::system::uname();

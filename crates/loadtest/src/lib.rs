@@ -32,6 +32,7 @@ pub mod text;
 mod trajectory;
 
 pub use assemble::{TestStart, report};
+pub use host_info::host_info;
 pub use measurement::{Launch, Measurement, MeasurementError, measure};
 pub use point::Measured;
 pub use precise_timer::PreciseTimer;

@@ -33,6 +33,8 @@ use prime_bench::dataset::Selection;
 use prime_bench::judge::INDEX_LIMIT;
 use prime_bench::tasks::{self, AnyTask, BASE_SEED, Category, Difficulty, INSTANCES};
 
+pub use measurement::{CONCURRENT, with_engines};
+
 #[derive(Args)]
 pub struct BenchArguments {
     #[command(subcommand)]

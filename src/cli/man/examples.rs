@@ -81,6 +81,39 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         )],
     ),
     (
+        "prime-agents-study",
+        &[(
+            "Run a study and make its page:",
+            "prime-agents study run studies/smoke.toml\nprime-agents study report data/studies/smoke.jsonl",
+        )],
+    ),
+    ("prime-agents-study-check", &[("Check all shipped studies:", "prime-agents study check studies/*.toml")]),
+    ("prime-agents-study-schema", &[("Describe the columns of records:", "prime-agents study schema --records")]),
+    ("prime-agents-study-list", &[("List the shipped studies:", "prime-agents study list studies")]),
+    ("prime-agents-study-show", &[("Show what is asked:", "prime-agents study show studies/headline.toml")]),
+    (
+        "prime-agents-study-plan",
+        &[(
+            "Estimate time and price:",
+            "prime-agents study plan studies/headline.toml --prompt-price 0.1 --completion-price 0.4",
+        )],
+    ),
+    (
+        "prime-agents-study-run",
+        &[("Run a study, or what is left of it:", "prime-agents study run studies/smoke.toml --concurrent 2")],
+    ),
+    (
+        "prime-agents-study-report",
+        &[("Make some tables only:", "prime-agents study report data/studies/smoke.jsonl --out report --show T2,T61")],
+    ),
+    (
+        "prime-agents-study-compare",
+        &[(
+            "Compare two systems of a study:",
+            "prime-agents study compare \"single pass\" PRIME data/studies/smoke.jsonl",
+        )],
+    ),
+    (
         "prime-agents-bench-strategies",
         &[(
             "Compare two strategies on one task:",

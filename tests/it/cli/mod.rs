@@ -12,4 +12,5 @@ mod output;
 mod runs;
 mod runs_client;
 mod shell;
+mod study;
 mod whole;

@@ -5,12 +5,13 @@ use std::process::Command;
 use crate::binary::{done, file, shown};
 
 /// Every command.
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "run",
     "runs",
     "serve",
     "loadtest",
     "bench",
+    "study",
     "doctor",
     "agents",
     "config",

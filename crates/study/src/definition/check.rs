@@ -1,0 +1,191 @@
+//! A study, checked: every name is known, and every system can be compared.
+
+use std::collections::BTreeSet;
+
+use prime_bench::tasks::{AnyTask, Category, Difficulty, INSTANCES, Kind, Kinds, all, find};
+
+use super::file::{AskSection, BudgetSection, StudyFile};
+use super::system::{Source, System, system};
+use crate::nearest::did_you_mean;
+use crate::report::Choice;
+use crate::tables::check_items;
+
+const REPEATS_MAX: u32 = 1_000;
+
+/// What every system is asked.
+#[derive(Clone)]
+pub struct Ask {
+    /// Each once, in the paper's order.
+    pub tasks: Vec<&'static dyn AnyTask>,
+    pub difficulties: Vec<Difficulty>,
+    /// Of each task, level and base seed.
+    pub instances: u32,
+    pub base_seeds: Vec<u64>,
+    pub repeats: u32,
+    pub sampling_seed: u64,
+}
+
+/// A study that can be run.
+#[derive(Clone)]
+pub struct Study {
+    pub name: String,
+    pub description: String,
+    /// Kinds of constraints that verifiers may see.
+    pub kinds: Kinds,
+    pub ask: Ask,
+    pub systems: Vec<System>,
+    pub budget: BudgetSection,
+    pub choice: Choice,
+}
+
+impl Study {
+    /// # Errors
+    /// All that is wrong with it, a line each.
+    pub fn new(file: &StudyFile) -> Result<Self, Vec<String>> {
+        let mut problems = Vec::new();
+        let name = &file.study.name;
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if name.is_empty() || name.len() > 64 || name.starts_with('-') || !name.chars().all(is_plain) {
+            problems.push(format!(
+                "study.name: `{name}` must be 1 to 64 lower-case letters, digits and hyphens, as in `n-queens`"
+            ));
+        }
+        let study = Self {
+            name: name.clone(),
+            description: file.study.description.clone(),
+            kinds: kinds(&file.study.kinds, &mut problems),
+            ask: ask(&file.ask, &mut problems),
+            systems: systems(file, &mut problems),
+            budget: file.budget.clone(),
+            choice: choice(file, &mut problems),
+        };
+        for (key, limit) in
+            [("wall_ms", study.budget.wall_ms), ("tokens", study.budget.tokens), ("steps", study.budget.steps)]
+        {
+            if limit == Some(0) {
+                problems.push(format!("budget.{key}: 0 would end every run at once; leave it out for no other limit"));
+            }
+        }
+        if problems.is_empty() { Ok(study) } else { Err(problems) }
+    }
+}
+
+fn unknown(what: &str, name: &str, known: &[&str]) -> String {
+    format!(
+        "{what}: unknown name `{name}`{}: use one of {}",
+        did_you_mean(name, known.iter().copied()),
+        known.join(", ")
+    )
+}
+
+fn kinds(names: &[String], problems: &mut Vec<String>) -> Kinds {
+    let known = Kind::ALL.map(Kind::name);
+    let kind = |name: &String| {
+        let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+        if kind.is_none() {
+            problems.push(unknown("study.kinds", name, &known));
+        }
+        kind
+    };
+    names.iter().filter_map(kind).collect()
+}
+
+fn tasks(ask: &AskSection, problems: &mut Vec<String>) -> Vec<&'static dyn AnyTask> {
+    if ask.tasks.is_empty() && ask.categories.is_empty() {
+        return all().collect();
+    }
+    let mut chosen: Vec<&'static dyn AnyTask> = Vec::new();
+    for name in &ask.tasks {
+        match find(name) {
+            Ok(task) => chosen.push(task),
+            Err(error) => problems.push(format!("ask.tasks: {error}")),
+        }
+    }
+    for name in &ask.categories {
+        match name.parse::<Category>() {
+            Ok(category) => chosen.extend(all().filter(|task| task.spec().category == category)),
+            Err(_) => problems.push(unknown("ask.categories", name, &Category::ALL.map(Category::name))),
+        }
+    }
+    chosen.sort_by_key(|task| (task.spec().id, task.spec().slug));
+    chosen.dedup_by_key(|task| task.spec().slug);
+    chosen
+}
+
+fn ask(section: &AskSection, problems: &mut Vec<String>) -> Ask {
+    let tasks = tasks(section, problems);
+    let mut difficulties = BTreeSet::new();
+    for name in &section.difficulties {
+        match name.parse::<Difficulty>() {
+            Ok(level) => drop(difficulties.insert(level)),
+            Err(_) => problems.push(unknown("ask.difficulties", name, &Difficulty::ALL.map(Difficulty::name))),
+        }
+    }
+    if section.difficulties.is_empty() {
+        problems.push("ask.difficulties: name one at least, or leave it out for all".to_owned());
+    }
+    if !(1..=INSTANCES).contains(&section.instances) {
+        problems.push(format!(
+            "ask.instances: {} is not between 1 and {INSTANCES}; more base seeds give more instances",
+            section.instances
+        ));
+    }
+    if !(1..=REPEATS_MAX).contains(&section.repeats) {
+        problems.push(format!("ask.repeats: {} is not between 1 and {REPEATS_MAX}", section.repeats));
+    }
+    if section.base_seeds.is_empty() {
+        problems.push("ask.base_seeds: name one at least, or leave it out".to_owned());
+    }
+    let mut seeds = BTreeSet::new();
+    for seed in &section.base_seeds {
+        if !seeds.insert(*seed) {
+            problems.push(format!("ask.base_seeds: {seed} is there twice; for more runs of an instance use `repeats`"));
+        }
+    }
+    Ask {
+        tasks,
+        difficulties: difficulties.into_iter().collect(),
+        instances: section.instances,
+        base_seeds: section.base_seeds.clone(),
+        repeats: section.repeats,
+        sampling_seed: section.sampling_seed,
+    }
+}
+
+fn systems(file: &StudyFile, problems: &mut Vec<String>) -> Vec<System> {
+    if file.systems.is_empty() {
+        problems.push("no system: add [[system]] with a `name`".to_owned());
+    }
+    let systems: Vec<System> =
+        file.systems.iter().zip(1..).map(|(section, place)| system(section, place, problems)).collect();
+    let has_answers = |system: &System| matches!(system.source, Source::Answers(_));
+    if let Some(system) = systems.iter().find(|system| has_answers(system)).filter(|_| file.ask.base_seeds.len() > 1) {
+        problems.push(format!("system `{}`: answers need one base seed, because their ids do not say it", system.name));
+    }
+    let mut names = BTreeSet::new();
+    for system in systems.iter().filter(|system| !system.name.is_empty()) {
+        if !names.insert(system.name.as_str()) {
+            problems.push(format!("two systems are called `{}`; results are kept by name", system.name));
+        }
+    }
+    systems
+}
+
+fn choice(file: &StudyFile, problems: &mut Vec<String>) -> Choice {
+    let known: Vec<&str> = file.systems.iter().map(|system| system.name.as_str()).collect();
+    for [left, right] in &file.report.pairs {
+        for name in [left, right] {
+            if !known.contains(&name.as_str()) {
+                problems.push(unknown("report.pairs", name, &known));
+            }
+        }
+        if left == right {
+            problems.push(format!("report.pairs: `{left}` cannot be paired with itself"));
+        }
+    }
+    if let Err(error) = check_items(&file.report.show) {
+        problems.push(error.to_string());
+    }
+    let pairs = file.report.pairs.iter().map(|[left, right]| (left.clone(), right.clone()));
+    Choice { pairs: pairs.collect(), show: file.report.show.clone() }
+}

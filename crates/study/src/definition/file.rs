@@ -1,0 +1,172 @@
+//! The study file as it is written.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A study.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StudyFile {
+    pub study: StudySection,
+    #[serde(default)]
+    pub ask: AskSection,
+    /// What is compared; each is asked the same.
+    #[serde(rename = "system", default)]
+    #[schemars(length(min = 1))]
+    pub systems: Vec<SystemSection>,
+    #[serde(default)]
+    pub budget: BudgetSection,
+    #[serde(default)]
+    pub report: ReportSection,
+}
+
+/// What the study is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StudySection {
+    /// Lower-case letters, digits and hyphens; names the records.
+    #[schemars(length(min = 1, max = 64), regex(pattern = "^[a-z0-9][a-z0-9-]*$"))]
+    pub name: String,
+    /// What it is for, in a sentence or a few.
+    #[serde(default)]
+    pub description: String,
+    /// Kinds of constraints that verifiers may see: `format`, `invariant`, `terminal`, `transition`. With `transition` the
+    /// verifier runs the algorithm; such results are never mixed with others.
+    #[serde(default = "kinds")]
+    #[schemars(with = "Vec<KindName>")]
+    pub kinds: Vec<String>,
+}
+
+fn kinds() -> Vec<String> {
+    ["format", "invariant", "terminal"].map(str::to_owned).into()
+}
+
+/// What every system is asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AskSection {
+    /// Slugs of tasks. Without tasks and categories: all 86.
+    pub tasks: Vec<String>,
+    /// Categories, all of whose tasks are asked.
+    pub categories: Vec<String>,
+    /// Levels.
+    #[schemars(with = "Vec<DifficultyName>")]
+    pub difficulties: Vec<String>,
+    /// Instances of each task, level and base seed, from index 0.
+    #[schemars(range(min = 1, max = 200))]
+    pub instances: u32,
+    /// Seeds of instances: each gives others. Keep clear of the seeds that a model was trained on.
+    #[schemars(length(min = 1))]
+    pub base_seeds: Vec<u64>,
+    /// Runs of each instance, with different sampling seeds.
+    #[schemars(range(min = 1, max = 1000))]
+    pub repeats: u32,
+    /// The sampling seed that those of all runs are derived from.
+    pub sampling_seed: u64,
+}
+
+impl Default for AskSection {
+    fn default() -> Self {
+        Self {
+            tasks: Vec::new(),
+            categories: Vec::new(),
+            difficulties: ["easy", "medium", "hard"].map(str::to_owned).into(),
+            instances: 200,
+            base_seeds: vec![7],
+            repeats: 1,
+            sampling_seed: 42,
+        }
+    }
+}
+
+/// A system, by what differs from the configuration.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SystemSection {
+    /// Unique within the study; what reports call it.
+    #[schemars(length(min = 1, max = 64))]
+    pub name: String,
+    /// A file of outputs made elsewhere, as `bench check` reads them; relative to the study file. Excludes all that follows.
+    #[schemars(with = "String")]
+    pub answers: Option<String>,
+    /// A single answer to this prompt instead of a run: `baseline` or `structured`. Needs a chat model: `pool`.
+    #[schemars(with = "PromptName")]
+    pub prompt: Option<String>,
+    /// Components that the structured prompt leaves out: `constraints`, `verification`, `examples`, `format`.
+    pub without: Vec<String>,
+    /// Pool of model servers that answers the prompt.
+    #[schemars(with = "String")]
+    pub pool: Option<String>,
+    /// Most tokens of the answer to the prompt [default: 4096, the paper's].
+    #[schemars(with = "u32", range(min = 1))]
+    pub max_tokens: Option<u32>,
+    /// Preset of the configuration.
+    #[schemars(with = "String")]
+    pub preset: Option<String>,
+    /// Search strategy of runs.
+    #[schemars(with = "String")]
+    pub strategy: Option<String>,
+    /// Implementation or definition of the executor.
+    #[schemars(with = "String")]
+    pub executor: Option<String>,
+    /// Implementation or definition of the verifier.
+    #[schemars(with = "String")]
+    pub verifier: Option<String>,
+    /// Implementation or definition of the coordinator.
+    #[schemars(with = "String")]
+    pub coordinator: Option<String>,
+    /// Any other option of the configuration, by its key: `"run.fanout" = 8`.
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub set: BTreeMap<String, toml::Value>,
+}
+
+/// Limits of each run; those of the configuration where left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct BudgetSection {
+    /// Wall time of a run, in milliseconds.
+    #[schemars(with = "u64", range(min = 1))]
+    pub wall_ms: Option<u64>,
+    /// Tokens of a run, prompts and completions.
+    #[schemars(with = "u64", range(min = 1))]
+    pub tokens: Option<u64>,
+    /// Proposals of a run.
+    #[schemars(with = "u64", range(min = 1))]
+    pub steps: Option<u64>,
+}
+
+/// What the report shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReportSection {
+    /// Systems to compare, by name: `[["baseline", "prime"]]`. Without any: the first with each other one.
+    pub pairs: Vec<[String; 2]>,
+    /// The paper's numbers of tables and figures, such as `T2` and `F12`. Without any: all.
+    pub show: Vec<String>,
+}
+
+macro_rules! names {
+    ($($(#[$doc:meta])* $type:ident { $($variant:ident),+ })+) => {$(
+        $(#[$doc])*
+        #[derive(JsonSchema)]
+        #[serde(rename_all = "kebab-case")]
+        #[expect(dead_code, reason = "describes a name in the schema; the check gives better messages than serde")]
+        enum $type { $($variant),+ }
+    )+};
+}
+
+names! {
+    /// Kind of constraint.
+    KindName { Format, Invariant, Transition, Terminal }
+    /// Level.
+    DifficultyName { Easy, Medium, Hard }
+    /// Style of a prompt.
+    PromptName { Baseline, Structured }
+}
+
+/// The JSON Schema of a study file.
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(StudyFile).to_value()
+}

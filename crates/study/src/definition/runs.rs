@@ -1,0 +1,82 @@
+//! The runs that a study asks for.
+
+use prime_bench::tasks::{AnyTask, Difficulty, InstanceId};
+
+use super::check::Study;
+use crate::records::{Key, Provenance, Record};
+
+/// One run.
+#[derive(Clone, Copy)]
+pub struct AskedRun {
+    /// Index into the study's systems.
+    pub system: usize,
+    pub task: &'static dyn AnyTask,
+    pub difficulty: Difficulty,
+    pub base_seed: u64,
+    pub index: u32,
+    pub repeat: u32,
+}
+
+impl AskedRun {
+    pub fn key(&self, study: &Study) -> Key {
+        Key {
+            system: study.systems[self.system].name.clone(),
+            task: self.task.spec().slug.to_owned(),
+            difficulty: self.difficulty.name().to_owned(),
+            index: self.index,
+            base_seed: self.base_seed,
+            repeat: self.repeat,
+        }
+    }
+
+    /// A record of this run that says nothing yet: `not_measured`. `started_at` is RFC 3339 in UTC.
+    pub fn record(&self, study: &Study, provenance: &Provenance, started_at: String) -> Record {
+        let record = Record::not_measured(self.key(study), self.task.spec().category, provenance);
+        Record { study: study.name.clone(), sampling_seed: self.sampling_seed(study), started_at, ..record }
+    }
+
+    /// The benchmark's instance.
+    pub fn instance(&self) -> InstanceId {
+        let Self { task, difficulty, index, base_seed, .. } = *self;
+        InstanceId { task, difficulty, index, base_seed }
+    }
+
+    /// Seed of sampling: the same for all systems, another one for each instance and repeat, whatever else the study asks.
+    pub fn sampling_seed(&self, study: &Study) -> u64 {
+        let text = format!("{}/{}/{}", self.instance(), self.base_seed, self.repeat);
+        study.ask.sampling_seed.wrapping_add(prime_bench::fnv1a(text.bytes()))
+    }
+}
+
+impl Study {
+    /// All runs. The systems take turns on each instance, so that an interrupted study has pairs; and the first instances
+    /// of all tasks come before the second ones, so that it has something of every task.
+    pub fn runs(&self) -> impl Iterator<Item = AskedRun> + '_ {
+        let ask = &self.ask;
+        let cells = ask.tasks.iter().flat_map(|task| ask.difficulties.iter().map(move |level| (*task, *level)));
+        let cells: Vec<_> = cells.collect();
+        let rounds = ask.base_seeds.iter().flat_map(|seed| (0..ask.instances).map(move |index| (*seed, index)));
+        let rounds =
+            (0..ask.repeats).flat_map(move |repeat| rounds.clone().map(move |(seed, index)| (repeat, seed, index)));
+        rounds.flat_map(move |(repeat, base_seed, index)| {
+            let cells = cells.clone();
+            cells.into_iter().flat_map(move |(task, difficulty)| {
+                (0..self.systems.len()).map(move |system| AskedRun {
+                    system,
+                    task,
+                    difficulty,
+                    base_seed,
+                    index,
+                    repeat,
+                })
+            })
+        })
+    }
+
+    /// How many runs there are.
+    pub fn runs_count(&self) -> u64 {
+        let ask = &self.ask;
+        let cells = ask.tasks.len() * ask.difficulties.len() * ask.base_seeds.len() * self.systems.len();
+        cells as u64 * u64::from(ask.instances) * u64::from(ask.repeats)
+    }
+}

@@ -1,0 +1,196 @@
+//! A system, checked.
+
+use std::path::PathBuf;
+
+use super::file::SystemSection;
+use crate::nearest::did_you_mean;
+
+/// Style of the prompt of a single answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PromptStyle {
+    /// The problem only (listing 1).
+    Baseline,
+    /// With constraints, verification procedure, worked example and output format (listing 2).
+    Structured,
+}
+
+impl PromptStyle {
+    pub const ALL: [Self; 2] = [Self::Baseline, Self::Structured];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Baseline => "baseline",
+            Self::Structured => "structured",
+        }
+    }
+}
+
+/// Components of the structured prompt that can be left out.
+pub const PROMPT_COMPONENTS: [&str; 4] = ["constraints", "verification", "examples", "format"];
+
+/// The paper's baseline: one answer to one prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OneShot {
+    pub style: PromptStyle,
+    /// Components left out.
+    pub without: Vec<String>,
+    /// Pool of model servers.
+    pub pool: String,
+    /// Most tokens of the answer.
+    pub max_tokens: u32,
+}
+
+/// The paper's limit on an answer (table 69).
+const MAX_TOKENS: u32 = 4_096;
+
+/// Where a system's answers come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A file of outputs made elsewhere.
+    Answers(PathBuf),
+    OneShot(OneShot),
+    /// A run with executor, verifier and coordinator.
+    Run {
+        /// Preset of the configuration.
+        preset: Option<String>,
+    },
+}
+
+/// A system of a study.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct System {
+    pub name: String,
+    pub source: Source,
+    /// Options over the configuration, as `--set` takes them: `run.fanout=8`.
+    pub sets: Vec<String>,
+}
+
+const NAME_MAX: usize = 64;
+
+/// Checks a system and adds to `problems` what is wrong with it.
+pub(super) fn system(section: &SystemSection, place: usize, problems: &mut Vec<String>) -> System {
+    let at = if section.name.is_empty() { format!("system {place}") } else { format!("system `{}`", section.name) };
+    let mut problem = |text: String| problems.push(format!("{at}: {text}"));
+    if section.name.is_empty() {
+        problem("`name` is missing; reports need one".to_owned());
+    }
+    if section.name.chars().count() > NAME_MAX || section.name.chars().any(char::is_control) {
+        problem(format!("`name` must have at most {NAME_MAX} characters, and no control characters"));
+    }
+    let given = given(section);
+    let source = match (&section.answers, &section.prompt) {
+        (Some(_), _) if given.len() > 1 => {
+            let others: Vec<_> =
+                given.iter().filter(|name| **name != "answers").map(|name| format!("`{name}`")).collect();
+            problem(format!("`answers` takes outputs as they are: remove {}", others.join(", ")));
+            Source::Run { preset: None }
+        }
+        (Some(path), _) => Source::Answers(PathBuf::from(path)),
+        (None, Some(style)) => one_shot(section, style, &mut problem),
+        (None, None) => {
+            if !section.without.is_empty() {
+                problem("`without` is for the structured prompt: add `prompt = \"structured\"`".to_owned());
+            }
+            if section.pool.is_some() {
+                problem(
+                    "`pool` is for a prompt; for a run, choose `executor = \"openai\"` and set \
+                     \"agents.executor.pool\""
+                        .to_owned(),
+                );
+            }
+            if section.max_tokens.is_some() {
+                problem("`max_tokens` is for a prompt; a run has `budget.tokens`".to_owned());
+            }
+            Source::Run { preset: section.preset.clone() }
+        }
+    };
+    System { name: section.name.clone(), source, sets: sets(section) }
+}
+
+/// Keys that are given, but for the name.
+fn given(section: &SystemSection) -> Vec<&'static str> {
+    let SystemSection {
+        name: _,
+        answers,
+        prompt,
+        without,
+        pool,
+        max_tokens,
+        preset,
+        strategy,
+        executor,
+        verifier,
+        coordinator,
+        set,
+    } = section;
+    let options = [
+        ("answers", answers),
+        ("prompt", prompt),
+        ("pool", pool),
+        ("preset", preset),
+        ("strategy", strategy),
+        ("executor", executor),
+        ("verifier", verifier),
+        ("coordinator", coordinator),
+    ];
+    let mut given: Vec<_> = options.into_iter().filter(|(_, value)| value.is_some()).map(|(name, _)| name).collect();
+    given.extend(max_tokens.map(|_| "max_tokens"));
+    given.extend((!without.is_empty()).then_some("without"));
+    given.extend((!set.is_empty()).then_some("set"));
+    given
+}
+
+fn one_shot(section: &SystemSection, style: &str, problem: &mut impl FnMut(String)) -> Source {
+    let known = PromptStyle::ALL.map(PromptStyle::name);
+    let style = PromptStyle::ALL.into_iter().find(|known| known.name() == style).unwrap_or_else(|| {
+        problem(format!("unknown prompt `{style}`{}: use one of {}", did_you_mean(style, known), known.join(", ")));
+        PromptStyle::Baseline
+    });
+    if style == PromptStyle::Baseline && !section.without.is_empty() {
+        problem("the baseline prompt has no components; `without` is for the structured one".to_owned());
+    }
+    for name in &section.without {
+        if !PROMPT_COMPONENTS.contains(&name.as_str()) {
+            let suggestion = did_you_mean(name, PROMPT_COMPONENTS);
+            problem(format!("without: unknown component `{name}`{suggestion}: use {}", PROMPT_COMPONENTS.join(", ")));
+        }
+    }
+    let roles = [
+        ("preset", &section.preset),
+        ("strategy", &section.strategy),
+        ("executor", &section.executor),
+        ("verifier", &section.verifier),
+        ("coordinator", &section.coordinator),
+    ];
+    for (name, _) in roles.into_iter().filter(|(_, value)| value.is_some()) {
+        problem(format!("`{name}` is for runs, and a prompt is a single answer: remove one of them"));
+    }
+    if section.pool.is_none() {
+        problem("a prompt needs a chat model: name its `pool` of the configuration".to_owned());
+    }
+    if section.max_tokens == Some(0) {
+        problem("`max_tokens` must be at least 1".to_owned());
+    }
+    Source::OneShot(OneShot {
+        style,
+        without: section.without.clone(),
+        pool: section.pool.clone().unwrap_or_default(),
+        max_tokens: section.max_tokens.unwrap_or(MAX_TOKENS),
+    })
+}
+
+fn sets(section: &SystemSection) -> Vec<String> {
+    let named = [
+        ("run.strategy", &section.strategy),
+        ("agents.executor.implementation", &section.executor),
+        ("agents.verifier.implementation", &section.verifier),
+        ("agents.coordinator.implementation", &section.coordinator),
+    ];
+    let named = named.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", value.as_ref()?)));
+    let text = |value: &toml::Value| match value {
+        // As on the command line, where a text needs no quotes.
+        toml::Value::String(text) => text.clone(),
+        value => value.to_string(),
+    };
+    named.chain(section.set.iter().map(|(key, value)| format!("{key}={}", text(value)))).collect()
+}

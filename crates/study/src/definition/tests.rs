@@ -1,0 +1,154 @@
+use std::collections::BTreeSet;
+
+use super::*;
+
+const FILE: &str = r#"
+[study]
+name = "n-queens"
+description = "Two prompts and PRIME."
+kinds = ["format", "invariant", "terminal"]
+
+[ask]
+tasks = ["n-queens", "n-queens-last-queen"]
+categories = ["automata"]
+difficulties = ["hard", "easy"]
+instances = 3
+base_seeds = [42, 7]
+repeats = 2
+
+[[system]]
+name = "baseline"
+prompt = "baseline"
+pool = "mine"
+
+[[system]]
+name = "structured"
+prompt = "structured"
+without = ["examples"]
+pool = "mine"
+
+[[system]]
+name = "prime"
+verifier = "rules"
+set = { "run.fanout" = 8, "run.vote" = "weighted" }
+
+[budget]
+wall_ms = 120000
+
+[report]
+pairs = [["baseline", "prime"]]
+show = ["T2", "F12"]
+"#;
+
+fn message(text: &str) -> String {
+    parse(text, "studies/x.toml").err().expect("a bad study").to_string()
+}
+
+#[test]
+fn a_study_is_read() {
+    let study = parse(FILE, "x").unwrap();
+    let slugs: Vec<&str> = study.ask.tasks.iter().map(|task| task.spec().slug).collect();
+    assert!(slugs.contains(&"n-queens-last-queen") && slugs.contains(&"dfa-simulation"), "{slugs:?}");
+    assert_eq!(study.systems[2].sets, ["agents.verifier.implementation=rules", "run.fanout=8", "run.vote=weighted"]);
+    let one_shot = OneShot {
+        style: PromptStyle::Structured,
+        without: vec!["examples".to_owned()],
+        pool: "mine".into(),
+        max_tokens: 4_096,
+    };
+    assert_eq!(study.systems[1].source, Source::OneShot(one_shot));
+    assert_eq!(study.choice.pairs, [("baseline".to_owned(), "prime".to_owned())]);
+    let levels: Vec<&str> = study.ask.difficulties.iter().map(|level| level.name()).collect();
+    assert_eq!(levels, ["easy", "hard"]);
+}
+
+#[test]
+fn every_run_is_there_once_and_more_instances_keep_the_keys() {
+    let study = parse(FILE, "x").unwrap();
+    let keys: BTreeSet<_> = study.runs().map(|run| run.key(&study)).collect();
+    assert_eq!(keys.len() as u64, study.runs_count());
+    assert_eq!(study.runs_count(), study.ask.tasks.len() as u64 * 2 * 3 * 2 * 2 * 3);
+    let wider = parse(&FILE.replace("instances = 3", "instances = 5"), "x").unwrap();
+    let more: BTreeSet<_> = wider.runs().map(|run| run.key(&wider)).collect();
+    assert!(more.is_superset(&keys));
+    let seeds = |study: &Study| study.runs().take(40).map(|run| run.sampling_seed(study)).collect::<Vec<_>>();
+    assert_eq!(seeds(&study), seeds(&wider), "seeds do not depend on what else is asked");
+    // The systems take turns, with the same seed.
+    let first: Vec<_> = study.runs().take(4).collect();
+    assert_eq!(first.iter().map(|run| run.system).collect::<Vec<_>>(), [0, 1, 2, 0]);
+    assert_eq!(first[0].sampling_seed(&study), first[2].sampling_seed(&study));
+    assert_ne!(first[0].sampling_seed(&study), first[3].sampling_seed(&study));
+}
+
+#[test]
+fn defaults_ask_everything() {
+    let study = parse("[study]\nname = \"all\"\n[[system]]\nname = \"prime\"\n", "x").unwrap();
+    assert_eq!(study.runs_count(), 86 * 3 * 200);
+    assert!(!study.kinds.contains(prime_bench::tasks::Kind::Transition));
+}
+
+#[test]
+fn mistakes_are_named_with_their_remedy() {
+    for (from, to, expected) in [
+        ("\"n-queens\",", "\"n-quens\",", "ask.tasks: unknown task \"n-quens\": did you mean `n-queens`"),
+        ("[\"automata\"]", "[\"automat\"]", "ask.categories: unknown name `automat` (did you mean `automata`?)"),
+        ("\"hard\"", "\"hrad\"", "ask.difficulties: unknown name `hrad` (did you mean `hard`?)"),
+        ("\"terminal\"", "\"terminl\"", "study.kinds: unknown name `terminl` (did you mean `terminal`?)"),
+        ("instances = 3", "instances = 0", "ask.instances: 0 is not between 1 and 200"),
+        ("instances = 3", "instances = 201", "more base seeds give more instances"),
+        ("instances = 3", "instnces = 3", "(did you mean `instances`?)"),
+        ("repeats = 2", "repeats = 0", "ask.repeats: 0"),
+        ("[42, 7]", "[7, 7]", "ask.base_seeds: 7 is there twice"),
+        ("[42, 7]", "[]", "ask.base_seeds: name one"),
+        ("name = \"structured\"", "name = \"baseline\"", "two systems are called `baseline`"),
+        ("\"baseline\", \"prime\"", "\"baseline\", \"prme\"", "unknown name `prme` (did you mean `prime`?)"),
+        ("\"baseline\", \"prime\"", "\"prime\", \"prime\"", "`prime` cannot be paired with itself"),
+        ("\"F12\"", "\"F122\"", "no table or figure `F122`"),
+        ("prompt = \"baseline\"", "prompt = \"basline\"", "unknown prompt `basline` (did you mean `baseline`?)"),
+        ("\"examples\"", "\"example\"", "unknown component `example` (did you mean `examples`?)"),
+        ("verifier = \"rules\"", "pool = \"mine\"", "system `prime`: `pool` is for a prompt"),
+        ("verifier = \"rules\"", "answers = \"o\"\nverifier = \"rules\"", "remove `verifier`, `set`"),
+        (
+            "verifier = \"rules\"\nset = { \"run.fanout\" = 8, \"run.vote\" = \"weighted\" }",
+            "answers = \"o\"",
+            "need one base seed",
+        ),
+        ("verifier = \"rules\"", "max_tokens = 9", "`max_tokens` is for a prompt"),
+        ("name = \"n-queens\"", "name = \"N Queens\"", "study.name: `N Queens`"),
+        ("wall_ms = 120000", "wall_ms = 0", "budget.wall_ms: 0"),
+        ("wall_ms = 120000", "wall_ms = \"long\"", "invalid type"),
+        ("[budget]", "[bugdet]", "(did you mean `budget`?)"),
+        ("[study]", "[study", "TOML parse error at line 2"),
+    ] {
+        let text = FILE.replacen(from, to, 1);
+        assert_ne!(text, FILE, "{from}");
+        let message = message(&text);
+        assert!(message.contains(expected) && message.starts_with("studies/x.toml: "), "{message}");
+    }
+}
+
+#[test]
+fn all_mistakes_are_said_at_once() {
+    let text = FILE.replacen("\"n-queens\",", "\"n-quens\",", 1).replacen("repeats = 2", "repeats = 0", 1);
+    assert_eq!(message(&text).lines().count(), 2);
+    assert!(message("[study]\nname = \"x\"\n").contains("no system: add [[system]]"));
+}
+
+#[test]
+fn files_are_relative_to_the_study() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.toml");
+    std::fs::write(&path, "[study]\nname = \"x\"\n[[system]]\nname = \"a\"\nanswers = \"outputs.jsonl\"\n").unwrap();
+    let study = load(&path).unwrap();
+    assert_eq!(study.systems[0].source, Source::Answers(folder.path().join("outputs.jsonl")));
+    assert!(load(&folder.path().join("none.toml")).err().unwrap().to_string().contains("none.toml"));
+}
+
+#[test]
+fn the_schema_describes_every_section() {
+    let schema = schema();
+    for section in ["study", "ask", "system", "budget", "report"] {
+        assert!(schema["properties"].get(section).is_some(), "{section}");
+    }
+    assert_eq!(schema["additionalProperties"], false);
+}

@@ -1,0 +1,162 @@
+//! Accuracies by category and by level.
+
+use prime_bench::tasks::{Category, Difficulty, Spec};
+
+use super::{Figure, SYSTEMS_MAX, more_systems, system_names};
+use crate::plots::{BoxChart, BoxGroup, IntervalChart, IntervalRow, Measured, Radar};
+use crate::results::{Accuracy, Results, over_tasks};
+use crate::statistics::mean;
+
+/// Categories that a system was measured in, in the paper's order.
+fn present(results: &Results<'_>) -> Vec<Category> {
+    let has = |category: &Category| {
+        let tasks = results.systems.iter().flat_map(|system| &system.tasks);
+        tasks.into_iter().any(|task| task.spec.category == *category && !task.instances.is_empty())
+    };
+    Category::ALL.into_iter().filter(has).collect()
+}
+
+fn measured(accuracy: &Accuracy) -> Option<Measured> {
+    let interval = accuracy.interval.as_ref().ok().map(|interval| (100.0 * interval.low, 100.0 * interval.high));
+    (accuracy.n > 0).then_some(Measured { value: 100.0 * accuracy.mean, interval, is_hollow: false })
+}
+
+fn rows<T: Copy>(
+    results: &Results<'_>,
+    groups: &[T],
+    name: impl Fn(T) -> &'static str,
+    belongs: impl Fn(T, &Spec, Difficulty) -> bool,
+) -> Vec<IntervalRow> {
+    let value = |group: T, system: &crate::results::SystemResults<'_>| {
+        measured(&over_tasks(&system.values(|spec, level| belongs(group, spec, level))))
+    };
+    let row = |group: &T| IntervalRow {
+        name: name(*group).to_owned(),
+        values: results.systems.iter().take(SYSTEMS_MAX).map(|system| value(*group, system)).collect(),
+    };
+    groups.iter().map(row).collect()
+}
+
+fn instances(results: &Results<'_>) -> usize {
+    let systems = results.systems.iter().take(SYSTEMS_MAX);
+    systems.map(|system| system.tasks.iter().map(|task| task.instances.len()).sum::<usize>()).max().unwrap_or_default()
+}
+
+fn bar_figure(results: &Results<'_>, id: &str, paper: &'static str, title: &str, rows: Vec<IntervalRow>) -> Figure {
+    let chart = IntervalChart {
+        title: title.to_owned(),
+        axis: "mean accuracy of the tasks, %".to_owned(),
+        series: system_names(results),
+        rows,
+        has_bars: true,
+        range: (0.0, 100.0),
+    };
+    Figure {
+        id: id.to_owned(),
+        paper,
+        title: title.to_owned(),
+        caption: format!(
+            "Mean of the tasks' accuracies with 95 % intervals (BCa over tasks, then instances; Wilson's for a single task; \
+             Clopper-Pearson's where all are right or all wrong); up to {} instances a system.{}",
+            instances(results),
+            more_systems(results)
+        ),
+        svg: chart.svg(),
+        table: super::rows_of(id).to_owned(),
+    }
+}
+
+pub(super) fn bars(results: &Results<'_>) -> Vec<Figure> {
+    let rows = rows(results, &present(results), Category::name, |category, spec, _| spec.category == category);
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    vec![bar_figure(results, "categories", "Figures 12 and 22", "Accuracy by category", rows)]
+}
+
+pub(super) fn difficulty(results: &Results<'_>) -> Vec<Figure> {
+    let rows = rows(results, &Difficulty::ALL, Difficulty::name, |wanted, _, level| level == wanted);
+    let rows: Vec<_> = rows.into_iter().filter(|row| row.values.iter().any(Option::is_some)).collect();
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    vec![bar_figure(results, "difficulty", "Table 61", "Accuracy by difficulty", rows)]
+}
+
+pub(super) fn radar(results: &Results<'_>) -> Vec<Figure> {
+    let categories = present(results);
+    // With two axes there is no area.
+    if categories.len() < 3 {
+        return Vec::new();
+    }
+    let series = |system: &crate::results::SystemResults<'_>| {
+        let value = |category: &Category| {
+            let values = system.values(|spec, _| spec.category == *category);
+            (!values.is_empty()).then(|| 100.0 * over_tasks_mean(&values))
+        };
+        (system.label.clone(), categories.iter().map(value).collect())
+    };
+    let title = "Accuracy in each category".to_owned();
+    let chart = Radar {
+        title: title.clone(),
+        axes: categories.iter().map(|category| category.name().to_owned()).collect(),
+        series: results.systems.iter().take(SYSTEMS_MAX).map(series).collect(),
+    };
+    vec![Figure {
+        id: "radar".to_owned(),
+        paper: "Figures 13 and 23",
+        title,
+        caption: format!(
+            "Mean of the tasks' accuracies, 0 to 100 %; intervals are in the table. The area has no meaning: it depends on the \
+             order of the axes.{}",
+            more_systems(results)
+        ),
+        svg: chart.svg(),
+        table: super::rows_of("radar").to_owned(),
+    }]
+}
+
+fn over_tasks_mean(values: &[Vec<f64>]) -> f64 {
+    mean(&values.iter().map(|values| mean(values)).collect::<Vec<_>>())
+}
+
+pub(super) fn boxes(results: &Results<'_>) -> Vec<Figure> {
+    let categories = present(results);
+    let group = |category: &Category| BoxGroup {
+        name: category.name().to_owned(),
+        values: results
+            .systems
+            .iter()
+            .take(SYSTEMS_MAX)
+            .map(|system| {
+                let tasks = system.values(|spec, _| spec.category == *category);
+                tasks.iter().map(|values| 100.0 * mean(values)).collect()
+            })
+            .collect(),
+    };
+    let groups: Vec<BoxGroup> = categories.iter().map(group).collect();
+    let tasks = groups.iter().map(|group| group.values.iter().map(Vec::len).max().unwrap_or_default()).sum::<usize>();
+    if tasks == 0 {
+        return Vec::new();
+    }
+    let title = "Accuracies of the tasks of each category".to_owned();
+    let chart = BoxChart {
+        title: title.clone(),
+        axis: "accuracy of a task, %".to_owned(),
+        series: system_names(results),
+        groups,
+        range: (0.0, 100.0),
+    };
+    vec![Figure {
+        id: "boxes".to_owned(),
+        paper: "Figures 19 and 29",
+        title,
+        caption: format!(
+            "A point a task, {tasks} tasks. Boxes: quartiles by linear interpolation (type 7) and median; whiskers: the \
+             outermost tasks within 1.5 interquartile ranges.{}",
+            more_systems(results)
+        ),
+        svg: chart.svg(),
+        table: super::rows_of("boxes").to_owned(),
+    }]
+}

@@ -1,0 +1,75 @@
+//! Figures of a study: which chart shows which rows, with a caption that says n, intervals and tests.
+
+mod by_category;
+mod by_task;
+mod pareto;
+
+use crate::results::Results;
+use crate::tables::wanted;
+
+/// A figure.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// Name of its file, and its anchor on the page.
+    pub id: String,
+    /// What it corresponds to in the paper: `Figure 12`.
+    pub paper: &'static str,
+    pub title: String,
+    /// What is shown, n, intervals.
+    pub caption: String,
+    /// Stands alone; the colours are those of a light page.
+    pub svg: String,
+    /// The table that has its rows.
+    pub table: String,
+}
+
+/// The most systems that one drawing shows; the tables have all.
+const SYSTEMS_MAX: usize = 6;
+
+/// Says how many systems are not drawn.
+fn more_systems(results: &Results<'_>) -> String {
+    match results.systems.len().saturating_sub(SYSTEMS_MAX) {
+        0 => String::new(),
+        more => format!(" {more} more systems are in the table only."),
+    }
+}
+
+/// Names of the systems that are drawn.
+fn system_names(results: &Results<'_>) -> Vec<String> {
+    results.systems.iter().take(SYSTEMS_MAX).map(|system| system.label.clone()).collect()
+}
+
+/// The tables that have the rows of a figure, by the figure's identifier.
+pub(crate) fn rows_of(figure: &str) -> &'static str {
+    match figure {
+        "categories" | "radar" => "categories",
+        "difficulty" => "difficulty",
+        "top-gains" | "scatter" | "gains" => "task-pairs",
+        "pareto" => "latency",
+        _ => "tasks",
+    }
+}
+
+/// The figures that a list of the paper's numbers asks for, all without a list. A figure without data is left out.
+pub fn all_figures(results: &Results<'_>, numbers: &[String]) -> Vec<Figure> {
+    let mut asked = wanted(numbers, 'F');
+    // The paper has a table only.
+    asked.extend(wanted(numbers, 'T').into_iter().filter(|id| *id == "difficulty"));
+    let mut figures = Vec::new();
+    type Make = fn(&Results<'_>) -> Vec<Figure>;
+    let makers: [(&str, Make); 9] = [
+        ("categories", by_category::bars),
+        ("radar", by_category::radar),
+        ("boxes", by_category::boxes),
+        ("difficulty", by_category::difficulty),
+        ("tasks", by_task::tasks),
+        ("top-gains", by_task::top_gains),
+        ("scatter", by_task::scatter),
+        ("gains", by_task::gains),
+        ("pareto", pareto::pareto),
+    ];
+    for (_, make) in makers.into_iter().filter(|(id, _)| asked.contains(id)) {
+        figures.extend(make(results));
+    }
+    figures
+}

@@ -1,0 +1,17 @@
+//! Studies of agents on PRIME-Bench: records of runs, statistics, tables, figures and the page.
+//!
+//! Knows no agents, no runtime and no engine: whoever runs systems hands records over, and every report can be made again
+//! from records alone.
+
+pub mod definition;
+pub mod figures;
+mod nearest;
+pub mod plan;
+mod plots;
+pub mod records;
+pub mod report;
+pub mod results;
+pub mod statistics;
+pub mod tables;
+#[cfg(test)]
+mod testing;

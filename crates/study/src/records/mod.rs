@@ -1,0 +1,14 @@
+//! Records: one row for each run, as JSON Lines that grow by appending, and as Parquet for analysis elsewhere.
+
+mod columns;
+mod log;
+mod parquet_file;
+mod read;
+mod record;
+
+pub use columns::{Column, Kind, markdown};
+pub use log::{AppendError, RecordLog};
+pub use parquet_file::{ParquetError, write_parquet};
+pub use read::{ReadError, Records, read, read_all};
+pub use record::{COLUMNS, Key, Provenance, Record, SCHEMA, StageOutcome, Status};
+pub(crate) use record::{SEVERITIES, severity_name};

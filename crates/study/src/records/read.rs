@@ -1,0 +1,153 @@
+//! Reading records, from JSON Lines.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::record::{Key, Record, SCHEMA};
+
+/// Why records cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    #[error("{}: {reason}", path.display())]
+    File { path: PathBuf, reason: io::Error },
+    #[error(
+        "{}, line {line}: a record of schema {found}, but this version reads schema {SCHEMA}; make the report with the \
+         version of prime-agents that wrote it", path.display()
+    )]
+    Schema { path: PathBuf, line: usize, found: u64 },
+    #[error("{}, line {line}: no record: {reason}; remove the line, or restore the file", path.display())]
+    Line { path: PathBuf, line: usize, reason: String },
+    #[error("{}, line {line}: {column}: {value:?} is no name that this version knows", path.display())]
+    Name { path: PathBuf, line: usize, column: &'static str, value: String },
+    #[error(
+        "{}, line {line}: {key} is in {} already; a run counts once", path.display(), first.display()
+    )]
+    Duplicate { path: PathBuf, line: usize, key: Box<Key>, first: PathBuf },
+}
+
+/// Adds a record, in place of one of the same run that was not measured. Returns false if the run was measured already.
+fn add(records: &mut Vec<Record>, places: &mut BTreeMap<Key, usize>, record: Record) -> bool {
+    match places.entry(record.key()) {
+        Entry::Vacant(place) => {
+            place.insert(records.len());
+            records.push(record);
+        }
+        Entry::Occupied(place) => {
+            let earlier = &mut records[*place.get()];
+            if earlier.is_measured() {
+                return false;
+            }
+            *earlier = record;
+        }
+    }
+    true
+}
+
+/// Records of a file.
+#[derive(Debug, Default)]
+pub struct Records {
+    pub records: Vec<Record>,
+    /// Bytes of a last line that was not written whole: the writer was killed. They are ignored.
+    pub torn_bytes: usize,
+    /// Bytes of the whole lines.
+    pub whole_bytes: u64,
+    /// The last line is whole but lacks its newline.
+    pub(super) lacks_newline: bool,
+}
+
+impl From<Vec<Record>> for Records {
+    fn from(records: Vec<Record>) -> Self {
+        Self { records, ..Self::default() }
+    }
+}
+
+/// What every version of a record has.
+#[derive(Deserialize)]
+struct Version {
+    schema: u64,
+}
+
+fn parse(path: &Path, line: usize, text: &str) -> Result<Record, ReadError> {
+    let path = || path.to_owned();
+    match serde_json::from_str::<Record>(text) {
+        Ok(record) if record.schema == SCHEMA => match record.unknown_name() {
+            None => Ok(record),
+            Some((column, value)) => Err(ReadError::Name { path: path(), line, column, value }),
+        },
+        Ok(record) => Err(ReadError::Schema { path: path(), line, found: record.schema.into() }),
+        Err(reason) => match serde_json::from_str::<Version>(text) {
+            Ok(Version { schema }) if schema != u64::from(SCHEMA) => {
+                Err(ReadError::Schema { path: path(), line, found: schema })
+            }
+            _ => Err(ReadError::Line { path: path(), line, reason: reason.to_string() }),
+        },
+    }
+}
+
+/// Reads a file of records. A last line without its end is ignored and counted. Of a run that was not measured at first, the
+/// later record counts.
+///
+/// # Errors
+/// If the file cannot be read, a line other than the last is no record, a record has another schema, or a run was measured
+/// twice.
+pub fn read(path: &Path) -> Result<Records, ReadError> {
+    let failed = |reason| ReadError::File { path: path.to_owned(), reason };
+    let mut reader = BufReader::new(File::open(path).map_err(failed)?);
+    let mut records = Records::default();
+    let (mut text, mut places) = (Vec::new(), BTreeMap::new());
+    for line in 1.. {
+        text.clear();
+        let bytes = reader.read_until(b'\n', &mut text).map_err(failed)?;
+        if bytes == 0 {
+            break;
+        }
+        let is_whole = text.last() == Some(&b'\n');
+        let parsed = match std::str::from_utf8(&text) {
+            Ok(text) => parse(path, line, text.trim_end()),
+            Err(reason) => Err(ReadError::Line { path: path.to_owned(), line, reason: reason.to_string() }),
+        };
+        match parsed {
+            Ok(record) => {
+                let key = record.key();
+                if !add(&mut records.records, &mut places, record) {
+                    let (path, first) = (path.to_owned(), path.to_owned());
+                    return Err(ReadError::Duplicate { path, line, key: Box::new(key), first });
+                }
+                records.whole_bytes += bytes as u64;
+                records.lacks_newline = !is_whole;
+            }
+            Err(ReadError::Line { .. }) if !is_whole => records.torn_bytes = bytes,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(records)
+}
+
+/// Reads several files as one, in order.
+///
+/// # Errors
+/// As [`read`], and if a run is there twice.
+pub fn read_all(paths: &[PathBuf]) -> Result<Records, ReadError> {
+    let mut all = Records::default();
+    let (mut places, mut origins) = (BTreeMap::new(), Vec::new());
+    for path in paths {
+        let records = read(path)?;
+        for (line, record) in (1..).zip(records.records) {
+            let key = record.key();
+            if !add(&mut all.records, &mut places, record) {
+                let first = places.get(&key).and_then(|place| origins.get(*place)).copied().unwrap_or(path);
+                let (path, first) = (path.clone(), first.clone());
+                return Err(ReadError::Duplicate { path, line, key: Box::new(key), first });
+            }
+            origins.resize(all.records.len(), path);
+        }
+        all.torn_bytes += records.torn_bytes;
+        all.whole_bytes += records.whole_bytes;
+    }
+    Ok(all)
+}

@@ -1,0 +1,368 @@
+//! One run as a row.
+
+use prime_bench::judge::{ErrorType, Judgement, StageResult};
+use prime_bench::tasks::{Category, Difficulty, Kind as ConstraintKind, Severity};
+use serde::{Deserialize, Serialize};
+
+use super::columns::{Column, Field, Kind, Values, field};
+
+/// Version of the columns. It changes when one gets another name or meaning.
+pub const SCHEMA: u32 = 1;
+
+/// Whether a run says anything about its system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It ended; its answer, or the lack of one, counts.
+    Measured,
+    /// It could not be run, as when a server was lost. Never counted as wrong.
+    NotMeasured,
+}
+
+impl Status {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::NotMeasured => "not_measured",
+        }
+    }
+}
+
+/// Result of one stage of judging.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StageOutcome {
+    Passed,
+    Failed,
+    NotJudged,
+}
+
+impl StageOutcome {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed => "failed",
+            Self::NotJudged => "not_judged",
+        }
+    }
+}
+
+impl From<StageResult> for StageOutcome {
+    fn from(result: StageResult) -> Self {
+        match result {
+            StageResult::Passed => Self::Passed,
+            StageResult::Failed => Self::Failed,
+            StageResult::NotJudged => Self::NotJudged,
+        }
+    }
+}
+
+field!(Status, Text, value => value.name().to_owned());
+field!(StageOutcome, Text, value => value.name().to_owned());
+
+macro_rules! record {
+    ($($(#[doc = $meaning:literal])+ $name:ident: $type:ty,)+) => {
+        /// One run. The fields are the columns of JSON Lines and Parquet.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct Record {
+            $($(#[doc = $meaning])+ pub $name: $type,)+
+        }
+
+        /// All columns, in order.
+        pub const COLUMNS: &[Column] = &[$(Column {
+            name: stringify!($name),
+            kind: <$type as Field>::KIND,
+            is_optional: <$type as Field>::IS_OPTIONAL,
+            meaning: concat!($($meaning),+),
+        },)+];
+
+        /// The values of each column.
+        pub(super) fn columns_of(records: &[Record]) -> Vec<Values> {
+            vec![$({
+                let mut values = Values::new(<$type as Field>::KIND);
+                records.iter().for_each(|record| record.$name.push(&mut values));
+                values
+            },)+]
+        }
+    };
+}
+
+record! {
+    /// Version of these columns.
+    schema: u32,
+    /// Name of the study.
+    study: String,
+    /// Name of the system within the study.
+    system: String,
+    /// Slug of the task.
+    task: String,
+    /// Category of the task.
+    category: String,
+    /// `easy`, `medium` or `hard`.
+    difficulty: String,
+    /// Instance within task and difficulty, from 0.
+    index: u32,
+    /// Base seed of the instance: another one is another instance.
+    base_seed: u64,
+    /// Seed of sampling: another one is a repeat of the same instance.
+    sampling_seed: u64,
+    /// Repeat of the instance, from 0.
+    repeat: u32,
+    /// `measured` or `not_measured`; only measured runs count, and `right` and all other results mean something.
+    status: Status,
+    /// The answer as JSON text.
+    answer: Option<String>,
+    /// The benchmark accepts the answer.
+    right: bool,
+    /// The system's verifier found every step of the answer's trajectory clean.
+    verified: bool,
+    /// Implementation or definition of the verifier; `none` if there is none.
+    verifier: String,
+    /// Kinds of constraints that the verifier saw, with commas: `format,invariant,terminal`. Results of verifiers that saw
+    /// `transition` are never mixed with others.
+    checked_kinds: String,
+    /// Stage 1: actions or an answer could be extracted; `passed`, `failed` or `not_judged`.
+    format: StageOutcome,
+    /// Stage 2: the answer has the task's fields, and every line is an action.
+    syntax: StageOutcome,
+    /// Stage 3: every step satisfies the constraints, and the trace ends.
+    semantic: StageOutcome,
+    /// Stage 4: the answer is right.
+    result: StageOutcome,
+    /// Share of reference states that the trace reaches at the same step, 0 to 1.
+    partial_credit: Option<f64>,
+    /// Steps over the reference's steps; below 1 is possible where a task is searched.
+    efficiency: Option<f64>,
+    /// Steps of the reference trace.
+    reference_steps: u64,
+    /// Steps before the first wrong one.
+    first_error_step: Option<u64>,
+    /// First error's position in per cent of the reference trace, 0 to 100.
+    first_error_pct: Option<f64>,
+    /// One of the nine types, such as `carryover`.
+    first_error_type: Option<String>,
+    /// Worst broken constraint: `critical`, `major` or `minor`; `critical` if the answer is wrong and none was broken.
+    severity: Option<String>,
+    /// For sorts: the answer is a permutation of the input.
+    faithful: Option<bool>,
+    /// Committed steps of the answer's trajectory.
+    steps: u64,
+    /// Proposed steps of all trajectories.
+    proposals: u64,
+    /// Proposals that were retries.
+    retries: u64,
+    /// Steps that were retried once or more.
+    steps_retried: Option<u64>,
+    /// Decisions to backtrack.
+    backtracks: u64,
+    /// States that were popped off a stack.
+    pops: u64,
+    /// Rounds of voting.
+    rounds: u32,
+    /// Trajectories of all rounds.
+    trajectories: u32,
+    /// Votes of the winning answer.
+    votes: Option<u32>,
+    /// Share of the last round's trajectories that voted for the winner, 0 to 1.
+    agreement: Option<f64>,
+    /// Tokens of all prompts.
+    prompt_tokens: u64,
+    /// Generated tokens.
+    completion_tokens: u64,
+    /// Wall time of the run, in milliseconds.
+    wall_ms: f64,
+    /// Milliseconds in the executor, summed over trajectories.
+    executor_ms: Option<f64>,
+    /// Milliseconds in the verifier, summed over trajectories.
+    verifier_ms: Option<f64>,
+    /// Milliseconds in the coordinator, summed over trajectories.
+    coordinator_ms: Option<f64>,
+    /// Share of the time between submission and outcome that no agent worked, 0 to 1.
+    coordination_share: Option<f64>,
+    /// Why the run has no answer, or was not measured.
+    failure: Option<String>,
+    /// Version of prime-agents.
+    version: String,
+    /// Commit that it was built from, if known.
+    commit: Option<String>,
+    /// Hash of the system's configuration.
+    config_hash: String,
+    /// SHA-256 of the model files after the names of their engines, or the served model's name.
+    model_digest: Option<String>,
+    /// Processor and cores.
+    machine: String,
+    /// Start of the run, RFC 3339 in UTC.
+    started_at: String,
+}
+
+/// What makes a run unique within a study.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    pub system: String,
+    pub task: String,
+    pub difficulty: String,
+    pub index: u32,
+    pub base_seed: u64,
+    pub repeat: u32,
+}
+
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { system, task, difficulty, index, base_seed, repeat } = self;
+        write!(f, "{system} on {task}/{difficulty}/{index:03}, base seed {base_seed}, repeat {repeat}")
+    }
+}
+
+/// Where the runs of a system come from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Provenance {
+    /// Of prime-agents.
+    pub version: String,
+    pub commit: Option<String>,
+    pub config_hash: String,
+    pub model_digest: Option<String>,
+    /// Processor and cores.
+    pub machine: String,
+    /// Implementation or definition; `none` without one.
+    pub verifier: String,
+    /// Kinds of constraints that the verifier sees.
+    pub kinds: Vec<ConstraintKind>,
+}
+
+impl Record {
+    /// A run of which nothing is known but its key.
+    pub fn not_measured(key: Key, category: Category, provenance: &Provenance) -> Self {
+        let Key { system, task, difficulty, index, base_seed, repeat } = key;
+        let provenance = provenance.clone();
+        Self {
+            schema: SCHEMA,
+            study: String::new(),
+            system,
+            task,
+            category: category.name().to_owned(),
+            difficulty,
+            index,
+            base_seed,
+            sampling_seed: 0,
+            repeat,
+            status: Status::NotMeasured,
+            answer: None,
+            right: false,
+            verified: false,
+            verifier: provenance.verifier,
+            checked_kinds: provenance.kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(","),
+            format: StageOutcome::NotJudged,
+            syntax: StageOutcome::NotJudged,
+            semantic: StageOutcome::NotJudged,
+            result: StageOutcome::NotJudged,
+            partial_credit: None,
+            efficiency: None,
+            reference_steps: 0,
+            first_error_step: None,
+            first_error_pct: None,
+            first_error_type: None,
+            severity: None,
+            faithful: None,
+            steps: 0,
+            proposals: 0,
+            retries: 0,
+            steps_retried: None,
+            backtracks: 0,
+            pops: 0,
+            rounds: 0,
+            trajectories: 0,
+            votes: None,
+            agreement: None,
+            prompt_tokens: 0,
+            completion_tokens: 0,
+            wall_ms: 0.0,
+            executor_ms: None,
+            verifier_ms: None,
+            coordinator_ms: None,
+            coordination_share: None,
+            failure: None,
+            version: provenance.version,
+            commit: provenance.commit,
+            config_hash: provenance.config_hash,
+            model_digest: provenance.model_digest,
+            machine: provenance.machine,
+            started_at: String::new(),
+        }
+    }
+
+    pub fn key(&self) -> Key {
+        Key {
+            system: self.system.clone(),
+            task: self.task.clone(),
+            difficulty: self.difficulty.clone(),
+            index: self.index,
+            base_seed: self.base_seed,
+            repeat: self.repeat,
+        }
+    }
+
+    pub fn is_measured(&self) -> bool {
+        self.status == Status::Measured
+    }
+
+    /// The verifier ran the algorithm beside the trace.
+    pub fn saw_transition(&self) -> bool {
+        self.checked_kinds.split(',').any(|kind| kind == ConstraintKind::Transition.name())
+    }
+
+    /// Copies what the benchmark's judge found.
+    pub fn set_judgement(&mut self, judgement: &Judgement) {
+        self.right = judgement.correct();
+        self.format = judgement.format.into();
+        self.syntax = judgement.syntax.into();
+        self.semantic = judgement.semantic.into();
+        self.result = judgement.result.into();
+        self.partial_credit = judgement.partial_credit;
+        self.efficiency = judgement.efficiency;
+        self.reference_steps = judgement.reference_steps;
+        self.faithful = judgement.faithful;
+        let first = judgement.first_error.as_ref();
+        self.first_error_step = first.map(|error| error.step);
+        self.first_error_pct = first.map(|error| error.percentile);
+        self.first_error_type = first.map(|error| error.error.name().to_owned());
+        let worst = judgement.violations.iter().map(|broken| broken.severity).max_by_key(|severity| severity.tenths());
+        let worst = worst.or((!self.right).then_some(Severity::Critical));
+        self.severity = worst.map(|severity| severity_name(severity).to_owned());
+    }
+
+    /// The first text that is none of the names that its column allows, with the column.
+    pub(super) fn unknown_name(&self) -> Option<(&'static str, String)> {
+        if self.difficulty.parse::<Difficulty>().is_err() {
+            return Some(("difficulty", self.difficulty.clone()));
+        }
+        if prime_bench::tasks::find(&self.task).is_err() {
+            return Some(("task", self.task.clone()));
+        }
+        if self.category.parse::<Category>().is_err() {
+            return Some(("category", self.category.clone()));
+        }
+        let kinds = self.checked_kinds.split(',').filter(|kind| !kind.is_empty());
+        if let Some(kind) = kinds.into_iter().find(|kind| kind.parse::<ConstraintKind>().is_err()) {
+            return Some(("checked_kinds", kind.to_owned()));
+        }
+        let is_error = |name: &str| ErrorType::ALL.iter().any(|error| error.name() == name);
+        if let Some(name) = self.first_error_type.as_ref().filter(|name| !is_error(name)) {
+            return Some(("first_error_type", name.clone()));
+        }
+        let is_severity = |name: &str| SEVERITIES.iter().any(|severity| severity_name(*severity) == name);
+        let severity = self.severity.as_ref().filter(|name| !is_severity(name));
+        severity.map(|name| ("severity", name.clone()))
+    }
+}
+
+/// All severities, worst first.
+pub(crate) const SEVERITIES: [Severity; 3] = [Severity::Critical, Severity::Major, Severity::Minor];
+
+pub(crate) fn severity_name(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Critical => "critical",
+        Severity::Major => "major",
+        Severity::Minor => "minor",
+    }
+}

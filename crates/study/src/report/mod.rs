@@ -1,0 +1,59 @@
+//! The report of a study: everything is made from records, and nothing from a clock, so the same records give the same
+//! bytes.
+
+mod method;
+mod page;
+mod write;
+
+pub use page::page;
+pub use write::{ReportError, Written, write_report};
+
+use crate::figures::{Figure, all_figures};
+use crate::records::Record;
+use crate::results::{PairingError, Results};
+use crate::tables::{Table, all_tables};
+
+/// Figures and tables of a study.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Name of the study.
+    pub study: String,
+    /// How it was measured and computed, a paragraph each.
+    pub method: Vec<String>,
+    /// What a reader must know before using the figures.
+    pub remarks: Vec<String>,
+    pub figures: Vec<Figure>,
+    pub tables: Vec<Table>,
+}
+
+/// What a report shows.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// Systems to compare, left and right; the first with each other one without any.
+    pub pairs: Vec<(String, String)>,
+    /// The paper's numbers of tables and figures, such as `T2`; all without any.
+    pub show: Vec<String>,
+}
+
+impl Report {
+    /// Computes figures and tables. `torn_bytes` of the records were ignored.
+    ///
+    /// # Errors
+    /// If systems cannot be paired.
+    pub fn new(records: &[Record], torn_bytes: usize, choice: &Choice) -> Result<Self, PairingError> {
+        let results = Results::new(records, &choice.pairs)?;
+        let mut studies: Vec<&str> = records.iter().map(|record| record.study.as_str()).collect();
+        studies.sort_unstable();
+        studies.dedup();
+        Ok(Self {
+            study: if studies.is_empty() { "no records".to_owned() } else { studies.join(", ") },
+            method: method::method(records, &results),
+            remarks: method::remarks(&results, torn_bytes),
+            figures: all_figures(&results, &choice.show),
+            tables: all_tables(&results, &choice.show),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

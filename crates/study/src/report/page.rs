@@ -1,0 +1,74 @@
+//! A report as one self-contained HTML page. Tables are readable without JavaScript; a small script sorts them.
+
+use minijinja::value::Value;
+use minijinja::{Environment, UndefinedBehavior, context};
+
+use super::Report;
+use crate::figures::Figure;
+use crate::plots::{colours, hex};
+use crate::tables::{Cell, ColumnKind, Table};
+
+/// The extension `html` makes the engine escape values.
+const TEMPLATE: (&str, &str) = ("page.html", include_str!("page.html"));
+
+fn figure(figure: &Figure) -> Value {
+    context! {
+        id => figure.id,
+        paper => figure.paper,
+        title => figure.title,
+        caption => figure.caption,
+        table => figure.table,
+        // Its texts are escaped already.
+        svg => Value::from_safe_string(figure.svg.clone()),
+    }
+}
+
+fn cell(reasons: &[&str], cell: &Cell) -> Value {
+    let mark = Table::mark_of(reasons, cell);
+    context! {
+        text => match cell { Cell::LeftOut(_) => "–".to_owned(), cell => cell.shown() },
+        sort => cell.sort_value(),
+        mark,
+        is_not_significant => matches!(cell, Cell::Text(text) if text == "n.s."),
+    }
+}
+
+fn table(table: &Table) -> Value {
+    let reasons = table.reasons();
+    let columns = table.columns.iter().map(|column| {
+        context! { name => column.name, is_text => column.kind == ColumnKind::Text }
+    });
+    let rows = table.rows.iter().map(|row| row.iter().map(|it| cell(&reasons, it)).collect::<Vec<_>>());
+    context! {
+        id => table.id,
+        paper => table.paper,
+        title => table.title,
+        caption => table.caption,
+        columns => columns.collect::<Vec<_>>(),
+        rows => rows.collect::<Vec<_>>(),
+        reasons,
+    }
+}
+
+fn palette() -> Vec<Value> {
+    let colours = colours().into_iter();
+    colours.map(|(name, it)| context! { name => name, light => hex(it.light), dark => hex(it.dark) }).collect()
+}
+
+/// Renders the page.
+pub fn page(report: &Report) -> String {
+    let mut templates = Environment::new();
+    templates.set_undefined_behavior(UndefinedBehavior::Strict);
+    let (name, text) = TEMPLATE;
+    templates.add_template(name, text).expect("invariant: the template is well formed");
+    let template = templates.get_template(name).expect("invariant: it was added");
+    let page = template.render(context! {
+        study => report.study,
+        method => report.method,
+        remarks => report.remarks,
+        figures => report.figures.iter().map(figure).collect::<Vec<_>>(),
+        tables => report.tables.iter().map(table).collect::<Vec<_>>(),
+        colours => palette(),
+    });
+    page.expect("invariant: the template uses only what it is given")
+}

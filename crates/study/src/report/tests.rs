@@ -1,0 +1,116 @@
+use super::*;
+use crate::records::{Records, Status};
+use crate::testing::{record, wrong};
+
+/// Three tasks in three categories, two systems, ten instances each; the second system is better.
+fn records() -> Vec<Record> {
+    let mut records = Vec::new();
+    for task in ["bubble-sort", "n-queens", "dfa-simulation"] {
+        for index in 0..10 {
+            let base = record("single pass", task, index);
+            records.push(if index % 2 == 0 { wrong(base, "index") } else { base });
+            let prime = record("PRIME", task, index);
+            records.push(if index == 0 && task == "n-queens" { wrong(prime, "ordering") } else { prime });
+        }
+    }
+    records
+}
+
+fn report(records: &[Record]) -> Report {
+    Report::new(records, 0, &Choice::default()).unwrap()
+}
+
+#[test]
+fn the_page_is_self_contained_and_has_every_table_and_figure() {
+    let report = report(&records());
+    let page = page(&report);
+    for foreign in ["<link", "<img", "@import", "url(", "src=", "https:"] {
+        assert!(!page.contains(foreign), "{foreign}");
+    }
+    assert_eq!(page.matches("http").count(), report.figures.len(), "the namespace of each drawing");
+    for table in &report.tables {
+        assert!(page.contains(&format!("<section id=\"{}\">", table.id)), "{}", table.id);
+        assert!(table.rows.iter().all(|row| row.len() == table.columns.len()), "{}", table.id);
+    }
+    for figure in &report.figures {
+        assert!(page.contains(&format!("<figure id=\"figure-{}\">", figure.id)));
+        assert!(report.tables.iter().any(|table| table.id == figure.table), "{} has no rows", figure.id);
+        assert!(!figure.svg.contains("NaN") && figure.svg.contains("<title>") && figure.svg.contains("viewBox"));
+    }
+    let ids: Vec<&str> = report.figures.iter().map(|figure| figure.paper).collect();
+    assert_eq!(
+        ids,
+        [
+            "Figures 12 and 22",
+            "Figures 13 and 23",
+            "Figures 19 and 29",
+            "Table 61",
+            "Figures 15 to 18 and 25 to 28",
+            "Figures 14 and 24",
+            "Figures 20 and 30",
+            "Figures 21 and 31",
+            "Figure 6"
+        ]
+    );
+    assert!(!page.contains("NaN") && !page.contains(">inf"), "no undefined number");
+}
+
+#[test]
+fn the_same_records_give_the_same_bytes() {
+    let records = records();
+    assert_eq!(page(&report(&records)), page(&report(&records)));
+}
+
+#[test]
+fn hostile_names_are_escaped() {
+    let hostile = "<script>alert(\"&\")</script>";
+    let mut records = records();
+    for record in &mut records {
+        record.study = hostile.to_owned();
+        record.machine = hostile.to_owned();
+        if record.system == "PRIME" {
+            record.system = hostile.to_owned();
+        }
+    }
+    let report = report(&records);
+    let page = page(&report);
+    assert_eq!(page.matches("<script").count(), 1, "the page's own");
+    for table in &report.tables {
+        assert!(!table.latex().contains("(\"&\")"), "{}", table.latex());
+    }
+}
+
+#[test]
+fn a_single_system_and_a_single_run_have_a_report() {
+    let one = [record("PRIME", "n-queens", 0)];
+    let single = report(&one);
+    assert!(single.tables.iter().all(|table| table.id != "comparison"), "nothing to compare");
+    assert!(page(&single).contains("<section id=\"summary\">"));
+    let mut unmeasured = one;
+    unmeasured[0].status = Status::NotMeasured;
+    let page = page(&report(&unmeasured));
+    assert!(page.contains("1 runs were not measured") && !page.contains("NaN"), "{page}");
+}
+
+#[test]
+fn a_list_of_the_papers_numbers_chooses() {
+    let choice = Choice { show: vec!["T2".to_owned(), "F13".to_owned()], ..Choice::default() };
+    let report = Report::new(&records(), 0, &choice).unwrap();
+    let tables: Vec<&str> = report.tables.iter().map(|table| table.id.as_str()).collect();
+    assert_eq!(tables, ["summary", "comparison", "verdicts", "categories"], "with the rows of the figure");
+    let figures: Vec<&str> = report.figures.iter().map(|figure| figure.id.as_str()).collect();
+    assert_eq!(figures, ["radar"]);
+}
+
+#[test]
+fn files_are_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let records = Records::from(records());
+    let written = write_report(&records, &Choice::default(), folder.path()).unwrap();
+    assert!(written.page.is_file() && folder.path().join("records.parquet").is_file());
+    for (sub, count) in [("figures", written.figures), ("tables", 3 * written.tables)] {
+        assert_eq!(std::fs::read_dir(folder.path().join(sub)).unwrap().count(), count, "{sub}");
+    }
+    let none = write_report(&Records::default(), &Choice::default(), folder.path());
+    assert!(matches!(none, Err(ReportError::NoRecords)));
+}

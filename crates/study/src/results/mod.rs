@@ -1,0 +1,90 @@
+//! Records grouped for evaluation: by system, task and instance, and in pairs. An instance is the unit; its repeats are
+//! averaged. Runs that were not measured count nowhere but in `not_measured`.
+
+mod accuracy;
+mod pairs;
+mod system;
+
+pub use accuracy::{Accuracy, over_instances, over_tasks};
+pub(crate) use accuracy::{BOOTSTRAP_SEED, clamped};
+pub use pairs::{PairResults, PairedTask, PairingError};
+pub use system::{Instance, SystemResults, TaskResults};
+
+use crate::records::Record;
+
+/// Results of a study.
+#[derive(Debug)]
+pub struct Results<'r> {
+    /// In the order in which they first appear. A system whose verifier saw `transition` in some of its runs is two.
+    pub systems: Vec<SystemResults<'r>>,
+    /// Comparisons, in the order in which they were asked for.
+    pub pairs: Vec<PairResults>,
+}
+
+impl<'r> Results<'r> {
+    /// Groups records. `pairs` names systems to compare, left and right; without any, the first system is compared with each
+    /// other one.
+    ///
+    /// # Errors
+    /// If a named system is not there, or two systems have no instance in common.
+    pub fn new(records: &'r [Record], pairs: &[(String, String)]) -> Result<Self, PairingError> {
+        let systems = system::group(records);
+        let pairs = if pairs.is_empty() { pairs::with_the_first(&systems) } else { pairs::named(&systems, pairs)? };
+        Ok(Self { systems, pairs })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::Status;
+    use crate::testing::{record, wrong};
+
+    #[test]
+    fn repeats_are_averaged_and_unmeasured_runs_count_nowhere() {
+        let mut records = vec![record("a", "n-queens", 0), record("a", "n-queens", 0), record("a", "n-queens", 1)];
+        records[1] = wrong(records[1].clone(), "index");
+        records[1].repeat = 1;
+        records[2].status = Status::NotMeasured;
+        records[2].right = false;
+        let results = Results::new(&records, &[]).unwrap();
+        let system = &results.systems[0];
+        assert_eq!((system.runs.len(), system.not_measured), (2, 1));
+        assert_eq!(system.values(|_, _| true), [vec![0.5]]);
+    }
+
+    #[test]
+    fn a_verifier_that_saw_transition_makes_another_system() {
+        let mut records = vec![record("a", "n-queens", 0), record("a", "n-queens", 1)];
+        records[1].checked_kinds = "format,transition".to_owned();
+        let results = Results::new(&records, &[]).unwrap();
+        let labels: Vec<&str> = results.systems.iter().map(|system| system.label.as_str()).collect();
+        assert_eq!(labels, ["a", "a (verifier saw transition)"]);
+        // They share no instance.
+        assert!(results.pairs.is_empty());
+    }
+
+    #[test]
+    fn pairs_are_of_the_same_instances() {
+        let mut records: Vec<_> = (0..4).map(|index| record("base", "n-queens", index)).collect();
+        records.extend((1..6).map(|index| record("prime", "n-queens", index)));
+        records[1] = wrong(records[1].clone(), "index");
+        records[2].status = Status::NotMeasured;
+        let results = Results::new(&records, &[]).unwrap();
+        let [pair] = &results.pairs[..] else { panic!("one pair") };
+        let [task] = &pair.tasks[..] else { panic!("one task") };
+        // Instances 1 to 3 are in both; of instance 2 one side was not measured.
+        assert_eq!((task.left.clone(), task.right.clone(), pair.dropped), (vec![0.0, 1.0], vec![1.0, 1.0], 1));
+        assert_eq!((task.only_left, task.only_right), (0, 1));
+    }
+
+    #[test]
+    fn systems_that_cannot_be_paired_are_named() {
+        let records = vec![record("base", "n-queens", 0), record("prime", "n-queens", 1)];
+        let pair = |left: &str, right: &str| [(left.to_owned(), right.to_owned())];
+        let error = Results::new(&records, &pair("base", "prime")).unwrap_err().to_string();
+        assert!(error.contains("`base` and `prime` have no instance in common"), "{error}");
+        let error = Results::new(&records, &pair("base", "prme")).unwrap_err().to_string();
+        assert!(error.contains("no system `prme`") && error.contains("did you mean `prime`"), "{error}");
+    }
+}

@@ -1,0 +1,162 @@
+//! Two systems on the same instances.
+
+use prime_bench::tasks::Spec;
+
+use super::system::{Instance, SystemResults, TaskResults};
+use crate::nearest::did_you_mean;
+use crate::statistics::{Computed, LeftOut, UNMEASURED_SHARE_MAX, mean};
+
+/// Why systems cannot be compared.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PairingError {
+    #[error("no system `{name}` in the records{suggestion}; there are {known}")]
+    NoSystem { name: String, suggestion: String, known: String },
+    #[error(
+        "`{left}` and `{right}` have no instance in common (task, difficulty, index and base seed); run both on the same \
+         instances"
+    )]
+    NothingInCommon { left: String, right: String },
+}
+
+/// The instances of one task that both systems were measured on.
+#[derive(Clone, Debug)]
+pub struct PairedTask {
+    pub spec: &'static Spec,
+    pub instances: Vec<Instance>,
+    /// Share of right answers of each instance, 0 to 1.
+    pub left: Vec<f64>,
+    pub right: Vec<f64>,
+    /// Instances that the left system alone gets right.
+    pub only_left: u64,
+    pub only_right: u64,
+    /// Each instance was run once by each system, so that right and wrong can be counted.
+    pub is_counted: bool,
+}
+
+impl PairedTask {
+    /// Mean gain of the right system, in percentage points.
+    pub fn gain(&self) -> f64 {
+        100.0 * (mean(&self.right) - mean(&self.left))
+    }
+
+    /// Differences `right − left`, instance by instance.
+    pub fn differences(&self) -> Vec<f64> {
+        self.left.iter().zip(&self.right).map(|(left, right)| right - left).collect()
+    }
+}
+
+/// A comparison: what the right system gains over the left.
+#[derive(Clone, Debug)]
+pub struct PairResults {
+    /// Labels of the systems.
+    pub left: String,
+    pub right: String,
+    /// Tasks that both were measured on, in the paper's order.
+    pub tasks: Vec<PairedTask>,
+    /// Pairs of which a side was not measured.
+    pub dropped: usize,
+    /// Instances that one system alone was asked.
+    pub unpaired: usize,
+}
+
+impl PairResults {
+    /// Measured pairs.
+    pub fn n(&self) -> usize {
+        self.tasks.iter().map(|task| task.left.len()).sum()
+    }
+
+    /// Refuses tests where too many pairs were dropped.
+    pub fn testable(&self) -> Computed<()> {
+        let of = self.n() + self.dropped;
+        let limit = UNMEASURED_SHARE_MAX * of as f64;
+        if self.dropped as f64 > limit { Err(LeftOut::Unmeasured { dropped: self.dropped, of }) } else { Ok(()) }
+    }
+
+    /// Mean accuracies of the tasks, left and right.
+    pub fn task_means(&self) -> (Vec<f64>, Vec<f64>) {
+        self.tasks.iter().map(|task| (mean(&task.left), mean(&task.right))).unzip()
+    }
+
+    /// `left → right`.
+    pub fn title(&self) -> String {
+        format!("{} → {}", self.left, self.right)
+    }
+}
+
+/// The first system with each other one of which it shares instances.
+pub(super) fn with_the_first(systems: &[SystemResults<'_>]) -> Vec<PairResults> {
+    let Some((first, others)) = systems.split_first() else { return Vec::new() };
+    others.iter().filter_map(|other| pair(first, other)).collect()
+}
+
+fn named_system<'s, 'r>(
+    systems: &'s [SystemResults<'r>],
+    name: &str,
+) -> Result<Vec<&'s SystemResults<'r>>, PairingError> {
+    let found: Vec<_> = systems.iter().filter(|system| system.name == name || system.label == name).collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let known = || systems.iter().map(|system| system.name.as_str());
+    Err(PairingError::NoSystem {
+        name: name.to_owned(),
+        suggestion: did_you_mean(name, known()),
+        known: known().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
+    })
+}
+
+/// The pairs of these names. Where a verifier saw `transition` in a part of the runs, that part is a pair of its own.
+pub(super) fn named(
+    systems: &[SystemResults<'_>],
+    pairs: &[(String, String)],
+) -> Result<Vec<PairResults>, PairingError> {
+    let mut all = Vec::new();
+    for (left, right) in pairs {
+        let (lefts, rights) = (named_system(systems, left)?, named_system(systems, right)?);
+        let found: Vec<_> = lefts.iter().flat_map(|left| rights.iter().filter_map(|right| pair(left, right))).collect();
+        if found.is_empty() {
+            return Err(PairingError::NothingInCommon { left: left.clone(), right: right.clone() });
+        }
+        all.extend(found);
+    }
+    Ok(all)
+}
+
+/// `None` if no instance was asked of both.
+fn pair(left: &SystemResults<'_>, right: &SystemResults<'_>) -> Option<PairResults> {
+    let mut tasks = Vec::new();
+    let (mut dropped, mut common) = (0, 0);
+    for left in &left.tasks {
+        let Some(right) = right.tasks.iter().find(|task| task.spec.slug == left.spec.slug) else { continue };
+        let both: Vec<Instance> = left.asked.intersection(&right.asked).copied().collect();
+        common += both.len();
+        let task = paired_task(left, right, &both);
+        dropped += both.len() - task.left.len();
+        if !task.left.is_empty() {
+            tasks.push(task);
+        }
+    }
+    let asked = |system: &SystemResults<'_>| system.tasks.iter().map(|task| task.asked.len()).sum::<usize>();
+    let unpaired = asked(left) + asked(right) - 2 * common;
+    let (left, right) = (left.label.clone(), right.label.clone());
+    (common > 0).then_some(PairResults { left, right, tasks, dropped, unpaired })
+}
+
+fn paired_task(left: &TaskResults<'_>, right: &TaskResults<'_>, both: &[Instance]) -> PairedTask {
+    let measured =
+        |instance: &Instance| Some((*instance, (*left.instances.get(instance)?, *right.instances.get(instance)?)));
+    let (instances, values): (Vec<_>, Vec<_>) = both.iter().filter_map(measured).unzip();
+    let (left_values, right_values): (Vec<f64>, Vec<f64>) = values.into_iter().unzip();
+    let count = |wanted: fn(f64, f64) -> bool| {
+        left_values.iter().zip(&right_values).filter(|(left, right)| wanted(**left, **right)).count() as u64
+    };
+    PairedTask {
+        spec: left.spec,
+        only_left: count(|left, right| left == 1.0 && right == 0.0),
+        only_right: count(|left, right| left == 0.0 && right == 1.0),
+        is_counted: left.runs.len() == left.instances.len() && right.runs.len() == right.instances.len(),
+        instances,
+        left: left_values,
+        right: right_values,
+    }
+}

@@ -1,0 +1,108 @@
+//! What one system did.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use prime_bench::tasks::{Difficulty, Spec, find};
+
+use crate::records::Record;
+
+/// An instance of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Instance {
+    pub difficulty: Difficulty,
+    pub base_seed: u64,
+    pub index: u32,
+}
+
+impl Instance {
+    /// Of a record that was read: its difficulty has a known name.
+    fn of(record: &Record) -> Self {
+        let difficulty = record.difficulty.parse().expect("invariant: records are checked when they are read");
+        Self { difficulty, base_seed: record.base_seed, index: record.index }
+    }
+}
+
+/// Runs of one system on one task.
+#[derive(Debug)]
+pub struct TaskResults<'r> {
+    pub spec: &'static Spec,
+    /// Measured runs.
+    pub runs: Vec<&'r Record>,
+    /// Share of right answers among the measured repeats of each instance, 0 to 1.
+    pub instances: BTreeMap<Instance, f64>,
+    /// Instances that the system was asked, measured or not.
+    pub asked: BTreeSet<Instance>,
+}
+
+/// Runs of one system.
+#[derive(Debug)]
+pub struct SystemResults<'r> {
+    pub name: String,
+    /// The name, with a warning if the verifier saw `transition`.
+    pub label: String,
+    pub saw_transition: bool,
+    /// Measured runs.
+    pub runs: Vec<&'r Record>,
+    pub not_measured: usize,
+    /// In the paper's order.
+    pub tasks: Vec<TaskResults<'r>>,
+}
+
+impl SystemResults<'_> {
+    /// Values of the instances of each task, 0 to 1; tasks without any are left out.
+    pub fn values(&self, wanted: impl Fn(&Spec, Difficulty) -> bool) -> Vec<Vec<f64>> {
+        let of = |task: &TaskResults<'_>| -> Vec<f64> {
+            let wanted = |(instance, _): &(&Instance, &f64)| wanted(task.spec, instance.difficulty);
+            task.instances.iter().filter(wanted).map(|(_, value)| *value).collect()
+        };
+        self.tasks.iter().map(of).filter(|values| !values.is_empty()).collect()
+    }
+}
+
+/// Groups records by system.
+pub(super) fn group(records: &[Record]) -> Vec<SystemResults<'_>> {
+    let mut order: Vec<(&str, bool)> = Vec::new();
+    let mut groups: BTreeMap<(&str, bool), Vec<&Record>> = BTreeMap::new();
+    for record in records {
+        let key = (record.system.as_str(), record.saw_transition());
+        let group = groups.entry(key).or_insert_with(|| {
+            order.push(key);
+            Vec::new()
+        });
+        group.push(record);
+    }
+    let systems = order.into_iter().map(|key| system(key, &groups.remove(&key).unwrap_or_default()));
+    systems.collect()
+}
+
+fn system<'r>((name, saw_transition): (&str, bool), records: &[&'r Record]) -> SystemResults<'r> {
+    let mut by_task: BTreeMap<(u16, &str), Vec<&'r Record>> = BTreeMap::new();
+    for record in records {
+        let spec = find(&record.task).expect("invariant: records are checked when they are read").spec();
+        by_task.entry((spec.id, spec.slug)).or_default().push(record);
+    }
+    let label = if saw_transition { format!("{name} (verifier saw transition)") } else { name.to_owned() };
+    let runs: Vec<&Record> = records.iter().copied().filter(|record| record.is_measured()).collect();
+    SystemResults {
+        name: name.to_owned(),
+        label,
+        saw_transition,
+        not_measured: records.len() - runs.len(),
+        runs,
+        tasks: by_task.into_values().map(task).collect(),
+    }
+}
+
+fn task(records: Vec<&Record>) -> TaskResults<'_> {
+    let spec = find(&records[0].task).expect("invariant: records are checked when they are read").spec();
+    let asked = records.iter().map(|record| Instance::of(record)).collect();
+    let runs: Vec<&Record> = records.into_iter().filter(|record| record.is_measured()).collect();
+    let mut counts: BTreeMap<Instance, (u32, u32)> = BTreeMap::new();
+    for run in &runs {
+        let (right, of) = counts.entry(Instance::of(run)).or_default();
+        *right += u32::from(run.right);
+        *of += 1;
+    }
+    let share = |(instance, (right, of)): (Instance, (u32, u32))| (instance, f64::from(right) / f64::from(of));
+    TaskResults { spec, runs, instances: counts.into_iter().map(share).collect(), asked }
+}

@@ -1,0 +1,118 @@
+//! Systems over all tasks: the paper's model performance summary, and the verdicts of the verifier.
+
+use super::table::{Cell, Column, Table};
+use crate::results::{Accuracy, Results, over_instances, over_tasks};
+
+/// Cells of an accuracy and its interval.
+pub(super) fn accuracy_cells(accuracy: &Accuracy) -> [Cell; 2] {
+    if accuracy.n == 0 {
+        return [Cell::Empty, Cell::percent_interval(&accuracy.interval)];
+    }
+    [Cell::percent(accuracy.mean), Cell::percent_interval(&accuracy.interval)]
+}
+
+/// Methods of intervals that a table used, each once.
+pub(super) fn methods<'a>(accuracies: impl IntoIterator<Item = &'a Accuracy>) -> String {
+    let mut methods: Vec<&str> = Vec::new();
+    for accuracy in accuracies {
+        if accuracy.interval.is_ok() && !methods.contains(&accuracy.method) {
+            methods.push(accuracy.method);
+        }
+    }
+    if methods.is_empty() { "none".to_owned() } else { methods.join("; ") }
+}
+
+/// Accuracy of each system (Table 2, 43).
+pub(super) fn summary(results: &Results<'_>) -> Table {
+    let mut used = Vec::new();
+    let rows = results.systems.iter().map(|system| {
+        let values = system.values(|_, _| true);
+        let (instances, tasks) = (over_instances(&values), over_tasks(&values));
+        let mut row = vec![
+            Cell::Text(system.label.clone()),
+            Cell::count(tasks.tasks),
+            Cell::count(instances.n),
+            Cell::count(system.runs.len()),
+        ];
+        row.extend(accuracy_cells(&instances));
+        row.extend(accuracy_cells(&tasks));
+        row.push(Cell::count(system.not_measured));
+        used.extend([instances, tasks]);
+        row
+    });
+    let rows = rows.collect();
+    Table {
+        id: "summary".to_owned(),
+        paper: "Tables 2 and 43",
+        title: "Performance of each system".to_owned(),
+        caption: format!(
+            "Accuracy over instances, and mean of the tasks' accuracies. An instance counts once: its repeats are averaged. \
+             95 % intervals: {}. Runs that were not measured are not counted as wrong.",
+            methods(&used)
+        ),
+        columns: vec![
+            Column::text("system"),
+            Column::number("tasks"),
+            Column::number("instances"),
+            Column::number("runs"),
+            Column::number("accuracy, %"),
+            Column::interval("95 %"),
+            Column::number("mean of tasks, %"),
+            Column::interval("95 %, tasks"),
+            Column::number("not measured"),
+        ],
+        rows,
+    }
+}
+
+/// What the verifier's word is worth: right and verified (false accepts and rejects on whole runs).
+pub(super) fn verdicts(results: &Results<'_>) -> Table {
+    let rows = results.systems.iter().map(|system| {
+        let count = |verified: bool, right: bool| {
+            system.runs.iter().filter(|run| run.verified == verified && run.right == right).count()
+        };
+        let [accepted, false_accepts] = [count(true, true), count(true, false)];
+        let [false_rejects, rejected] = [count(false, true), count(false, false)];
+        let verifiers = system.runs.iter().map(|run| run.verifier.as_str());
+        let mut verifiers: Vec<&str> = verifiers.collect();
+        verifiers.sort_unstable();
+        verifiers.dedup();
+        let kinds = system.runs.first().map_or("", |run| run.checked_kinds.as_str()).replace(',', ", ");
+        let bound = crate::statistics::clopper_pearson(false_accepts as u64, (false_accepts + rejected) as u64);
+        vec![
+            Cell::Text(system.label.clone()),
+            Cell::Text(verifiers.join(", ")),
+            Cell::Text(kinds),
+            Cell::count(system.runs.len()),
+            Cell::count(accepted),
+            Cell::count(false_accepts),
+            Cell::count(false_rejects),
+            Cell::count(rejected),
+            Cell::share(false_accepts, false_accepts + rejected),
+            Cell::percent_interval(&bound),
+        ]
+    });
+    Table {
+        id: "verdicts".to_owned(),
+        paper: "Theorem 6 (measured)",
+        title: "Verdicts on whole runs".to_owned(),
+        caption:
+            "Runs by verdict and by the benchmark's judgement. False accepts: wrong answers that the verifier called \
+                  verified; their share is of all wrong runs, with Clopper-Pearson's 95 % interval. A system without a \
+                  verifier verifies nothing."
+                .to_owned(),
+        columns: vec![
+            Column::text("system"),
+            Column::text("verifier"),
+            Column::text("kinds it saw"),
+            Column::number("runs"),
+            Column::number("verified, right"),
+            Column::number("verified, wrong"),
+            Column::number("unverified, right"),
+            Column::number("unverified, wrong"),
+            Column::number("false accepts, %"),
+            Column::interval("95 %"),
+        ],
+        rows: rows.collect(),
+    }
+}

@@ -1,0 +1,175 @@
+//! A table as data: typed cells, so that each output format writes numbers in its own way.
+
+use crate::statistics::{Computed, Interval};
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnKind {
+    Text,
+    Number,
+    /// Two numbers.
+    Interval,
+}
+
+/// A column with its heading, which includes the unit.
+#[derive(Clone, Debug)]
+pub struct Column {
+    pub name: String,
+    pub kind: ColumnKind,
+}
+
+impl Column {
+    pub fn text(name: &str) -> Self {
+        Self { name: name.to_owned(), kind: ColumnKind::Text }
+    }
+
+    pub fn number(name: &str) -> Self {
+        Self { name: name.to_owned(), kind: ColumnKind::Number }
+    }
+
+    pub fn interval(name: &str) -> Self {
+        Self { name: name.to_owned(), kind: ColumnKind::Interval }
+    }
+}
+
+/// A value of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell {
+    Text(String),
+    Count(u64),
+    /// Shown with so many decimals.
+    Number {
+        value: f64,
+        decimals: usize,
+    },
+    /// Shown with so many decimals.
+    Interval {
+        interval: Interval,
+        decimals: usize,
+    },
+    /// A p-value: below 0.001 only that is shown.
+    P(f64),
+    /// Why there is no value; printed below the table.
+    LeftOut(String),
+    /// Nothing to say.
+    Empty,
+}
+
+impl Cell {
+    pub fn number(value: f64, decimals: usize) -> Self {
+        if value.is_finite() { Self::Number { value, decimals } } else { Self::Empty }
+    }
+
+    /// A share from 0 to 1, in per cent with one decimal.
+    pub fn percent(share: f64) -> Self {
+        Self::number(100.0 * share, 1)
+    }
+
+    /// `part` of `of` in per cent; empty if there is nothing.
+    pub fn share(part: usize, of: usize) -> Self {
+        if of == 0 { Self::Empty } else { Self::percent(part as f64 / of as f64) }
+    }
+
+    pub fn count(count: usize) -> Self {
+        Self::Count(count as u64)
+    }
+
+    /// An interval of shares, in per cent.
+    pub fn percent_interval(interval: &Computed<Interval>) -> Self {
+        Self::computed(interval.as_ref().copied(), |interval| Self::interval(interval.scaled(100.0), 1))
+    }
+
+    pub fn interval(interval: Interval, decimals: usize) -> Self {
+        Self::Interval { interval, decimals }
+    }
+
+    /// A statistic, or why it is left out.
+    pub fn computed<T, E: std::fmt::Display>(value: Result<T, E>, cell: impl FnOnce(T) -> Self) -> Self {
+        match value {
+            Ok(value) => cell(value),
+            Err(reason) => Self::LeftOut(reason.to_string()),
+        }
+    }
+
+    /// As people read it; a reason is only marked by `mark`.
+    pub(super) fn plain(&self, mark: &str) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Count(count) => count.to_string(),
+            Self::Number { value, decimals } => rounded(*value, *decimals),
+            Self::Interval { interval, decimals } => {
+                format!("{} to {}", rounded(interval.low, *decimals), rounded(interval.high, *decimals))
+            }
+            Self::P(p) if *p < 0.001 => "< 0.001".to_owned(),
+            Self::P(p) => format!("{p:.3}"),
+            Self::LeftOut(_) => format!("–{mark}"),
+            Self::Empty => String::new(),
+        }
+    }
+
+    /// As people read it, without a mark.
+    pub(crate) fn shown(&self) -> String {
+        self.plain("")
+    }
+
+    /// What the page sorts by; `None` sorts last.
+    pub(crate) fn sort_value(&self) -> Option<f64> {
+        match self {
+            Self::Count(count) => Some(*count as f64),
+            Self::Number { value, .. } | Self::P(value) => Some(*value),
+            Self::Interval { interval, .. } => Some(interval.low),
+            Self::Text(_) | Self::LeftOut(_) | Self::Empty => None,
+        }
+    }
+}
+
+/// Rounded, without a minus before zero.
+pub(super) fn rounded(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    match text.strip_prefix('-') {
+        Some(zero) if zero.bytes().all(|byte| matches!(byte, b'0' | b'.')) => zero.to_owned(),
+        _ => text,
+    }
+}
+
+/// A table.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// Name of its files, and its anchor on the page.
+    pub id: String,
+    /// What it corresponds to in the paper: `Table 2`, `Tables 45 to 49`.
+    pub paper: &'static str,
+    pub title: String,
+    /// What was measured and how: n, seeds, intervals, tests.
+    pub caption: String,
+    pub columns: Vec<Column>,
+    /// As long as there are columns, each.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    /// The reasons of cells that are left out, in order of appearance; a cell's mark is its place from 1.
+    pub(crate) fn reasons(&self) -> Vec<&str> {
+        let mut reasons: Vec<&str> = Vec::new();
+        for cell in self.rows.iter().flatten() {
+            if let Cell::LeftOut(reason) = cell
+                && !reasons.contains(&reason.as_str())
+            {
+                reasons.push(reason);
+            }
+        }
+        reasons
+    }
+
+    /// The mark of a cell that is left out, from 1.
+    pub(crate) fn mark_of(reasons: &[&str], cell: &Cell) -> Option<usize> {
+        let Cell::LeftOut(reason) = cell else { return None };
+        reasons.iter().position(|other| other == reason).map(|place| place + 1)
+    }
+}
+
+/// A name for files and anchors: lower-case letters, digits and single hyphens.
+pub(crate) fn slug(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-").to_lowercase()
+}

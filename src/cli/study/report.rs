@@ -1,0 +1,65 @@
+//! `study report`: tables, figures and the page, from records only.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{Args, ValueHint};
+
+use super::read_records;
+use crate::cli::output::print;
+use prime_study::definition::load;
+use prime_study::report::{Choice, write_report};
+use prime_study::tables::check_items;
+
+#[derive(Args)]
+pub struct ReportArguments {
+    /// Files of records (JSON Lines)
+    #[arg(required = true, value_hint = ValueHint::FilePath)]
+    records: Vec<PathBuf>,
+    /// Folder for report.html, figures, tables and records.parquet
+    #[arg(long, value_name = "FOLDER", default_value = "report", value_hint = ValueHint::DirPath)]
+    out: PathBuf,
+    /// Study file whose section `report` chooses pairs, tables and figures
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    study: Option<PathBuf>,
+    /// Compare two systems; repeatable [default: the first with each other one]
+    #[arg(long = "pair", value_name = "LEFT=RIGHT")]
+    pairs: Vec<String>,
+    /// The paper's number of a table or figure, such as T2 or F12; repeatable [default: all]
+    #[arg(long = "show", value_name = "NUMBER", value_delimiter = ',')]
+    show: Vec<String>,
+}
+
+fn choice(arguments: &ReportArguments) -> anyhow::Result<Choice> {
+    let mut choice = match &arguments.study {
+        Some(path) => load(path)?.choice,
+        None => Choice::default(),
+    };
+    if !arguments.pairs.is_empty() {
+        let pair = |text: &String| {
+            let (left, right) = text.split_once('=').with_context(|| format!("--pair {text}: write LEFT=RIGHT"))?;
+            anyhow::Ok((left.to_owned(), right.to_owned()))
+        };
+        choice.pairs = arguments.pairs.iter().map(pair).collect::<anyhow::Result<_>>()?;
+    }
+    if !arguments.show.is_empty() {
+        check_items(&arguments.show)?;
+        choice.show.clone_from(&arguments.show);
+    }
+    Ok(choice)
+}
+
+pub fn report(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
+    let choice = choice(arguments)?;
+    let records = read_records(&arguments.records)?;
+    let written = write_report(&records, &choice, &arguments.out)?;
+    print(format!(
+        "{}: {} figures and {} tables of {} runs\n",
+        written.page.display(),
+        written.figures,
+        written.tables,
+        written.records
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,169 @@
+//! Systems of a study, from the configuration.
+
+use anyhow::{Context as _, bail, ensure};
+
+use crate::agents::prompt::benchmark::{Components, Style};
+use crate::agents::{AgentSet, Names, Resources};
+use crate::app::{run_plan, run_sampling, runtime_plan};
+use crate::cli::Configuration;
+use crate::evaluation::comparison::System as RunningSystem;
+use crate::evaluation::study::{Contestant, OneShotSystem, RunSystem, StudySystem};
+use crate::settings::{Preset, Settings};
+use prime_bench::tasks::{Kinds, Problem};
+use prime_study::definition::{OneShot, PromptStyle, Source, Study, System};
+use prime_study::records::Provenance;
+
+/// The configuration of a system: the user's, the study's kinds and budget, the preset, and what the system sets.
+pub fn settings(study: &Study, system: &System, configuration: &Configuration) -> anyhow::Result<Settings> {
+    let mut configuration = configuration.clone();
+    let kinds: Vec<String> = study.kinds.iter().map(|kind| format!("\"{kind}\"")).collect();
+    configuration.sets.push(format!("agents.verifier.kinds=[{}]", kinds.join(", ")));
+    let limits = [("wall_ms", study.budget.wall_ms), ("tokens", study.budget.tokens), ("steps", study.budget.steps)];
+    for (key, limit) in limits {
+        configuration.sets.extend(limit.map(|limit| format!("run.budget.{key}={limit}")));
+    }
+    if let Source::Run { preset: Some(name) } = &system.source {
+        let configured = configuration.load()?;
+        let preset = configured.presets.get(name).with_context(|| {
+            let known: Vec<&str> = configured.presets.keys().map(String::as_str).collect();
+            format!(
+                "system `{}`: there is no preset `{name}` (section `presets`); known: {}",
+                system.name,
+                known.join(", ")
+            )
+        })?;
+        configuration.sets.extend(preset_sets(preset)?);
+    }
+    if !matches!(system.source, Source::Run { .. }) {
+        // No agent works, so no engine is needed.
+        let agents = [("executor", "reference"), ("verifier", "none"), ("coordinator", "threshold")];
+        configuration.sets.extend(agents.map(|(role, name)| format!("agents.{role}.implementation={name}")));
+    }
+    configuration.sets.extend(system.sets.iter().cloned());
+    configuration.load().with_context(|| format!("system `{}`", system.name))
+}
+
+/// The options of a preset, as `--set` takes them.
+fn preset_sets(preset: &Preset) -> anyhow::Result<Vec<String>> {
+    let mut sets = Vec::new();
+    for (key, value) in toml::Table::try_from(preset)? {
+        match (key.as_str(), value) {
+            ("executor" | "verifier" | "coordinator", toml::Value::String(name)) => {
+                sets.push(format!("agents.{key}.implementation={name}"));
+            }
+            (_, toml::Value::Table(options)) => {
+                sets.extend(options.iter().map(|(option, value)| format!("run.{key}.{option}={value}")));
+            }
+            (_, toml::Value::String(text)) => sets.push(format!("run.{key}={text}")),
+            (_, value) => sets.push(format!("run.{key}={value}")),
+        }
+    }
+    Ok(sets)
+}
+
+/// Engines and pools are started once for all systems, by name.
+pub fn check_shared(study: &Study, all: &[Settings]) -> anyhow::Result<()> {
+    let Some((first, others)) = all.split_first() else { return Ok(()) };
+    for (place, settings) in (1..).zip(others) {
+        ensure!(
+            settings.engines == first.engines && settings.pools == first.pools,
+            "system `{}` changes `engines` or `pools`, which all systems of a study share: give each model an engine or pool \
+             of its own name in the configuration, and let the system choose it (`agents.executor.engine`, `pool`)",
+            study.systems[place].name
+        );
+    }
+    Ok(())
+}
+
+/// What the records of a system say of it.
+fn provenance(settings: &Settings, verifier: &str, kinds: Kinds, model: Option<String>) -> Provenance {
+    Provenance {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: None,
+        config_hash: settings.hash(),
+        model_digest: model,
+        machine: machine(),
+        verifier: verifier.to_owned(),
+        kinds: kinds.iter().collect(),
+    }
+}
+
+fn machine() -> String {
+    let host = prime_loadtest::host_info();
+    format!("{}, {} cores", host.processor, host.cores)
+}
+
+/// Of a system whose outputs were made elsewhere.
+pub fn provenance_of_answers(settings: &Settings) -> Provenance {
+    provenance(settings, "none", Kinds::NONE, None)
+}
+
+/// The SHA-256 of the models of local engines, each after its engine's name; `None` without any.
+fn model_digests(resources: &Resources) -> Option<String> {
+    let digests: Vec<String> =
+        resources.model_digests.iter().map(|(engine, digest)| format!("{engine} {digest}")).collect();
+    (!digests.is_empty()).then(|| digests.join(", "))
+}
+
+/// Starts a system. Must be called within an actix system.
+pub fn start(study: &Study, system: &System, settings: &Settings, resources: &Resources) -> anyhow::Result<Contestant> {
+    match &system.source {
+        Source::Answers(_) => bail!("system `{}` answers nothing here: its outputs were made elsewhere", system.name),
+        Source::OneShot(one_shot) => start_one_shot(system, one_shot, settings, resources),
+        Source::Run { .. } => {
+            let agents =
+                AgentSet::from_settings(settings, resources).with_context(|| format!("system `{}`", system.name))?;
+            let (basis, names, planned) = (agents.basis(), Names::of(settings), settings.clone());
+            let hidden: Vec<&str> =
+                basis.kinds().iter().filter(|kind| !study.kinds.contains(*kind)).map(|kind| kind.name()).collect();
+            ensure!(
+                hidden.is_empty(),
+                "system `{}`: its verifier `{}` sees {}, which `study.kinds` does not allow: add it there, or choose another \
+                 verifier",
+                system.name,
+                names.verifier,
+                hidden.join(", ")
+            );
+            let plan = Box::new(move |problem: &dyn Problem| run_plan(&planned, basis, problem));
+            let running = RunningSystem { agents, plan, sampling: run_sampling(settings) };
+            let model = model_digests(resources);
+            Ok(Contestant {
+                system: StudySystem::Run(Box::new(RunSystem::start(
+                    running,
+                    &runtime_plan(settings),
+                    study.budget.steps,
+                ))),
+                provenance: provenance(settings, &names.verifier, basis.kinds(), model),
+            })
+        }
+    }
+}
+
+fn start_one_shot(
+    system: &System,
+    one_shot: &OneShot,
+    settings: &Settings,
+    resources: &Resources,
+) -> anyhow::Result<Contestant> {
+    let style = match one_shot.style {
+        PromptStyle::Baseline => Style::Baseline,
+        PromptStyle::Structured => {
+            let components = one_shot.without.iter().try_fold(Components::ALL, |all, name| all.without(name));
+            Style::Structured(components.map_err(anyhow::Error::msg)?)
+        }
+    };
+    let model = resources.pools.get(&one_shot.pool, settings, &resources.environment);
+    let model = model.map_err(|error| anyhow::anyhow!("system `{}`: {error}", system.name))?;
+    let served = settings.pools.get(&one_shot.pool).and_then(|pool| pool.upstreams.first());
+    let sampling = run_sampling(settings);
+    Ok(Contestant {
+        system: StudySystem::OneShot(OneShotSystem {
+            model,
+            style,
+            temperature: sampling.temperature,
+            top_p: sampling.top_p,
+            max_tokens: one_shot.max_tokens,
+        }),
+        provenance: provenance(settings, "none", Kinds::NONE, served.map(|upstream| upstream.model.clone())),
+    })
+}

@@ -1,0 +1,57 @@
+//! The paper's baseline: one answer to one prompt of a chat model, whose text the benchmark judges.
+
+use std::sync::Arc;
+
+use prime_bench::judge::{Body, Submission, judge};
+use prime_bench::tasks::Kinds;
+use prime_study::definition::{AskedRun, Study};
+use prime_study::records::{Record, Status};
+use tokio::time::Instant;
+
+use crate::agents::Sampling;
+use crate::agents::model::{CompletionRequest, Model};
+use crate::agents::prompt::benchmark::{Style, whole};
+
+/// A chat model with a prompt.
+pub struct OneShotSystem {
+    pub model: Arc<dyn Model>,
+    pub style: Style,
+    pub temperature: f32,
+    pub top_p: f32,
+    /// Of the answer.
+    pub max_tokens: u32,
+}
+
+impl OneShotSystem {
+    pub(super) async fn answer(&self, run: &AskedRun, study: &Study, mut record: Record) -> Record {
+        let problem = run.instance().problem();
+        let request = CompletionRequest {
+            sampling: Sampling { temperature: self.temperature, top_p: self.top_p, seed: run.sampling_seed(study) },
+            max_tokens: self.max_tokens,
+            ..CompletionRequest::raw(run.task.spec().slug, whole(problem.as_ref(), self.style))
+        };
+        let started = Instant::now();
+        let completion = self.model.complete(request).await;
+        record.wall_ms = started.elapsed().as_secs_f64() * 1e3;
+        record.executor_ms = Some(record.wall_ms);
+        record.reference_steps = problem.reference().steps;
+        let completion = match completion {
+            Ok(completion) => completion,
+            Err(error) => {
+                record.failure = Some(error.reason);
+                return record;
+            }
+        };
+        record.status = Status::Measured;
+        record.proposals = 1;
+        (record.rounds, record.trajectories) = (1, 1);
+        record.prompt_tokens = completion.usage.prompt;
+        record.completion_tokens = completion.usage.completion;
+        record.failure = completion.is_truncated.then(|| format!("cut after {} tokens", self.max_tokens));
+        let submission = Submission { id: run.instance(), body: Body::Text(completion.text) };
+        let judgement = judge(&submission, Kinds::ALL);
+        record.set_judgement(&judgement);
+        record.steps = judgement.steps.unwrap_or_default();
+        record
+    }
+}

@@ -1,0 +1,115 @@
+//! The lines of a run's trajectories, and where its time went, from its events.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::Value;
+
+use crate::runtime::{Event, Observer, Stage, StageTimes};
+use prime_protocol::{Decision, End, Role, TurnId};
+
+/// Milliseconds of a run, summed over its concurrent turns.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Times {
+    pub executor_ms: f64,
+    pub verifier_ms: f64,
+    pub coordinator_ms: f64,
+    /// On the way between agents, mailboxes included.
+    pub between_ms: f64,
+}
+
+impl Times {
+    fn add(&mut self, times: &StageTimes) {
+        for stage in Stage::ALL {
+            let ms = times.of(stage).as_secs_f64() * 1e3;
+            match stage {
+                Stage::Work(Role::Executor) => self.executor_ms += ms,
+                Stage::Work(Role::Verifier) => self.verifier_ms += ms,
+                Stage::Work(Role::Coordinator) => self.coordinator_ms += ms,
+                Stage::To(_) | Stage::Home => self.between_ms += ms,
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Trajectory {
+    /// Committed lines.
+    lines: Vec<Box<str>>,
+    answer: Option<Value>,
+    /// Depth of the last proposal, if it was retried.
+    retried_at: Option<usize>,
+}
+
+#[derive(Default)]
+struct Seen {
+    trajectories: BTreeMap<(u32, u32), Trajectory>,
+    steps_retried: u64,
+    times: Times,
+}
+
+/// Collects the events of one run.
+#[derive(Default)]
+pub struct RunTrace(Mutex<Seen>);
+
+impl RunTrace {
+    fn seen<T>(&self, read: impl FnOnce(&mut Seen) -> T) -> T {
+        read(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Steps that were retried once or more, of all trajectories.
+    pub fn steps_retried(&self) -> u64 {
+        self.seen(|seen| seen.steps_retried)
+    }
+
+    pub fn times(&self) -> Times {
+        self.seen(|seen| seen.times)
+    }
+
+    /// The lines of the last trajectory that gave this answer or, without an answer, of the deepest one. `None` if there are
+    /// none, as where steps were chosen by vote from several trajectories.
+    pub fn lines_for(&self, answer: Option<&Value>) -> Option<Vec<Box<str>>> {
+        self.seen(|seen| {
+            let trajectories = seen.trajectories.values();
+            let found = match answer {
+                Some(answer) => trajectories.rev().find(|trajectory| trajectory.answer.as_ref() == Some(answer)),
+                None => trajectories.max_by_key(|trajectory| trajectory.lines.len()),
+            };
+            found.map(|trajectory| trajectory.lines.clone()).filter(|lines| !lines.is_empty())
+        })
+    }
+}
+
+impl Observer for RunTrace {
+    fn observe(&self, event: &Event<'_>) {
+        self.seen(|seen| match event {
+            Event::Step { id: TurnId { round, trajectory }, depth, proposal, decision, timing, .. } => {
+                if let Some(timing) = timing {
+                    seen.times.add(timing);
+                }
+                let trajectory = seen.trajectories.entry((*round, *trajectory)).or_default();
+                // Popped states took their lines with them.
+                trajectory.lines.truncate(*depth);
+                match decision {
+                    Decision::Proceed => {
+                        trajectory.lines.push(proposal.line.as_str().into());
+                        trajectory.retried_at = None;
+                    }
+                    Decision::Retry => {
+                        let is_first = trajectory.retried_at.replace(*depth) != Some(*depth);
+                        seen.steps_retried += u64::from(is_first);
+                    }
+                    Decision::Backtrack => trajectory.retried_at = None,
+                }
+            }
+            Event::TrajectoryEnded { id: TurnId { round, trajectory }, end: End::Answered(answer), .. } => {
+                seen.trajectories.entry((*round, *trajectory)).or_default().answer = Some(answer.clone());
+            }
+            _ => {}
+        });
+    }
+
+    fn wants_timing(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,157 @@
+//! Studies on the scripted executor and on a model that answers by rote.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::*;
+use crate::agents::model::{Completion, CompletionRequest, Model};
+use crate::agents::prompt::benchmark::Style;
+use crate::agents::{AgentError, Failure, RulesVerifier};
+use crate::evaluation::systems::{plan, runtime_plan, scripted, system};
+use prime_bench::tasks::Kinds;
+use prime_protocol::Usage;
+use prime_study::definition::parse;
+use prime_study::records::{Key, StageOutcome, Status};
+
+fn study(systems: &str) -> Study {
+    let ask = "tasks = [\"tower-of-hanoi\"]\ndifficulties = [\"easy\"]\ninstances = 4\nrepeats = 2";
+    parse(&format!("[study]\nname = \"test\"\n[ask]\n{ask}\n{systems}"), "test").unwrap()
+}
+
+fn provenance() -> Provenance {
+    Provenance {
+        verifier: "rules".to_owned(),
+        kinds: Kinds::WITHOUT_TRANSITION.iter().collect(),
+        ..Provenance::default()
+    }
+}
+
+fn records(study: &Study, contestant: impl FnOnce() -> StudySystem) -> Vec<Record> {
+    actix::System::new().block_on(async {
+        let contestants = [Some(Contestant { system: contestant(), provenance: provenance() })];
+        let runs: Vec<AskedRun> = study.runs().collect();
+        let mut records = Vec::new();
+        let ended = run_study(study, &contestants, &runs, 3, |record| {
+            records.push(record);
+            Ok::<(), RuntimeEnded>(())
+        });
+        ended.await.unwrap();
+        records
+    })
+}
+
+#[test]
+fn every_run_is_recorded_once_and_judged() {
+    let study = study("[[system]]\nname = \"prime\"\n");
+    let records = records(&study, || {
+        let verifier = || RulesVerifier::new(Kinds::WITHOUT_TRANSITION);
+        StudySystem::Run(Box::new(RunSystem::start(system(scripted(0.0), verifier, &plan()), &runtime_plan(), None)))
+    });
+    let keys: BTreeSet<Key> = records.iter().map(Record::key).collect();
+    assert_eq!((records.len(), keys.len()), (8, 8));
+    for record in &records {
+        assert!(record.right && record.verified, "{record:?}");
+        assert_eq!(record.status, Status::Measured);
+        // The executor makes no mistakes: the trace is the reference's.
+        assert_eq!(record.steps, record.reference_steps);
+        assert_eq!([record.format, record.syntax, record.semantic, record.result], [StageOutcome::Passed; 4]);
+        assert_eq!((record.partial_credit, record.efficiency, record.steps_retried), (Some(1.0), Some(1.0), Some(0)));
+        assert!(record.first_error_step.is_none() && record.severity.is_none() && record.failure.is_none());
+        assert_eq!(record.checked_kinds, "format,invariant,terminal");
+        assert!(record.executor_ms.is_some() && record.coordination_share.is_some_and(|share| share <= 1.0));
+        assert!(record.started_at.ends_with('Z'));
+    }
+}
+
+#[test]
+fn wrong_steps_are_found_where_nobody_checks() {
+    let study = study("[[system]]\nname = \"single pass\"\n");
+    let records = records(&study, || {
+        let verifier = || RulesVerifier::new(Kinds::NONE);
+        StudySystem::Run(Box::new(RunSystem::start(system(scripted(0.5), verifier, &plan()), &runtime_plan(), None)))
+    });
+    let wrong: Vec<&Record> = records.iter().filter(|record| !record.right).collect();
+    assert!(!wrong.is_empty(), "half of all steps are wrong");
+    for record in wrong {
+        assert!(!record.verified && record.first_error_type.is_some() && record.severity.is_some(), "{record:?}");
+        assert_eq!(record.result, StageOutcome::Failed);
+    }
+}
+
+/// Answers every prompt with the same text, or fails.
+struct Rote(Result<&'static str, &'static str>);
+
+#[async_trait]
+impl Model for Rote {
+    async fn complete(&self, request: CompletionRequest) -> Result<Completion, AgentError> {
+        assert!(request.prompt.contains("Hanoi") && request.max_tokens == 77);
+        match self.0 {
+            Ok(text) => {
+                let usage = Usage { prompt: 100, completion: 5 };
+                Ok(Completion { text: text.to_owned(), usage, ..Completion::default() })
+            }
+            Err(reason) => Err(AgentError {
+                agent: "pool".to_owned(),
+                failure: Failure::Unreachable,
+                reason: reason.to_owned(),
+                is_transient: false,
+            }),
+        }
+    }
+}
+
+fn one_shot(answer: Result<&'static str, &'static str>) -> Vec<Record> {
+    let study = study("[[system]]\nname = \"baseline\"\nprompt = \"baseline\"\npool = \"mine\"\nmax_tokens = 77\n");
+    records(&study, || {
+        StudySystem::OneShot(OneShotSystem {
+            model: Arc::new(Rote(answer)),
+            style: Style::Baseline,
+            temperature: 0.0,
+            top_p: 1.0,
+            max_tokens: 77,
+        })
+    })
+}
+
+#[test]
+fn texts_without_an_answer_are_apart_from_wrong_answers() {
+    for record in one_shot(Ok("I do not know.")) {
+        assert_eq!((record.format, record.result), (StageOutcome::Failed, StageOutcome::Failed), "{record:?}");
+        assert_eq!((record.prompt_tokens, record.completion_tokens, record.proposals), (100, 5, 1));
+    }
+    for record in one_shot(Ok("{\"moves\": 1}")) {
+        assert_eq!((record.format, record.right), (StageOutcome::Passed, false), "{record:?}");
+    }
+}
+
+#[test]
+fn a_lost_server_is_not_measured_and_never_wrong() {
+    for record in one_shot(Err("connection refused")) {
+        assert_eq!(record.status, Status::NotMeasured);
+        assert_eq!(record.failure.as_deref(), Some("connection refused"));
+    }
+}
+
+#[test]
+fn outputs_made_elsewhere_are_judged() {
+    let study = study("[[system]]\nname = \"other\"\nanswers = \"o\"\n");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("outputs.jsonl");
+    let line =
+        |index: u32, answer: &str| format!("{{\"id\":\"tower-of-hanoi/easy/{index:03}\",\"output\":\"{answer}\"}}\n");
+    std::fs::write(&path, line(0, "none") + &line(0, "none") + &line(3, "none")).unwrap();
+    let records = records_of_answers(&path, &study, 0, &provenance()).unwrap();
+    let keys: Vec<_> = records.iter().map(|record| (record.index, record.repeat, record.right)).collect();
+    assert_eq!(keys, [(0, 0, false), (0, 1, false), (3, 0, false)]);
+    for (text, expected) in [
+        (line(4, "none"), "line 1: tower-of-hanoi/easy/004 was not asked"),
+        (line(0, "a").repeat(3), "line 3: tower-of-hanoi/easy/000 was not asked (or more often"),
+        ("{}\n".to_owned(), "line 1: field `id` is missing"),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let error = records_of_answers(&path, &study, 0, &provenance()).unwrap_err().to_string();
+        assert!(error.contains(expected) && error.contains("outputs.jsonl"), "{error}");
+    }
+}

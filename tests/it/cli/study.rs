@@ -1,0 +1,155 @@
+//! `study`: run, interrupted, reported and compared, on executors without a model.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::binary::{SCRIPTED, done, file, prime, shown};
+
+/// Two systems on two tasks; the first makes mistakes that nobody checks.
+const STUDY: &str = r#"
+[study]
+name = "pair"
+description = "Checked against unchecked."
+[ask]
+tasks = ["tower-of-hanoi", "bubble-sort"]
+difficulties = ["easy"]
+instances = INSTANCES
+[[system]]
+name = "unchecked"
+verifier = "none"
+set = { "run.fanout" = 1, "run.max_rounds" = 1, "agents.executor.error_rate" = 0.05 }
+[[system]]
+name = "checked"
+"#;
+
+fn study(instances: u32) -> String {
+    STUDY.replace("INSTANCES", &instances.to_string())
+}
+
+/// Keys of the records of a file.
+fn keys(path: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(path).expect("records");
+    let key = |line: &str| {
+        let record: Value = serde_json::from_str(line).expect("a record");
+        format!("{} {} {}", record["system"], record["task"], record["index"])
+    };
+    text.lines().map(key).collect()
+}
+
+fn run(study: &Path, records: &Path) -> crate::binary::Done {
+    done(&[&["study", "run", shown(study), "--records", shown(records)][..], &SCRIPTED].concat())
+}
+
+#[test]
+fn a_study_is_run_widened_reported_and_compared() {
+    let (folder, path) = file("pair.toml", &study(3));
+    let records = folder.path().join("pair.jsonl");
+    let first = run(&path, &records);
+    assert!(first.code == 0 && first.stderr.contains("12 of 12 runs to do"), "{}", first.stderr);
+    std::fs::write(&path, study(5)).expect("written");
+    let second = run(&path, &records);
+    assert!(second.stderr.contains("8 of 20 runs to do"), "{}", second.stderr);
+    let third = run(&path, &records);
+    assert!(third.stderr.contains("0 of 20 runs to do"), "{}", third.stderr);
+    let all = keys(&records);
+    assert_eq!((all.len(), all.iter().collect::<BTreeSet<_>>().len()), (20, 20));
+
+    let out = folder.path().join("report");
+    let report = done(&["study", "report", shown(&records), "--out", shown(&out), "--study", shown(&path)]);
+    assert!(report.code == 0 && report.stdout.contains("of 20 runs"), "{}{}", report.stdout, report.stderr);
+    let page = std::fs::read_to_string(out.join("report.html")).expect("the page");
+    assert!(page.contains("unchecked → checked") && page.contains("Method"));
+    assert!(out.join("tables/summary.tex").is_file() && out.join("figures/categories.svg").is_file());
+    assert!(out.join("records.parquet").is_file());
+
+    let compared = done(&["study", "compare", "unchecked", "checked", shown(&records)]);
+    assert!(compared.code == 0 && compared.stdout.contains("tower-of-hanoi"), "{}", compared.stderr);
+    // A study is as good as itself.
+    let same = done(&["study", "compare", shown(&records), shown(&records)]);
+    assert!(same.code == 0 && same.stdout.contains("left: checked → right: checked"), "{}{}", same.stdout, same.stderr);
+}
+
+#[test]
+fn a_killed_study_goes_on_without_repeating_or_losing_a_run() {
+    let (folder, path) = file("pair.toml", &study(60));
+    let records = folder.path().join("pair.jsonl");
+    // Killed after the first records, several times.
+    for _ in 0..3 {
+        let arguments =
+            [&["study", "run", shown(&path), "--records", shown(&records), "--concurrent", "1"][..], &SCRIPTED];
+        let mut child = prime(&arguments.concat()).spawn().expect("the binary starts");
+        let before = if records.exists() { keys_so_far(&records) } else { 0 };
+        while keys_so_far(&records) == before && child.try_wait().expect("a child").is_none() {
+            std::thread::yield_now();
+        }
+        child.kill().expect("killed");
+        child.wait().expect("ended");
+    }
+    let last = run(&path, &records);
+    assert_eq!(last.code, 0, "{}", last.stderr);
+    let all = keys(&records);
+    assert_eq!((all.len(), all.iter().collect::<BTreeSet<_>>().len()), (240, 240));
+}
+
+/// Whole lines of a file that grows.
+fn keys_so_far(path: &Path) -> usize {
+    std::fs::File::open(path).map_or(0, |file| BufReader::new(file).lines().count())
+}
+
+#[test]
+fn mistakes_are_named() {
+    let (folder, path) = file("pair.toml", &study(3).replace("tower-of-hanoi", "hanoi"));
+    done(&["study", "check", shown(&path)])
+        .refused(&["pair.toml: ask.tasks: unknown task \"hanoi\"", "tower-of-hanoi"]);
+    std::fs::write(&path, study(3)).expect("written");
+    let records = folder.path().join("pair.jsonl");
+    let refused = |arguments: &[&str], parts: &[&str]| done(&[&["study"], arguments].concat()).refused(parts);
+    refused(&["run", shown(&path), "--system", "none"], &["--system none", "unchecked, checked"]);
+    refused(&["report", shown(&records)], &["pair.jsonl", "No such file"]);
+    std::fs::write(&records, "{\"schema\": 99}\n").expect("written");
+    refused(&["report", shown(&records)], &["pair.jsonl, line 1", "schema 99"]);
+    std::fs::write(&records, "").expect("written");
+    refused(&["report", shown(&records)], &["no records"]);
+    refused(&["report", shown(&records), "--show", "T999"], &["no table or figure `T999`"]);
+    refused(&["compare", "a", "b"], &["two files of records"]);
+    // The verifier would see what the study does not allow.
+    let seen = study(3) + "verifier = \"reference\"\n";
+    std::fs::write(&path, seen).expect("written");
+    std::fs::remove_file(&records).expect("removed");
+    refused(
+        &["run", shown(&path), "--records", shown(&records), SCRIPTED[0], SCRIPTED[1]],
+        &["system `checked`", "sees transition", "study.kinds"],
+    );
+}
+
+#[test]
+fn shipped_studies_are_good() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let listed = done(&["study", "list", shown(&root.join("studies"))]);
+    assert!(listed.code == 0 && listed.stdout.contains("smoke") && !listed.stdout.contains("cannot be used"));
+    let shown_study = done(&["study", "show", shown(&root.join("studies/headline.toml")), "--output", "json"]).json(0);
+    assert_eq!(shown_study["runs"], 35 * 3 * 200 * 2);
+    let schema = done(&["study", "schema"]).json(0);
+    assert!(schema["properties"]["system"].is_object());
+}
+
+#[test]
+fn a_plan_estimates_from_a_trial() {
+    let (folder, path) = file("pair.toml", &study(10));
+    let records = folder.path().join("pair.jsonl");
+    let arguments = ["study", "plan", shown(&path), "--records", shown(&records), "--trial", "2", "--output", "json"];
+    let plan = done(&[&arguments[..], &SCRIPTED].concat()).json(0);
+    assert_eq!((plan["to_do"].as_u64(), plan["systems"][0]["trial_runs"].as_u64()), (Some(40), Some(2)));
+    assert!(plan["total"]["proposals"].as_f64().is_some_and(|proposals| proposals > 40.0), "{plan}");
+    assert!(!records.exists(), "a plan records nothing");
+}
+
+#[test]
+fn the_documentation_has_every_column() {
+    let columns = done(&["study", "schema", "--records"]);
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/study.md")).expect("the page");
+    assert!(columns.code == 0 && page.contains(&columns.stdout), "update docs/study.md:\n{}", columns.stdout);
+}
