@@ -2,13 +2,13 @@
 
 use anyhow::{Context as _, bail, ensure};
 
-use crate::agents::prompt::benchmark::{Components, Style};
 use crate::agents::{AgentSet, Names, Resources};
 use crate::app::{run_plan, run_sampling, runtime_plan};
 use crate::cli::Configuration;
 use crate::evaluation::comparison::System as RunningSystem;
 use crate::evaluation::study::{Contestant, OneShotSystem, RunSystem, StudySystem};
 use crate::settings::{Preset, Settings};
+use prime_bench::prompts::{Components, Style};
 use prime_bench::tasks::{Kinds, Problem};
 use prime_study::definition::{OneShot, PromptStyle, Source, Study, System};
 use prime_study::records::Provenance;

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::agents::Sampling;
 use crate::agents::model::{CompletionRequest, Model};
-use crate::agents::prompt::benchmark::{Style, whole};
+use prime_bench::prompts::{Style, whole};
 
 /// A chat model with a prompt.
 pub struct OneShotSystem {

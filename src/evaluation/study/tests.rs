@@ -7,9 +7,9 @@ use async_trait::async_trait;
 
 use super::*;
 use crate::agents::model::{Completion, CompletionRequest, Model};
-use crate::agents::prompt::benchmark::Style;
 use crate::agents::{AgentError, Failure, RulesVerifier};
 use crate::evaluation::systems::{plan, runtime_plan, scripted, system};
+use prime_bench::prompts::Style;
 use prime_bench::tasks::Kinds;
 use prime_protocol::Usage;
 use prime_study::definition::parse;
