@@ -10,6 +10,7 @@ use prime_protocol::{Decision, End, Role, TurnId};
 
 /// Milliseconds of a run, summed over its concurrent turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[expect(clippy::struct_field_names, reason = "units stand in names")]
 pub struct Times {
     pub executor_ms: f64,
     pub verifier_ms: f64,
