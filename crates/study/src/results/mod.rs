@@ -5,8 +5,8 @@ mod accuracy;
 mod pairs;
 mod system;
 
-pub(crate) use accuracy::{BOOTSTRAP_SEED, clamped};
 pub use accuracy::{Accuracy, over_instances, over_tasks};
+pub(crate) use accuracy::{BOOTSTRAP_SEED, clamped};
 pub use pairs::{PairResults, PairedTask, PairingError};
 pub use system::{Instance, SystemResults, TaskResults};
 
