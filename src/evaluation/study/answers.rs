@@ -18,14 +18,14 @@ pub enum AnswersError {
     #[error("{}, line {line}: {reason}", path.display())]
     Line { path: PathBuf, line: usize, reason: String },
     #[error(
-        "{}, line {line}: {id} was not asked (or more often than `ask.repeats`); remove the line, or ask for more in the \
-         study", path.display()
+        "{}, line {line}: {id} was not asked (or more often than `ask.repeats`); remove the line, or ask for more in \
+         the study", path.display()
     )]
     NotAsked { path: PathBuf, line: usize, id: String },
 }
 
-/// Judges a file of outputs of one system, as `bench check` does. Further lines of an instance are repeats. Runs that have no
-/// line are not recorded: whoever wants them adds them to the file.
+/// Judges a file of outputs of one system, as `bench check` does. Further lines of an instance are repeats. Runs that
+/// have no line are not recorded: whoever wants them adds them to the file.
 ///
 /// # Errors
 /// If the file cannot be read, a line is no output, or is for an instance that was not asked.

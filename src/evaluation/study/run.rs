@@ -14,8 +14,8 @@ use super::run_trace::{RunTrace, Times};
 use crate::evaluation::comparison::{MakePlan, System, steps_budget};
 use crate::runtime::{RunSampling, Runtime, RuntimePlan, Submission as RunSubmission};
 
-/// Concurrent turns of a cell. The runs at a time limit them, so that no run queues before the engine on the clock of its
-/// budget.
+/// Concurrent turns of a cell. The runs at a time limit them, so that no run queues before the engine on the clock of
+/// its budget.
 const TURNS_IN_FLIGHT: u32 = 4_096;
 
 /// A running system.

@@ -67,8 +67,8 @@ impl RunTrace {
         self.seen(|seen| seen.times)
     }
 
-    /// The lines of the last trajectory that gave this answer or, without an answer, of the deepest one. `None` if there are
-    /// none, as where steps were chosen by vote from several trajectories.
+    /// The lines of the last trajectory that gave this answer or, without an answer, of the deepest one. `None` if
+    /// there are none, as where steps were chosen by vote from several trajectories.
     pub fn lines_for(&self, answer: Option<&Value>) -> Option<Vec<Box<str>>> {
         self.seen(|seen| {
             let trajectories = seen.trajectories.values();

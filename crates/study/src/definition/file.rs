@@ -32,8 +32,8 @@ pub struct StudySection {
     /// What it is for, in a sentence or a few.
     #[serde(default)]
     pub description: String,
-    /// Kinds of constraints that verifiers may see: `format`, `invariant`, `terminal`, `transition`. With `transition` the
-    /// verifier runs the algorithm; such results are never mixed with others.
+    /// Kinds of constraints that verifiers may see: `format`, `invariant`, `terminal`, `transition`. With `transition`
+    /// the verifier runs the algorithm; such results are never mixed with others.
     #[serde(default = "kinds")]
     #[schemars(with = "Vec<KindName>")]
     pub kinds: Vec<String>,
@@ -88,7 +88,8 @@ pub struct SystemSection {
     /// Unique within the study; what reports call it.
     #[schemars(length(min = 1, max = 64))]
     pub name: String,
-    /// A file of outputs made elsewhere, as `bench check` reads them; relative to the study file. Excludes all that follows.
+    /// A file of outputs made elsewhere, as `bench check` reads them; relative to the study file. Excludes all that
+    /// follows.
     #[schemars(with = "String")]
     pub answers: Option<String>,
     /// A single answer to this prompt instead of a run: `baseline` or `structured`. Needs a chat model: `pool`.

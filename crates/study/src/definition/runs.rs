@@ -41,7 +41,8 @@ impl AskedRun {
         InstanceId { task, difficulty, index, base_seed }
     }
 
-    /// Seed of sampling: the same for all systems, another one for each instance and repeat, whatever else the study asks.
+    /// Seed of sampling: the same for all systems, another one for each instance and repeat, whatever else the study
+    /// asks.
     pub fn sampling_seed(&self, study: &Study) -> u64 {
         let text = format!("{}/{}/{}", self.instance(), self.base_seed, self.repeat);
         study.ask.sampling_seed.wrapping_add(prime_bench::fnv1a(text.bytes()))
@@ -49,8 +50,8 @@ impl AskedRun {
 }
 
 impl Study {
-    /// All runs. The systems take turns on each instance, so that an interrupted study has pairs; and the first instances
-    /// of all tasks come before the second ones, so that it has something of every task.
+    /// All runs. The systems take turns on each instance, so that an interrupted study has pairs; and the first
+    /// instances of all tasks come before the second ones, so that it has something of every task.
     pub fn runs(&self) -> impl Iterator<Item = AskedRun> + '_ {
         let ask = &self.ask;
         let cells = ask.tasks.iter().flat_map(|task| ask.difficulties.iter().map(move |level| (*task, *level)));

@@ -56,8 +56,8 @@ fn bar_figure(results: &Results<'_>, id: &str, paper: &'static str, title: &str,
         paper,
         title: title.to_owned(),
         caption: format!(
-            "Mean of the tasks' accuracies with 95 % intervals (BCa over tasks, then instances; Wilson's for a single task; \
-             Clopper-Pearson's where all are right or all wrong); up to {} instances a system.{}",
+            "Mean of the tasks' accuracies with 95 % intervals (BCa over tasks, then instances; Wilson's for a single \
+             task; Clopper-Pearson's where all are right or all wrong); up to {} instances a system.{}",
             instances(results),
             more_systems(results)
         ),
@@ -107,8 +107,8 @@ pub(super) fn radar(results: &Results<'_>) -> Vec<Figure> {
         paper: "Figures 13 and 23",
         title,
         caption: format!(
-            "Mean of the tasks' accuracies, 0 to 100 %; intervals are in the table. The area has no meaning: it depends on the \
-             order of the axes.{}",
+            "Mean of the tasks' accuracies, 0 to 100 %; intervals are in the table. The area has no meaning: it \
+             depends on the order of the axes.{}",
             more_systems(results)
         ),
         svg: chart.svg(),
@@ -152,8 +152,8 @@ pub(super) fn boxes(results: &Results<'_>) -> Vec<Figure> {
         paper: "Figures 19 and 29",
         title,
         caption: format!(
-            "A point a task, {tasks} tasks. Boxes: quartiles by linear interpolation (type 7) and median; whiskers: the \
-             outermost tasks within 1.5 interquartile ranges.{}",
+            "A point a task, {tasks} tasks. Boxes: quartiles by linear interpolation (type 7) and median; whiskers: \
+             the outermost tasks within 1.5 interquartile ranges.{}",
             more_systems(results)
         ),
         svg: chart.svg(),

@@ -101,7 +101,8 @@ pub(super) fn top_gains(results: &Results<'_>) -> Vec<Figure> {
         };
         let caption = format!(
             "The {} largest gains of {} tasks, {} pairs, with 95 % intervals (Tango's; clustered where instances were \
-             repeated). Hollow: the interval contains 0. The largest of many gains are overestimates: luck selects them.",
+             repeated). Hollow: the interval contains 0. The largest of many gains are overestimates: luck selects \
+             them.",
             tasks.len().min(TOP),
             tasks.len(),
             pair.n()

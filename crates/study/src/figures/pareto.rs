@@ -5,7 +5,8 @@ use crate::plots::{Point, Scatter};
 use crate::results::{Results, over_instances};
 use crate::tables::mean_ms;
 
-/// The points that no other one beats: faster and at least as accurate, or as fast and more accurate. From left to right.
+/// The points that no other one beats: faster and at least as accurate, or as fast and more accurate. From left to
+/// right.
 fn frontier(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let is_beaten = |(x, y): (f64, f64)| {
         points.iter().any(|(other_x, other_y)| *other_x <= x && *other_y >= y && (*other_x < x || *other_y > y))
@@ -46,9 +47,9 @@ pub(super) fn pareto(results: &Results<'_>) -> Vec<Figure> {
         id: "pareto".to_owned(),
         paper: "Figure 6",
         title,
-        caption: "A point a system, over all its instances, with the 95 % interval of its accuracy. The line joins the systems \
-                  that no other one beats in both (the Pareto front); it is no fit. Systems are comparable only where they \
-                  were asked the same."
+        caption: "A point a system, over all its instances, with the 95 % interval of its accuracy. The line joins \
+                  the systems that no other one beats in both (the Pareto front); it is no fit. Systems are \
+                  comparable only where they were asked the same."
             .to_owned(),
         svg: chart.svg(),
         table: super::rows_of("pareto").to_owned(),

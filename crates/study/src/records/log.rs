@@ -1,5 +1,5 @@
-//! The growing file of a study's records. A process that is killed leaves whole lines and at most one torn one, which the
-//! next process removes; so a run is either there or is run again.
+//! The growing file of a study's records. A process that is killed leaves whole lines and at most one torn one, which
+//! the next process removes; so a run is either there or is run again.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -74,8 +74,8 @@ impl RecordLog {
         self.statuses.get(key) == Some(&Status::Measured)
     }
 
-    /// Adds a record with one write, which survives the death of this process. [`RecordLog::sync`] makes it survive that of
-    /// the machine. It takes the place of a record of the same run that was not measured.
+    /// Adds a record with one write, which survives the death of this process. [`RecordLog::sync`] makes it survive
+    /// that of the machine. It takes the place of a record of the same run that was not measured.
     ///
     /// # Errors
     /// If the run was measured already, or the file cannot be written.

@@ -89,12 +89,12 @@ fn parse(path: &Path, line: usize, text: &str) -> Result<Record, ReadError> {
     }
 }
 
-/// Reads a file of records. A last line without its end is ignored and counted. Of a run that was not measured at first, the
-/// later record counts.
+/// Reads a file of records. A last line without its end is ignored and counted. Of a run that was not measured at
+/// first, the later record counts.
 ///
 /// # Errors
-/// If the file cannot be read, a line other than the last is no record, a record has another schema, or a run was measured
-/// twice.
+/// If the file cannot be read, a line other than the last is no record, a record has another schema, or a run was
+/// measured twice.
 pub fn read(path: &Path) -> Result<Records, ReadError> {
     let failed = |reason| ReadError::File { path: path.to_owned(), reason };
     let mut reader = BufReader::new(File::open(path).map_err(failed)?);

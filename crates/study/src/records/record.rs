@@ -119,8 +119,8 @@ record! {
     verified: bool,
     /// Implementation or definition of the verifier; `none` if there is none.
     verifier: String,
-    /// Kinds of constraints that the verifier saw, with commas: `format,invariant,terminal`. Results of verifiers that saw
-    /// `transition` are never mixed with others.
+    /// Kinds of constraints that the verifier saw, with commas: `format,invariant,terminal`. Results of verifiers that
+    /// saw `transition` are never mixed with others.
     checked_kinds: String,
     /// Stage 1: actions or an answer could be extracted; `passed`, `failed` or `not_judged`.
     format: StageOutcome,

@@ -41,8 +41,8 @@ pub(super) fn method(records: &[Record], results: &Results<'_>) -> Vec<String> {
     });
     vec![
         format!(
-            "{} runs of {} systems on {} tasks of PRIME-Bench; base seeds {}; sampling seeds {}; {} of each instance. From \
-             {first} to {last}, by prime-agents {} (commit {}), on {}.",
+            "{} runs of {} systems on {} tasks of PRIME-Bench; base seeds {}; sampling seeds {}; {} of each instance. \
+             From {first} to {last}, by prime-agents {} (commit {}), on {}.",
             records.len(),
             results.systems.len(),
             tasks.len(),
@@ -54,22 +54,24 @@ pub(super) fn method(records: &[Record], results: &Results<'_>) -> Vec<String> {
             distinct(records, |record| Some(&record.machine)),
         ),
         format!("Systems. {}.", systems.collect::<Vec<_>>().join("; ")),
-        "The unit is the instance (task, difficulty, base seed, index). Repeats with other sampling seeds are averaged first; \
-         they are no new instances. Runs that could not be made are `not measured`: they are counted and never wrong."
+        "The unit is the instance (task, difficulty, base seed, index). Repeats with other sampling seeds are \
+         averaged first; they are no new instances. Runs that could not be made are `not measured`: they are counted \
+         and never wrong."
             .to_owned(),
         format!(
-            "Intervals are at 95 %: Wilson's for one proportion; clustered by task for means over instances (Miller 2024, with \
-             the factor C/(C − 1) and Student's t of C − 1 degrees of freedom); a BCa bootstrap (Efron 1987) over tasks, then \
-             instances, with {RESAMPLES} resamples and seed {BOOTSTRAP_SEED}, for means over tasks; Clopper-Pearson's where \
-             all are right or all wrong; Tango's (1998) for the difference of paired proportions."
+            "Intervals are at 95 %: Wilson's for one proportion; clustered by task for means over instances (Miller \
+             2024, with the factor C/(C − 1) and Student's t of C − 1 degrees of freedom); a BCa bootstrap (Efron \
+             1987) over tasks, then instances, with {RESAMPLES} resamples and seed {BOOTSTRAP_SEED}, for means over \
+             tasks; Clopper-Pearson's where all are right or all wrong; Tango's (1998) for the difference of paired \
+             proportions."
         ),
-        "Tests are two-sided at 5 %: McNemar's exact test within a task; paired t and Wilcoxon's signed-rank test, with its \
-         exact permutation distribution, over tasks. Several tests at once are adjusted by Holm; `n.s.` is not significant. \
-         A test that has too little data is left out, and the reason stands below its table; so is one of which more than \
-         5 % of the pairs were not measured."
+        "Tests are two-sided at 5 %: McNemar's exact test within a task; paired t and Wilcoxon's signed-rank test, \
+         with its exact permutation distribution, over tasks. Several tests at once are adjusted by Holm; `n.s.` is \
+         not significant. A test that has too little data is left out, and the reason stands below its table; so is \
+         one of which more than 5 % of the pairs were not measured."
             .to_owned(),
-        "A verifier that checks `transition` runs the algorithm beside the trace and knows every next step. Its results stand \
-         under a name of their own and are never pooled with others."
+        "A verifier that checks `transition` runs the algorithm beside the trace and knows every next step. Its \
+         results stand under a name of their own and are never pooled with others."
             .to_owned(),
     ]
 }

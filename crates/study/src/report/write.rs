@@ -40,8 +40,8 @@ fn folder(path: PathBuf) -> Result<PathBuf, ReportError> {
     Ok(path)
 }
 
-/// Writes `report.html`, `figures/*.svg`, `tables/*.{csv,md,tex}` and `records.parquet` into a folder, over files of the same
-/// names.
+/// Writes `report.html`, `figures/*.svg`, `tables/*.{csv,md,tex}` and `records.parquet` into a folder, over files of
+/// the same names.
 ///
 /// # Errors
 /// If there are no records, systems cannot be paired, or a file cannot be written.

@@ -50,8 +50,8 @@ fn bounds(values: impl Iterator<Item = f64>) -> Computed<Interval> {
     clopper_pearson(right, of)
 }
 
-/// The mean over all instances. Of one task: Wilson's interval, or Student's if its instances were repeated; of several:
-/// clustered by task.
+/// The mean over all instances. Of one task: Wilson's interval, or Student's if its instances were repeated; of
+/// several: clustered by task.
 pub fn over_instances(tasks: &[Vec<f64>]) -> Accuracy {
     let n: usize = tasks.iter().map(Vec::len).sum();
     let all = || tasks.iter().flatten().copied();

@@ -22,8 +22,8 @@ pub struct Results<'r> {
 }
 
 impl<'r> Results<'r> {
-    /// Groups records. `pairs` names systems to compare, left and right; without any, the first system is compared with each
-    /// other one.
+    /// Groups records. `pairs` names systems to compare, left and right; without any, the first system is compared with
+    /// each other one.
     ///
     /// # Errors
     /// If a named system is not there, or two systems have no instance in common.

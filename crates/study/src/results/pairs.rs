@@ -12,8 +12,8 @@ pub enum PairingError {
     #[error("no system `{name}` in the records{suggestion}; there are {known}")]
     NoSystem { name: String, suggestion: String, known: String },
     #[error(
-        "`{left}` and `{right}` have no instance in common (task, difficulty, index and base seed); run both on the same \
-         instances"
+        "`{left}` and `{right}` have no instance in common (task, difficulty, index and base seed); run both on the \
+         same instances"
     )]
     NothingInCommon { left: String, right: String },
 }

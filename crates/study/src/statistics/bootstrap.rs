@@ -1,4 +1,5 @@
-//! The BCa bootstrap (Efron 1987), over tasks and then over the instances of each (Davison and Hinkley 1997, section 3.8).
+//! The BCa bootstrap (Efron 1987), over tasks and then over the instances of each (Davison and Hinkley 1997, section
+//! 3.8).
 
 use rand::Rng as _;
 use rand::SeedableRng as _;

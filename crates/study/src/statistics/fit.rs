@@ -132,8 +132,8 @@ const GRID: u32 = 1_600;
 /// `y = a x^b + c` (eq. 51). For a given b, a and c are a line; b is searched from −8 to 8.
 ///
 /// # Errors
-/// With fewer than five points, if a size is not positive, and if the best exponent is 0 (where the law is a logarithm: use
-/// [`log2_law`]) or at the end of the range.
+/// With fewer than five points, if a size is not positive, and if the best exponent is 0 (where the law is a logarithm:
+/// use [`log2_law`]) or at the end of the range.
 pub fn offset_power_law(x: &[f64], y: &[f64]) -> Computed<OffsetPower> {
     let logs = logarithms("a size", x, f64::ln)?;
     let total = moments(x, y, 5)?.yy;

@@ -5,8 +5,8 @@ use statrs::function::factorial::ln_binomial;
 use super::left_out::at_least;
 use super::{Computed, LeftOut};
 
-/// The unbiased estimate of pass@k: the probability that of k samples without replacement, from `samples` of which `right`
-/// are right, one is right at least (Chen et al. 2021, eq. 1).
+/// The unbiased estimate of pass@k: the probability that of k samples without replacement, from `samples` of which
+/// `right` are right, one is right at least (Chen et al. 2021, eq. 1).
 ///
 /// # Errors
 /// With fewer samples than `k` or than are right.
@@ -21,8 +21,8 @@ pub fn pass_at(k: usize, samples: usize, right: usize) -> Computed<f64> {
     Ok(1.0 - none)
 }
 
-/// majority@k: the probability that the right answer wins the vote of k samples without replacement, from samples of which
-/// `right` gave the right answer and `others` counts each other answer. Where answers tie, each wins with equal
+/// majority@k: the probability that the right answer wins the vote of k samples without replacement, from samples of
+/// which `right` gave the right answer and `others` counts each other answer. Where answers tie, each wins with equal
 /// probability.
 ///
 /// # Errors

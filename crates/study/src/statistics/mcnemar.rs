@@ -6,8 +6,8 @@ use super::left_out::at_least;
 use super::root::bisect;
 use super::{ALPHA, Computed, Interval, z_quantile};
 
-/// The fewest discordant pairs with which the exact test can fall below the level α/tests: 2 · 0.5^n ≤ α/tests. 6 for one
-/// test, 12 for 86.
+/// The fewest discordant pairs with which the exact test can fall below the level α/tests: 2 · 0.5^n ≤ α/tests. 6 for
+/// one test, 12 for 86.
 pub fn discordant_needed(tests: usize) -> usize {
     let level = ALPHA / tests.max(1) as f64;
     (1..1_000).find(|n| 2.0 * 0.5_f64.powi(*n) <= level).map_or(1_000, |n| usize::try_from(n).unwrap_or(1_000))
@@ -29,8 +29,8 @@ fn exact(only_left: u64, only_right: u64) -> f64 {
     (2.0 * binomial.cdf(only_left.min(only_right))).min(1.0)
 }
 
-/// Tango's score interval (1998) of the difference of two paired proportions, `(b − c)/n`: `b` and `c` count the instances
-/// that one system alone gets right, of `n`.
+/// Tango's score interval (1998) of the difference of two paired proportions, `(b − c)/n`: `b` and `c` count the
+/// instances that one system alone gets right, of `n`.
 ///
 /// # Errors
 /// Without instances, and if more are discordant than there are.
@@ -39,7 +39,8 @@ pub fn tango(b: u64, c: u64, n: u64) -> Computed<Interval> {
     at_least("instances", size(b + c).max(1), size(n))?;
     let (b, c, n) = (b as f64, c as f64, n as f64);
     let difference = (b - c) / n;
-    // The score statistic at a difference δ, with the nuisance parameter at its constrained maximum (Tango, eq. 2 to 4).
+    // The score statistic at a difference δ, with the nuisance parameter at its constrained maximum (Tango, eq. 2 to
+    // 4).
     let score = |delta: f64| {
         let (first, second, third) = (2.0 * n, -b - c + (2.0 * n - b + c) * delta, -c * delta * (1.0 - delta));
         let p21 = ((second * second - 4.0 * first * third).max(0.0).sqrt() - second) / (2.0 * first);

@@ -7,8 +7,8 @@ use statrs::stats_tests::{Alternative, NaNPolicy};
 use super::left_out::{at_least, finite};
 use super::{Computed, Estimate, Interval, LeftOut, clustered, mean, standard_deviation, student, t_quantile};
 
-/// A pair of which one side was not measured is dropped; above this share of dropped pairs no test is made, because what
-/// is missing is rarely missing at random.
+/// A pair of which one side was not measured is dropped; above this share of dropped pairs no test is made, because
+/// what is missing is rarely missing at random.
 pub const UNMEASURED_SHARE_MAX: f64 = 0.05;
 
 /// A paired t test.

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-/// The quantile of sorted values by linear interpolation (Hyndman and Fan's type 7, the default of R and numpy); `share`
-/// from 0 to 1. `None` without values.
+/// The quantile of sorted values by linear interpolation (Hyndman and Fan's type 7, the default of R and numpy);
+/// `share` from 0 to 1. `None` without values.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place within the values")]
 pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let place = share.clamp(0.0, 1.0) * sorted.len().checked_sub(1)? as f64;

@@ -5,8 +5,8 @@ use std::cell::OnceCell;
 use rand::Rng;
 use statrs::function::factorial::ln_binomial;
 
-/// Values of one task, ready to be resampled. Right and wrong answers and their differences have at most three values, of
-/// which the counts of a resample are binomial: a draw or two in place of one for each instance.
+/// Values of one task, ready to be resampled. Right and wrong answers and their differences have at most three values,
+/// of which the counts of a resample are binomial: a draw or two in place of one for each instance.
 pub(super) enum Resampler<'v> {
     /// All values are equal.
     Constant(f64),

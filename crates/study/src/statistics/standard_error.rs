@@ -52,9 +52,9 @@ fn checked(groups: &[Vec<f64>]) -> Computed<(usize, f64)> {
     Ok((n, groups.iter().flatten().sum::<f64>() / n as f64))
 }
 
-/// The mean over all values with a standard error clustered by task: it speaks of tasks like these. Residuals are summed by
-/// cluster (Miller, eq. 4) and the variance multiplied by C/(C − 1), with Student's t of C − 1 degrees of freedom, since
-/// clusters are few. Doubtful below 30 clusters of unequal size.
+/// The mean over all values with a standard error clustered by task: it speaks of tasks like these. Residuals are
+/// summed by cluster (Miller, eq. 4) and the variance multiplied by C/(C − 1), with Student's t of C − 1 degrees of
+/// freedom, since clusters are few. Doubtful below 30 clusters of unequal size.
 ///
 /// # Errors
 /// With fewer than two clusters that have values.
@@ -69,7 +69,8 @@ pub fn clustered(clusters: &[Vec<f64>]) -> Computed<Estimate> {
     Ok(Estimate { mean, standard_error, interval: Interval::around(mean, half), n, groups })
 }
 
-/// The mean over all values with a standard error stratified by task: it speaks of exactly these tasks, on new instances.
+/// The mean over all values with a standard error stratified by task: it speaks of exactly these tasks, on new
+/// instances.
 ///
 /// # Errors
 /// If a stratum has fewer than two values.
@@ -86,8 +87,8 @@ pub fn stratified(strata: &[Vec<f64>]) -> Computed<Estimate> {
     Ok(Estimate { mean, standard_error, interval, n, groups: strata.len() })
 }
 
-/// The mean over instances that were run several times: repeats are averaged first, since an instance repeated is no new
-/// instance.
+/// The mean over instances that were run several times: repeats are averaged first, since an instance repeated is no
+/// new instance.
 ///
 /// # Errors
 /// With fewer than two instances, and if one has no runs.

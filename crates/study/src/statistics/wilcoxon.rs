@@ -19,8 +19,8 @@ pub struct SignedRank {
     pub w_minus: f64,
     /// Two-sided.
     pub p: f64,
-    /// The distribution over all signs was enumerated, ties included; otherwise it is the normal one with the correction
-    /// for ties.
+    /// The distribution over all signs was enumerated, ties included; otherwise it is the normal one with the
+    /// correction for ties.
     pub is_exact: bool,
 }
 

@@ -42,8 +42,8 @@ pub(super) fn categories(results: &Results<'_>) -> Table {
         paper: "Tables 44 and 50",
         title: "Accuracy by category".to_owned(),
         caption: format!(
-            "Mean of the tasks' accuracies. 95 % intervals: {} ({RESAMPLES} resamples); they speak of tasks like these. SD: \
-             over tasks (n − 1). The stratified interval speaks of exactly these tasks.",
+            "Mean of the tasks' accuracies. 95 % intervals: {} ({RESAMPLES} resamples); they speak of tasks like \
+             these. SD: over tasks (n − 1). The stratified interval speaks of exactly these tasks.",
             methods(&used)
         ),
         columns: vec![
@@ -110,8 +110,8 @@ pub(super) fn category_gains(results: &Results<'_>) -> Table {
         paper: "Table 44",
         title: "Gain by category".to_owned(),
         caption: format!(
-            "Mean over tasks of the gain on the same instances, in percentage points (pp). 95 % intervals: BCa bootstrap over \
-             tasks, then instances ({RESAMPLES} resamples); n.s.: the interval contains 0."
+            "Mean over tasks of the gain on the same instances, in percentage points (pp). 95 % intervals: BCa \
+             bootstrap over tasks, then instances ({RESAMPLES} resamples); n.s.: the interval contains 0."
         ),
         columns: vec![
             Column::text("category"),

@@ -47,11 +47,12 @@ pub(super) fn comparison(results: &Results<'_>) -> Table {
         id: "comparison".to_owned(),
         paper: "Tables 2 and 43, section 4.4",
         title: "Pairs of systems on the same instances".to_owned(),
-        caption: "Gain of the second system over the first, in percentage points (pp). 95 % intervals of the difference: \
-                  clustered by task, or Tango's if there is one task. Test: paired t over tasks, McNemar's exact test if \
-                  there is one task; p adjusted by Holm over the pairs of this table; n.s.: not significant at 5 %. d_z \
-                  over tasks has the interval of the noncentral t, d pooled Bonett's. Detectable: the least difference \
-                  that McNemar's test on these pairs would find with a power of 80 %, at the observed discordance."
+        caption: "Gain of the second system over the first, in percentage points (pp). 95 % intervals of the \
+                  difference: clustered by task, or Tango's if there is one task. Test: paired t over tasks, \
+                  McNemar's exact test if there is one task; p adjusted by Holm over the pairs of this table; n.s.: \
+                  not significant at 5 %. d_z over tasks has the interval of the noncentral t, d pooled Bonett's. \
+                  Detectable: the least difference that McNemar's test on these pairs would find with a power of 80 \
+                  %, at the observed discordance."
             .to_owned(),
         columns: vec![
             Column::text("pair"),

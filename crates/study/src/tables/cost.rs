@@ -45,8 +45,9 @@ pub(super) fn latency(results: &Results<'_>) -> Table {
         id: "latency".to_owned(),
         paper: "Table 3",
         title: "Latency and tokens".to_owned(),
-        caption: "Wall time of a run from submission to outcome, in milliseconds (ms), as the client sees it; runs that share \
-                  the machine slow each other down. 95 % interval of the mean: clustered by task. Ratio: to the first system."
+        caption: "Wall time of a run from submission to outcome, in milliseconds (ms), as the client sees it; runs \
+                  that share the machine slow each other down. 95 % interval of the mean: clustered by task. Ratio: \
+                  to the first system."
             .to_owned(),
         columns: vec![
             Column::text("system"),
@@ -98,8 +99,8 @@ pub(super) fn components(results: &Results<'_>) -> Table {
         id: "components".to_owned(),
         paper: "Table 66",
         title: "Time by role".to_owned(),
-        caption: "Milliseconds that agents of each role worked, summed over the concurrent trajectories of a run: means a run \
-                  and a proposal, and shares of the agents' time."
+        caption: "Milliseconds that agents of each role worked, summed over the concurrent trajectories of a run: \
+                  means a run and a proposal, and shares of the agents' time."
             .to_owned(),
         columns: vec![
             Column::text("system"),

@@ -54,9 +54,9 @@ pub(super) fn error_types(results: &Results<'_>) -> Table {
         id: "error-types".to_owned(),
         paper: "Table 54",
         title: "Types of first errors".to_owned(),
-        caption: "Share of wrong runs by the type of their first error; the row `all` pools them. The paper's seven columns: \
-                  its `state` is carryover and reset, its `other` boundary and invariant. No trace: there were no steps to \
-                  look at, or none ended."
+        caption: "Share of wrong runs by the type of their first error; the row `all` pools them. The paper's seven \
+                  columns: its `state` is carryover and reset, its `other` boundary and invariant. No trace: there \
+                  were no steps to look at, or none ended."
             .to_owned(),
         columns,
         rows: rows(results, cells),
@@ -85,8 +85,9 @@ pub(super) fn severities(results: &Results<'_>) -> Table {
         id: "severities".to_owned(),
         paper: "Tables 55 and 56",
         title: "Severity of errors".to_owned(),
-        caption: "A wrong run counts once, by the worst constraint that it breaks; wrong without a broken constraint counts \
-                  as critical. Weights (eq. 2): critical 1.0, major 0.6, minor 0.2. Right runs with a violation stand apart."
+        caption: "A wrong run counts once, by the worst constraint that it breaks; wrong without a broken constraint \
+                  counts as critical. Weights (eq. 2): critical 1.0, major 0.6, minor 0.2. Right runs with a \
+                  violation stand apart."
             .to_owned(),
         columns,
         rows: rows(results, cells),
@@ -115,8 +116,8 @@ pub(super) fn first_errors(results: &Results<'_>) -> Table {
         id: "first-errors".to_owned(),
         paper: "Table 57",
         title: "Position of first errors".to_owned(),
-        caption: "Steps before the first error in per cent of the reference trace, over wrong runs that have a trace; at most \
-                  100. 95 % interval of the mean: clustered by task."
+        caption: "Steps before the first error in per cent of the reference trace, over wrong runs that have a trace; \
+                  at most 100. 95 % interval of the mean: clustered by task."
             .to_owned(),
         columns: vec![
             Column::text("system"),

@@ -39,9 +39,9 @@ pub(super) fn stages(results: &Results<'_>) -> Table {
         id: "stages".to_owned(),
         paper: "Table 86",
         title: "Pass rates by stage".to_owned(),
-        caption: "Share of judged runs that pass each stage, and share of all runs that fail neither it nor one before, with \
-                  Wilson's 95 % interval over runs. A run that fails the first stage gave no answer that could be extracted; \
-                  one that fails the last gave a wrong one."
+        caption: "Share of judged runs that pass each stage, and share of all runs that fail neither it nor one \
+                  before, with Wilson's 95 % interval over runs. A run that fails the first stage gave no answer that \
+                  could be extracted; one that fails the last gave a wrong one."
             .to_owned(),
         columns: vec![
             Column::text("system"),
@@ -123,9 +123,9 @@ pub(super) fn retries(results: &Results<'_>) -> Table {
         id: "retries".to_owned(),
         paper: "Table 63",
         title: "Retries and backtracks".to_owned(),
-        caption: "All trajectories of all runs, pooled: retries and backtracks in per cent of proposals; steps retried in per \
-                  cent of accepted steps; retries for each retried step. Pops and rounds: means a run. Agreement: mean share \
-                  of the last round's votes for the winner."
+        caption: "All trajectories of all runs, pooled: retries and backtracks in per cent of proposals; steps \
+                  retried in per cent of accepted steps; retries for each retried step. Pops and rounds: means a run. \
+                  Agreement: mean share of the last round's votes for the winner."
             .to_owned(),
         columns: vec![
             Column::text("system"),

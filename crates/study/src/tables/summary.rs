@@ -46,8 +46,8 @@ pub(super) fn summary(results: &Results<'_>) -> Table {
         paper: "Tables 2 and 43",
         title: "Performance of each system".to_owned(),
         caption: format!(
-            "Accuracy over instances, and mean of the tasks' accuracies. An instance counts once: its repeats are averaged. \
-             95 % intervals: {}. Runs that were not measured are not counted as wrong.",
+            "Accuracy over instances, and mean of the tasks' accuracies. An instance counts once: its repeats are \
+             averaged. 95 % intervals: {}. Runs that were not measured are not counted as wrong.",
             methods(&used)
         ),
         columns: vec![

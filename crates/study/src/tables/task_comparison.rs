@@ -46,8 +46,9 @@ pub(super) fn pair_tasks(pair: &PairResults) -> Table {
         title: format!("Tasks: {}", pair.title()),
         caption: format!(
             "Accuracy of {} and {} on the same instances of each task, and the gain in percentage points (pp). 95 % \
-             intervals: Wilson's for accuracies, Tango's for gains. McNemar's exact test, p adjusted by Holm over the tests \
-             that were made; n.s.: not significant at 5 %. The last columns are the paper's, in per cent: another model.",
+             intervals: Wilson's for accuracies, Tango's for gains. McNemar's exact test, p adjusted by Holm over the \
+             tests that were made; n.s.: not significant at 5 %. The last columns are the paper's, in per cent: \
+             another model.",
             pair.left, pair.right
         ),
         columns: vec![
@@ -105,8 +106,8 @@ pub(super) fn tasks(results: &Results<'_>) -> Table {
         id: "tasks".to_owned(),
         paper: "Tables 45 to 49",
         title: "Accuracy and steps of each task".to_owned(),
-        caption: "Accuracy with Wilson's 95 % interval (Student's over instances that were repeated); verified: share of runs \
-                  with a verified answer; committed steps of the answer's trajectory."
+        caption: "Accuracy with Wilson's 95 % interval (Student's over instances that were repeated); verified: share \
+                  of runs with a verified answer; committed steps of the answer's trajectory."
             .to_owned(),
         columns: vec![
             Column::text("system"),
