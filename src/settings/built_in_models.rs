@@ -12,16 +12,31 @@ pub struct BuiltInModel {
     pub tasks: Vec<String>,
 }
 
-/// Tasks of the recipe that the model has not learnt well enough to be asked (models/README.md).
+/// Tasks of a recipe that its model has not learnt well enough to be asked (models/README.md).
 const UNLEARNT_STRUCTURES: &[&str] = &["assembly-line", "lru-cache"];
+const UNLEARNT_ADVANCED: &[&str] =
+    &["bucket-sort", "batcher-merge", "smoothsort", "hash-table", "patience-sort", "lru-cache", "bitonic-sort"];
+const UNLEARNT_SYMBOLS: &[&str] = &[
+    "dijkstra",
+    "unification",
+    "type-inference",
+    "file-system",
+    "red-black-insert",
+    "meeting-scheduler",
+    "dependency-sat",
+    "railway-scheduling",
+    "huffman-tree",
+];
 
 /// All of them.
-pub static BUILT_IN_MODELS: LazyLock<[BuiltInModel; 4]> = LazyLock::new(|| {
+pub static BUILT_IN_MODELS: LazyLock<[BuiltInModel; 6]> = LazyLock::new(|| {
     [
         BuiltInModel::new("prime-tiny", include_str!("../../models/prime-tiny.toml"), &[]),
         BuiltInModel::new("prime-automata", include_str!("../../models/prime-automata.toml"), &[]),
         BuiltInModel::new("prime-sorts", include_str!("../../models/prime-sorts.toml"), &[]),
         BuiltInModel::new("prime-structures", include_str!("../../models/prime-structures.toml"), UNLEARNT_STRUCTURES),
+        BuiltInModel::new("prime-advanced", include_str!("../../models/prime-advanced.toml"), UNLEARNT_ADVANCED),
+        BuiltInModel::new("prime-symbols", include_str!("../../models/prime-symbols.toml"), UNLEARNT_SYMBOLS),
     ]
 });
 

@@ -32,7 +32,7 @@ const MADE_UP: [&str; 12] =
 const BASE_SEED: u64 = 5_000_000;
 
 /// What the shipped models were trained on: prompts and completions of these lessons must not change.
-const SHIPPED: [(&str, u64); 36] = [
+const SHIPPED: [(&str, u64); 44] = [
     ("bubble-sort", 86_278_280_731_138_789),
     ("tower-of-hanoi", 4_557_077_103_975_266_462),
     ("n-queens", 735_614_129_618_828_687),
@@ -69,6 +69,14 @@ const SHIPPED: [(&str, u64); 36] = [
     ("topological-sort", 11_097_934_011_936_032_711),
     ("packet-routing", 1_971_563_475_695_881_238),
     ("assembly-line", 16_375_152_314_981_757_755),
+    ("cycle-sort", 7_626_491_036_589_589_667),
+    ("counting-sort", 15_344_087_413_131_485_308),
+    ("radix-sort", 5_744_749_074_823_120_752),
+    ("strand-sort", 12_489_699_376_631_551_013),
+    ("tournament-sort", 9_616_449_596_788_993_227),
+    ("blind-maze", 11_847_109_638_398_337_775),
+    ("symbolic-diff", 10_952_744_123_401_775_823),
+    ("ascii-art-parse", 12_302_612_805_676_225_474),
 ];
 
 #[expect(clippy::disallowed_methods, reason = "a test is told in the environment how much to do")]

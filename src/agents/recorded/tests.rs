@@ -111,7 +111,14 @@ fn prompts_are_recorded_with_what_they_import() {
     let record = recorded(&kept);
     let names: Vec<_> = record.templates.keys().map(String::as_str).collect();
     assert_eq!(names, ["benchmark/parts.j2", "executor/step.j2"]);
-    let engines = [("automata", None), ("sorts", None), ("structures", None), ("tiny", Some("abc"))];
+    let engines = [
+        ("advanced", None),
+        ("automata", None),
+        ("sorts", None),
+        ("structures", None),
+        ("symbols", None),
+        ("tiny", Some("abc")),
+    ];
     let engines = engines.map(|(name, digest)| (name.to_owned(), digest.map(str::to_owned)));
     assert_eq!(record.engines, engines.into());
     // The prompt is edited before the next process starts.
