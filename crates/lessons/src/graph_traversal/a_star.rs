@@ -1,11 +1,12 @@
 //! A*: the neighbours of the expanded cell in turn, or the least of the open cells.
-// The queue is shown with the keys that it is ordered by, f and h, and the cell behind them. Its entries have letters.
+// The queue is shown with the keys that it is ordered by, f and h. Its entries have letters, and the cell of one is read.
 
 use prime_bench::tasks::Task as _;
 use prime_bench::tasks::graph_traversal::a_star::{AStar, Action, Instance, State};
 
 use crate::Lesson;
 use crate::numbers::incremented;
+use crate::reads::looked_up;
 
 pub struct Of;
 
@@ -60,7 +61,7 @@ impl Lesson for Of {
         for (place, cell) in state.open.iter().enumerate() {
             let (f, h) = priority(instance, state, *cell);
             let separator = if place == 0 { " " } else { "" };
-            view += &format!("{separator}{}{f:03}{h:02}{cell:03}", name(place));
+            view += &format!("{separator}{}{f:03}{h:02}", name(place));
         }
         view
     }
@@ -88,10 +89,24 @@ impl Lesson for Of {
         matches!(action, Action::Expand(_)).then(|| line + &least(instance, state))
     }
 
+    /// The cell that is expanded.
+    const READS_MAX: usize = 1;
+
     const UNTAUGHT: [u32; 3] = [0, 1, 3];
+
+    /// `C` is the third entry of the queue: its cell.
+    fn read(_: &Instance, state: &State, address: &str) -> Option<String> {
+        entry(state, address)
+    }
 }
 
-/// Each entry with `l`, f and h if it precedes those before, else with `g`; then the first of all with its cell.
+/// The cell of an entry of the queue.
+fn entry(state: &State, address: &str) -> Option<String> {
+    let place = (0..state.open.len()).find(|place| name(*place) == address)?;
+    Some(format!("{:0WIDTH$}", state.open[place]))
+}
+
+/// Each entry with `l`, f and h if it precedes those before, else with `g`; then the first of all, whose cell is read.
 fn least(instance: &Instance, state: &State) -> String {
     let mut line = String::new();
     let mut first: Option<((usize, usize), String)> = None;
@@ -105,5 +120,6 @@ fn least(instance: &Instance, state: &State) -> String {
             line.push('g');
         }
     }
-    line + &first.map_or_else(String::new, |(_, name)| format!(" {name}"))
+    let cell = first.and_then(|(_, name)| Some(looked_up(&name, &entry(state, &name)?)));
+    format!("{line} {}", cell.unwrap_or_default())
 }
