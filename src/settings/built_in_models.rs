@@ -14,8 +14,16 @@ pub struct BuiltInModel {
 
 /// Tasks of a recipe that its model has not learnt well enough to be asked (models/README.md).
 const UNLEARNT_STRUCTURES: &[&str] = &["assembly-line", "lru-cache"];
-const UNLEARNT_ADVANCED: &[&str] =
-    &["bucket-sort", "batcher-merge", "smoothsort", "hash-table", "patience-sort", "lru-cache", "bitonic-sort"];
+const UNLEARNT_ADVANCED: &[&str] = &[
+    "bucket-sort",
+    "batcher-merge",
+    "smoothsort",
+    "hash-table",
+    "patience-sort",
+    "lru-cache",
+    "bitonic-sort",
+    "counting-sort",
+];
 const UNLEARNT_SYMBOLS: &[&str] = &[
     "dijkstra",
     "unification",
@@ -26,6 +34,7 @@ const UNLEARNT_SYMBOLS: &[&str] = &[
     "dependency-sat",
     "railway-scheduling",
     "huffman-tree",
+    "ascii-art-parse",
 ];
 
 /// All of them.
