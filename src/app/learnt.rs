@@ -79,7 +79,7 @@ mod tests {
         };
         assert_eq!(check("llama", "sudoku", stated), Ok(()));
         assert_eq!(check("llama", "a-star", stated), Ok(()));
-        assert!(check("llama", "cycle-sort", stated).is_err());
+        assert!(check("llama", "resolution-proof", stated).is_err());
     }
 
     #[test]

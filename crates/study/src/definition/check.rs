@@ -186,6 +186,10 @@ fn choice(file: &StudyFile, problems: &mut Vec<String>) -> Choice {
     if let Err(error) = check_items(&file.report.show) {
         problems.push(error.to_string());
     }
-    let pairs = file.report.pairs.iter().map(|[left, right]| (left.clone(), right.clone()));
-    Choice { pairs: pairs.collect(), show: file.report.show.clone() }
+    let mut pairs: Vec<_> = file.report.pairs.iter().map(|[left, right]| (left.clone(), right.clone())).collect();
+    if let (true, [first, others @ ..]) = (pairs.is_empty(), &file.systems[..]) {
+        // Records alone do not say which system came first in the file.
+        pairs = others.iter().map(|other| (first.name.clone(), other.name.clone())).collect();
+    }
+    Choice { pairs, show: file.report.show.clone() }
 }
