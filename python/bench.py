@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What the package costs: steps per second, generating and scoring beside reasoning-gym, scoring many outputs, import, wheel.
 
-Usage: bench.py WHEEL, with the Python of an environment that has the wheel and reasoning-gym: `make python` leaves one in
-target/python/venv. Every figure is the median of some runs, with the lowest and the highest.
+Usage: target/python/venv/bin/python -I python/bench.py target/python/dist/*.whl, after `make python`. Without -I the sources beside
+this file hide the wheel. Every figure is the median of some runs, with the lowest and the highest.
 """
 
 from __future__ import annotations
