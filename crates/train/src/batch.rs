@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{
     TrainError,
-    layout::uniform,
+    layout::{shuffle, uniform},
     vocabulary::{BOS, EOS, Vocabulary},
 };
 
@@ -163,10 +163,7 @@ impl Batch {
             }
             batches.push(batch);
         }
-        for index in (1..batches.len()).rev() {
-            let other = (uniform(rng) * index as f64).round() as usize;
-            batches.swap(index, other.min(index));
-        }
+        shuffle(&mut batches, rng);
         let mut batches = batches.into_iter();
         Ok((0..plan.steps).map(|_| batches.by_ref().take(plan.passes).collect()).collect())
     }

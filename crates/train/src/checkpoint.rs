@@ -111,11 +111,21 @@ impl Checkpoint {
     }
 }
 
+/// The file beside another whose name goes on with `suffix`.
+pub fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// The checkpoint of a training that writes the model `out`.
+pub fn path_of(out: &Path) -> PathBuf {
+    beside(out, ".checkpoint")
+}
+
 /// Writes a file atomically and durably.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".partial");
-    let partial = PathBuf::from(name);
+    let partial = beside(path, ".partial");
     let write = || -> io::Result<()> {
         let mut file = File::create(&partial)?;
         file.write_all(bytes)?;

@@ -117,6 +117,14 @@ pub fn uniform(rng: &mut ChaCha8Rng) -> f64 {
     ((rng.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
 }
 
+/// Brings items into a random order.
+pub fn shuffle<T>(items: &mut [T], rng: &mut ChaCha8Rng) {
+    for index in (1..items.len()).rev() {
+        let other = (uniform(rng) * index as f64).round() as usize;
+        items.swap(index, other.min(index));
+    }
+}
+
 fn normal(rng: &mut ChaCha8Rng) -> f64 {
     (-2.0 * uniform(rng).ln()).sqrt() * (std::f64::consts::TAU * uniform(rng)).cos()
 }

@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{TrainError, checkpoint::replace};
+use super::{
+    TrainError,
+    checkpoint::{beside, replace},
+};
 
 /// The records of one model.
 #[derive(Debug)]
@@ -22,9 +25,7 @@ impl Records {
     /// # Errors
     /// If the file cannot be read or written.
     pub fn open(out: &Path, counter: &str, done: Option<u64>) -> Result<Self, TrainError> {
-        let mut name = out.as_os_str().to_owned();
-        name.push(".records.jsonl");
-        let path = PathBuf::from(name);
+        let path = beside(out, ".records.jsonl");
         match std::fs::read_to_string(&path) {
             Ok(text) => {
                 let is_kept = |line: &&str| {

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::{
     TrainError,
     batch::{Batch, Encoded, PoolPlan, Samples},
-    checkpoint::{Checkpoint, replace},
+    checkpoint::{self, Checkpoint, replace},
     evaluate::{self, Accuracy},
     gguf,
     layout::Layout,
@@ -135,9 +135,7 @@ impl<'a> Run<'a> {
         }
         let vocabulary = samples.vocabulary().clone();
         let layout = Layout::new(recipe.model, vocabulary.size());
-        let mut name = out.as_os_str().to_owned();
-        name.push(".checkpoint");
-        let checkpoint = PathBuf::from(name);
+        let checkpoint = checkpoint::path_of(out);
         let mut state = if resume && checkpoint.exists() {
             Checkpoint::load(&checkpoint, recipe.model, recipe.seed, &tasks, &vocabulary)?
         } else {

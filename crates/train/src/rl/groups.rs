@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use prime_bench::tasks::{Kinds, Machine};
+use prime_bench::tasks::Machine;
 use prime_lessons::action_line;
 use prime_protocol::reward::Merits;
-use prime_protocol::{Reward, Score, Verdict};
+use prime_protocol::{Reward, Score};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
@@ -165,15 +165,11 @@ impl Collector<'_> {
         if completion.has_ended { action_line(&text).to_owned() } else { String::new() }
     }
 
-    fn kinds(&self) -> Kinds {
-        if self.rollout.verify { Kinds::WITHOUT_TRANSITION } else { Kinds::NONE }
-    }
-
     /// The machine behind the line, and V of the step; no machine if the line is refused or rejected.
     fn step(&self, state: &Proposed, line: &str) -> (Option<Box<dyn Machine>>, Score) {
         let mut machine = state.machine.fork();
         let is_applicable = machine.propose(line).is_ok();
-        let judged = Verdict::by_rules(machine.as_ref(), self.kinds()).unwrap_or_default();
+        let judged = self.player.judge(machine.as_ref());
         // Without a verifier a line that cannot be applied is still no step.
         if !is_applicable || judged.score > Score::ZERO {
             return (None, judged.score);

@@ -1,5 +1,6 @@
 //! Which instances are practised, and which are held out.
 
+use prime_bench::curriculum::{PHASES, Phase};
 use prime_bench::tasks::sampling::instance;
 use prime_bench::tasks::{self, AnyTask, Difficulty, Machine, TaskRng};
 use rand_chacha::ChaCha8Rng;
@@ -43,15 +44,11 @@ impl Practice {
         let all = Difficulty::ALL;
         match &self.data.curriculum {
             Curriculum::Levels(levels) => levels.clone(),
-            // Epochs 1 to 5, 6 to 15 and 16 to 30 of 30.
-            Curriculum::Phases => all[..if spent < 1.0 / 6.0 {
-                1
-            } else if spent < 0.5 {
-                2
-            } else {
-                3
-            }]
-                .to_vec(),
+            Curriculum::Phases => {
+                let [.., last] = PHASES;
+                let is_present = |phase: &Phase| spent < f64::from(phase.last_epoch) / f64::from(last.last_epoch);
+                PHASES.into_iter().find(is_present).unwrap_or(last).difficulties.to_vec()
+            }
             Curriculum::Success(share) => {
                 let is_mastered = |level: &Difficulty| {
                     let mut of_level = held.iter().filter(|held| held.difficulty == *level).peekable();

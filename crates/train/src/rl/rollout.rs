@@ -115,6 +115,12 @@ impl Player<'_> {
         prompts.into_iter().zip(completions).collect()
     }
 
+    /// The verdict on a machine's candidate.
+    pub fn judge(&self, machine: &dyn Machine) -> Verdict {
+        let kinds = if self.verify { SERVED } else { Kinds::NONE };
+        Verdict::by_rules(machine, kinds).unwrap_or_default()
+    }
+
     /// Judges a proposal and lets the protocol decide.
     fn settle(&self, attempt: &mut Attempt, prompt: Vec<u16>, completion: Completion) -> Next {
         let Attempt { task, trajectory, proposals, tokens, .. } = attempt;
@@ -124,8 +130,7 @@ impl Player<'_> {
         let before = self.keep.then(|| trajectory.machine.fork());
         // A completion that became too long has no action.
         let is_applicable = trajectory.machine.propose(if completion.has_ended { line } else { "" }).is_ok();
-        let kinds = if self.verify { SERVED } else { Kinds::NONE };
-        let verdict = Verdict::by_rules(trajectory.machine.as_ref(), kinds).unwrap_or_default();
+        let verdict = self.judge(trajectory.machine.as_ref());
         let decision = THRESHOLDS.decide(verdict.score, trajectory.stack.top().retries);
         let next = trajectory.settle(line, is_applicable, &verdict, decision, &Limits::DEFAULT);
         if let Some(machine) = before {

@@ -17,7 +17,7 @@ use super::record::{Ending, Record};
 use super::rollout::Player;
 use super::state::State;
 use super::update::{Learner, Outcome};
-use crate::checkpoint::replace;
+use crate::checkpoint::{self, replace};
 use crate::decoder::{Decoder, Sampling};
 use crate::layout::Layout;
 use crate::model::{Network, tensors, values};
@@ -114,9 +114,7 @@ impl<'a> Run<'a> {
     fn open(recipe: &'a RlRecipe, out: &Path, resume: bool) -> Result<Self, TrainError> {
         let practice = Practice::new(&recipe.data)?;
         let (layout, vocabulary, initial) = initial::policy(&recipe.init, recipe.model)?;
-        let mut name = out.as_os_str().to_owned();
-        name.push(".checkpoint");
-        let checkpoint = PathBuf::from(name);
+        let checkpoint = checkpoint::path_of(out);
         let state = if resume && checkpoint.exists() {
             State::load(&checkpoint, recipe, &vocabulary)?
         } else {

@@ -10,7 +10,7 @@ use super::objective::{self, Drawn, Gain, Loss, Terms};
 use super::recipe::{Algorithm, RlRecipe, Update};
 use crate::TrainError;
 use crate::batch::{Batch, Encoded};
-use crate::layout::uniform;
+use crate::layout::shuffle;
 use crate::model::{Network, floats};
 use crate::optimizer::Updater;
 
@@ -235,6 +235,11 @@ impl Lesson<'_> {
         self.sampled.completion.logprobs.len()
     }
 
+    /// As [`Encoded::inputs`].
+    fn inputs(&self) -> usize {
+        1 + self.sampled.prompt.len() + self.sampled.completion.tokens.len()
+    }
+
     fn encoded(&self) -> Encoded {
         let Sampled { task, prompt, completion } = self.sampled;
         Encoded::drawn(*task, prompt.clone(), completion.tokens.clone())
@@ -260,16 +265,9 @@ fn teach<'g>(lessons: &mut Vec<Lesson<'g>>, steps: &'g [Sampled], advantage: imp
     }));
 }
 
-fn shuffle(order: &mut [usize], rng: &mut ChaCha8Rng) {
-    for index in (1..order.len()).rev() {
-        let other = (uniform(rng) * index as f64).round() as usize;
-        order.swap(index, other.min(index));
-    }
-}
-
 /// Lessons of each optimizer step, about `plan.tokens` inputs each.
 fn portions(order: &[usize], lessons: &[Lesson<'_>], plan: Update) -> Vec<Vec<usize>> {
-    let total: usize = order.iter().map(|at| lessons[*at].encoded().inputs()).sum();
+    let total: usize = order.iter().map(|at| lessons[*at].inputs()).sum();
     let parts = (total as f64 / plan.tokens as f64).round().max(1.0) as usize;
     let size = order.len().div_ceil(parts).max(1);
     order.chunks(size).map(<[usize]>::to_vec).collect()
@@ -277,7 +275,7 @@ fn portions(order: &[usize], lessons: &[Lesson<'_>], plan: Update) -> Vec<Vec<us
 
 /// The lessons of a step in passes of similar length.
 fn passes(step: &[usize], lessons: &[Lesson<'_>], plan: Update) -> Vec<Vec<usize>> {
-    let mut sorted: Vec<(usize, usize)> = step.iter().map(|at| (lessons[*at].encoded().inputs(), *at)).collect();
+    let mut sorted: Vec<(usize, usize)> = step.iter().map(|at| (lessons[*at].inputs(), *at)).collect();
     sorted.sort_unstable();
     let mut passes: Vec<Vec<usize>> = Vec::new();
     let mut used = usize::MAX;
