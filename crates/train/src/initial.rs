@@ -55,7 +55,12 @@ pub(crate) fn policy(path: &Path, model: Architecture) -> Result<(Layout, Vocabu
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, TrainError> {
-    std::fs::read(path).map_err(|source| TrainError::Io { action: "read", path: path.to_owned(), source })
+    std::fs::read(path).map_err(|error| TrainError::Init {
+        path: path.to_owned(),
+        reason: format!(
+            "{error}; train it first if it is a recipe's model (a relative path starts at the working directory)"
+        ),
+    })
 }
 
 /// The flat weights of a file.
