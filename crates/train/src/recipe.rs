@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::TrainError;
+use super::{CorrectionPlan, TrainError};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,6 +26,8 @@ pub struct Recipe {
     #[serde(default)]
     pub batch: BatchPlan,
     #[serde(default)]
+    pub corrections: CorrectionPlan,
+    #[serde(default)]
     pub optimizer: Optimizer,
     #[serde(default)]
     pub evaluation: Evaluation,
@@ -41,6 +43,8 @@ pub enum Budget {
     Steps(u64),
     /// Wall-clock minutes, over all resumed parts of the run.
     Minutes(f64),
+    /// Seconds of processor time, likewise: what trainings are compared by.
+    CpuSeconds(f64),
 }
 
 /// A llama-architecture decoder with tied embeddings and no biases.
@@ -263,14 +267,14 @@ impl Recipe {
             (
                 match self.budget {
                     Budget::Steps(steps) => steps > 0,
-                    Budget::Minutes(minutes) => minutes > 0.0 && minutes.is_finite(),
+                    Budget::Minutes(span) | Budget::CpuSeconds(span) => span > 0.0 && span.is_finite(),
                 },
                 "the budget must be positive",
             ),
         ];
         match rules.iter().find(|(holds, _)| !holds) {
             Some((_, rule)) => Err(TrainError::Recipe((*rule).to_owned())),
-            None => Ok(()),
+            None => self.corrections.check(),
         }
     }
 }
