@@ -102,6 +102,8 @@ pub struct Data {
     /// Executors: the share of the training samples whose step is drawn among all that are as good as the reference's, where the
     /// task leaves a choice. Reinforcement learning needs a policy that has something to choose from.
     pub choices: f64,
+    /// Whether training instances are augmented as in the paper (`prime_bench::augmentation`).
+    pub augmentation: bool,
     /// Words that become one token each. With `init`, those of its file unless they are listed here.
     pub words: Words,
 }
@@ -126,6 +128,7 @@ impl Default for Data {
             held_out_base_seed: 2_000_000,
             by_form: 0.5,
             choices: 0.0,
+            augmentation: false,
             words: Words::Frequent(0),
         }
     }
