@@ -68,7 +68,7 @@ impl Strategy {
                 Self::GraphRelabelling => relabel_edges(values, rng)?,
             }
         }
-        if !self.applies_to(task) { None } else { task.read_input(&input).ok() }
+        if self.applies_to(task) { task.read_input(&input).ok() } else { None }
     }
 }
 
