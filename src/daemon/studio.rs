@@ -123,7 +123,7 @@ mod tests {
         let request =
             headers.iter().fold(TestRequest::default(), |request, header| request.insert_header(header.clone()));
         let response = file(request.to_http_request(), path.to_owned().into()).await.unwrap();
-        let tag = response.headers()["etag"].to_str().unwrap().to_owned();
+        let tag = response.headers().get("etag").unwrap().to_str().unwrap().to_owned();
         (response.status().as_u16(), tag, to_bytes(response.into_body()).await.unwrap().to_vec())
     }
 
