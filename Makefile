@@ -17,6 +17,8 @@ TOOLS := $(TARGET)/tools
 # OpenAI's Python client and the fuzzer, in environments of their own.
 CLIENT := $(TARGET)/openai
 FUZZER := $(TARGET)/api
+# Where the studio's packages are noted as installed, and what its tests write.
+STUDIO := $(abspath $(TARGET))/studio
 # The Python package: its tools, its tests' environment, what it is built from and into.
 PYTHON := $(abspath $(TARGET))/python
 # Other frameworks, built and installed beside the build.
@@ -35,7 +37,7 @@ FAULTS ?= 100
 RUNS ?= 10
 LOAD ?= 2
 
-.PHONY: help setup cuda-arch gpu-check demo trainer test test-trainer chaos soak openai api python recompute golden lint deny ci bench bench-check \
+.PHONY: help setup cuda-arch gpu-check demo trainer test test-trainer studio studio-check studio-test chaos soak openai api python recompute golden lint deny ci bench bench-check \
 	instructions peers coordination clean
 
 ##@ Build and try
@@ -63,6 +65,9 @@ trainer: setup ## build prime-train, which `prime-agents train` starts
 clean: ## remove everything that was built
 	$(CARGO) clean
 
+studio: $(STUDIO)/installed ## rebuild the studio's page, which is committed in studio/dist (needs Node.js)
+	cd studio && npx tsc -p . && node build.mjs
+
 ##@ Test
 test: ## all tests but the trainer's
 	@scripts/setup --python
@@ -74,6 +79,19 @@ test: ## all tests but the trainer's
 test-trainer: setup ## the tests of prime-train, against llama.cpp too (burn takes minutes to build)
 	$(CARGO) clippy --release -p prime-train --all-targets -- -D warnings
 	$(CARGO) test --release -p prime-train
+
+studio-check: studio ## the committed page is what its sources make
+	git diff --exit-code --stat -- studio/dist
+
+studio-test: $(STUDIO)/installed ## the studio in a real browser against a real daemon (PICTURES=1: those of the docs anew)
+	@scripts/setup --browser
+	$(BUILD)
+	cd studio && PRIME=$(abspath $(PRIME)) npx playwright test
+
+$(STUDIO)/installed: studio/package-lock.json
+	@scripts/setup --node
+	cd studio && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --no-audit --no-fund --loglevel=error
+	mkdir -p $(STUDIO) && touch $@
 
 chaos: setup ## faults and load, for long, with promised times: KILLS=1000 FAULTS=100 (PRIME_CHAOS_SEED=N again)
 	PRIME_CHAOS=1 PRIME_CHAOS_SEED=$${PRIME_CHAOS_SEED:-$$(date +%s)} \

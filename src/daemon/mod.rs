@@ -3,8 +3,9 @@
 //!
 //! - `guard`: everything between the network and the routes: connections, limits, keys, request ids.
 //! - `error`: the one shape of all errors. `wire`: request and response types, `trace_schema`: the events among them. `resolve`: from a request to a run's spec.
-//! - Routes of runs: `runs`, `events`, `reviews`, `verify`; for OpenAI's clients: `openai`.
+//! - Routes of runs: `runs`, `events`, `reviews`, `steps`, `verify`; for OpenAI's clients: `openai`.
 //! - Routes of operations: `health`, `http_metrics`, `reload`, `split`, `catalog`, `openapi`.
+//! - `studio`: the page for browsers.
 //! - `head_requests`: HEAD for all of them.
 //! - `fuzz_entry`: the parsing of all routes, for the fuzzer and its test.
 
@@ -23,6 +24,8 @@ mod resolve;
 mod reviews;
 mod runs;
 mod split;
+mod steps;
+mod studio;
 mod trace_schema;
 mod verify;
 mod wire;
@@ -91,6 +94,7 @@ fn configure(config: &mut web::ServiceConfig) {
     config.configure(openai::configure).configure(health::configure).configure(http_metrics::configure);
     config.configure(verify::configure).configure(openapi::configure).configure(reviews::configure);
     config.configure(reload::configure).configure(split::configure);
+    config.configure(steps::configure).configure(studio::configure);
     config.default_service(web::to(|| async { Err::<HttpResponse, _>(ApiError::no_such_route()) }));
 }
 

@@ -48,6 +48,8 @@ impl From<RunError> for ApiError {
         let message = error.to_string();
         match error {
             RunError::NotFound(_) => Self::not_found("no_such_run", message),
+            RunError::NoSuchStep(_) => Self::not_found("no_such_step", message),
+            RunError::NoSuchTrajectory { .. } => Self::not_found("no_such_trajectory", message),
             RunError::Full { .. } => Self::too_many("queue_full", message, second),
             RunError::OwnerFull { .. } => Self::too_many("too_many_open_runs", message, second),
             RunError::KeySpent(_) => Self::gone("run_removed", message),

@@ -11,8 +11,8 @@ use regex::Regex;
 use crate::daemon::Daemon;
 use crate::layers::rust_files;
 
-/// Routes that the document does not describe: the page to read it with.
-const PAGE: [&str; 3] = ["/", "/docs", "/docs/{file:.*}"];
+/// Routes that the document does not describe: the page to read it with, and the studio.
+const PAGE: [&str; 5] = ["/", "/docs", "/docs/{file:.*}", "/studio", "/studio/{path:.*}"];
 
 /// The patterns of all resources, from the sources.
 fn resources() -> BTreeSet<String> {
@@ -88,7 +88,7 @@ fn the_document_has_exactly_the_routes_that_are_served() {
         }
     }
 
-    for page in ["/", "/docs", "/docs/"] {
+    for page in ["/", "/docs", "/docs/", "/studio", "/studio/"] {
         asked(&daemon, "GET", page);
     }
     let metrics = daemon.text("/metrics");
@@ -100,8 +100,6 @@ fn the_document_has_exactly_the_routes_that_are_served() {
 #[test]
 fn the_page_needs_nothing_from_other_hosts() {
     let daemon = Daemon::start(&[]);
-    let (status, headers) = asked(&daemon, "GET", "/");
-    assert_eq!((status, headers["location"].as_str()), (307, "/docs/"));
     let (status, headers) = asked(&daemon, "GET", "/docs");
     assert_eq!((status, headers["location"].as_str()), (308, "/docs/"));
     let (_, headers) = asked(&daemon, "GET", "/docs/");

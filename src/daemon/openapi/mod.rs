@@ -10,9 +10,11 @@ use serde_json::Value;
 use utoipa::OpenApi;
 
 use super::{
-    State, catalog, events, health, http_metrics, method_not_allowed, openai, reload, reviews, runs, split, verify,
+    State, catalog, events, health, http_metrics, method_not_allowed, openai, reload, reviews, runs, split, steps,
+    verify,
 };
 use shared_responses::SharedResponses;
+pub(super) use swagger_ui::accepts_gzip;
 
 /// The introduction.
 const DESCRIPTION: &str = "\
@@ -36,7 +38,15 @@ Every error has one shape, `ErrorBody`, and every response a header `X-Request-I
         reload::reload,
         split::show,
         events::events,
+        events::progress,
         events::trace,
+        steps::tree,
+        steps::shape,
+        steps::list,
+        steps::show,
+        steps::find,
+        steps::compare,
+        steps::spec,
         reviews::list,
         reviews::review,
         verify::judge,
