@@ -1,6 +1,7 @@
 //! The OpenAPI document: `/openapi.json`, and a page to read it with.
 
 mod integer_bounds;
+mod json_schema;
 mod named_variants;
 mod shared_responses;
 mod swagger_ui;
@@ -12,6 +13,7 @@ use utoipa::OpenApi;
 use super::{
     State, catalog, events, health, http_metrics, method_not_allowed, openai, reload, reviews, runs, split, verify,
 };
+pub use json_schema::json_schema;
 use shared_responses::SharedResponses;
 
 /// The introduction.
