@@ -173,17 +173,14 @@ impl VectorStepEnv {
         options: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyDict>)> {
         let _ = seed;
-        match self.other_instances(options)? {
-            Some(named) => {
-                let pairs = self.episodes.iter().zip(named).map(|(episode, named)| (episode.rules_for(&named), named));
-                let pairs: Vec<_> = pairs.collect();
-                let make = || pairs.into_iter().map(|(rules, named)| Episode::new(named, rules)).collect();
-                self.episodes = detached(py, make)?;
-            }
-            None => {
-                let episodes = &mut self.episodes;
-                detached(py, || episodes.iter_mut().for_each(Episode::reset))?;
-            }
+        if let Some(named) = self.other_instances(options)? {
+            let pairs = self.episodes.iter().zip(named).map(|(episode, named)| (episode.rules_for(&named), named));
+            let pairs: Vec<_> = pairs.collect();
+            let make = || pairs.into_iter().map(|(rules, named)| Episode::new(named, rules)).collect();
+            self.episodes = detached(py, make)?;
+        } else {
+            let episodes = &mut self.episodes;
+            detached(py, || episodes.iter_mut().for_each(Episode::reset))?;
         }
         Ok((self.observations(py)?, PyDict::new(py)))
     }

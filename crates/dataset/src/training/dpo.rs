@@ -63,7 +63,7 @@ pub fn row_of(pair: Pair, source: &str) -> Row {
     }
 }
 
-pub fn columns(rows: Vec<Row>) -> Vec<Column> {
+pub fn columns(rows: &[Row]) -> Vec<Column> {
     vec![
         Column::conversations("prompt", rows.iter().map(|row| user(row.prompt.clone()))),
         Column::conversations("chosen", rows.iter().map(|row| assistant(row.chosen.clone()))),

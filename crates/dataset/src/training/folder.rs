@@ -56,11 +56,11 @@ fn table(
     threads: usize,
     finished: &(dyn Fn() + Sync),
 ) -> (Vec<Column>, u64, u64) {
-    fn counted<R>(rows: Vec<Vec<R>>, columns: impl Fn(Vec<R>) -> Vec<Column>) -> (Vec<Column>, u64, u64) {
+    fn counted<R>(rows: Vec<Vec<R>>, columns: impl Fn(&[R]) -> Vec<Column>) -> (Vec<Column>, u64, u64) {
         let left_out = rows.iter().filter(|rows| rows.is_empty()).count() as u64;
         let rows: Vec<R> = rows.into_iter().flatten().collect();
         let count = rows.len() as u64;
-        (columns(rows), count, left_out)
+        (columns(&rows), count, left_out)
     }
     match options.kind {
         Kind::Sft => counted(made(ids, threads, finished, |id| sft::rows(id, options)), sft::columns),
@@ -155,7 +155,7 @@ pub fn write(
         .flat_map(|Recorded { run, pairs }| pairs.into_iter().map(move |pair| dpo::row_of(pair, &run)))
         .collect();
     let count = pairs.len() as u64;
-    add("runs", &dpo::columns(pairs), count)?;
+    add("runs", &dpo::columns(&pairs), count)?;
     summary.left_out = left_out;
     let path = folder.join("README.md");
     let stored = Whole::create(&path).and_then(|mut file| {

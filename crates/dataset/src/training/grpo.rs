@@ -25,7 +25,7 @@ pub fn rows(id: &InstanceId, options: &Options) -> Vec<Row> {
     vec![Row { id: *id, style: ask.name(), prompt: ask.prompt(problem.start().as_ref()) }]
 }
 
-pub fn columns(rows: Vec<Row>) -> Vec<Column> {
+pub fn columns(rows: &[Row]) -> Vec<Column> {
     let labels = || rows.iter().map(|row| label(&row.id));
     let mut columns = vec![
         Column::conversations("prompt", rows.iter().map(|row| user(row.prompt.clone()))),

@@ -49,7 +49,7 @@ pub fn rows(id: &InstanceId, options: &Options) -> Vec<Row> {
     rows
 }
 
-pub fn columns(rows: Vec<Row>) -> Vec<Column> {
+pub fn columns(rows: &[Row]) -> Vec<Column> {
     let mut columns = vec![
         Column::conversations("prompt", rows.iter().map(|row| user(row.prompt.clone()))),
         Column::conversations("completion", rows.iter().map(|row| assistant(row.completion.clone()))),
