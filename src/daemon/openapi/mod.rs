@@ -1,6 +1,7 @@
 //! The OpenAPI document: `/openapi.json`, and a page to read it with.
 
 mod integer_bounds;
+mod json_schema;
 mod named_variants;
 mod shared_responses;
 mod swagger_ui;
@@ -13,6 +14,7 @@ use super::{
     State, catalog, events, health, http_metrics, method_not_allowed, openai, reload, reviews, runs, split, steps,
     verify,
 };
+pub use json_schema::json_schema;
 use shared_responses::SharedResponses;
 pub(super) use swagger_ui::accepts_gzip;
 
