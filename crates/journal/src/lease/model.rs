@@ -1,5 +1,4 @@
-//! The store as the protocol needs it, in memory: each request is one transaction. The SQL of the store in PostgreSQL does
-//! the same.
+//! The store as the protocol needs it, in memory: each request is one transaction.
 
 use std::collections::BTreeMap;
 
