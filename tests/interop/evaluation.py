@@ -12,7 +12,7 @@ from pathlib import Path
 import datasets
 from inspect_ai import eval as inspect_eval
 from inspect_ai.log import read_eval_log
-from inspect_ai.model import GenerateConfig, ModelOutput, get_model
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from lm_eval import simple_evaluate
 from lm_eval.api.model import LM
 from lm_eval.tasks import TaskManager
@@ -39,14 +39,15 @@ def load(folder):
 
 
 class Scripted(LM):
-    """Answers each prompt with the output that is planned for it."""
+    """Answers each row's prompt with the output that is planned for it. Two instances may have the same prompt."""
 
-    def __init__(self, by_prompt):
+    def __init__(self, outputs):
         super().__init__()
-        self.by_prompt = by_prompt
+        self.outputs = outputs
 
     def generate_until(self, requests, disable_tqdm=False):
-        return [self.by_prompt[request.arguments[0]] for request in requests]
+        assert all(request.arguments[0] == request.doc["prompt"] for request in requests)
+        return [self.outputs[request.doc["id"]] for request in requests]
 
     def loglikelihood(self, requests, disable_tqdm=False):
         raise NotImplementedError
@@ -55,15 +56,14 @@ class Scripted(LM):
         raise NotImplementedError
 
 
-def harness(folder, rows, outputs, expected):
+def harness(folder, outputs, expected):
     group = Path(folder) / "lm-eval"
     command = [sys.executable, "-m", "prime_bench.integrations.lm_eval", folder, str(group)]
     subprocess.run(command, check=True, capture_output=True)
     wrong = subprocess.run([*command[:3], "/nowhere", str(group)], capture_output=True, text=True)
     assert wrong.returncode == 2 and "bench export" in wrong.stderr, wrong
-    prompts = {row["prompt"]: outputs[row["id"]] for level in rows.values() for row in level}
     found = simple_evaluate(
-        Scripted(prompts), tasks=["prime_bench"], task_manager=TaskManager(include_path=str(group)), bootstrap_iters=0
+        Scripted(outputs), tasks=["prime_bench"], task_manager=TaskManager(include_path=str(group)), bootstrap_iters=0
     )
     seen = 0
     for samples in found["samples"].values():
@@ -82,7 +82,11 @@ def harness(folder, rows, outputs, expected):
 def inspect(folder, rows, outputs, expected):
     for task in TASKS:
         planned = [outputs[row["id"]] for row in rows[task, "easy"]]
-        model = get_model("mockllm/model", custom_outputs=[ModelOutput.from_content("mockllm", text) for text in planned])
+        answers = [ModelOutput.from_content("mockllm", text) for text in planned]
+        for answer in answers:
+            # It would count them with a tokenizer from the network.
+            answer.usage = ModelUsage()
+        model = get_model("mockllm/model", custom_outputs=answers)
         (log,) = inspect_eval(
             prime_bench(task=task, difficulty="easy", dataset=folder), model=model, log_dir=f"{folder}/logs", max_samples=1,
             max_connections=1, display="none",
@@ -137,7 +141,7 @@ def main(executable):
         outputs = {row["id"]: output(place, row) for level in rows.values() for place, row in enumerate(level)}
         expected = checked(executable, work, outputs)
         assert {stages["result"] for stages in expected.values()} == {0.0, 1.0}
-        harness(folder, rows, outputs, expected)
+        harness(folder, outputs, expected)
         print("ok  lm-eval")
         inspect(folder, rows, outputs, expected)
         print("ok  inspect")

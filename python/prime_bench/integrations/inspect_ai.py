@@ -19,6 +19,7 @@ from inspect_ai.solver import TaskState, generate
 from inspect_ai.util import span
 
 from prime_bench import Instance, composite_reward, instances, judge
+from prime_bench._tasks import INSTANCES
 
 STEPS_SHOWN = 200
 """Most steps of a trace that the transcript has."""
@@ -67,12 +68,13 @@ def prime() -> Scorer:
 
 @inspect_task
 def prime_bench(
-    task: str = "bubble-sort", difficulty: str = "easy", dataset: str | None = None, limit: int = 200
+    task: str = "bubble-sort", difficulty: str = "easy", dataset: str | None = None, limit: int | None = None
 ) -> Task:
-    """One task of the benchmark at one level."""
+    """One task of the benchmark at one level: all its instances, or the first `limit`."""
     samples: Dataset
     if dataset is None:
-        samples = MemoryDataset([_of_instance(instance) for instance in instances(task, difficulty, count=limit)])
+        count = INSTANCES if limit is None else limit
+        samples = MemoryDataset([_of_instance(instance) for instance in instances(task, difficulty, count=count)])
     else:
         samples = hf_dataset(dataset, split=difficulty, name=task, sample_fields=_of_row, limit=limit)
     return Task(dataset=samples, solver=generate(), scorer=prime())

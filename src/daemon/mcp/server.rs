@@ -154,9 +154,8 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let mut listed = ListToolsResult::default();
-        listed.tools = Tool::ALL.iter().map(|tool| tool.page()).collect();
-        Ok(listed)
+        let tools = Tool::ALL.iter().map(|tool| tool.page()).collect();
+        Ok(ListToolsResult { tools, ..ListToolsResult::default() })
     }
 
     async fn call_tool(

@@ -25,7 +25,7 @@ pub enum Tool {
 }
 
 /// An object's schema, with these properties and no others.
-fn object(properties: Value, required: &[&str]) -> Value {
+fn object(properties: &Value, required: &[&str]) -> Value {
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
 
@@ -50,7 +50,7 @@ fn with(mut properties: Map<String, Value>, more: Value, required: &[&str]) -> V
     if let Value::Object(more) = more {
         properties.extend(more);
     }
-    object(Value::Object(properties), required)
+    object(&Value::Object(properties), required)
 }
 
 impl Tool {
@@ -121,7 +121,7 @@ impl Tool {
         match self {
             Self::ListTasks => {
                 let categories: Vec<_> = Category::ALL.iter().map(|category| category.name()).collect();
-                object(json!({"category": {"enum": categories}}), &[])
+                object(&json!({"category": {"enum": categories}}), &[])
             }
             Self::DescribeTask => {
                 let mut task = instance();
@@ -159,9 +159,9 @@ impl Tool {
                     "after": {"type": "string", "description": "`next` of the previous page"},
                     "limit": {"type": "integer", "minimum": 1, "maximum": 1000},
                 });
-                object(properties, &[])
+                object(&properties, &[])
             }
-            Self::ReadRun | Self::CancelRun => object(json!({ "run": run }), &["run"]),
+            Self::ReadRun | Self::CancelRun => object(&json!({ "run": run }), &["run"]),
             Self::WatchRun => {
                 let properties = json!({
                     "run": run,
@@ -171,7 +171,7 @@ impl Tool {
                         "description": format!("Longest wait for the next event; up to {EVENTS_MAX} are returned"),
                     },
                 });
-                object(properties, &["run"])
+                object(&properties, &["run"])
             }
         }
     }
