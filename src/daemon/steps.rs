@@ -230,9 +230,7 @@ pub async fn spec(
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
     authorized_run(&state, &request, &id).await?;
-    let spec: Value = serde_json::to_value(state.runs.spec(&id).await?)
-        .map_err(|error| ApiError::internal(format!("the spec cannot be written: {error}")))?;
-    Ok(HttpResponse::Ok().json(spec))
+    Ok(HttpResponse::Ok().json(state.runs.spec(&id).await?))
 }
 
 /// Compares two runs step by step.

@@ -77,6 +77,10 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "prime-agents-data",
+        &[("Write training data of a task in the chat format:", "prime-agents data sft --task bubble-sort --out sft")],
+    ),
+    (
         "prime-agents-data-sft",
         &[("Write reference steps of all sorts:", "prime-agents data sft --category comparison-sorting --out sft")],
     ),
@@ -85,9 +89,8 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         &[
             ("Write preference pairs of a task:", "prime-agents data dpo --task n-queens --out dpo"),
             (
-                "Write what the verifier of a run preferred:",
-                "prime-agents runs trace run_019a0b1c2d3e4f5061728394a5b --out trace.jsonl\nprime-agents data dpo --only-traces \
-                 --trace trace.jsonl --out dpo",
+                "Write what the verifier of a run preferred; `runs trace` writes its trace:",
+                "prime-agents data dpo --only-traces --trace trace.jsonl --out dpo",
             ),
         ],
     ),
