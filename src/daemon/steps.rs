@@ -2,7 +2,6 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde::Deserialize;
-use serde_json::Value;
 use utoipa::IntoParams;
 
 use super::error::{ApiError, ErrorBody};

@@ -199,7 +199,7 @@ function RunPage({ run }: { run: Record }): JSX.Element {
           </div>
           <div class={`columns show-${tab}`}>
             <Panel title="Trajectories" class="col-tree">
-              <Tree tree={tree.data as TreeData} selected={name} onPick={(t) => setQuery({ t, at: null })} />
+              <Tree tree={tree.data as TreeData} isOver={isOver(run)} selected={name} onPick={(t) => setQuery({ t, at: null })} />
             </Panel>
             <Panel title={`Steps of ${name}`} class="col-steps">
               <StepList run={run.id} trajectory={name} total={total} at={at} onPick={(position) => (pick(position), setTab("step"))} />

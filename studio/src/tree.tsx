@@ -9,7 +9,9 @@ export function nameOf(node: TrajectoryNode): string {
   return `${node.round}.${node.trajectory}`;
 }
 
-function Ending({ node, winner }: { node: TrajectoryNode; winner: unknown }): JSX.Element {
+function Ending({ node, winner, isOver }: { node: TrajectoryNode; winner: unknown; isOver: boolean }): JSX.Element {
+  // A vote that the others cannot change any more stops them.
+  if (node.end === null && isOver) return <span class="muted">■ stopped with the run</span>;
   if (node.end === null) return <span class="under-way">▶ under way</span>;
   if (node.end.end !== "answered") return <span class="died">✗ {words(visible(node.end.end, 40))}</span>;
   const won = winner != null && JSON.stringify(winner) === JSON.stringify(node.end.answer);
@@ -28,8 +30,14 @@ function reason(node: TrajectoryNode): string {
   return [...parts, ...most].join(" · ");
 }
 
-export function Tree(props: { tree: TreeData; selected: string; onPick: (trajectory: string) => void }): JSX.Element {
-  const { tree, selected, onPick } = props;
+interface TreeProps {
+  tree: TreeData;
+  isOver: boolean;
+  selected: string;
+  onPick: (trajectory: string) => void;
+}
+
+export function Tree({ tree, isOver, selected, onPick }: TreeProps): JSX.Element {
   return (
     <div class="tree">
       {tree.left_out > 0 && <p class="muted">{count(tree.left_out)} earlier trajectories are not shown.</p>}
@@ -54,7 +62,7 @@ export function Tree(props: { tree: TreeData; selected: string; onPick: (traject
                     <span class="num">
                       depth {count(node.depth)} <span class="muted">/ {count(node.steps)} steps</span>
                     </span>
-                    <Ending node={node} winner={vote?.winner} />
+                    <Ending node={node} winner={vote?.winner} isOver={isOver} />
                     {reason(node) !== "" && <span class="why small">{reason(node)}</span>}
                     {node.end?.failure != null && (
                       <span class="why small">
