@@ -272,8 +272,13 @@ impl Report {
         if line.contains(['\n', '\r']) || line.ends_with(' ') || prompt != format!("{} {line}\n", self.slug) {
             self.fault(format!("{place}: a view is one line without a space at its end: {prompt:?}"));
         }
-        if derivation(machine).is_none() {
-            self.fault(format!("{place}: no derivation of {completion}"));
+        // The grammar of a served executor permits one line before the action.
+        match derivation(machine) {
+            Some(line) if line.contains(['\n', '\r']) => {
+                self.fault(format!("{place}: a derivation is one line: {line:?}"));
+            }
+            Some(_) => {}
+            None => self.fault(format!("{place}: no derivation of {completion}")),
         }
         let mut before = prompt.to_owned();
         for segment in segments(self.slug, completion) {
