@@ -92,8 +92,14 @@ impl TraceSteps {
     }
 }
 
-/// A completion without its numbers: runs of digits become one `0`.
+/// A completion without its numbers: runs of digits become one `0`. Actions with a number behind a long carry or before
+/// one are forms of their own, whatever was derived: a counter passes through few such numbers, and each pass needs them.
 fn form_of(derivation: &str, action: &str) -> String {
+    let verb = || action.split(' ').next().unwrap_or_default();
+    let has = |ending: &str| action.split(|c: char| !c.is_ascii_digit()).any(|number| number.ends_with(ending));
+    if let Some(ending) = ["00", "99"].into_iter().find(|ending| has(ending)) {
+        return format!("{} {ending}", verb());
+    }
     let mut form = String::with_capacity(derivation.len() + action.len());
     for character in derivation.chars().chain(['\n']).chain(action.chars()) {
         let masked = if character.is_ascii_digit() { '0' } else { character };
@@ -113,6 +119,13 @@ mod tests {
     fn numbers_do_not_make_a_form() {
         assert_eq!(form_of("+12>+03 greater ", "swap 10 11"), "+0>+0 greater \nswap 0 0");
         assert_eq!(form_of("", "done"), "\ndone");
+    }
+
+    #[test]
+    fn a_number_after_a_long_carry_makes_a_form() {
+        assert_eq!(form_of("0010", "count 100 9"), "count 00");
+        assert_eq!(form_of("9910 8910", "place 199 198"), "place 99");
+        assert_eq!(form_of("0510", "count 150 9"), "0\ncount 0 0");
     }
 
     #[test]
