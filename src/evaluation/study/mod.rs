@@ -1,11 +1,13 @@
 //! Runs of a study in this process: each becomes a record, judged by the benchmark in four stages.
 
 mod answers;
+mod daemons;
 mod one_shot;
 mod run;
 mod run_trace;
 
 pub use answers::{AnswersError, records_of_answers};
+pub use daemons::{DaemonSystem, Daemons};
 pub use one_shot::OneShotSystem;
 pub use run::RunSystem;
 
@@ -13,10 +15,12 @@ use futures::stream::{self, StreamExt as _};
 use prime_study::definition::{AskedRun, Study};
 use prime_study::records::{Provenance, Record};
 
-/// A system that answers in this process.
+/// A system that answers, in this process or elsewhere.
 pub enum StudySystem {
     Run(Box<RunSystem>),
     OneShot(OneShotSystem),
+    /// Daemons carry out its runs.
+    Daemon(DaemonSystem),
 }
 
 /// A system with what its records say of it.
@@ -50,6 +54,7 @@ where
             match system {
                 StudySystem::Run(system) => system.run(&run, study, record).await,
                 StudySystem::OneShot(system) => Ok(system.answer(&run, study, record).await),
+                StudySystem::Daemon(system) => Ok(system.run(&run, study, record).await),
             }
         }
     };

@@ -114,6 +114,34 @@ fn drawings_are_well_formed_with_and_without_values() {
 }
 
 #[test]
+fn heat_maps_and_lines_are_well_formed_whatever_their_values() {
+    for (rows, columns) in [(0, 0), (1, 1), (30, 12)] {
+        let values = |row: usize| (0..columns).map(|column| (column != row).then_some(-5.0 + 11.0 * column as f64));
+        let map = HeatMap {
+            title: TITLE.to_owned(),
+            axis: "<size>".to_owned(),
+            columns: (0..columns).map(|column| format!("<a long name> {column}")).collect(),
+            rows: (0..rows).map(|row| (format!("<{row}>"), values(row).collect())).collect(),
+        };
+        check(&map.svg());
+    }
+    let point = |x: f64| LinePoint { x, y: x * x - 3.0, interval: Some((-9.0, x)) };
+    for points in [vec![], vec![point(1.0)], vec![point(0.0), point(4.0), point(1e9)]] {
+        for is_dense in [true, false] {
+            let chart = LineChart {
+                title: TITLE.to_owned(),
+                x_axis: "<x>".to_owned(),
+                y_axis: "y".to_owned(),
+                series: vec![("<s>".to_owned(), points.clone()), ("empty".to_owned(), Vec::new())],
+                y_range: (0.0, 0.0),
+                is_dense,
+            };
+            check(&chart.svg());
+        }
+    }
+}
+
+#[test]
 fn values_on_an_edge_belong_to_the_bin_above() {
     let histogram = Histogram {
         title: String::new(),
