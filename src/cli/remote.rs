@@ -41,17 +41,17 @@ impl Remote {
     /// When the URL that was given is none, or the configuration does not say where a daemon is.
     pub fn base(&self) -> anyhow::Result<String> {
         match &self.url {
-            Some(url) => url_of(url),
+            Some(url) => given(url),
             None => reachable(self.configuration.load()?.server.bind),
         }
     }
 }
 
-/// A daemon's URL, without a slash at its end.
+/// The URL that `--url` gives, without a slash at its end.
 ///
 /// # Errors
-/// When it is none.
-pub fn url_of(url: &str) -> anyhow::Result<String> {
+/// When it cannot be a daemon's.
+pub fn given(url: &str) -> anyhow::Result<String> {
     if !is_http(url) {
         bail!("--url {url}: give http://HOST:PORT, as the daemon printed it when it was ready");
     }

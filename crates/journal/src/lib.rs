@@ -3,6 +3,7 @@
 
 mod chain;
 mod error;
+pub mod lease;
 mod sqlite;
 
 #[cfg(test)]

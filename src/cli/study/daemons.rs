@@ -8,7 +8,7 @@ use clap::Args;
 use reqwest::header::HeaderValue;
 use serde_json::{Map, Value, json};
 
-use crate::cli::remote::{key, url_of};
+use crate::cli::remote::{given, key};
 use crate::evaluation::study::{Contestant, DaemonSystem, Daemons, StudySystem};
 use crate::http_client;
 use prime_study::definition::{Source, Study, System};
@@ -36,7 +36,7 @@ impl DaemonArguments {
     /// # Errors
     /// If a URL or the key of the environment cannot be used.
     pub fn daemons(&self) -> anyhow::Result<Arc<Daemons>> {
-        let urls = self.urls.iter().map(|url| url_of(url)).collect::<anyhow::Result<Vec<_>>>()?;
+        let urls = self.urls.iter().map(|url| given(url)).collect::<anyhow::Result<Vec<_>>>()?;
         let http = http_client::builder(false).connect_timeout(CONNECT_TIMEOUT).timeout(TIMEOUT).build()?;
         let authorization = key()?.map(|key| HeaderValue::from_str(&format!("Bearer {key}"))).transpose()?;
         Ok(Arc::new(Daemons::new(http, urls, authorization)))
