@@ -47,8 +47,8 @@ fn every_row_has_a_command_that_parses_or_a_reason() {
         let parsed = Arguments::try_parse_from(line.split(' '));
         let is_version = |error: &clap::Error| error.kind() == clap::error::ErrorKind::DisplayVersion;
         assert!(parsed.as_ref().err().is_none_or(is_version), "{number}: {line}: {:?}", parsed.err());
-        for file in line.split(' ').filter(|word| word.ends_with(".toml")) {
-            assert!(root.join(file).is_file(), "{number}: {file}");
+        for file in line.split(' ').map(Path::new).filter(|file| file.extension().is_some_and(|it| it == "toml")) {
+            assert!(root.join(file).is_file(), "{number}: {}", file.display());
         }
     }
 }

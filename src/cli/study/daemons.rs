@@ -16,7 +16,7 @@ use prime_study::records::Provenance;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Of a whole response.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 #[derive(Args)]
 pub struct DaemonArguments {

@@ -116,7 +116,7 @@ fn drawings_are_well_formed_with_and_without_values() {
 #[test]
 fn heat_maps_and_lines_are_well_formed_whatever_their_values() {
     for (rows, columns) in [(0, 0), (1, 1), (30, 12)] {
-        let values = |row: usize| (0..columns).map(|column| (column != row).then_some(-5.0 + 11.0 * column as f64));
+        let values = |row: usize| (0..columns).map(move |column| (column != row).then_some(-5.0 + 11.0 * column as f64));
         let map = HeatMap {
             title: TITLE.to_owned(),
             axis: "<size>".to_owned(),
