@@ -9,7 +9,9 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{TrainError, all_hold, corrections::Corrections, optimizer::Moments, recipe::Architecture, vocabulary::Vocabulary};
+use super::{
+    TrainError, all_hold, corrections::Corrections, optimizer::Moments, recipe::Architecture, vocabulary::Vocabulary,
+};
 
 const FORMAT: &str = "prime-agents sft checkpoint 4";
 

@@ -24,6 +24,9 @@ pub struct DaemonArguments {
     /// can change. Its key is read from PRIME_API_KEY
     #[arg(long = "url", value_name = "URL")]
     urls: Vec<String>,
+    /// How long runs wait while no daemon answers, before they count as not measured
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, requires = "urls")]
+    patience: u64,
 }
 
 impl DaemonArguments {
@@ -39,7 +42,7 @@ impl DaemonArguments {
         let urls = self.urls.iter().map(|url| given(url)).collect::<anyhow::Result<Vec<_>>>()?;
         let http = http_client::builder(false).connect_timeout(CONNECT_TIMEOUT).timeout(TIMEOUT).build()?;
         let authorization = key()?.map(|key| HeaderValue::from_str(&format!("Bearer {key}"))).transpose()?;
-        Ok(Arc::new(Daemons::new(http, urls, authorization)))
+        Ok(Arc::new(Daemons::new(http, urls, authorization, Duration::from_secs(self.patience))))
     }
 }
 

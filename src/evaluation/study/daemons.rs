@@ -1,13 +1,13 @@
 //! Systems whose runs daemons carry out. A run that a daemon cannot take goes to the next one; while none can, it waits.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use prime_bench::judge::{Body, Submission, judge};
-use prime_bench::tasks::Kinds;
 use prime_protocol::{Ballot, Ending, Usage};
 use prime_study::definition::{AskedRun, Study};
-use prime_study::records::{Record, Status};
+use prime_study::records::Record;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde::Deserialize;
@@ -15,15 +15,18 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep};
 
+use super::judged;
 use super::run_trace::{RunTrace, TraceEvent};
 use crate::http_client::root_cause;
 
-/// How long a run waits for a daemon that answers before it counts as not measured.
-const PATIENCE: Duration = Duration::from_mins(2);
 /// How long a daemon may be away that has accepted a run, before the run is given to another.
 const ABSENCE_MAX: Duration = Duration::from_secs(20);
 /// The first and the longest pause between questions after a run.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
+/// The longest pause before all daemons are asked again.
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+/// How often a run is given to daemons.
+const ATTEMPTS_MAX: u32 = 1_000;
 /// How much of an error's message is kept.
 const MESSAGE_MAX: usize = 400;
 
@@ -32,13 +35,17 @@ pub struct Daemons {
     http: Client,
     urls: Vec<String>,
     authorization: Option<HeaderValue>,
+    /// How long runs wait while no daemon answers, before they count as not measured.
+    patience: Duration,
+    /// When a daemon last did what it was asked. Once all are away for longer, each of the remaining runs asks them once.
+    answered: Mutex<Instant>,
     /// The daemon that gets the next run.
     next: AtomicUsize,
 }
 
 /// A system, as a request says it.
 pub struct DaemonSystem {
-    pub daemons: std::sync::Arc<Daemons>,
+    pub daemons: Arc<Daemons>,
     /// Fields of every request.
     pub fields: Map<String, Value>,
 }
@@ -47,6 +54,8 @@ pub struct DaemonSystem {
 enum NotDone {
     /// It does not answer, or cannot take the run now.
     Later(String),
+    /// It no longer knows the run: it lost its journal.
+    Lost(String),
     /// It never will.
     Refused(String),
 }
@@ -57,7 +66,7 @@ struct DaemonRecord {
     id: String,
     status: String,
     #[serde(default)]
-    engines: std::collections::BTreeMap<String, Option<String>>,
+    engines: BTreeMap<String, Option<String>>,
     answer: Option<Value>,
     verified: bool,
     verifier: String,
@@ -86,8 +95,12 @@ impl DaemonRecord {
 
 impl Daemons {
     /// Daemons by their URLs, without slashes at the ends.
-    pub fn new(http: Client, urls: Vec<String>, authorization: Option<HeaderValue>) -> Self {
-        Self { http, urls, authorization, next: AtomicUsize::new(0) }
+    pub fn new(http: Client, urls: Vec<String>, authorization: Option<HeaderValue>, patience: Duration) -> Self {
+        Self { http, urls, authorization, patience, answered: Mutex::new(Instant::now()), next: AtomicUsize::new(0) }
+    }
+
+    fn answered(&self) -> MutexGuard<'_, Instant> {
+        self.answered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn with_key(&self, request: RequestBuilder) -> RequestBuilder {
@@ -124,6 +137,7 @@ impl Daemons {
         let response = self.with_key(request).send().await.map_err(|error| NotDone::Later(root_cause(&error)))?;
         let status = response.status();
         if status.is_success() {
+            *self.answered() = Instant::now();
             return Ok(response);
         }
         let may_pass = matches!(status.as_u16(), 408 | 429 | 502..=504) || response.headers().contains_key(RETRY_AFTER);
@@ -133,7 +147,11 @@ impl Daemons {
             .and_then(|body| body["error"]["message"].as_str().map(str::to_owned));
         let message: String = message.unwrap_or(text).chars().take(MESSAGE_MAX).collect();
         let reason = format!("{message} (status {})", status.as_u16());
-        Err(if may_pass { NotDone::Later(reason) } else { NotDone::Refused(reason) })
+        Err(match status {
+            _ if may_pass => NotDone::Later(reason),
+            StatusCode::NOT_FOUND => NotDone::Lost(reason),
+            _ => NotDone::Refused(reason),
+        })
     }
 
     /// Has one daemon carry out a run.
@@ -143,7 +161,7 @@ impl Daemons {
         let mut record: DaemonRecord = json(self.send(post.body(request.to_string())).await?).await?;
         let run = format!("{runs}/{}", record.id);
         let mut pause = PAUSES.0;
-        let mut away: Option<Instant> = None;
+        let (mut away, absence_max): (Option<Instant>, _) = (None, ABSENCE_MAX.min(self.patience));
         while !record.is_over() {
             sleep(pause).await;
             pause = (2 * pause).min(PAUSES.1);
@@ -153,10 +171,11 @@ impl Daemons {
             };
             match asked {
                 Ok(newer) => (record, away) = (newer, None),
-                Err(NotDone::Later(reason)) if away.get_or_insert_with(Instant::now).elapsed() > ABSENCE_MAX => {
+                Err(NotDone::Later(reason)) if away.get_or_insert_with(Instant::now).elapsed() > absence_max => {
                     return Err(NotDone::Later(reason));
                 }
                 Err(NotDone::Later(_)) => {}
+                Err(NotDone::Lost(reason)) => return Err(NotDone::Later(reason)),
                 Err(refused) => return Err(refused),
             }
         }
@@ -208,25 +227,25 @@ impl DaemonSystem {
         let key = format!("study-{:016x}", prime_bench::fnv1a(text.bytes()));
         let Daemons { urls, next, .. } = self.daemons.as_ref();
         let first = next.fetch_add(1, Ordering::Relaxed);
-        let (started, mut pause) = (Instant::now(), PAUSES.1);
-        loop {
-            let mut reason = String::new();
+        let (mut pause, mut reason) = (PAUSES.1, String::new());
+        for _ in 0..ATTEMPTS_MAX {
             for offset in 0..urls.len() {
                 let url = &urls[(first + offset) % urls.len()];
                 match self.daemons.carry_out(url, &request, &key).await {
                     Ok((daemon, trace)) => return recorded(run, study, daemon, &trace, url, record),
-                    Err(NotDone::Refused(message)) => {
+                    Err(NotDone::Refused(message) | NotDone::Lost(message)) => {
                         return Record { failure: Some(format!("{url}: {message}")), ..record };
                     }
                     Err(NotDone::Later(message)) => reason = format!("{url}: {message}"),
                 }
             }
-            if started.elapsed() > PATIENCE {
-                return Record { failure: Some(reason), ..record };
+            if self.daemons.answered().elapsed() > self.daemons.patience {
+                break;
             }
             sleep(pause).await;
-            pause = (2 * pause).min(Duration::from_secs(5));
+            pause = (2 * pause).min(PAUSE_MAX);
         }
+        Record { failure: Some(reason), ..record }
     }
 }
 
@@ -268,14 +287,8 @@ fn recorded(
     if failed {
         return record;
     }
-    record.status = Status::Measured;
     record.verified = daemon.verified;
     record.agreement = daemon.answer.is_some().then_some(daemon.agreement);
     record.votes = daemon.votes.first().map(|ballot| ballot.votes);
-    record.answer = daemon.answer.as_ref().map(ToString::to_string);
-    let lines = trace.lines_for(daemon.answer.as_ref());
-    let actions = lines.map(|lines| lines.iter().map(|line| &**line).collect());
-    let body = Body::Structured { actions, answer: daemon.answer };
-    record.set_judgement(&judge(&Submission { id: run.instance(), body }, Kinds::ALL));
-    record
+    judged(run, daemon.answer, trace, record)
 }

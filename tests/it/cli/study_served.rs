@@ -1,11 +1,13 @@
 //! `study run` on servers: prompts to an OpenAI-compatible one, and daemons that carry out runs.
 
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::binary::{done, file, prime, shown};
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, Home};
 
 /// Two prompts to the pool `mine`.
 const PROMPTS: &str = r#"
@@ -148,6 +150,58 @@ fn daemons_share_the_runs_of_a_study() {
     // The first part of the study is there already.
     let again = done(&[&run[..], &["--url", &urls[0], "--instances", "1", "--task", "bubble-sort"]].concat());
     assert!(again.stderr.contains("0 of 2 runs to do"), "{}", again.stderr);
+}
+
+/// Starts a study on a daemon that is killed after the first records.
+fn killed_in_the_middle(study: &Path, out: &Path, daemon: Daemon, more: &[&str]) -> (std::process::Child, Arc<Home>) {
+    let url = daemon.url("");
+    let run = ["study", "run", shown(study), "--records", shown(out), "--url", &url, "--concurrent", "4"];
+    let mut child = prime(&[&run[..], more].concat()).spawn().expect("the binary starts");
+    while !std::fs::read_to_string(out).is_ok_and(|text| text.lines().count() > 2) {
+        assert!(child.try_wait().expect("a child").is_none(), "the study ended before the daemon did");
+        std::thread::yield_now();
+    }
+    (child, daemon.kill())
+}
+
+#[test]
+fn runs_of_a_daemon_that_dies_are_not_measured_and_never_wrong() {
+    let (folder, path) = file("runs.toml", &RUNS.replace("instances = 3", "instances = 100"));
+    let out = folder.path().join("runs.jsonl");
+    let (child, _home) = killed_in_the_middle(&path, &out, Daemon::start(&[]), &["--patience", "1"]);
+    let ended = child.wait_with_output().expect("ended");
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(said.contains("were not measured, and are due at the next"), "{said}");
+    let so_far = records(&out);
+    let (measured, lost): (Vec<_>, Vec<_>) = so_far.iter().partition(|record| record["status"] == "measured");
+    assert!(measured.len() > 2 && !lost.is_empty() && so_far.len() == 400, "{} of {}", measured.len(), so_far.len());
+    assert!(measured.iter().all(|record| record["right"] == true));
+    assert!(lost.iter().all(|record| record["status"] == "not_measured" && record["format"] == "not_judged"));
+    assert!(lost.iter().all(|record| record["failure"].as_str().is_some_and(|why| why.starts_with("http://"))));
+    // What is left is made up for elsewhere, and nothing twice.
+    let daemon = Daemon::start(&[]);
+    let again = done(&["study", "run", shown(&path), "--records", shown(&out), "--url", &daemon.url("")]);
+    let due = format!("{} of 400 runs to do", lost.len());
+    assert!(again.code == 0 && again.stderr.contains(&due), "{}", again.stderr);
+    let all = records(&out);
+    assert_eq!(all.iter().filter(|record| record["status"] == "measured").count(), 400);
+}
+
+#[test]
+fn runs_wait_for_a_daemon_that_is_killed_and_started_again() {
+    let (folder, path) = file("runs.toml", &RUNS.replace("instances = 3", "instances = 100"));
+    let out = folder.path().join("runs.jsonl");
+    let daemon = Daemon::start(&[]);
+    let bind = format!("server.bind={}", daemon.address);
+    let (child, home) = killed_in_the_middle(&path, &out, daemon, &[]);
+    let _daemon = Daemon::start_in(&home, &[&bind]);
+    let ended = child.wait_with_output().expect("ended");
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    let records = records(&out);
+    let keys: BTreeSet<_> =
+        records.iter().map(|it| format!("{} {} {}", it["system"], it["task"], it["index"])).collect();
+    assert_eq!((records.len(), keys.len()), (400, 400));
+    assert!(records.iter().all(|record| record["status"] == "measured" && record["right"] == true));
 }
 
 #[test]
