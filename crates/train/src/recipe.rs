@@ -97,7 +97,7 @@ pub struct Data {
     /// First of the thousand base seeds of held-out instances.
     pub held_out_base_seed: u64,
     /// Executors: the share of the training samples that are drawn so that each form of completion in a trace is equally
-    /// likely; the others are uniform over its steps. Held-out samples are all uniform.
+    /// likely; the others are uniform over its steps. Held-out samples are all uniform. Forms: `docs/lessons.md`.
     pub by_form: f64,
     /// Executors: the share of the training samples whose step is drawn among all that are as good as the reference's, where the
     /// task leaves a choice. Reinforcement learning needs a policy that has something to choose from.
