@@ -2,7 +2,9 @@
 
 use std::io::IsTerminal as _;
 
+use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::writer::BoxMakeWriter;
 
 use crate::settings::{LogFormat, LogLevel, Settings};
 
@@ -27,12 +29,27 @@ fn filter(level: LogLevel) -> EnvFilter {
     })
 }
 
+/// Lines that wait for whoever reads a daemon's standard error; further ones are dropped.
+const LINES_MAX: usize = 16_384;
+
 /// Starts the log with the configured format and level.
 pub fn start_log(settings: &Settings) -> LogControl {
+    start(settings, BoxMakeWriter::new(std::io::stderr))
+}
+
+/// The same for a daemon, which must not wait for whoever reads its standard error: a pipe that is full would stop every run.
+/// Dropping the guard writes what waits, for at most a second.
+pub fn start_daemon_log(settings: &Settings) -> (LogControl, WorkerGuard) {
+    let builder = NonBlockingBuilder::default().buffered_lines_limit(LINES_MAX).lossy(true).thread_name("log");
+    let (writer, guard) = builder.finish(std::io::stderr());
+    (start(settings, BoxMakeWriter::new(writer)), guard)
+}
+
+fn start(settings: &Settings, writer: BoxMakeWriter) -> LogControl {
     let level = filter(settings.log.level);
     let log = tracing_subscriber::fmt()
         .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr)
+        .with_writer(writer)
         // It would report its own failures with a panic where standard error is closed.
         .log_internal_errors(false);
     // A second start in one process (tests) keeps the first log.

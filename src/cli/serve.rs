@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::{Configuration, notify, reload, start_log};
+use super::log::start_daemon_log;
+use super::{Configuration, notify, reload};
 use crate::app::App;
 use crate::cli::output::note;
 use crate::daemon;
@@ -18,7 +19,7 @@ pub struct ServeArguments {
 
 pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let settings = arguments.configuration.load()?;
-    let log = start_log(&settings);
+    let (log, _written_at_the_end) = start_daemon_log(&settings);
     let configuration = arguments.configuration.clone();
     // Its thread must start outside the event loop.
     let telemetry = Telemetry::start(&settings.telemetry.otlp_endpoint)?;

@@ -335,8 +335,8 @@ impl Settings {
         if let Some(pool) = options.pool() {
             if self.pools.is_empty() {
                 let message = format!(
-                    "`{name}` uses the server pool `{pool}`, but no pool is configured: add [[pools.NAME.upstreams]] with url, \
-                     model and concurrent_max, and set `pool` to NAME"
+                    "`{name}` uses the server pool `{pool}`, but no pool is configured: add [[pools.NAME.upstreams]] with url \
+                     and model, and set `pool` to NAME"
                 );
                 return Err(SettingsError::Conflict { origin: place.to_owned(), message });
             }
@@ -345,8 +345,7 @@ impl Settings {
             };
             if servers.upstreams.is_empty() {
                 let message = format!(
-                    "`pools.{pool}` has no servers; add them as `[[pools.{pool}.upstreams]]` with url, model and \
-                     concurrent_max"
+                    "`pools.{pool}` has no servers; add them as `[[pools.{pool}.upstreams]]` with url and model"
                 );
                 return Err(SettingsError::Conflict { origin: place.to_owned(), message });
             }

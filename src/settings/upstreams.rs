@@ -71,6 +71,7 @@ pub struct Upstream {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key_env: Option<String>,
     /// Maximum concurrent requests to this server: the number of sequences that it decodes in parallel.
+    #[serde(default = "eight")]
     #[schemars(range(min = 1, max = 100_000))]
     pub concurrent_max: u32,
     /// Its share relative to servers with the same `concurrent_max`. A server with a weight near 0 gets only the overflow of
@@ -78,6 +79,10 @@ pub struct Upstream {
     #[serde(default = "one")]
     #[schemars(range(max = 1_000.0), extend("exclusiveMinimum" = 0.0))]
     pub weight: f64,
+}
+
+fn eight() -> u32 {
+    8
 }
 
 fn one() -> f64 {

@@ -34,6 +34,18 @@ fn a_run_is_accepted_executed_and_its_result_kept() {
 }
 
 #[test]
+fn a_log_that_nobody_reads_stops_no_run() {
+    // More than a pipe holds.
+    const PIPE_BYTES: usize = 64 << 10;
+    let daemon = Daemon::start(&["log.level=trace"]);
+    let run = |index| daemon.finished(&daemon.submitted(&json!({"task": "bubble-sort", "index": index})));
+    assert!((0..40).all(|index| run(index)["status"] == "verified"));
+    let (code, log) = daemon.end_by(Signal::TERM);
+    assert_eq!(code, Some(0));
+    assert!(log.len() > 2 * PIPE_BYTES, "{} bytes do not fill a pipe", log.len());
+}
+
+#[test]
 fn a_budget_in_the_request_ends_the_run_and_is_named() {
     let daemon = Daemon::start(&[]);
     let mut request = long_run();

@@ -27,6 +27,7 @@ mod model;
 mod mutations;
 mod ops;
 mod optimizer;
+mod plan;
 mod progress;
 mod recipe;
 mod records;
@@ -47,6 +48,7 @@ use std::path::PathBuf;
 pub use batch::{Sample, Samples};
 pub use corrections::{Attempted, CorrectionPlan, Policy};
 pub use evaluate::{Accuracy, Mistakes};
+pub use plan::{Plan, TaskLength};
 pub use recipe::{
     Architecture, BatchPlan, Budget, Data, Evaluation, Export, MatrixOptimizer, Optimizer, Precision, Recipe, Role,
     Words,

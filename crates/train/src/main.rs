@@ -10,7 +10,9 @@ use clap::{Args, Parser, Subcommand};
 
 use prime_bench::interval::Proportion;
 use prime_train::rl::{Ending, Record, RlRecipe, rl};
-use prime_train::{Accuracy, Budget, Mistakes, Recipe, Role, Samples, Session, Traces, TrainError, Verdicts, sft};
+use prime_train::{
+    Accuracy, Budget, Mistakes, Plan, Recipe, Role, Samples, Session, Traces, TrainError, Verdicts, sft,
+};
 
 /// Trains models for agents.
 #[derive(Parser)]
@@ -24,6 +26,8 @@ struct Arguments {
 enum TrainCommand {
     /// Supervised training of an executor or a verifier on reference traces; exports a GGUF file.
     Sft(SftArguments),
+    /// What a supervised training will cost: tokens, hours and the length of the samples, from a trial of some steps.
+    Plan(PlanArguments),
     /// Reinforcement learning of an executor from its own attempts; exports the best policy as a GGUF file.
     Rl(RlArguments),
 }
@@ -45,6 +49,19 @@ struct SftArguments {
 }
 
 #[derive(Args)]
+struct PlanArguments {
+    /// The recipe of a supervised training, a TOML file.
+    #[arg(long, value_name = "FILE")]
+    recipe: PathBuf,
+    /// Length of the trial.
+    #[arg(long, value_name = "S", default_value_t = 20.0)]
+    trial_seconds: f64,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
 struct RlArguments {
     /// The recipe, a TOML file (docs/reinforcement.md).
     #[arg(long, value_name = "FILE")]
@@ -60,6 +77,7 @@ struct RlArguments {
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         TrainCommand::Sft(arguments) => train(&arguments),
+        TrainCommand::Plan(arguments) => plan(&arguments),
         TrainCommand::Rl(arguments) => reinforce(&arguments),
     };
     done.unwrap_or_else(|error| {
@@ -72,17 +90,25 @@ fn read(path: &Path) -> anyhow::Result<String> {
     std::fs::read_to_string(path).with_context(|| format!("--recipe {}: cannot be read", path.display()))
 }
 
+/// A recipe of supervised training, and its samples.
+fn read_recipe(path: &Path) -> anyhow::Result<(Recipe, Box<dyn Samples>)> {
+    let text = read(path)?;
+    let read = || {
+        let mut recipe = Recipe::from_toml(&text)?;
+        recipe.adopt_initial_words()?;
+        let samples = samples(&recipe)?;
+        Ok::<_, TrainError>((recipe, samples))
+    };
+    read().with_context(|| format!("--recipe {}", path.display()))
+}
+
 fn train(arguments: &SftArguments) -> anyhow::Result<ExitCode> {
-    let path = arguments.recipe.display();
-    let text = read(&arguments.recipe)?;
-    let mut recipe = Recipe::from_toml(&text).with_context(|| format!("--recipe {path}"))?;
+    let (mut recipe, mut samples) = read_recipe(&arguments.recipe)?;
     if let Some(minutes) = arguments.minutes {
         anyhow::ensure!(minutes > 0.0 && minutes.is_finite(), "--minutes {minutes}: give a number above 0");
         recipe.budget = Budget::Minutes(minutes);
     }
     let out = arguments.out.clone().unwrap_or_else(|| arguments.recipe.with_extension("gguf"));
-    recipe.adopt_initial_words().with_context(|| format!("--recipe {path}"))?;
-    let mut samples = samples(&recipe).with_context(|| format!("--recipe {path}"))?;
     let stop = Arc::new(AtomicBool::new(false));
     stop_on_interrupt(Arc::clone(&stop))?;
     let summary = sft(&recipe, samples.as_mut(), &out, &Session { resume: arguments.resume, stop: &stop })?;
@@ -98,6 +124,19 @@ fn train(arguments: &SftArguments) -> anyhow::Result<ExitCode> {
     );
     // An interrupted run can be resumed: neither success nor an error of usage.
     Ok(ExitCode::from(u8::from(!summary.finished)))
+}
+
+fn plan(arguments: &PlanArguments) -> anyhow::Result<ExitCode> {
+    let trial_s = arguments.trial_seconds;
+    anyhow::ensure!(trial_s >= 0.0 && trial_s.is_finite(), "--trial-seconds {trial_s}: give a number from 0 on");
+    let (recipe, mut samples) = read_recipe(&arguments.recipe)?;
+    let plan = Plan::of(&recipe, samples.as_mut(), trial_s)?;
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&plan)?)
+    } else {
+        println!("{plan}")
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn reinforce(arguments: &RlArguments) -> anyhow::Result<ExitCode> {

@@ -116,18 +116,19 @@ pub fn sft(
     })
 }
 
-struct Run<'a> {
+/// A training under way.
+pub(super) struct Run<'a> {
     recipe: &'a Recipe,
-    layout: Layout,
-    state: Checkpoint,
-    network: Network,
-    weights: Vec<Tensor<2>>,
+    pub(super) layout: Layout,
+    pub(super) state: Checkpoint,
+    pub(super) network: Network,
+    pub(super) weights: Vec<Tensor<2>>,
     updater: Updater,
     /// Batches of the current pool's steps; empty before the first.
     pool: Vec<Vec<Batch>>,
-    held_out: Vec<Vec<Encoded>>,
-    vocabulary: Vocabulary,
-    progress: Progress,
+    pub(super) held_out: Vec<Vec<Encoded>>,
+    pub(super) vocabulary: Vocabulary,
+    pub(super) progress: Progress,
     records: Records,
     /// Measured cost of grading one sample of every task; 0 before the first evaluation.
     round_s: f64,
@@ -138,7 +139,12 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn open(recipe: &'a Recipe, samples: &mut dyn Samples, out: &Path, resume: bool) -> Result<Self, TrainError> {
+    pub(super) fn open(
+        recipe: &'a Recipe,
+        samples: &mut dyn Samples,
+        out: &Path,
+        resume: bool,
+    ) -> Result<Self, TrainError> {
         let tasks = samples.tasks().to_vec();
         if tasks.is_empty() {
             return Err(TrainError::NoTasks);
@@ -189,11 +195,16 @@ impl<'a> Run<'a> {
     }
 
     /// Processor time, over all parts of the run.
-    fn cpu_s(&self) -> f64 {
+    pub(super) fn cpu_s(&self) -> f64 {
         self.state.cpu_s + cpu_s() - self.opened_s
     }
 
-    fn step(&mut self, samples: &mut dyn Samples) -> Result<(), TrainError> {
+    /// Whether the pool of samples is used up.
+    pub(super) fn ends_pool(&self) -> bool {
+        self.state.step.is_multiple_of(POOL_STEPS)
+    }
+
+    pub(super) fn step(&mut self, samples: &mut dyn Samples) -> Result<(), TrainError> {
         self.fill_pool(samples)?;
         let batches = std::mem::take(&mut self.pool[(self.state.step % POOL_STEPS) as usize]);
         let step = self.learn(&batches);
@@ -226,7 +237,7 @@ impl<'a> Run<'a> {
 
     /// Draws the next pool when the current one is used up, or the current one again after resuming.
     fn fill_pool(&mut self, samples: &mut dyn Samples) -> Result<(), TrainError> {
-        let starts = self.state.step.is_multiple_of(POOL_STEPS);
+        let starts = self.ends_pool();
         if !starts && !self.pool.is_empty() {
             return Ok(());
         }

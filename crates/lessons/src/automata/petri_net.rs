@@ -13,11 +13,8 @@ impl Lesson for Of {
 
     fn view(instance: &Instance, state: &State) -> String {
         let transition = |number: usize| {
-            let arcs: Vec<_> = instance.transitions[number]
-                .inputs
-                .iter()
-                .map(|(place, weight)| arc(state, *place, *weight))
-                .collect();
+            let arcs: Vec<_> =
+                instance.transitions[number].inputs.iter().map(|(place, weight)| arc(state, *place, *weight)).collect();
             format!("{number:02}:{}", arcs.join(","))
         };
         in_turn(instance, state).map(transition).collect::<Vec<_>>().join(" ")
