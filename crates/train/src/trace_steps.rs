@@ -105,7 +105,7 @@ fn verb(action: &str) -> &str {
 fn form_of(before: &str, derivation: &str, action: &str) -> String {
     let verb = verb(action);
     let has = |ending: &str| action.split(|c: char| !c.is_ascii_digit()).any(|number| number.ends_with(ending));
-    if let Some(ending) = ["00", "99"].into_iter().find(|ending| has(ending)) {
+    if let Some(ending) = ["000", "999", "00", "99"].into_iter().find(|ending| has(ending)) {
         return format!("{verb} {ending}");
     }
     let mut form = if before == verb { String::new() } else { format!("{before}>") };
@@ -140,6 +140,7 @@ mod tests {
     #[test]
     fn a_number_after_a_long_carry_makes_a_form() {
         assert_eq!(form_of("count", "0010", "count 100 9"), "count 00");
+        assert_eq!(form_of("count", "0001", "count 1000 9"), "count 000");
         assert_eq!(form_of("place", "9910 8910", "place 199 198"), "place 99");
         assert_eq!(form_of("count", "0510", "count 150 9"), "0\ncount 0 0");
     }
