@@ -110,9 +110,10 @@ impl fmt::Display for Plan {
         let minutes = |seconds: f64| seconds / 60.0;
         writeln!(
             f,
-            "{}: {} tasks, {} parameters, {} tokens in the vocabulary, a file of {:.1} MB",
+            "{}: {} task{}, {} parameters, {} tokens in the vocabulary, a file of {:.1} MB",
             self.name,
             self.tasks.len(),
+            if self.tasks.len() == 1 { "" } else { "s" },
             self.parameters,
             self.vocabulary,
             self.bytes as f64 / 1e6
