@@ -35,7 +35,7 @@ FAULTS ?= 100
 RUNS ?= 10
 LOAD ?= 2
 
-.PHONY: help setup cuda-arch gpu-check demo trainer test test-trainer chaos soak openai api python recompute golden lint deny ci bench bench-check \
+.PHONY: help setup cuda-arch gpu-check demo trainer test test-trainer test-postgres chaos soak openai api python recompute golden lint deny ci bench bench-check \
 	instructions peers coordination clean
 
 ##@ Build and try
@@ -74,6 +74,10 @@ test: ## all tests but the trainer's
 test-trainer: setup ## the tests of prime-train, against llama.cpp too (burn takes minutes to build)
 	$(CARGO) clippy --release -p prime-train --all-targets -- -D warnings
 	$(CARGO) test --release -p prime-train
+
+test-postgres: ## the tests of the store in PostgreSQL, on a server that they start themselves
+	@scripts/setup --postgres
+	$(CARGO) test --release -p prime-journal-postgres
 
 chaos: setup ## faults and load, for long, with promised times: KILLS=1000 FAULTS=100 (PRIME_CHAOS_SEED=N again)
 	PRIME_CHAOS=1 PRIME_CHAOS_SEED=$${PRIME_CHAOS_SEED:-$$(date +%s)} \

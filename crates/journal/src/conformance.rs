@@ -1,6 +1,10 @@
 //! The conformance suite of journals: examples here, and a comparison with a model in `model.rs`.
 //!
-//! A test module invokes `conformance::suite!(make)`, where `make()` returns an empty [`Store`].
+//! A test module invokes `conformance::suite!(make)`, where `make()` returns an empty [`Store`]. Tests in other crates need the
+//! feature `testing`.
+
+// It is test code, but other crates compile it as a part of the library.
+#![allow(clippy::unwrap_used)]
 
 mod model;
 mod owners;
@@ -31,9 +35,11 @@ pub trait Store {
 }
 
 /// Declares a test for each property.
-macro_rules! suite {
+#[macro_export]
+#[doc(hidden)]
+macro_rules! conformance_suite {
     ($make:path) => {
-        $crate::conformance::suite! { $make:
+        $crate::conformance_suite! { $make:
             accepted_runs_are_there, a_batch_is_whole_or_nothing, appends_follow_the_head, runs_that_are_over_stay_so,
             keys_belong_to_an_owner, segments_are_read_from_any_event, reads_are_bounded_by_bytes,
             the_newest_snapshot_is_kept, lists_are_paged_newest_first, open_runs_come_oldest_first,
@@ -54,7 +60,7 @@ macro_rules! suite {
         )*
     };
 }
-pub(crate) use suite;
+pub use conformance_suite as suite;
 
 /// Makes an empty store.
 pub type Make<'a> = &'a dyn Fn() -> Box<dyn Store>;

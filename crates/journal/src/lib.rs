@@ -2,11 +2,12 @@
 //! It does not interpret events: here, an event is a line of JSON.
 
 mod chain;
+pub mod compression;
 mod error;
 pub mod lease;
 mod sqlite;
 
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 pub mod conformance;
 
 use memchr::memchr_iter;
@@ -157,7 +158,7 @@ impl Segment {
     ///
     /// # Errors
     /// When the last line is incomplete.
-    fn lines(&self) -> Result<u64, String> {
+    pub fn lines(&self) -> Result<u64, String> {
         if self.body.last().is_some_and(|byte| *byte != b'\n') {
             return Err("its segment does not end with a newline".to_owned());
         }

@@ -5,7 +5,6 @@
 //! [`Journal::fold`] moves those of many commits into the rows of their runs (`folding.rs`).
 
 mod batches;
-mod compression;
 mod connection;
 mod entries;
 mod error_code;
@@ -15,6 +14,7 @@ mod joined;
 mod known_runs;
 mod lock;
 mod log_file;
+mod packing;
 mod queries;
 mod reserve;
 mod retention;

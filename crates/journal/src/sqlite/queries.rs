@@ -3,9 +3,9 @@
 use rusqlite::types::{FromSql, Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
-use super::compression::unpack;
 use super::schema::FIRST_SEQ_MAX;
 use super::{batches, joined};
+use crate::compression::unpack;
 use crate::{ChainHash, DamagedRow, Head, JournalError, Query, ReviewCounts, RunRow, RunRows, Segment, Size, Snapshot};
 
 /// A run's row with its last segment, if it has one of its own. A run whose spec is lost has a row, too.
