@@ -153,9 +153,9 @@ async fn take(client: &Object, node: NodeId, most: usize) -> Result<Answer<Strin
 }
 
 async fn reap(client: &Object, lease_s: f64) -> Result<(), Failure> {
-    // A clock that was set back must not keep the dead alive.
+    // A clock that was set back must not keep the dead alive. Without its type, PostgreSQL takes $1 in `2 * $1` for an int.
     let capped = "UPDATE node SET expires = clock_timestamp() + make_interval(secs => $1)
-        WHERE NOT is_dead AND expires > clock_timestamp() + make_interval(secs => 2 * $1)";
+        WHERE NOT is_dead AND expires > clock_timestamp() + make_interval(secs => 2 * $1::float8)";
     client.execute(&client.prepare_cached(capped).await?, &[&lease_s]).await?;
     let died = "UPDATE node SET is_dead = true FROM (
             SELECT id FROM node WHERE NOT is_dead AND expires < clock_timestamp() FOR UPDATE SKIP LOCKED

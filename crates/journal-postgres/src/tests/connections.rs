@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::server::{Schema, server, sql};
-use prime_journal::conformance::{accept, row};
 use crate::{PostgresJournal, PostgresOptions};
+use prime_journal::conformance::{accept, row};
 use prime_journal::{Journal, JournalError};
 
 fn error(url: &str) -> String {

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use super::open;
 use super::server::{Proxy, Schema};
+use crate::{PostgresJournal, PostgresOptions};
 use prime_journal::conformance::{accept, append, end, events, row};
 use prime_journal::lease::{Effect, Timing};
-use crate::{PostgresJournal, PostgresOptions};
 use prime_journal::{IdempotencyKey, Journal, JournalError, Write};
 
 /// A limit for what must happen; only a failure takes that long.
